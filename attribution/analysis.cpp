@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of work: watches and traps become stories; samples are streamed once, against what the stories made
+// interesting; stacks are streamed once, for what is needed of them; then everything is filed and named.
+#include "attribution/analysis.h"
+
+#include <span>
+
+#include "attribution/address_space.h"
+#include "attribution/code_time.h"
+#include "attribution/communication.h"
+#include "attribution/data_objects.h"
+#include "attribution/estimator.h"
+#include "attribution/findings.h"
+#include "attribution/overview.h"
+#include "attribution/program_view.h"
+#include "attribution/sample_digest.h"
+#include "attribution/strata.h"
+#include "attribution/symbolized_map.h"
+#include "attribution/torn_handovers.h"
+#include "attribution/watch_story.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+
+/// Stories by watch. What a story without communication saw is not kept.
+std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, const ProgramView& view) {
+  const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
+  const std::span<const profile::TrapRow> traps = profile.traps();
+  std::vector<WatchStory> stories;
+  stories.reserve(profile.watches().size());
+  std::size_t next = 0;
+  for (const profile::WatchRow& watch : profile.watches()) {
+    while (next < traps.size() && traps[next].watch < watch.id) {
+      ++next;
+    }
+    const std::size_t begin = next;
+    while (next < traps.size() && traps[next].watch == watch.id) {
+      ++next;
+    }
+    WatchStory story = watch_story(watch, traps.subspan(begin, next - begin), view.threads(), lookup);
+    prefer_watched_stores(story.communications);
+    if (story.communications.empty()) {
+      std::vector<AccessPoint>().swap(story.accesses);
+    }
+    stories.push_back(std::move(story));
+  }
+  return stories;
+}
+
+/// The lines that saw communication, the stacks of both sides, and those of the blocks there.
+void find_interesting(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
+                      const ProgramView& view, const BlockIndex& blocks, LineSet& lines, StackTable& stacks) {
+  for (std::size_t i = 0; i < stories.size(); ++i) {
+    for (const SeenCommunication& seen : stories[i].communications) {
+      for (const AccessPoint& point : {seen.producer, seen.consumer}) {
+        const Moment moment = view.moment(point.thread, point.time_ns);
+        lines.add(moment.process, watches[i].line);
+        stacks.want(point.stack, moment);
+        if (const auto* block = blocks.find(moment, watches[i].line + point.bytes.first())) {
+          stacks.want(block->stack, moment);
+        }
+      }
+    }
+  }
+}
+
+std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
+                                  const Strata& strata) {
+  std::vector<Evidence> evidence;
+  evidence.reserve(watches.size());
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    evidence.push_back({watches[i].thread, static_cast<double>(watches[i].sample_cpu_ns), strata.of_watch(i),
+                        stories[i].communications});
+  }
+  return evidence;
+}
+
+Defects defects_of(std::span<const WatchStory> stories, const SampleDigest& digest, const Strata& strata,
+                   const SymbolizedMap& code) {
+  Defects defects;
+  for (const WatchStory& story : stories) {
+    defects.ignored_traps += story.ignored;
+    defects.trap_gaps += story.gaps;
+  }
+  defects.malformed_samples = digest.malformed();
+  defects.unwatched_share = strata.eligible_ns() > 0 ? strata.unwatched_ns() / strata.eligible_ns() : 0;
+  defects.missing_symbols = code.missing();
+  return defects;
+}
+
+void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
+  const profile::Session& session = profile.session();
+  analysis.duration_s =
+      session.end_ns > session.begin_ns ? static_cast<double>(session.end_ns - session.begin_ns) / ns_per_s : 0;
+  for (const ThreadSummary& thread : analysis.threads) {
+    analysis.cpu_s += thread.cpu_s.value_or(0);
+  }
+}
+
+}  // namespace
+
+Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options) {
+  const auto estimator = find_estimator(options.estimator);
+  if (!estimator) {
+    return tl::unexpected<Error>(estimator.error());
+  }
+  const AddressSpaces spaces(profile.processes(), profile.modules());
+  SymbolizedMap code(spaces, profile.processes(), options.symbols);
+  const ProgramView view(profile.processes(), profile.threads(), spaces, code);
+
+  const std::vector<WatchStory> stories = tell_stories(profile, view);
+  const BlockIndex blocks(profile.blocks());
+  LineSet lines;
+  StackTable stacks;
+  find_interesting(profile.watches(), stories, view, blocks, lines, stacks);
+
+  Strata strata(profile.watches(), profile.threads());
+  SampleDigest digest(profile.threads(), spaces, lines, strata);
+  if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) { digest.add(sample); }); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  strata.finish();
+  if (!stacks.empty()) {
+    if (auto read = profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }); !read) {
+      return tl::unexpected<Error>(read.error());
+    }
+  }
+
+  const std::vector<Contribution> contributions =
+      (*estimator)(evidence_of(profile.watches(), stories, strata), strata.all());
+  const std::vector<SampledAccess> sampled = digest.accesses();
+  DataObjects objects(view, blocks, stacks);
+
+  Analysis analysis;
+  analysis.session = profile.session();
+  analysis.processes = profile.processes();
+  analysis.communication = communication_of(
+      {profile.watches(), stories, contributions, strata.all(), sampled, options.max_rows}, view, stacks, objects);
+  CodeTime time = code_time(digest.code(), view, options.max_rows);
+  analysis.threads =
+      thread_summaries(profile.threads(), profile.processes(), digest.threads(), analysis.communication.cells);
+  analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
+                                       {digest.samples(), digest.with_address(), digest.user_mode(),
+                                        profile.watches().size(), profile.traps().size(), time.unknown_frames});
+  analysis.loops = std::move(time.loops);
+  analysis.functions = std::move(time.functions);
+  analysis.code_lines = std::move(time.lines);
+  fill_times(profile, analysis);
+  analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
+                                  defects_of(stories, digest, strata, code));
+  analysis.findings = findings_of(analysis);
+  return analysis;
+}
+
+}  // namespace crosstalk::attribution

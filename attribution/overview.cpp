@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/overview.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+constexpr double noticeable_share = 0.05;  // of samples or time; less is not worth a warning
+
+std::string clock_name(profile::ClockKind clock, const std::string& source) {
+  switch (clock) {
+    case profile::ClockKind::posix:
+      return "posix-cpu-timer";
+    case profile::ClockKind::perf:
+      return "perf-task-clock";
+    case profile::ClockKind::automatic:
+      break;
+  }
+  return source;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
+  return text;
+}
+
+std::string counted(std::uint64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
+                                              std::span<const profile::ThreadRow> threads,
+                                              std::span<const ThreadTotal> totals) {
+  std::map<std::string, SamplingSummary::Event> events;
+  for (std::size_t i = 0; i < totals.size(); ++i) {
+    if (totals[i].samples == 0) {
+      continue;
+    }
+    SamplingSummary::Event& event = events[clock_name(threads[i].clock, session.source)];
+    event.samples += totals[i].samples;
+    // Governed threads may have stretched their period; the shortest in use is what was asked and got.
+    const std::uint64_t period = threads[i].period_us != 0 ? std::uint64_t{threads[i].period_us} * 1000 : 0;
+    event.period = event.period == 0 || (period != 0 && period < event.period) ? period : event.period;
+  }
+  std::vector<SamplingSummary::Event> result;
+  for (auto& [name, event] : events) {
+    event.name = name;
+    event.unit = "ns";
+    event.period = event.period != 0 ? event.period : session.config.period_ns;
+    result.push_back(event);
+  }
+  return result;
+}
+
+void warn_of_recording(const profile::Session& session, const SamplingSummary& sampling, std::vector<Warning>& out) {
+  if (!session.complete) {
+    out.push_back({"incomplete_profile",
+                   "the recorder did not end in an orderly way: what happened after its last write is missing"});
+  }
+  if (sampling.lost > 0) {
+    out.push_back({"lost_samples", counted(sampling.lost, "record was", "records were") +
+                                       " lost because a ring was full: the recorder got too little CPU time; "
+                                       "record with a longer --period"});
+  }
+  if (sampling.overhead_fraction && session.config.budget > 0 &&
+      *sampling.overhead_fraction > session.config.budget * 1.1) {
+    out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
+                                      " of the threads' CPU time, more than the budget of " +
+                                      percent(session.config.budget)});
+  }
+  if (sampling.samples == 0) {
+    out.push_back({"no_samples",
+                   "no samples were taken: the program used less CPU time than one sampling period, or "
+                   "could not be observed"});
+  }
+}
+
+void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
+  if (defects.malformed_samples > 0) {
+    out.push_back({"malformed_samples", counted(defects.malformed_samples, "sample names", "samples name") +
+                                            " a thread that the profile does not know; left out"});
+  }
+  if (defects.trap_gaps > 0) {
+    out.push_back({"lost_traps", "traps are missing at " + counted(defects.trap_gaps, "place", "places") +
+                                     ": communication across them is not counted"});
+  }
+  if (defects.ignored_traps > 0) {
+    out.push_back({"ignored_traps",
+                   counted(defects.ignored_traps, "trap was", "traps were") + " repeated, stale or damaged; left out"});
+  }
+  if (defects.unwatched_share > noticeable_share) {
+    out.push_back({"unwatched_samples", percent(defects.unwatched_share) +
+                                            " of the time that could have been watched is in threads or kinds of "
+                                            "accesses that were never watched: their communication is not counted"});
+  }
+  if (sampling.unknown_frames && *sampling.unknown_frames > noticeable_share) {
+    out.push_back({"unknown_frames",
+                   percent(*sampling.unknown_frames) + " of the samples are in functions whose names are not known"});
+  }
+  for (const auto& missing : defects.missing_symbols) {
+    out.push_back({"missing_symbols", (missing.path.empty() ? "[vdso]" : missing.path) + ": " + missing.why});
+  }
+}
+
+}  // namespace
+
+std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
+                                            std::span<const profile::ProcessRow> processes,
+                                            std::span<const ThreadTotal> totals, const Matrix& cells) {
+  std::vector<ThreadSummary> result;
+  result.reserve(threads.size());
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const profile::ThreadRow& row = threads[i];
+    ThreadSummary summary;
+    summary.index = static_cast<std::uint32_t>(i);
+    summary.pid = row.process.value < processes.size() ? processes[row.process.value].pid : 0;
+    summary.tid = row.tid;
+    summary.name = row.name;
+    const ThreadTotal total = i < totals.size() ? totals[i] : ThreadTotal{};
+    summary.samples = total.samples;
+    if (row.cpu_ns != 0 || total.ns > 0) {
+      summary.cpu_s = std::max(static_cast<double>(row.cpu_ns), total.ns) / ns_per_s;
+    }
+    summary.kernel_share = total.ns > 0 ? total.kernel_ns / total.ns : 0;
+    result.push_back(std::move(summary));
+  }
+  for (const Cell& cell : cells) {
+    if (cell.consumer < result.size()) {
+      result[cell.consumer].communication_s += cell.cost();
+    }
+  }
+  return result;
+}
+
+SamplingSummary sampling_summary(const profile::Session& session, std::span<const profile::ThreadRow> threads,
+                                 std::span<const ThreadTotal> totals, const SampleCounts& counts) {
+  SamplingSummary summary;
+  summary.source = session.source;
+  summary.method = session.method;
+  summary.samples = counts.samples;
+  summary.with_address = counts.with_address;
+  summary.user_mode = counts.user_mode;
+  summary.armed = counts.watches;
+  summary.traps = counts.traps;
+  summary.unknown_frames = counts.unknown_frames;
+  summary.memory_bytes = session.memory_bytes;
+  summary.events = events_of(session, threads, totals);
+  double cpu_ns = 0;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    summary.lost += threads[i].lost;
+    summary.handlers_s += static_cast<double>(threads[i].handlers_ns) / ns_per_s;
+    summary.switches_s += static_cast<double>(threads[i].switches_ns) / ns_per_s;
+    cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), i < totals.size() ? totals[i].ns : 0.0);
+  }
+  if (cpu_ns > 0) {
+    summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;
+  }
+  return summary;
+}
+
+std::vector<Warning> warnings_of(const profile::Session& session, std::span<const profile::MessageRow> messages,
+                                 const SamplingSummary& sampling, const Communication& communication,
+                                 const Defects& defects) {
+  std::vector<Warning> result;
+  for (const profile::MessageRow& message : messages) {
+    result.push_back({message.code, message.count > 1 ? message.text + " (" + std::to_string(message.count) + " times)"
+                                                      : message.text});
+  }
+  warn_of_recording(session, sampling, result);
+  if (!communication.cells.empty() && session.source == "clock") {
+    result.push_back({"no_counts_without_pmu",
+                      "samples of a clock tell what communication costs, not how often it happens: counts need a "
+                      "hardware source (PEBS or IBS)"});
+  }
+  warn_of_defects(defects, sampling, result);
+  return result;
+}
+
+}  // namespace crosstalk::attribution

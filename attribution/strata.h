@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Post-stratification of samples. Only some samples open a watch, and the collector does not choose them evenly
+// (lines that the board knows from another thread go first, the thread's own stack last). Samples that are alike
+// form a stratum; within it, the watched ones stand for all.
+//
+// A stratum is a thread, the collector's suspicion and the stack flag, and the cache line of data, or its 4 KiB page,
+// where that was watched often enough to stand for itself. What was hardly watched joins its neighbour: a line under
+// one suspicion joins the same line under another, and what is left of a thread joins what is left of its process's
+// others of that kind. It never joins a line or page of its own: those were watched often for a reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/model.h"
+
+namespace crosstalk::attribution {
+
+/// Sums over one stratum. x is a sample's weight in nanoseconds of CPU time.
+struct Stratum {
+  std::uint64_t eligible = 0, watched = 0;   // samples
+  double eligible_ns = 0, eligible_ns2 = 0;  // sum of x, of x^2, over eligible samples
+  double watched_ns = 0, watched_ns2 = 0;    // over watched samples
+  static constexpr std::uint32_t several = UINT32_MAX;
+  std::uint32_t thread = several;  // whose samples these are
+  /// How many nanoseconds one watched nanosecond stands for; at least 1, and 0 when nothing was watched.
+  [[nodiscard]] double expansion() const {
+    return watched_ns > 0 ? (eligible_ns > watched_ns ? eligible_ns / watched_ns : 1.0) : 0.0;
+  }
+};
+
+/// Made from the watches, then told of every sample, then finished; strata are known after that.
+class Strata {
+ public:
+  /// Watches that a line or page of a thread needs to stand for itself, and that any stratum needs.
+  static constexpr std::uint64_t unit_watches = 8, least_watches = 2;
+
+  Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads);
+  /// Counts a sample if it is eligible and of a known thread.
+  void add(const profile::SampleRow& sample);
+  void finish();
+
+  /// After finish(). `watch` is an index into the constructor's watches; threads out of range give `none`.
+  static constexpr std::uint32_t none = UINT32_MAX;
+  [[nodiscard]] std::uint32_t of_watch(std::size_t watch) const;
+  [[nodiscard]] const std::vector<Stratum>& all() const { return strata_; }
+  /// Eligible time in strata in which nothing was watched: nothing is known of its communication.
+  [[nodiscard]] double unwatched_ns() const { return unwatched_ns_; }
+  [[nodiscard]] double eligible_ns() const { return eligible_ns_; }
+
+ private:
+  using Unit = std::uint64_t;  // a line, a page, or `rest`: all else
+  static constexpr Unit rest = 0;
+  struct Kind {  // of samples
+    std::uint32_t thread = 0;
+    std::uint8_t flags = 0;
+  };
+  struct Cell {  // a kind's samples in one unit of data
+    std::uint32_t kind = 0;
+    Unit unit = rest;
+    Stratum sums;
+    std::uint32_t stratum = none;
+  };
+  void choose_units(std::span<const profile::WatchRow> watches);
+  [[nodiscard]] Unit unit_of(std::uint32_t thread, std::uint64_t address) const;
+  std::uint32_t kind_of(std::uint32_t thread, std::uint8_t flags);
+  std::uint32_t cell_of(std::uint32_t thread, std::uint8_t flags, std::uint64_t address);
+  void join_neighbours(Cell& cell, const std::map<std::pair<std::uint32_t, Unit>, std::uint32_t>& units,
+                       std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t>& pools);
+  void join(Cell& cell, std::uint32_t stratum);
+  std::uint32_t new_stratum();
+
+  std::vector<std::uint32_t> process_of_thread_;
+  std::set<std::pair<std::uint32_t, Unit>> units_;             // (thread, unit) that stand for themselves
+  std::vector<bool> has_units_;                                // by thread: a quick no
+  std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags)
+  std::vector<Kind> kinds_;
+  std::vector<std::uint32_t> rest_cells_;                               // by kind
+  std::map<std::pair<std::uint32_t, Unit>, std::uint32_t> unit_cells_;  // (kind, unit)
+  std::vector<Cell> cells_;
+  std::vector<std::uint32_t> cell_of_watch_;
+  std::vector<Stratum> strata_;
+  double unwatched_ns_ = 0, eligible_ns_ = 0;
+};
+
+}  // namespace crosstalk::attribution

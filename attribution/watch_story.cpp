@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/watch_story.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+#include "attribution/torn_handovers.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::size_t sampled_word = profile::max_watch_words;  // stands for "the sampled bytes", always watched
+constexpr double least_probability = 1e-3;
+
+LineBytes bytes_of(const profile::WatchWord& word) { return LineBytes::range(word.offset, word.length); }
+
+double probability_of(const profile::WatchRow& watch, std::size_t word) {
+  if (word >= watch.words.size()) {
+    return 1;
+  }
+  const double p = watch.words[word].probability;
+  return std::isfinite(p) ? std::clamp(p, least_probability, 1.0) : 1.0;
+}
+
+/// 1 / probability that both words were watched. Words that are drawn are drawn together without replacement, all
+/// with the same probability: of `n = drawn / p` candidates, so a second one has (drawn - 1) / (n - 1).
+double inverse_probability(const profile::WatchRow& watch, std::size_t a, std::size_t b) {
+  const double pa = probability_of(watch, a);
+  const double pb = probability_of(watch, b);
+  if (a == b || pa == 1 || pb == 1) {
+    return 1 / std::min(pa, pb);
+  }
+  double drawn = 0;
+  for (std::size_t i = 0; i < watch.words.size(); ++i) {
+    drawn += probability_of(watch, i) < 1 ? 1 : 0;
+  }
+  const double candidates = drawn / pb;
+  const double second = drawn > 1 && candidates > 1 ? (drawn - 1) / (candidates - 1) : pb;
+  return 1 / std::max(pa * second, least_probability);
+}
+
+/// What a trap row says about the access, with the instruction's help.
+AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap, const profile::ThreadRow& thread,
+                   const AccessLookup& access_before) {
+  AccessPoint point;
+  point.thread = trap.thread;
+  point.time_ns = trap.time_ns;
+  point.stack = trap.stack;
+  point.cpu = trap.cpu;
+  point.instruction = trap.ip - 1;
+  point.bytes = bytes_of(watch.words[trap.word]);
+  if (const auto access = access_before(Moment{thread.process, trap.time_ns}, trap.ip)) {
+    if (access->instruction_bytes != 0) {
+      point.instruction = trap.ip - access->instruction_bytes;
+    }
+    point.kind = access->kind;
+    const auto exact = touched_bytes(*access, trap.registers, trap.ip, thread.thread_pointer, watch.line);
+    if (exact && exact->overlaps(point.bytes)) {
+      point.bytes = *exact;
+    } else if (exact) {
+      point.kind = AccessKind::none;  // the trap was for another operand than the one known
+    }
+  }
+  if (trap.write_only && !stores(point.kind)) {
+    point.kind = AccessKind::store;
+  }
+  return point;
+}
+
+/// The line as its watchers see it: who stored last, and when each thread last touched it.
+class Line {
+ public:
+  Line(const profile::WatchRow& watch, WatchStory& story) : watch_(watch), story_(story) {}
+
+  /// `position` orders accesses within the watch, over all its lines of evidence.
+  void access(const AccessPoint& point, std::size_t word, std::size_t position) {
+    const std::size_t index = events_.size();
+    events_.push_back({point, word, position});
+    const auto own = traces_.find(point.thread.value);
+    const std::size_t since = own == traces_.end() ? epoch_ : own->second.last + 1;
+    if (last_store_ != none && events_[last_store_].point.thread != point.thread && last_store_ >= since) {
+      communicate(since, index);
+    } else if (stores(point.kind)) {
+      invalidate(index);
+    }
+    remember(index);
+  }
+
+  /// Something was missed: nothing that was known holds any more.
+  void forget() {
+    traces_.clear();
+    last_store_ = none;
+    epoch_ = events_.size();
+  }
+
+  void finish() {
+    for (const Event& event : events_) {
+      story_.accesses.push_back(event.point);
+    }
+  }
+
+  /// Position of the consumer's access, by communication.
+  [[nodiscard]] const std::vector<std::size_t>& consumed() const { return consumed_; }
+
+ private:
+  struct Event {
+    AccessPoint point;
+    std::size_t word;
+    std::size_t position;
+  };
+  struct Trace {
+    std::size_t last = 0;       // the thread's latest access
+    std::size_t last_read = 0;  // its latest plain load; meaningful if has_read
+    bool has_read = false;
+  };
+  static constexpr std::size_t none = SIZE_MAX;
+
+  /// The access `consumer` sees what the last storing thread stored at events [since, consumer).
+  void communicate(std::size_t since, std::size_t consumer) {
+    const Event& reader = events_[consumer];
+    const ThreadId producer = events_[last_store_].point.thread;
+    std::size_t source = last_store_;
+    bool overlap = false;
+    for (std::size_t i = last_store_ + 1; i-- > since && !overlap;) {
+      const Event& event = events_[i];
+      if (event.point.thread == producer && stores(event.point.kind) &&
+          event.point.bytes.overlaps(reader.point.bytes)) {
+        source = i;
+        overlap = true;
+      }
+    }
+    story_.communications.push_back(
+        {events_[source].point, reader.point, overlap, inverse_probability(watch_, events_[source].word, reader.word)});
+    consumed_.push_back(reader.position);
+  }
+
+  void invalidate(std::size_t store) {
+    const Event& writer = events_[store];
+    for (const auto& [thread, trace] : traces_) {
+      const bool since_store = trace.has_read && (last_store_ == none || trace.last_read > last_store_);
+      if (thread != writer.point.thread.value && since_store) {
+        const Event& reader = events_[trace.last_read];
+        story_.invalidations.push_back(
+            {writer.point, reader.point, inverse_probability(watch_, writer.word, reader.word)});
+      }
+    }
+  }
+
+  void remember(std::size_t index) {
+    const AccessPoint& point = events_[index].point;
+    Trace& trace = traces_[point.thread.value];
+    trace.last = index;
+    if (point.kind == AccessKind::load) {
+      trace.last_read = index;
+      trace.has_read = true;
+    }
+    if (stores(point.kind)) {
+      last_store_ = index;
+    }
+  }
+
+  const profile::WatchRow& watch_;
+  WatchStory& story_;
+  std::vector<Event> events_;
+  std::map<std::uint32_t, Trace> traces_;  // by thread; ordered, so that results are
+  std::vector<std::size_t> consumed_;
+  std::size_t last_store_ = none;
+  std::size_t epoch_ = 0;
+};
+
+/// Tells the story twice: by all watched words, and by those alone that were certain to be watched.
+class Teller {
+ public:
+  Teller(const profile::WatchRow& watch, WatchStory& story)
+      : watch_(watch), story_(story), line_(watch, story), certain_line_(watch, certain_) {}
+
+  void access(const AccessPoint& point, std::size_t word) {
+    line_.access(point, word, position_);
+    if (probability_of(watch_, word) == 1) {
+      certain_line_.access(point, word, position_);
+    }
+    ++position_;
+  }
+  void forget() {
+    line_.forget();
+    certain_line_.forget();
+  }
+  void finish() {
+    line_.finish();
+    spare_the_certain();
+  }
+
+ private:
+  /// A communication whose first evidence is a drawn word did not need it if the certain words show the same one: the
+  /// same producer, before the consumer's next communication.
+  void spare_the_certain() {
+    for (std::size_t i = 0; i < story_.communications.size(); ++i) {
+      SeenCommunication& seen = story_.communications[i];
+      if (seen.weight == 1) {
+        continue;
+      }
+      std::size_t end = position_;
+      for (std::size_t k = i + 1; k < story_.communications.size() && end == position_; ++k) {
+        end = story_.communications[k].consumer.thread == seen.consumer.thread ? line_.consumed()[k] : end;
+      }
+      const auto& at = certain_line_.consumed();
+      for (auto it = std::lower_bound(at.begin(), at.end(), line_.consumed()[i]); it != at.end() && *it < end; ++it) {
+        const SeenCommunication& same = certain_.communications[static_cast<std::size_t>(it - at.begin())];
+        if (same.consumer.thread == seen.consumer.thread && same.producer.thread == seen.producer.thread) {
+          seen.weight = 1;
+          break;
+        }
+      }
+    }
+  }
+
+  const profile::WatchRow& watch_;
+  WatchStory& story_;
+  WatchStory certain_;
+  Line line_, certain_line_;
+  std::size_t position_ = 0;
+};
+
+/// The opening sample as an access, if it says that it has been made.
+std::optional<AccessPoint> opening(const profile::WatchRow& watch) {
+  const bool executed =
+      watch.sample_from == profile::AddressFrom::retired || watch.sample_from == profile::AddressFrom::hardware;
+  if (!executed) {
+    return std::nullopt;
+  }
+  AccessPoint point;
+  point.thread = watch.thread;
+  point.instruction = watch.sample_access_ip != 0 ? watch.sample_access_ip : watch.sample_ip;
+  point.time_ns = watch.time_ns;
+  point.stack = watch.sample_stack;
+  point.cpu = watch.sample_cpu;
+  point.kind = watch.sample_access;
+  point.sampled = true;
+  const auto offset = static_cast<std::int64_t>(watch.sample_address - watch.line);
+  point.bytes = LineBytes::range(offset, std::max<std::uint64_t>(watch.sample_width, 1));
+  if (watch.sample_width == 0) {
+    for (const profile::WatchWord& word : watch.words) {
+      if (bytes_of(word).overlaps(point.bytes)) {
+        point.bytes = bytes_of(word);
+        break;
+      }
+    }
+  }
+  if (point.bytes.empty()) {
+    return std::nullopt;
+  }
+  return point;
+}
+
+bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, std::size_t threads) {
+  return trap.thread.value < threads && trap.word < watch.words.size() && !bytes_of(watch.words[trap.word]).empty();
+}
+
+}  // namespace
+
+std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, const Registers& registers,
+                                       std::uint64_t ip, std::uint64_t thread_pointer, std::uint64_t line) {
+  if (access.overwrites_base || access.width == 0 || (access.segment_fs && thread_pointer == 0)) {
+    return std::nullopt;
+  }
+  const auto value = [&](Register r) {
+    if (r == Register::rip) {
+      return ip;
+    }
+    return static_cast<std::size_t>(r) < register_count ? registers[r] : 0;
+  };
+  auto address = static_cast<std::uint64_t>(access.displacement);
+  address += access.base ? value(*access.base) : 0;
+  address += access.index ? value(*access.index) * access.scale : 0;
+  address += access.segment_fs ? thread_pointer : 0;
+  return LineBytes::range(static_cast<std::int64_t>(address - line), access.width);
+}
+
+WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
+                       std::span<const profile::ThreadRow> threads, const AccessLookup& access_before) {
+  WatchStory story;
+  Teller line(watch, story);
+  if (watch.thread.value < threads.size()) {
+    if (const auto point = opening(watch)) {
+      line.access(*point, sampled_word);
+    }
+  }
+  std::uint64_t expected = 0;  // sequence of the next trap
+  for (const profile::TrapRow& trap : traps) {
+    if (trap.watch != watch.id || trap.sequence < expected) {
+      ++story.ignored;  // another watch's, or seen before
+      continue;
+    }
+    if (trap.sequence > expected) {
+      ++story.gaps;
+      line.forget();
+    }
+    expected = static_cast<std::uint64_t>(trap.sequence) + 1;
+    if (!well_formed(watch, trap, threads.size())) {
+      ++story.ignored;
+      line.forget();
+      continue;
+    }
+    line.access(decode(watch, trap, threads[trap.thread.value], access_before), trap.word);
+  }
+  line.finish();
+  drop_torn_handovers(story.communications);
+  return story;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened to a watched line: from the sample that opened a watch and the traps that followed, the
+// communications and invalidations by their definition. A pure function of rows.
+//
+// communication i -> j: an access by j to a line whose most recent store was by i != j and came after j's own
+//   previous access (or j has none). True sharing if j's access overlaps a byte that i stored since then.
+// invalidation: a store to a line that others have only read since its last store.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attribution/address_space.h"
+#include "attribution/line_bytes.h"
+#include "profile/model.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::attribution {
+
+/// One access to the watched line, seen by a trap or by the opening sample.
+struct AccessPoint {
+  ThreadId thread;
+  std::uint64_t instruction = 0;  // run-time address of the accessing instruction, or a byte inside it
+  std::uint64_t time_ns = 0;
+  LineBytes bytes;  // exact where the instruction tells, else the watched word's
+  StackId stack;
+  std::uint16_t cpu = 0;
+  AccessKind kind = AccessKind::none;  // none: unknown
+  bool sampled = false;                // by the opening sample, not by a trap
+};
+
+struct SeenCommunication {
+  AccessPoint producer, consumer;
+  bool true_sharing = false;
+  /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
+  /// the words that were certain to be watched show it too.
+  double weight = 1;
+};
+
+struct SeenInvalidation {
+  AccessPoint store, read;  // `read` is the latest read by the thread whose copy is lost
+  double weight = 1;
+};
+
+struct WatchStory {
+  std::vector<SeenCommunication> communications;
+  std::vector<SeenInvalidation> invalidations;
+  std::vector<AccessPoint> accesses;  // all that was seen, in order
+  std::uint32_t ignored = 0;          // traps that are malformed, stale or repeated
+  std::uint32_t gaps = 0;             // places where traps are missing
+};
+
+/// The instruction that ends at run-time address `ip`, if it is known and touches memory.
+using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Moment moment, std::uint64_t ip)>;
+
+/// `traps` are those of `watch` by ascending sequence; others, repeated and out-of-range ones are ignored. Where the
+/// sequence has a gap, what is known of the line is forgotten: a missing trap may have been anyone's store. Traps of
+/// unknown kind can consume and never produce.
+[[nodiscard]] WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
+                                     std::span<const profile::ThreadRow> threads, const AccessLookup& access_before);
+
+/// Bytes of `line` that an instruction touched, from the registers after it; nullopt when they do not tell.
+/// `ip` is the address after the instruction; `thread_pointer` 0 means unknown.
+[[nodiscard]] std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, const Registers& registers,
+                                                     std::uint64_t ip, std::uint64_t thread_pointer,
+                                                     std::uint64_t line);
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmarks share: running commands and weighing them, medians with spread, tables."""
+
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+BUILD = os.environ.get("CROSSTALK_BUILD", os.path.join(TOP, "build", "release"))
+CROSSTALK = os.environ.get("CROSSTALK", os.path.join(BUILD, "driver", "crosstalk"))
+WORKLOADS = os.environ.get("CROSSTALK_WORKLOADS", os.path.join(BUILD, "workloads"))
+WEIGH = os.path.join(BUILD, "bench", "weigh")
+
+sys.path.insert(0, os.path.join(TOP, "tests", "end_to_end"))
+os.environ.setdefault("CROSSTALK", CROSSTALK)
+os.environ.setdefault("CROSSTALK_WORKLOADS", WORKLOADS)
+
+
+@dataclasses.dataclass
+class Weight:
+    """What a run took. CPU time and peak memory are those of the whole process tree that was waited for."""
+    seconds: float
+    cpu_s: float
+    peak_bytes: int
+    status: int
+
+
+class Weighed:
+    """A command that is being weighed (bench/weigh.cpp); finish() waits for its end."""
+
+    def __init__(self, command, **options):
+        handle, self.file = tempfile.mkstemp(prefix="crosstalk-weight-")
+        os.close(handle)
+        for stream in ("stdin", "stdout", "stderr"):
+            options.setdefault(stream, subprocess.DEVNULL)
+        self.process = subprocess.Popen([WEIGH, self.file, *command], **options)
+
+    def finish(self):
+        self.process.wait()
+        try:
+            with open(self.file, encoding="ascii") as file:
+                result = json.load(file)
+        finally:
+            os.unlink(self.file)
+        return Weight(status=self.process.returncode, **result)
+
+
+def weigh(command, **options):
+    return Weighed(command, **options).finish()
+
+
+def recorded(command, profile, options=()):
+    return [CROSSTALK, "record", "-q", "-o", profile, *options, "--", *command]
+
+
+def report(profile, *options):
+    shown = subprocess.run([CROSSTALK, "report", "-i", profile, "--format", "json", *options], check=False,
+                           capture_output=True, text=True)
+    if shown.returncode != 0:
+        sys.exit(f"bench: the report of {profile} failed: {shown.stderr.strip()}")
+    return json.loads(shown.stdout)
+
+
+@dataclasses.dataclass
+class Spread:
+    median: float
+    low: float   # quartiles
+    high: float
+
+    def __str__(self):
+        return f"{self.median:.3f} ({self.low:.3f}..{self.high:.3f})"
+
+
+def spread(values):
+    if len(values) < 2:
+        return Spread(values[0], values[0], values[0])
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(statistics.median(values), low, high)
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def machine():
+    """One sentence on what the figures were measured on."""
+    model, hypervisor = "unknown processor", False
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+            hypervisor |= line.startswith("flags") and " hypervisor" in line
+    release = ".".join(platform.release().split("-")[0].split(".")[:2])
+    pmu = "with" if os.path.isdir("/sys/bus/event_source/devices/cpu") else "without"
+    return (f"{len(os.sched_getaffinity(0))} processors ({model}{', a virtual machine' if hypervisor else ''}), "
+            f"{pmu} a PMU, Linux {release}")
+
+
+def write_document(name, text):
+    path = os.path.join(TOP, "docs", name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"written to docs/{name}")
+
+
+class Folder:
+    """A folder for profiles and data that goes away with the `with`."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="crosstalk-bench-")
+        return self
+
+    def __exit__(self, *unused):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name):
+        return os.path.join(self.path, name)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares of CPU time of loops that time themselves, against the report's."""
+
+import argparse
+import json
+import os
+import subprocess
+
+import common
+import harness
+
+
+def shares(folder, threads, seconds):
+    profile = folder.file("loops.db")
+    command = common.recorded([os.path.join(common.WORKLOADS, "loops"), "--threads", str(threads), "--seconds",
+                               str(seconds)], profile)
+    truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    report = common.report(profile)
+    for loop in truth["loops"]:
+        found = sum(row["cpu_s"] for row in report["loops"] if row["depth"] == 1 and row["function"]
+                    and loop["function"] == row["function"].split("::")[-1].split("(")[0])
+        yield loop, found / harness.cpu_seconds(report), loop["cpu_s"] / truth["cpu_s"]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench loops", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="runs (default 3)")
+    parser.add_argument("--threads", type=int, default=2, help="threads (default 2)")
+    parser.add_argument("--seconds", type=float, default=4, help="CPU time of each thread (default 4)")
+    options = parser.parse_args()
+    rows, worst = [], 0.0
+    with common.Folder() as folder:
+        for run in range(max(options.runs, 1)):
+            for loop, found, known in shares(folder, options.threads, options.seconds):
+                rows.append([run + 1, loop["function"], f"{loop['line_begin']}-{loop['line_end']}", f"{known:.4f}",
+                             f"{found:.4f}", f"{100 * (found - known):+.2f}"])
+                worst = max(worst, abs(found - known))
+    print(common.table(["run", "loop", "lines", "known share", "found share", "difference, points"], rows))
+    print(f"largest difference: {100 * worst:.2f} percentage points ({common.machine()})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time and peak memory of a report of a large profile, made by replaying a real one until it is large enough."""
+
+import argparse
+import os
+import shutil
+import sqlite3
+import statistics
+import sys
+
+import common
+import programs
+
+
+def columns(database, table):
+    return [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+
+
+def replay(database, table, changes, names, last):
+    """Appends the first `last` rows of a table once more, some columns changed by an expression."""
+    chosen = ", ".join(changes.get(name, name) for name in columns(database, table))
+    database.execute(f"INSERT INTO {table} SELECT {chosen} FROM {table} WHERE {last}", names)
+
+
+def largest(database, table, column):
+    return database.execute(f"SELECT COALESCE(MAX({column}), 0) FROM {table}").fetchone()[0]
+
+
+def enlarge(path, samples):
+    """Repeats samples, watches, traps and stacks, each round later by the length of the run."""
+    with sqlite3.connect(path) as database:
+        present = database.execute("SELECT COUNT(*) FROM sample").fetchone()[0]
+        if present == 0:
+            sys.exit("bench: the recorded profile has no samples to replay")
+        first, end = database.execute("SELECT MIN(time), MAX(time) FROM sample").fetchone()
+        stacks, watches = largest(database, "stack", "id"), largest(database, "watch", "id")
+        rows = {table: largest(database, table, "rowid") for table in ("sample", "trap")}
+        rounds = -(-samples // present)
+        for number in range(1, rounds):
+            names = {"later": number * (end - first), "watches": number * watches, "stacks": number * stacks}
+            stack, watch, time = "stack + :stacks", "watch + :watches", "time + :later"
+            replay(database, "stack", {"id": "id + :stacks"}, names, f"id <= {stacks}")
+            replay(database, "sample", {"time": time, "watch": watch, "stack": stack}, names, f"rowid <= {rows['sample']}")
+            replay(database, "watch", {"id": "id + :watches", "time": time, "close_time": "close_time + :later",
+                                       "sample_stack": "sample_stack + :stacks"}, names, f"id <= {watches}")
+            replay(database, "watch_word", {"watch": watch}, names, f"watch <= {watches}")
+            replay(database, "trap", {"watch": watch, "time": time, "stack": stack}, names, f"rowid <= {rows['trap']}")
+        for column in ("cpu_ns", "samples", "traps", "armed", "handlers_ns", "switches_ns", "switches",
+                       "handler_samples_ns"):
+            database.execute(f"UPDATE thread SET {column} = {column} * ?", (rounds,))
+        database.execute("UPDATE thread SET end_ns = end_ns + ? WHERE end_ns IS NOT NULL", ((rounds - 1) * (end - first),))
+        return {table: database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+                for table in ("sample", "watch", "trap", "stack")}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__)
+    parser.add_argument("--samples", type=int, default=1_000_000, help="samples in the profile (default 1000000)")
+    parser.add_argument("--runs", type=int, default=3, help="reports made (default 3)")
+    parser.add_argument("--profile", help="a recorded profile to replay; default: a fresh one of pigz")
+    options = parser.parse_args()
+    with common.Folder() as folder:
+        path = folder.file("large.db")
+        if options.profile:
+            shutil.copyfile(options.profile, path)
+        else:
+            programs.sample_data(folder.file("data.tar"), 200_000_000)
+            common.weigh(common.recorded(["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")], path))
+        counts = enlarge(path, options.samples)
+        print(", ".join(f"{count} rows of {table}" for table, count in counts.items())
+              + f"; {os.path.getsize(path) / 1e6:.0f} MB")
+        for kind in ("text", "json"):
+            weights = [common.weigh([common.CROSSTALK, "report", "-i", path, "--format", kind])
+                       for _ in range(max(options.runs, 1))]
+            for weight in weights:
+                if weight.status != 0:
+                    sys.exit(f"bench: the report ended with {weight.status}")
+            print(f"{kind}: {statistics.median(w.seconds for w in weights):.2f} s, "
+                  f"peak {max(w.peak_bytes for w in weights) / 1e6:.0f} MB")
+    print(common.machine())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures what observing costs on this machine. All of it happens in a forked child, so that the
+// recorder's own signal dispositions, timers and processor affinity stay as they are; the child sends the
+// figures over a pipe and is killed when it takes too long.
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "collectors/probe.h"
+#include "collectors/probe_perf.h"
+
+namespace crosstalk::collectors {
+
+namespace {
+
+/// Costs in nanoseconds; 0: could not be measured.
+struct Costs {
+  std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, perf_sample = 0;
+};
+
+constexpr int give_up_ms = 300;
+
+volatile std::uint64_t watched_variable = 0;
+volatile std::sig_atomic_t signals_seen = 0;
+
+void count_signal(int) { signals_seen = signals_seen + 1; }
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void handle(int signal) {
+  struct sigaction action {};
+  action.sa_handler = count_signal;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+/// The least time of one call of `work`, over `batches` batches of `calls`: interference only ever adds.
+template <class Work>
+double least_ns(int batches, int calls, Work work) {
+  double least = std::numeric_limits<double>::max();
+  for (int batch = 0; batch < batches; ++batch) {
+    const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+    for (int call = 0; call < calls; ++call) {
+      work();
+    }
+    least = std::min(least, static_cast<double>(clock_ns(CLOCK_MONOTONIC) - begin) / calls);
+  }
+  return least;
+}
+
+/// A measured difference as a cost; 0 (unknown) when it is not above zero, or absurd.
+std::uint32_t as_cost(double ns) {
+  constexpr double absurd_ns = 10e6;
+  return ns > 0 && ns < absurd_ns ? static_cast<std::uint32_t>(ns) + 1 : 0;
+}
+
+/// Delivery of a signal and return from it: tgkill of a handled signal less tgkill of the null signal.
+std::uint32_t measure_signal() {
+  const int signal = SIGRTMIN + 3;
+  handle(signal);
+  const pid_t pid = ::getpid();
+  const auto send = [pid](int number) { ::syscall(SYS_tgkill, pid, pid, number); };
+  const double delivered = least_ns(8, 50, [&] { send(signal); });
+  const double empty = least_ns(8, 50, [&] { send(0); });
+  return as_cost(delivered - empty);
+}
+
+/// One watchpoint trap with an empty handler.
+std::uint32_t measure_trap() {
+  handle(SIGTRAP);
+  const auto store = [] { watched_variable = watched_variable + 1; };
+  const double plain = least_ns(4, 50, store);
+  const OpenedEvent watch = open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8));
+  if (!watch.fd.valid() || ::ioctl(watch.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    return 0;
+  }
+  signals_seen = 0;
+  constexpr int batches = 6;
+  constexpr int calls = 20;
+  const double trapped = least_ns(batches, calls, store);
+  ::ioctl(watch.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  // The increment may be one instruction or two (load, store): count the traps that really came.
+  const double traps_per_store = static_cast<double>(signals_seen) / (batches * calls);
+  return traps_per_store < 0.5 ? 0 : as_cost((trapped - plain) / traps_per_store);
+}
+
+/// One task-clock sample with an empty handler, from what samples add to a fixed piece of work: the median
+/// of some batches, since neither the least nor the mean is robust for a difference.
+std::uint32_t measure_perf_sample() {
+  constexpr int rounds = 1'000'000;
+  volatile int sink = 0;
+  const auto work = [&sink] {
+    for (int i = 0; i < rounds; ++i) {
+      sink = i;
+    }
+  };
+  const double plain = least_ns(3, 1, work);
+  constexpr std::uint64_t period_ns = 50'000;
+  const OpenedEvent event = open_event(task_clock_attributes(period_ns));
+  if (!event.fd.valid() || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+    return 0;
+  }
+  constexpr int batches = 5;
+  std::vector<double> costs;
+  for (int batch = 0; batch < batches; ++batch) {
+    signals_seen = 0;
+    const double sampled = least_ns(1, 1, work);
+    if (signals_seen > 0) {
+      costs.push_back((sampled - plain) / signals_seen);
+    }
+  }
+  ::ioctl(event.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  if (costs.empty()) {
+    return 0;
+  }
+  std::nth_element(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2), costs.end());
+  return as_cost(costs[costs.size() / 2]);
+}
+
+/// What is observed while two threads on one processor hand a byte to and fro.
+struct Observed {
+  bool clock = false;
+  std::uint32_t watchpoints = 0;
+};
+
+/// Two threads on one processor hand a byte to and fro, so that every hand-over is a context switch.
+class PingPong {
+ public:
+  /// Mean CPU time per context switch of a thread, ns, over about `duration_ns`; negative: not measurable.
+  /// The mean, because a clock's cost lies in the switches at which it is the next timer to expire and the
+  /// hardware timer has to be set anew, and those come and go within a period.
+  static double measure(Observed observed, std::uint64_t duration_ns) {
+    PingPong game(observed);
+    if (!game.open_pipes()) {
+      return -1;
+    }
+    pthread_t partner{};
+    if (::pthread_create(&partner, nullptr, &PingPong::partner_main, &game) != 0) {
+      return -1;
+    }
+    std::vector<OpenedEvent> events;
+    const bool observing = game.observe(events);
+    game.hand();  // the partner is set up after this one
+    const double mean = game.play(duration_ns);
+    game.to_partner_[1].reset();  // ends the partner
+    ::pthread_join(partner, nullptr);
+    return observing && game.partner_observed_ ? mean : -1;
+  }
+
+ private:
+  explicit PingPong(Observed observed) : observed_(observed) {}
+
+  bool open_pipes() {
+    for (auto* const ends : {&to_partner_, &from_partner_}) {
+      std::array<int, 2> fds{};
+      if (::pipe2(fds.data(), O_CLOEXEC) != 0) {
+        return false;
+      }
+      (*ends)[0].reset(fds[0]);
+      (*ends)[1].reset(fds[1]);
+    }
+    return true;
+  }
+
+  void hand() {
+    char byte = 0;
+    if (::write(to_partner_[1].get(), &byte, 1) == 1) {
+      (void)!::read(from_partner_[0].get(), &byte, 1);
+    }
+  }
+
+  double play(std::uint64_t duration_ns) {
+    constexpr int hands = 50;
+    double switches = 0;
+    const std::uint64_t begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    std::uint64_t spent = 0;
+    do {
+      for (int i = 0; i < hands; ++i) {
+        hand();
+      }
+      switches += 2.0 * hands;
+      spent = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    } while (spent < duration_ns);
+    return static_cast<double>(spent) / switches;
+  }
+
+  bool observe(std::vector<OpenedEvent>& events) const {
+    constexpr std::uint64_t period_ns = 4'000'000;  // the default of a session
+    if (observed_.clock) {
+      events.push_back(open_event(task_clock_attributes(period_ns)));
+    }
+    for (std::uint32_t i = 0; i < observed_.watchpoints; ++i) {
+      events.push_back(open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8)));
+    }
+    return std::all_of(events.begin(), events.end(), [](const OpenedEvent& event) {
+      return event.fd.valid() && ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0;
+    });
+  }
+
+  static void* partner_main(void* argument) {
+    auto& game = *static_cast<PingPong*>(argument);
+    std::vector<OpenedEvent> events;
+    game.partner_observed_ = game.observe(events);
+    char byte = 0;
+    while (::read(game.to_partner_[0].get(), &byte, 1) == 1 && ::write(game.from_partner_[1].get(), &byte, 1) == 1) {
+    }
+    return nullptr;
+  }
+
+  Observed observed_;
+  bool partner_observed_ = false;
+  std::array<UniqueFd, 2> to_partner_, from_partner_;
+};
+
+void stay_on_this_processor() {
+  const int cpu = ::sched_getcpu();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu >= 0 && cpu < CPU_SETSIZE) {
+    CPU_SET(static_cast<std::size_t>(cpu), &set);
+    ::sched_setaffinity(0, sizeof(set), &set);
+  }
+}
+
+void measure_switches(const Probe& probe, Costs& costs) {
+  constexpr std::uint64_t short_ns = 2'000'000;
+  constexpr std::uint64_t two_periods_ns = 8'000'000;
+  stay_on_this_processor();
+  const double plain = PingPong::measure({}, short_ns);
+  const double clocked = PingPong::measure({.clock = true, .watchpoints = 0}, two_periods_ns);
+  if (plain > 0 && clocked > 0) {
+    costs.switch_clock = as_cost(clocked - plain);
+  }
+  if (plain > 0 && probe.debug_registers > 0) {
+    const double watched = PingPong::measure({.clock = false, .watchpoints = probe.debug_registers}, short_ns);
+    costs.switch_watch = watched <= 0 ? 0 : as_cost((watched - plain) / probe.debug_registers);
+  }
+}
+
+[[noreturn]] void child_main(const Probe& probe, int report) {
+  handle(SIGTRAP);
+  Costs costs;
+  costs.signal = measure_signal();
+  if (probe.watchpoints_allowed) {
+    costs.trap = measure_trap();
+  }
+  if (probe.perf_allowed) {
+    costs.perf_sample = measure_perf_sample();
+    measure_switches(probe, costs);
+  }
+  const bool sent = ::write(report, &costs, sizeof(costs)) == static_cast<ssize_t>(sizeof(costs));
+  ::_exit(sent ? 0 : 1);
+}
+
+/// Zeros when the child could not be made, or did not answer in time.
+Costs measure_in_child(const Probe& probe) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return {};
+  }
+  UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) {
+    return {};
+  }
+  if (child == 0) {
+    child_main(probe, writing.get());
+  }
+  writing.reset();
+  Costs costs;
+  pollfd wait_for{reading.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&wait_for, 1, give_up_ms);
+  } while (ready < 0 && errno == EINTR);
+  if (ready <= 0 || ::read(reading.get(), &costs, sizeof(costs)) != static_cast<ssize_t>(sizeof(costs))) {
+    costs = {};
+  }
+  ::kill(child, SIGKILL);  // it has answered, or takes too long
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return costs;
+}
+
+void take(std::uint32_t measured, std::uint32_t& field) {
+  if (measured != 0) {
+    field = measured;
+  }
+}
+
+bool available(const Probe& probe, const char* name) {
+  return std::any_of(probe.facilities.begin(), probe.facilities.end(),
+                     [name](const Facility& facility) { return facility.name == name && facility.available; });
+}
+
+}  // namespace
+
+void calibrate(const Probe& probe, profile::SessionConfig& config) {
+  config.perf_allowed = probe.perf_allowed ? 1 : 0;
+  config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
+  config.timer_allowed = available(probe, "POSIX timer") ? 1 : 0;
+  config.watchpoints = std::min(config.watchpoints, probe.debug_registers);
+  const Costs costs = measure_in_child(probe);
+  take(costs.signal, config.signal_cost_ns);
+  take(costs.trap, config.trap_cost_ns);
+  take(costs.switch_clock, config.switch_cost_ns);
+  take(costs.switch_watch, config.watch_switch_cost_ns);
+  take(costs.perf_sample, config.perf_sample_cost_ns);
+}
+
+}  // namespace crosstalk::collectors

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges, before anything starts, whether the dynamic loader will take our library into a command.
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "collectors/probe.h"
+
+namespace crosstalk::collectors {
+
+namespace {
+
+constexpr int most_interpreters = 5;  // scripts run by scripts; the kernel gives up there, too (ELOOP)
+constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
+
+Result<std::string> judge(const std::string& path, int depth);
+
+std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Whether `path` can be executed: 0, or the errno that execve would give.
+int execution_error(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno;
+  }
+  if (S_ISDIR(status.st_mode)) {
+    return EISDIR;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return EACCES;
+  }
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+Error execution_failure(const std::string& path, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return Error{
+      missing ? ErrorCode::not_found : ErrorCode::not_executable,
+      missing ? path + ": no such file or directory" : path + ": can not be executed: " + std::strerror(error)};
+}
+
+/// Finds the file that execvp would execute.
+Result<std::string> search(const std::string& command) {
+  if (command.empty()) {
+    return fail(ErrorCode::not_found, "the command is an empty string");
+  }
+  if (command.find('/') != std::string::npos) {
+    const int error = execution_error(command);
+    return error == 0 ? Result<std::string>(command) : tl::unexpected<Error>(execution_failure(command, error));
+  }
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable != nullptr ? std::string_view(variable) : default_path;
+  std::string forbidden;  // execvp goes on after EACCES, and reports it when nothing better comes
+  for (bool more = true; more;) {
+    const std::size_t colon = path.find(':');
+    const std::string folder(path.substr(0, colon));
+    more = colon != std::string_view::npos;
+    path.remove_prefix(more ? colon + 1 : path.size());
+    std::string candidate = (folder.empty() ? std::string(".") : folder) + "/" + command;
+    const int error = execution_error(candidate);
+    if (error == 0) {
+      return candidate;
+    }
+    if (error == EACCES && forbidden.empty()) {
+      forbidden = candidate;
+    }
+  }
+  if (!forbidden.empty()) {
+    return tl::unexpected<Error>(execution_failure(forbidden, EACCES));
+  }
+  return fail(ErrorCode::not_found, command + ": command not found in PATH");
+}
+
+tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
+  return fail(ErrorCode::refused, path + ": " + why);
+}
+
+Result<void> check_privileges(const std::string& path, int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) {
+    return fail(ErrorCode::system, path + ": fstat: " + std::strerror(errno));
+  }
+  const char* bit = (status.st_mode & S_ISUID) != 0                                      ? "set-user-ID"
+                    : (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 ? "set-group-ID"
+                                                                                         : nullptr;
+  if (bit != nullptr) {
+    return refuse(
+        path, std::string("is ") + bit + ", so the dynamic loader ignores LD_PRELOAD; record a copy without that bit");
+  }
+  if (::fgetxattr(fd, "security.capability", nullptr, 0) > 0) {
+    return refuse(path,
+                  "has file capabilities, so the dynamic loader ignores LD_PRELOAD; record a copy without them "
+                  "(setcap -r COPY)");
+  }
+  return {};
+}
+
+/// Reads `bytes.size()` bytes at `offset`; false when the file ends before.
+bool read_at(int fd, std::span<char> bytes, std::uint64_t offset) {
+  return ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
+}
+
+/// The path in PT_INTERP; empty when there is none, an error when the headers lie.
+Result<std::string> program_interpreter(const std::string& path, int fd, const Elf64_Ehdr& header) {
+  if (header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return fail(ErrorCode::not_executable,
+                path + ": damaged ELF file: e_phentsize is " + std::to_string(header.e_phentsize));
+  }
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!read_at(fd, {reinterpret_cast<char*>(&segment), sizeof(segment)}, header.e_phoff + i * sizeof(Elf64_Phdr))) {
+      return fail(ErrorCode::not_executable, path + ": damaged ELF file: its program headers are cut off");
+    }
+    if (segment.p_type != PT_INTERP) {
+      continue;
+    }
+    constexpr std::size_t longest = 4096;  // PATH_MAX, which execve enforces
+    std::string interpreter(segment.p_filesz <= longest ? segment.p_filesz : 0, '\0');
+    if (interpreter.empty() || !read_at(fd, interpreter, segment.p_offset)) {
+      return fail(ErrorCode::not_executable, path + ": damaged ELF file: its PT_INTERP segment is cut off");
+    }
+    interpreter.resize(std::min(interpreter.find('\0'), interpreter.size()));
+    return interpreter;
+  }
+  return std::string();
+}
+
+Result<std::string> judge_elf(const std::string& path, int fd) {
+  Elf64_Ehdr header{};
+  if (!read_at(fd, {reinterpret_cast<char*>(&header), sizeof(header)}, 0)) {
+    return fail(ErrorCode::not_executable, path + ": damaged ELF file: its header is cut off");
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) {
+    return refuse(path, "is a 32-bit program; crosstalk observes 64-bit x86-64 programs");
+  }
+  if (header.e_machine != EM_X86_64) {
+    return refuse(path, "is for another processor (ELF machine " + std::to_string(header.e_machine) +
+                            "); crosstalk observes x86-64 programs");
+  }
+  constexpr std::string_view loader = "ld-linux-x86-64.so.2";
+  const auto interpreter = program_interpreter(path, fd, header);
+  if (!interpreter) {
+    return tl::unexpected<Error>(interpreter.error());
+  }
+  if (interpreter->empty() && basename_of(path) == loader) {
+    return path;  // the loader started by hand honours LD_PRELOAD for the program that it is given
+  }
+  if (interpreter->empty()) {
+    return refuse(path, "is statically linked, and crosstalk needs the dynamic loader; link it dynamically");
+  }
+  if (basename_of(*interpreter) != loader) {
+    return refuse(path, "uses the loader " + *interpreter + "; crosstalk observes programs of the GNU C library");
+  }
+  return path;
+}
+
+/// Words of a #! line after "#!".
+std::vector<std::string> split_words(std::string_view line) {
+  std::vector<std::string> words;
+  constexpr std::string_view blank = " \t";
+  while (true) {
+    const std::size_t begin = line.find_first_not_of(blank);
+    if (begin == std::string_view::npos) {
+      return words;
+    }
+    line.remove_prefix(begin);
+    const std::size_t end = std::min(line.find_first_of(blank), line.size());
+    words.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
+/// The command that `env` of a #! line runs: the first word that is no option and no assignment.
+std::string command_of_env(const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].starts_with("-S") && words[i].size() > 2) {
+      return words[i].substr(2);
+    }
+    if (words[i].starts_with('-') || words[i].find('=') != std::string::npos) {
+      continue;
+    }
+    return words[i];
+  }
+  return {};
+}
+
+Result<std::string> judge_script(const std::string& path, std::string_view first_line, int depth) {
+  const std::vector<std::string> words = split_words(first_line);
+  if (words.empty()) {
+    return fail(ErrorCode::not_executable, path + ": its #! line names no interpreter");
+  }
+  std::string interpreter = words.front();
+  if (basename_of(interpreter) == "env") {
+    const std::string command = command_of_env(words);
+    const auto found = command.empty() ? Result<std::string>(interpreter) : search(command);
+    if (!found) {
+      return fail(found.error().code, path + ": interpreter " + found.error().message);
+    }
+    interpreter = *found;
+  } else if (const int error = execution_error(interpreter); error != 0) {
+    return fail(ErrorCode::not_executable, path + ": interpreter " + execution_failure(interpreter, error).message);
+  }
+  const auto judged = judge(interpreter, depth + 1);
+  if (!judged) {
+    return fail(judged.error().code, path + ": its interpreter " + judged.error().message);
+  }
+  return path;
+}
+
+Result<std::string> judge(const std::string& path, int depth) {
+  if (depth > most_interpreters) {
+    return fail(ErrorCode::not_executable, path + ": too many levels of interpreters");
+  }
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) {
+    return refuse(path, std::string("can not be read (") + std::strerror(errno) +
+                            "), so it can not be known whether it can be observed");
+  }
+  if (auto allowed = check_privileges(path, fd.get()); !allowed) {
+    return tl::unexpected<Error>(allowed.error());
+  }
+  std::array<char, 256> head{};  // as much of a #! line as the kernel reads
+  const ssize_t got = ::pread(fd.get(), head.data(), head.size(), 0);
+  const std::string_view text(head.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (text.starts_with(ELFMAG)) {
+    return judge_elf(path, fd.get());
+  }
+  if (text.starts_with("#!")) {
+    return judge_script(path, text.substr(2, text.find('\n') - 2), depth);
+  }
+  if (text.find('\0') != std::string_view::npos) {
+    return fail(ErrorCode::not_executable, path + ": can not be executed: neither an ELF program nor a script");
+  }
+  return judge_script(path, "/bin/sh", depth);  // as execvp does with text
+}
+
+}  // namespace
+
+Result<std::string> check_command(const std::string& command) {
+  const auto path = search(command);
+  return path ? judge(*path, 0) : path;
+}
+
+}  // namespace crosstalk::collectors

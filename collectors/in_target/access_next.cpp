@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next access: interpretation from the interrupted instruction on.
+#include "collectors/in_target/access_code.h"
+#include "collectors/in_target/access_finder.h"
+#include "collectors/in_target/access_machine.h"
+#include "collectors/in_target/access_memory.h"
+#include "collectors/in_target/access_spill.h"
+
+namespace crosstalk::in_target {
+
+namespace {
+
+constexpr unsigned max_instructions = 64;
+
+enum class Step : std::uint8_t { on, found, stop };
+
+class Interpreter {
+ public:
+  Interpreter(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
+              const CodeReader& reader)
+      : machine_(registers, flags, fs_base),
+        memory_(reader),
+        window_(window),
+        at_(registers[Register::rip]),
+        stack_(registers[Register::rsp]) {}
+
+  bool run(FoundAccess& out);
+
+ private:
+  Step step(FoundAccess& out);
+  Step access(FoundAccess& out);
+  Step transfer(Value memory);
+  Step advance(Value memory);
+  bool takes_part() const;
+  void push(Value value, unsigned size);
+  Value pop(unsigned size);
+  void change_direction_and_flags();
+
+  Machine machine_;
+  InterpretedMemory memory_;
+  CodeWindow& window_;
+  std::uint64_t at_;
+  std::uint64_t stack_;  // rsp at the start
+  std::uint64_t after_ = 0;
+  Value address_;  // of the memory operand
+  DecodedInstruction instruction_;
+  FoundAccess spill_;  // the first one met
+};
+
+bool Interpreter::run(FoundAccess& out) {
+  for (unsigned i = 0; i < max_instructions; ++i) {
+    const Step next = step(out);
+    if (next == Step::found) {
+      return true;
+    }
+    if (next == Step::stop) {
+      break;
+    }
+  }
+  if (spill_.kind == AccessKind::none) {
+    return false;
+  }
+  out = spill_;
+  return true;
+}
+
+/// Whether a string operation does anything: a repeated one with a count of zero does not.
+bool Interpreter::takes_part() const {
+  return !instruction_.has(trait_repeat) || machine_.get(Register::rcx).bits != 0;
+}
+
+Step Interpreter::step(FoundAccess& out) {
+  if (!window_.decode(at_, instruction_) || instruction_.operation == Operation::stop) {
+    return Step::stop;
+  }
+  after_ = at_ + instruction_.length;
+  address_ = {};
+  Value memory;
+  if (instruction_.has(trait_explicit_access)) {
+    if (instruction_.operation == Operation::string && instruction_.has(trait_repeat) &&
+        !machine_.get(Register::rcx).known) {
+      return Step::stop;
+    }
+    if (takes_part()) {
+      const Step seen = access(out);
+      if (seen != Step::on) {
+        return seen;
+      }
+    }
+    if (loads(instruction_.kind()) && instruction_.operation != Operation::other && address_.known) {
+      memory = memory_.load(address_.bits, instruction_.width);
+    }
+  }
+  return advance(memory);
+}
+
+/// Is the memory operand the answer? `on`: a spill or a jump's target, that has been taken note of.
+Step Interpreter::access(FoundAccess& out) {
+  address_ = machine_.address(instruction_, after_);
+  const bool spill = is_spill(instruction_, address_, stack_);
+  if (!spill && is_fixed_jump(instruction_)) {
+    return address_.known ? Step::on : Step::stop;
+  }
+  if (!spill && !address_.known) {
+    return Step::stop;
+  }
+  const FoundAccess found{at_,  address_.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::next,
+                          spill};
+  if (!spill) {
+    out = found;
+    return Step::found;
+  }
+  if (instruction_.operation == Operation::string) {
+    return Step::stop;  // based on rsp or rbp it can not be
+  }
+  if (spill_.kind == AccessKind::none) {
+    if (!address_.known) {
+      return Step::stop;
+    }
+    spill_ = found;
+  }
+  return Step::on;
+}
+
+void Interpreter::push(Value value, unsigned size) {
+  Value top = machine_.get(Register::rsp);
+  if (!top.known) {
+    memory_.store_anywhere();
+    return;
+  }
+  top.bits -= size;
+  machine_.set(Register::rsp, top);
+  memory_.store(top.bits, size, value);
+}
+
+Value Interpreter::pop(unsigned size) {
+  Value top = machine_.get(Register::rsp);
+  if (!top.known) {
+    return {};
+  }
+  const Value value = memory_.load(top.bits, size);
+  top.bits += size;
+  machine_.set(Register::rsp, top);
+  return value;
+}
+
+/// popf: anything may come of it.
+void Interpreter::change_direction_and_flags() {
+  machine_.forget_flags();
+  machine_.forget_direction();
+}
+
+Step Interpreter::advance(Value memory) {
+  switch (instruction_.operation) {
+    case Operation::jump_if: {
+      const Truth taken = machine_.holds(instruction_.condition);
+      if (taken == Truth::unknown) {
+        return Step::stop;
+      }
+      at_ = taken == Truth::yes ? after_ + instruction_.immediate_value() : after_;
+      return Step::on;
+    }
+    case Operation::jump:
+    case Operation::call:
+    case Operation::ret:
+      return transfer(memory);
+    case Operation::push: {
+      Value value =
+          instruction_.source == Place::memory ? memory : machine_.get(instruction_.source, instruction_.size);
+      if (instruction_.source == Place::immediate) {
+        value = {instruction_.immediate_value() & size_mask(instruction_.size), true};
+      }
+      push(value, instruction_.size);
+      break;
+    }
+    case Operation::pop: {
+      const Value value = pop(instruction_.size);
+      machine_.set(instruction_.destination, instruction_.size, value);
+      if (instruction_.has(trait_writes_flags)) {
+        change_direction_and_flags();
+      }
+      break;
+    }
+    case Operation::leave:
+      machine_.set(Register::rsp, machine_.get(Register::rbp));
+      machine_.set(Register::rbp, pop(8));
+      break;
+    case Operation::string:  // not executed: its count is zero
+      break;
+    default: {
+      const Value result = machine_.execute(instruction_, after_, memory);
+      if (instruction_.has(trait_explicit_access) && stores(instruction_.kind())) {
+        if (address_.known) {
+          memory_.store(address_.bits, instruction_.width, result);
+        } else {
+          memory_.store_anywhere();
+        }
+      }
+    }
+  }
+  at_ = after_;
+  return Step::on;
+}
+
+Step Interpreter::transfer(Value memory) {
+  Value target = memory;
+  if (instruction_.operation == Operation::ret) {
+    target = pop(8);
+    Value top = machine_.get(Register::rsp);
+    if (top.known && instruction_.source == Place::none && instruction_.destination == Place::immediate) {
+      top.bits += instruction_.immediate_value() & 0xffffU;
+      machine_.set(Register::rsp, top);
+    }
+  } else if (instruction_.source == Place::immediate) {
+    target = {after_ + instruction_.immediate_value(), true};
+  } else if (is_register(instruction_.source)) {
+    target = machine_.get(instruction_.source, 8);
+  }
+  if (instruction_.operation == Operation::call) {
+    push({after_, true}, 8);
+  }
+  if (!target.known) {
+    return Step::stop;
+  }
+  at_ = target.bits;
+  return Step::on;
+}
+
+}  // namespace
+
+bool AccessFinder::next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
+                        const CodeReader& reader, FoundAccess& out) {
+  return Interpreter(registers, flags, fs_base, window, reader).run(out);
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/block_table.h"
+
+#include "collectors/in_target/hooks.h"
+
+namespace crosstalk::in_target {
+namespace blocks {
+
+constinit Shared shared;
+constinit Entry table[entry_count] = {};  // touched as the heap grows
+constinit thread_local std::uint64_t latest_stamp = 0;
+
+namespace {
+
+/// An entry's fields, read once.
+struct Copy {
+  std::uint64_t begin, bytes, site, check, state;
+};
+
+Copy copy_of(Entry& entry) {
+  Copy c{get(entry.begin), get(entry.bytes), get(entry.site), get(entry.check), 0};
+  c.state = c.check ^ mix(c.begin, c.bytes, c.site);
+  return c;
+}
+
+bool whole(const Copy& c) { return c.begin != 0 && (c.state & magic_mask) == magic; }
+
+struct Newest {
+  Entry* entry = nullptr;
+  Copy copy{};
+};
+
+void probe(std::uint64_t address, unsigned level, Newest& newest) {
+  const std::uint64_t granule = std::uint64_t{1} << level;
+  for (std::uint64_t back = 0; back <= 2 && back * granule <= address; ++back) {
+    Entry& entry = table[slot_of(address - back * granule, level)];
+    const Copy c = copy_of(entry);
+    if (whole(c) && c.begin <= address && address - c.begin < c.bytes &&
+        (newest.entry == nullptr || later(stamp_of(c.state), stamp_of(newest.copy.state)))) {
+      newest = {&entry, c};
+    }
+  }
+}
+
+/// True for the one caller that marks the block as reported in this generation.
+bool mark_reported(Entry& entry, const Copy& c) {
+  const std::uint64_t generation = shared.generation.load(std::memory_order_relaxed);
+  const std::uint64_t flips = generation_of(c.state) ^ generation;
+  std::uint64_t expected = c.check;
+  return flips != 0 &&
+         std::atomic_ref(entry.check).compare_exchange_strong(expected, c.check ^ flips, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void remove(std::uint64_t begin, std::uint64_t bytes) {
+  const unsigned level = level_of(bytes);
+  if (level > highest_level) {
+    return;
+  }
+  Entry& entry = table[slot_of(begin, level)];
+  if (get(entry.begin) == begin) {
+    put(entry.begin, 0);
+  }
+}
+
+}  // namespace blocks
+
+bool find_block(std::uint64_t address, BlockInfo& out) {
+  using namespace blocks;
+  Newest newest;
+  for (std::uint64_t left = shared.levels_used.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+    probe(address, static_cast<unsigned>(__builtin_ctzll(left)), newest);
+  }
+  if (newest.entry == nullptr) {
+    return false;
+  }
+  const Copy& c = newest.copy;
+  out = {c.begin, c.bytes, c.site, kind_of(c.state), mark_reported(*newest.entry, c)};
+  return true;
+}
+
+void track_blocks(bool on, std::uint64_t threshold_bytes) {
+  blocks::shared.threshold.store(on ? threshold_bytes : ~std::uint64_t{0}, std::memory_order_relaxed);
+}
+
+void blocks_after_fork() {
+  const std::uint32_t now = blocks::shared.generation.load(std::memory_order_relaxed);
+  blocks::shared.generation.store(now % 15 + 1, std::memory_order_relaxed);
+}
+
+}  // namespace crosstalk::in_target

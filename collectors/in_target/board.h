@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bulletin board: which lines were sampled lately, by which two threads, at which bytes. It makes a
+// line *suspected* of being exchanged, and names the partner's bytes, without a debug register.
+//
+// Written by all threads' handlers with relaxed atomics. Words of an entry may be of two writers: an entry
+// is a hint, and what it leads to is decided by hardware watchpoints. Signal-safe, bounded, never waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/registers.h"
+
+namespace crosstalk::in_target {
+
+/// One sampled access, packed into a word so that it is read whole.
+struct Publication {
+  std::uint16_t thread = 0;            // registry index + 1; 0: none
+  std::uint8_t offset = 0;             // in the line
+  std::uint8_t width = 0;              // bytes
+  AccessKind kind = AccessKind::none;  // all kinds seen of this thread since it was published first
+  std::uint32_t time_ms = 0;           // CLOCK_MONOTONIC
+
+  [[nodiscard]] constexpr std::uint64_t packed() const {
+    return static_cast<std::uint64_t>(thread) | static_cast<std::uint64_t>(offset & 63U) << 16U |
+           static_cast<std::uint64_t>(width & 127U) << 22U | static_cast<std::uint64_t>(kind) << 29U |
+           static_cast<std::uint64_t>(time_ms) << 32U;
+  }
+  [[nodiscard]] static constexpr Publication unpacked(std::uint64_t word) {
+    return {static_cast<std::uint16_t>(word & 0xffffU), static_cast<std::uint8_t>((word >> 16U) & 63U),
+            static_cast<std::uint8_t>((word >> 22U) & 127U), static_cast<AccessKind>((word >> 29U) & 3U),
+            static_cast<std::uint32_t>(word >> 32U)};
+  }
+};
+
+/// What the board knew of a line when a sample came.
+struct Suspicion {
+  bool other_thread = false;  // another thread was sampled there
+  bool store_seen = false;    // by any thread
+  std::uint32_t duds = 0;     // watches that found no exchange since the last that did
+  std::uint32_t hits = 0;     // watches that found one
+  Publication partner;        // the other thread's access
+};
+
+class Board {
+ public:
+  /// Publishes a sampled access and returns what was known of its line before.
+  Suspicion publish(std::uint64_t line, const Publication& access) {
+    Entry& entry = entries_[hash(line)];
+    if (entry.line.load(std::memory_order_relaxed) != line) {
+      entry.line.store(line, std::memory_order_relaxed);
+      entry.latest.store(access.packed(), std::memory_order_relaxed);
+      entry.other.store(0, std::memory_order_relaxed);
+      entry.duds.store(0, std::memory_order_relaxed);
+      entry.hits.store(0, std::memory_order_relaxed);
+      return {};
+    }
+    const Publication latest = Publication::unpacked(entry.latest.load(std::memory_order_relaxed));
+    const Publication other = Publication::unpacked(entry.other.load(std::memory_order_relaxed));
+    Suspicion known;
+    known.duds = entry.duds.load(std::memory_order_relaxed);
+    known.hits = entry.hits.load(std::memory_order_relaxed);
+    known.store_seen = stores(access.kind) || stores(latest.kind) || stores(other.kind);
+    known.partner = latest.thread != access.thread ? latest : other;
+    known.other_thread = known.partner.thread != 0 && known.partner.thread != access.thread;
+    Publication mine = access;
+    if (latest.thread == access.thread) {
+      mine.kind = static_cast<AccessKind>(static_cast<unsigned>(mine.kind) | static_cast<unsigned>(latest.kind));
+    } else {
+      entry.other.store(latest.packed(), std::memory_order_relaxed);
+    }
+    entry.latest.store(mine.packed(), std::memory_order_relaxed);
+    return known;
+  }
+
+  /// A watch on the line ended: an exchange was seen, or none.
+  void judged(std::uint64_t line, bool exchange) {
+    Entry& entry = entries_[hash(line)];
+    if (entry.line.load(std::memory_order_relaxed) != line) {
+      return;
+    }
+    const std::uint32_t duds = entry.duds.load(std::memory_order_relaxed);
+    entry.duds.store(exchange ? 0 : duds + 1, std::memory_order_relaxed);
+    if (exchange) {
+      entry.hits.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t size = 4096;
+  struct Entry {
+    std::atomic<std::uint64_t> line;
+    std::atomic<std::uint64_t> latest;  // Publication
+    std::atomic<std::uint64_t> other;   // the latest of another thread than `latest`
+    std::atomic<std::uint32_t> duds;
+    std::atomic<std::uint32_t> hits;
+  };
+  static std::uint32_t hash(std::uint64_t line) {
+    return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> 52U);
+  }
+  static_assert(size == 1U << 12U);
+  Entry entries_[size];
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The overhead budget of a process: what observing has cost, and what it may.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// All amounts are nanoseconds of thread CPU time, summed over the threads of a process. Signal-safe.
+class Budget {
+ public:
+  void start(double fraction) { fraction_ = fraction; }
+  /// A thread has run for `cpu_ns` more.
+  void earn(std::uint64_t cpu_ns) { cpu_.fetch_add(cpu_ns, std::memory_order_relaxed); }
+  /// Observing has cost `ns` more, whatever for.
+  void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
+
+  /// Of what was spent, this went into watching lines that nothing was known of.
+  void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
+
+  /// May something be started that will cost about `cost_ns`? Exploring has a share of the budget of its own: lines
+  /// that are known to be exchanged must not use up what finds the others, nor the other way round. A grant before
+  /// anything was earned lets short programs be seen too.
+  [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
+    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ + grant_ns;
+    const auto after = static_cast<double>(spent_.load(std::memory_order_relaxed) + cost_ns);
+    const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
+    return after <= earned && (!exploring || explored_after <= earned * exploring_share);
+  }
+  [[nodiscard]] double spent_fraction() const {
+    const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
+    return cpu > 0 ? static_cast<double>(spent_.load(std::memory_order_relaxed)) / cpu : 0;
+  }
+  void clear() {
+    cpu_.store(0, std::memory_order_relaxed);
+    spent_.store(0, std::memory_order_relaxed);
+    explored_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr double grant_ns = 1'000'000;
+  static constexpr double exploring_share = 0.25;
+  double fraction_ = 0;
+  std::atomic<std::uint64_t> cpu_;
+  std::atomic<std::uint64_t> spent_;
+  std::atomic<std::uint64_t> explored_;
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/clocks.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstring>
+
+#include "collectors/in_target/guest.h"
+#include "collectors/in_target/perf_events.h"
+#include "collectors/in_target/runtime.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+using profile::ClockKind;
+
+constexpr std::uint64_t tick_ns = 4'000'000;  // kernels with 250 Hz; a faster tick only samples finer
+constexpr std::uint64_t longest_period_ns = 64'000'000;
+constexpr std::uint64_t review_samples = 16;
+constexpr double clock_share = 0.5;  // of the budget that the clock alone may take
+
+std::uint64_t context_switches() {
+  rusage usage{};
+  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
+}
+
+bool start_posix(ThreadState& self) {
+  if (self.timer_number == 0) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = clock_signal;
+    event.sigev_value.sival_ptr = &runtime();  // tells our signals from the target's
+    event._sigev_un._tid = self.tid.load(std::memory_order_relaxed);
+    std::int32_t id = 0;
+    if (system_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) < 0) {
+      return false;
+    }
+    self.timer_number = id + 1;
+  }
+  const auto period = static_cast<long>(self.period_ns);
+  const itimerspec interval{{period / 1'000'000'000, period % 1'000'000'000},
+                            {period / 1'000'000'000, period % 1'000'000'000}};
+  return system_call(SYS_timer_settime, self.timer_number - 1, 0, &interval, nullptr) >= 0;
+}
+
+void stop_posix(ThreadState& self) {
+  if (self.timer_number != 0) {
+    system_call(SYS_timer_delete, self.timer_number - 1);
+    self.timer_number = 0;
+  }
+}
+
+bool start_perf(ThreadState& self) { return open_clock_event(self.period_ns, self.clock_event) >= 0; }
+
+void publish(ThreadState& self) {
+  self.slot->clock.store(static_cast<std::uint32_t>(self.clock), std::memory_order_relaxed);
+  self.slot->period_us.store(static_cast<std::uint32_t>(self.period_ns / 1000), std::memory_order_relaxed);
+}
+
+void become(ThreadState& self, ClockKind kind) {
+  if (kind == ClockKind::perf) {
+    if (!start_perf(self)) {
+      return;
+    }
+    stop_posix(self);
+  } else {
+    if (!start_posix(self)) {
+      return;
+    }
+    close_event(self.clock_event);
+  }
+  self.clock = kind;
+}
+
+void set_period(ThreadState& self, std::uint64_t period_ns) {
+  self.period_ns = period_ns;
+  if (self.clock == ClockKind::perf) {
+    set_clock_period(self.clock_event, period_ns);
+  } else {
+    start_posix(self);
+  }
+}
+
+struct Spell {  // what a thread did since the last review
+  double cpu_ns, handlers_ns, switches, samples;
+};
+
+// The cost of each kind of clock for what the thread does, as a fraction of its CPU time.
+double perf_cost(const Spell& spell, std::uint64_t period_ns, const profile::SessionConfig& config) {
+  const double sampling =
+      (config.perf_sample_cost_ns + spell.handlers_ns / spell.samples) / static_cast<double>(period_ns);
+  return sampling + spell.switches * config.switch_cost_ns / spell.cpu_ns;
+}
+
+void adapt(ThreadState& self, const Spell& spell) {
+  const profile::SessionConfig& config = runtime().config;
+  const double allowed = config.budget * clock_share;
+  const bool fine = config.period_ns < tick_ns;  // finer than a POSIX timer can be
+  const bool may_perf = config.perf_allowed != 0 && config.clock != ClockKind::posix && fine;
+  if (self.clock == ClockKind::posix && may_perf && perf_cost(spell, config.period_ns, config) < allowed) {
+    self.period_ns = config.period_ns;
+    become(self, ClockKind::perf);
+  } else if (self.clock == ClockKind::perf && config.clock != ClockKind::perf &&
+             spell.switches * config.switch_cost_ns > allowed * spell.cpu_ns) {
+    self.period_ns = tick_ns;
+    become(self, ClockKind::posix);
+  }
+  // What is left is the handlers' own cost: the period follows it, down to the one that was asked for.
+  const double cost = spell.handlers_ns / spell.cpu_ns;
+  if (cost > allowed && self.period_ns < longest_period_ns) {
+    set_period(self, self.period_ns * 2);
+  } else if (cost < allowed / 4 && self.period_ns / 2 >= config.period_ns && self.period_ns / 2 >= tick_ns) {
+    set_period(self, self.period_ns / 2);
+  }
+}
+
+}  // namespace
+
+void start_clock(ThreadState& self) {
+  const profile::SessionConfig& config = runtime().config;
+  self.period_ns = config.period_ns;
+  self.next_review = review_samples;
+  self.review_switches = context_switches();
+  self.clock = ClockKind::automatic;
+  if (config.clock == ClockKind::perf && config.perf_allowed != 0 && start_perf(self)) {
+    self.clock = ClockKind::perf;
+  } else if (start_posix(self)) {
+    self.clock = ClockKind::posix;
+  } else {
+    emit_message(
+        "no_clock",
+        "a thread is not sampled: timer_create failed, the limit of pending signals (ulimit -i) may be used up");
+  }
+  publish(self);
+}
+
+void stop_clock(ThreadState& self) {
+  stop_posix(self);
+  close_event(self.clock_event);
+}
+
+void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
+  if (self.samples < self.next_review) {
+    return;
+  }
+  self.next_review = self.samples + review_samples;
+  const profile::SessionConfig& config = runtime().config;
+  const std::uint64_t switches = context_switches();
+  const std::uint64_t handlers = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
+  const Spell spell{static_cast<double>(cpu_ns - self.review_cpu_ns) + 1,
+                    static_cast<double>(handlers - self.review_handlers_ns),
+                    static_cast<double>(switches - self.review_switches), static_cast<double>(review_samples)};
+  const std::uint64_t each = self.clock == ClockKind::perf ? config.switch_cost_ns : 0;
+  const std::uint64_t charge = (switches - self.review_switches) * each;
+  self.slot->switches_ns.fetch_add(charge, std::memory_order_relaxed);
+  self.slot->switches.store(switches, std::memory_order_relaxed);
+  runtime().budget.spend(charge);
+  adapt(self, spell);
+  publish(self);
+  self.review_cpu_ns = cpu_ns;
+  self.review_handlers_ns = handlers;
+  self.review_switches = switches;
+}
+
+}  // namespace crosstalk::in_target

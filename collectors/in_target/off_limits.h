@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that must not be watched, because our own handlers touch it: a watchpoint there fires in the handler,
+// is delivered when the handler returns, and fires again in the handler of that.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Finds out once where they are: this library, the arena, and the kernel's time pages below the vdso.
+/// Normal context, after the arena is mapped.
+void find_off_limits();
+/// Signal-safe.
+bool off_limits(std::uint64_t address);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/perf_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include <cstring>
+
+#include "collectors/in_target/guest.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t parked_address = 0;  // a disabled event's; page zero is never mapped
+constexpr rlim_t room = 4 * static_cast<rlim_t>(max_threads) + 64;
+
+perf_event_attr watch_attributes(std::uint64_t address, std::uint32_t length, WatchMode mode) {
+  perf_event_attr attr;
+  std::memset(&attr, 0, sizeof attr);
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_BREAKPOINT;
+  attr.bp_addr = address;
+  attr.bp_len = length;
+  attr.bp_type = mode == WatchMode::write_only ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
+  attr.sample_period = 1;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sigtrap = 1;
+  attr.remove_on_exec = 1;  // the kernel asks for it with sigtrap; a new program has no handler
+  attr.disabled = mode == WatchMode::off ? 1 : 0;
+  return attr;
+}
+
+long perf_event_open(const perf_event_attr& attr) {
+  return system_call(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+// Where our descriptors go: above the target's soft limit, so that they take neither a number that it may expect
+// to get nor a place in its limit, and loops that close everything up to the limit miss them. With a limit so
+// high that nobody counts on it, not there: the kernel's table has an entry for every number up to the highest.
+constexpr rlim_t high_enough = 8192;
+
+rlim_t hiding_place(const rlimit64& limit) { return limit.rlim_cur < high_enough ? limit.rlim_cur : high_enough; }
+
+// One thread at a time, or the second would find, and put back, the limit as the first has raised it. Who does not
+// get in within some microseconds keeps the number that it has.
+class LimitLock {
+ public:
+  LimitLock() {
+    for (int i = 0; i < 2000 && !held_; ++i) {
+      held_ = !taken.exchange(true, std::memory_order_acquire);
+    }
+  }
+  ~LimitLock() {
+    if (held_) {
+      taken.store(false, std::memory_order_release);
+    }
+  }
+  LimitLock(const LimitLock&) = delete;
+  LimitLock& operator=(const LimitLock&) = delete;
+  [[nodiscard]] bool held() const { return held_; }
+
+ private:
+  static inline constinit std::atomic<bool> taken{false};
+  bool held_ = false;
+};
+
+long duplicate_high(int fd) {
+  const LimitLock lock;
+  if (!lock.held()) {
+    return -EAGAIN;
+  }
+  rlimit64 old{};
+  if (system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &old) < 0) {
+    return -EPERM;
+  }
+  const rlim_t place = hiding_place(old);
+  const rlim_t wanted = place + room;
+  if (wanted <= old.rlim_cur) {
+    return system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, place);
+  }
+  if (wanted > old.rlim_max) {  // no room above: the top of the range is the next best
+    return system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, old.rlim_cur / 2);
+  }
+  const rlimit64 raised{wanted, old.rlim_max};
+  system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, nullptr);
+  const long hidden = system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, place);
+  system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &old, nullptr);
+  return hidden;
+}
+
+long adopt(long fd, OwnedEvent& event) {
+  if (fd < 0) {
+    return fd;
+  }
+  const long hidden = duplicate_high(static_cast<int>(fd));
+  if (hidden >= 0) {
+    system_call(SYS_close, fd);
+  }
+  event.fd = static_cast<int>(hidden >= 0 ? hidden : fd);
+  event.id = 0;
+  system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ID, &event.id);
+  return 0;
+}
+
+bool still_ours(const OwnedEvent& event) {
+  std::uint64_t id = 0;
+  return event.fd > 0 && system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ID, &id) == 0 && id == event.id;
+}
+
+}  // namespace
+
+void reserve_descriptors(int any_fd) {
+  const long high = duplicate_high(any_fd);
+  if (high >= 0) {
+    system_call(SYS_close, high);
+  }
+}
+
+long open_watch_event(std::uint32_t word, OwnedEvent& event) {
+  perf_event_attr attr = watch_attributes(parked_address, HW_BREAKPOINT_LEN_8, WatchMode::off);
+  attr.sig_data = watch_mark + word;
+  event.mark = attr.sig_data;
+  return adopt(perf_event_open(attr), event);
+}
+
+long set_watch_event(const OwnedEvent& event, std::uint64_t address, std::uint32_t length, WatchMode mode) {
+  if (event.fd <= 0) {
+    return -EBADF;
+  }
+  if (mode == WatchMode::off) {
+    return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_DISABLE, 0);
+  }
+  perf_event_attr attr = watch_attributes(address, length, mode);
+  attr.sig_data = event.mark;
+  return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr);
+}
+
+long open_clock_event(std::uint64_t period_ns, OwnedEvent& event) {
+  perf_event_attr attr;
+  std::memset(&attr, 0, sizeof attr);
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = period_ns;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sigtrap = 1;
+  attr.remove_on_exec = 1;
+  attr.sig_data = clock_mark;
+  return adopt(perf_event_open(attr), event);
+}
+
+long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {
+  return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
+void close_event(OwnedEvent& event) {
+  if (still_ours(event)) {
+    system_call(SYS_close, event.fd);
+  }
+  event.fd = 0;
+}
+
+}  // namespace crosstalk::in_target

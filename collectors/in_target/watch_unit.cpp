@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/watch_unit.h"
+
+#include <errno.h>
+
+#include <cstring>
+
+#include "collectors/in_target/guest.h"
+#include "collectors/in_target/perf_events.h"
+#include "collectors/in_target/runtime.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after which a thread is watched no more
+constexpr std::uint32_t lock_patience = 200;
+constexpr std::uint64_t first_cost_guess_ns = 150'000;
+constexpr std::uint32_t word_bytes = 8;
+constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
+
+/// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
+/// [offset, offset + width) of a line: exactly the access where its size and alignment allow.
+profile::WatchWord piece_of(std::uint32_t offset, std::uint32_t width, float probability) {
+  std::uint32_t length = 1;
+  while (length < width && length < word_bytes) {
+    length *= 2;
+  }
+  return {static_cast<std::uint8_t>(offset & ~(length - 1)), static_cast<std::uint8_t>(length), 0, probability};
+}
+
+// The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
+bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
+  FoundAccess access;
+  return finder().find_retired(registers, flags, self.thread_pointer, code_reader(registers[Register::rip]), access) &&
+         stores(access.kind);
+}
+
+bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
+  return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+}  // namespace
+
+void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
+  words_ = words < max_words ? words : max_words;
+  slots_ = words_ == 0 ? 0 : (words_ + words_per_slot - 1) / words_per_slot;
+  if (words_ == 3) {
+    slots_ = 1;  // a slot of one word would see true sharing alone
+  }
+  horizon_ns_ = horizon_ns;
+  mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
+}
+
+void WatchUnit::forget() {
+  for (Slot& slot : slot_) {
+    slot.lock.store(0, std::memory_order_relaxed);
+    slot.watch.store(0, std::memory_order_relaxed);
+  }
+}
+
+bool WatchUnit::try_lock(Slot& slot) {
+  for (std::uint32_t i = 0; i < lock_patience; ++i) {
+    std::uint32_t free = 0;
+    if (slot.lock.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
+      return true;
+    }
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+
+void WatchUnit::prepare(ThreadState& self) {
+  if (self.watch_tried || slots_ == 0) {
+    return;
+  }
+  self.watch_tried = true;
+  std::uint32_t opened = 0;
+  long error = 0;
+  while (opened < words_) {
+    error = open_watch_event(opened, self.watch_event[opened]);
+    if (error < 0) {
+      break;
+    }
+    self.mode[opened].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+    ++opened;
+  }
+  if (opened < words_) {
+    watch_events_missing(error, opened);
+  }
+  self.watch_events.store(opened, std::memory_order_release);
+}
+
+void WatchUnit::set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
+  const std::uint32_t event = first_event(slot) + word;
+  if (event >= thread.watch_events.load(std::memory_order_acquire)) {
+    return;
+  }
+  const profile::WatchWord& piece = slot.word[word];
+  const std::uint64_t address = slot.line + piece.offset;
+  // Our handler's own frames may come to lie on a thread's stack below what it uses now, and before 5.19 the
+  // kernel kills a thread that hits a watchpoint with SIGTRAP blocked.
+  if (mode != WatchMode::off && address >= thread.stack_low && address < thread.stack_high) {
+    return;
+  }
+  thread.mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+  const long result = set_watch_event(thread.watch_event[event], address, piece.length, mode);
+  if (result == -EBADF || result == -ENOTTY) {  // the target closed our descriptors
+    thread.watch_events.store(0, std::memory_order_release);
+    descriptors_closed();
+  }
+}
+
+bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
+  for (std::uint32_t i = first_slot(suspected); i < last_slot(suspected); ++i) {
+    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 || now_ns >= slot_[i].deadline_ns) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void WatchUnit::choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const {
+  const auto& sample = *request.sample;
+  const auto offset = static_cast<std::uint32_t>(sample.address % profile::cache_line);
+  const std::uint32_t width = sample.width == 0 ? 1 : sample.width;
+  slot.word[0] = piece_of(offset, width, 1);
+  slot.words = 1;
+  // The second word: the partner's three times in four, so that what the board says is followed up; else any
+  // other word of the line, so that all eight are in play.
+  const Publication& partner = request.suspicion.partner;
+  const profile::WatchWord named = piece_of(partner.offset, partner.width == 0 ? 1 : partner.width, 0);
+  const bool has_name = request.suspicion.other_thread && !overlap(named, slot.word[0]);
+  const std::uint64_t random = next_random(self.random);
+  const float by_name = has_name ? 0.75F : 0.0F;
+  const float by_chance = (1 - by_name) / static_cast<float>(words_in_line - 1);
+  profile::WatchWord second = named;
+  if (!has_name || (random & 3U) == 0) {
+    const std::uint32_t own = slot.word[0].offset / word_bytes;
+    const std::uint32_t other =
+        (own + 1 + static_cast<std::uint32_t>((random >> 2U) % (words_in_line - 1))) % words_in_line;
+    second = piece_of(other * word_bytes, word_bytes, 0);
+  }
+  second.probability =
+      by_chance + (has_name && second.offset / word_bytes == named.offset / word_bytes ? by_name : 0.0F);
+  if (words_ == 1) {  // one register: the sampled bytes or the other word, as a coin falls
+    slot.word[0].probability = 0.5F;
+    second.probability *= 0.5F;
+    if ((random >> 40U) & 1U) {
+      slot.word[0] = second;
+    }
+    return;
+  }
+  slot.word[1] = second;
+  slot.words = 2;
+}
+
+std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, const WatchRequest& request) {
+  Registry& threads = registry();
+  const std::uint32_t extent = threads.extent();
+  const std::uint32_t begin = extent > max_armed ? static_cast<std::uint32_t>(next_random(self.random) % extent) : 0;
+  const std::uint32_t partner = request.suspicion.partner.thread;  // index + 1
+  std::uint32_t armed = 0;
+  const auto arm = [&](ThreadState& thread) {
+    if (&thread == &self || thread.watch_events.load(std::memory_order_acquire) == 0) {
+      return;
+    }
+    for (std::uint32_t w = 0; w < slot.words; ++w) {
+      set_mode(slot, thread, w, WatchMode::read_write);
+    }
+    ++armed;
+  };
+  if (partner != 0 && partner <= extent) {
+    arm(threads.at(partner - 1));
+  }
+  for (std::uint32_t i = 0; i < extent && armed < max_armed; ++i) {
+    const std::uint32_t index = (begin + i) % extent;
+    if (index + 1 != partner) {
+      arm(threads.at(index));
+    }
+  }
+  return armed;
+}
+
+void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample) {
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    WatchMode mode = WatchMode::write_only;
+    if (w == 0 && sample.from == profile::AddressFrom::next) {
+      mode = WatchMode::read_write;  // the access has yet to happen: its trap confirms it
+    } else if (w == 0 && stores(sample.access)) {
+      mode = WatchMode::off;  // the store of this run is known already
+    }
+    if (mode != WatchMode::off) {
+      set_mode(slot, self, w, mode);
+    }
+  }
+}
+
+// Most lines that are tried belong to one thread, and those that are exchanged mostly are so within a millisecond:
+// three tries in four are short, so that more lines are tried; the fourth gives slow exchange its chance.
+std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const {
+  constexpr std::uint64_t short_tries_in_four = 3;
+  constexpr std::uint64_t shorter_by = 5;
+  const bool in_short = !suspected && next_random(self.random) % 4 < short_tries_in_four;
+  return in_short ? horizon_ns_ / shorter_by : horizon_ns_;
+}
+
+bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
+  profile::Sample& sample = *request.sample;
+  const std::uint64_t begin = thread_cpu_ns();
+  for (std::uint32_t i = first_slot(request.suspected); i < last_slot(request.suspected); ++i) {
+    Slot& slot = slot_[i];
+    if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
+      continue;
+    }
+    if (slot.watch.load(std::memory_order_acquire) != 0) {
+      unlock(slot);
+      continue;
+    }
+    slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
+    choose_words(slot, self, request);
+    slot.sequence.store(0, std::memory_order_relaxed);
+    slot.runs.store(0, std::memory_order_relaxed);
+    slot.cost_ns.store(0, std::memory_order_relaxed);
+    slot.suspected.store(request.suspected, std::memory_order_relaxed);
+    slot.stored.store(sample.from != profile::AddressFrom::next && stores(sample.access), std::memory_order_relaxed);
+    slot.runner.store(self.index + 1, std::memory_order_relaxed);
+    const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
+    slot.deadline_ns = now_ns + horizon_ns;
+    const std::uint32_t id = new_watch_id();
+    slot.watch.store(id, std::memory_order_release);
+    const std::uint32_t armed = arm_others(slot, self, request);
+    arm_self(slot, self, sample);
+
+    profile::WatchOpen record;
+    record.header.type = profile::RecordType::watch_open;
+    record.time_ns = now_ns;
+    record.line = slot.line;
+    record.watch = id;
+    record.words = slot.words;
+    for (std::uint32_t w = 0; w < slot.words; ++w) {
+      record.word[w] = slot.word[w];
+    }
+    record.threads = registry().live();
+    record.armed = armed;
+    record.suspected = request.suspected ? 1 : 0;
+    record.horizon_ns = horizon_ns;
+    slot.cost_ns.fetch_add(thread_cpu_ns() - begin, std::memory_order_relaxed);
+    unlock(slot);
+    append(self, &record, sizeof record, nullptr, 0);
+    sample.watch = id;
+    sample.flags |= profile::sample_armed;
+    return true;
+  }
+  return false;
+}
+
+void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
+  if (runner == 0 || runner > registry().extent()) {
+    return;
+  }
+  ThreadState& thread = registry().at(runner - 1);
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    const auto mode = static_cast<WatchMode>(thread.mode[first_event(slot) + w].load(std::memory_order_relaxed));
+    if (mode != WatchMode::read_write) {
+      set_mode(slot, thread, w, WatchMode::read_write);
+    }
+  }
+}
+
+// A trap of no open watch: it was in flight while the watch was closed or moved, or another thread armed this
+// event while a third closed the watch. In the latter case it would fire at every access for ever.
+void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open) {
+  const std::uint32_t event = first_event(slot) + word;
+  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  if (open && mode != WatchMode::off) {
+    set_mode(slot, self, word, mode);
+  } else {
+    self.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+    set_watch_event(self.watch_event[event], 0, 1, WatchMode::off);
+  }
+}
+
+void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
+  if (event < self.watch_events.load(std::memory_order_acquire)) {
+    self.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+    set_watch_event(self.watch_event[event], 0, 1, WatchMode::off);
+  }
+}
+
+bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
+                        std::uint64_t flags, std::uint64_t now_ns) {
+  const std::uint32_t index = event / words_per_slot;
+  if (index >= slots_) {
+    return false;
+  }
+  Slot& slot = slot_[index];
+  const std::uint32_t word = event % words_per_slot;
+  const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
+  if (id == 0 || word >= slot.words || address != slot.line + slot.word[word].offset) {
+    if (++self.stray_traps > stray_limit) {
+      leave(self);
+      too_many_strays();
+    } else {
+      correct(slot, self, word, id != 0 && word < slot.words);
+    }
+    return false;
+  }
+  self.stray_traps = 0;
+  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  const std::uint32_t sequence = slot.sequence.fetch_add(1, std::memory_order_relaxed);
+  record_trap(self, {id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only}, registers, now_ns);
+  if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
+    slot.stored.store(true, std::memory_order_relaxed);
+  }
+  set_mode(slot, self, word, mode == WatchMode::read_write ? WatchMode::write_only : WatchMode::off);
+  const std::uint32_t previous = slot.runner.exchange(self.index + 1, std::memory_order_acq_rel);
+  std::uint32_t runs = slot.runs.load(std::memory_order_relaxed);
+  if (previous != self.index + 1) {
+    runs = slot.runs.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  if (sequence + 1 >= max_traps || runs >= max_runs || now_ns >= slot.deadline_ns) {
+    if (try_lock(slot)) {
+      if (slot.watch.load(std::memory_order_relaxed) == id) {
+        close(slot, self, profile::CloseReason::full);
+      }
+      unlock(slot);
+    }
+  } else if (previous != self.index + 1) {
+    restore_runner(slot, previous);
+  }
+  return true;
+}
+
+// Called with the slot's lock held.
+void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
+  profile::WatchClose record;
+  record.header.type = profile::RecordType::watch_close;
+  record.time_ns = monotonic_ns();
+  record.watch = slot.watch.load(std::memory_order_relaxed);
+  record.reason = reason;
+  record.traps = slot.sequence.load(std::memory_order_relaxed);
+  const std::uint32_t extent = registry().extent();
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    ThreadState& thread = registry().at(i);
+    for (std::uint32_t w = 0; w < slot.words; ++w) {
+      if (thread.mode[first_event(slot) + w].load(std::memory_order_relaxed) !=
+          static_cast<std::uint8_t>(WatchMode::off)) {
+        set_mode(slot, thread, w, WatchMode::off);
+      }
+    }
+  }
+  judge_line(slot.line, slot.stored.load(std::memory_order_relaxed) && slot.runs.load(std::memory_order_relaxed) > 0);
+  const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
+  mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
+  slot.watch.store(0, std::memory_order_release);
+  append(self, &record, sizeof record, nullptr, 0);
+}
+
+bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
+  bool closed = false;
+  for (std::uint32_t i = 0; i < slots_; ++i) {
+    Slot& slot = slot_[i];
+    if (slot.watch.load(std::memory_order_relaxed) == 0 || now_ns < slot.deadline_ns || !try_lock(slot)) {
+      continue;
+    }
+    if (slot.watch.load(std::memory_order_relaxed) != 0 && now_ns >= slot.deadline_ns) {
+      close(slot, self, profile::CloseReason::horizon);
+      closed = true;
+    }
+    unlock(slot);
+  }
+  return closed;
+}
+
+void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
+  for (std::uint32_t i = 0; i < slots_; ++i) {
+    if (try_lock(slot_[i])) {
+      if (slot_[i].watch.load(std::memory_order_relaxed) != 0) {
+        close(slot_[i], self, reason);
+      }
+      unlock(slot_[i]);
+    }
+  }
+}
+
+void WatchUnit::leave(ThreadState& self) {
+  const std::uint32_t events = self.watch_events.exchange(0, std::memory_order_acq_rel);
+  for (std::uint32_t e = 0; e < events; ++e) {
+    self.mode[e].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+    close_event(self.watch_event[e]);
+  }
+}
+
+void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {
+  if (event / words_per_slot < slots_) {
+    slot_[event / words_per_slot].cost_ns.fetch_add(ns, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watchpoint unit: watches a line in all threads of the process and records who touches it in turn.
+//
+// A watch follows the *runs* of a line's owners. All threads but the current runner are armed for reads and
+// writes; the runner is armed for what of its run is still of interest:
+//
+//     read_write --first access--> write_only --first store--> off
+//        ^                                                      |
+//        +------------- another thread's access ---------------+
+//
+// A thread that hammers on its own line costs two traps a run and word, and the trap sequence is the
+// sequence of owners, each with its first access and its first store: all that the definition of a
+// communication asks for.
+//
+// The debug registers are divided into slots of two words (design choice: one word for the sampled bytes, one
+// for the partner's or for a random other word of the line, so that false sharing shows). Slot 0 is for
+// lines that the board suspects, the others for exploring.
+//
+// Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/registers.h"
+#include "collectors/in_target/board.h"
+#include "collectors/in_target/thread_state.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+struct WatchRequest {
+  const ThreadState* thread = nullptr;
+  profile::Sample* sample = nullptr;  // its `watch` and flags are filled in when a watch is opened
+  Suspicion suspicion;
+  bool suspected = false;
+};
+
+class WatchUnit {
+ public:
+  /// `words` debug registers, 0..4.
+  void start(std::uint32_t words, std::uint64_t horizon_ns);
+  /// Forgets all watches without touching any event (after fork).
+  void forget();
+  [[nodiscard]] bool usable() const { return slots_ > 0; }
+
+  /// Opens the calling thread's own events, once; it can be watched from then on.
+  void prepare(ThreadState& self);
+  /// Opens a watch for a sample if a slot is free; true when it did.
+  bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
+  /// Is there a slot for such a request now?
+  [[nodiscard]] bool has_room(bool suspected, std::uint64_t now_ns) const;
+  /// A watchpoint of `self` fired. False: it was not (or no longer) one of ours to report.
+  bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
+               std::uint64_t flags, std::uint64_t now_ns);
+  /// A watchpoint of `self` fired while the signal was blocked: in our own handler, or in the target's. Its
+  /// registers are lost; the event is switched off until the watch is next set up, lest it goes on so.
+  void trapped_in_handler(ThreadState& self, std::uint32_t event);
+  /// Closes what has been open for longer than the horizon; true when there was something.
+  bool expire(ThreadState& self, std::uint64_t now_ns);
+  /// Closes everything (end of the session).
+  void close_all(ThreadState& self, profile::CloseReason reason);
+  /// A thread ends: it is no longer watched.
+  void leave(ThreadState& self);
+  /// Running mean of what a watch costs, nanoseconds.
+  [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
+  /// Adds to what the watch that `event` belongs to has cost.
+  void charge(std::uint32_t event, std::uint64_t ns);
+  /// Does `event` belong to a watch of a line that the board suspected?
+  [[nodiscard]] bool suspects(std::uint32_t event) const {
+    return slot_[event / words_per_slot].suspected.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t words_per_slot = 2;
+  static constexpr std::uint32_t max_slots = max_words / words_per_slot;
+  static constexpr std::uint32_t max_traps = 16;
+  static constexpr std::uint32_t max_runs = 6;
+  static constexpr std::uint32_t max_armed = 24;  // other threads armed at most: arming takes ~10 us each
+
+  struct Slot {
+    std::atomic<std::uint32_t> lock;
+    std::atomic<std::uint32_t> watch;     // id; 0: idle
+    std::atomic<std::uint32_t> sequence;  // traps given a number
+    std::atomic<std::uint32_t> runner;    // registry index + 1
+    std::atomic<std::uint32_t> runs;
+    std::atomic<std::uint64_t> cost_ns;
+    std::atomic<bool> suspected;
+    std::atomic<bool> stored;  // a store was seen: without one there is no exchange
+    std::uint64_t line = 0, deadline_ns = 0;
+    std::uint32_t words = 0;
+    profile::WatchWord word[words_per_slot];
+  };
+
+  [[nodiscard]] std::uint32_t first_event(const Slot& slot) const {
+    return static_cast<std::uint32_t>(&slot - slot_) * words_per_slot;
+  }
+  // Suspected lines have the first slot, the others are for exploring; one slot serves both.
+  [[nodiscard]] std::uint32_t first_slot(bool suspected) const { return suspected || slots_ == 1 ? 0 : 1; }
+  [[nodiscard]] std::uint32_t last_slot(bool suspected) const { return suspected && slots_ > 1 ? 1 : slots_; }
+  static bool try_lock(Slot& slot);
+  static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
+  [[nodiscard]] std::uint64_t choose_horizon(ThreadState& self, bool suspected) const;
+  void choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const;
+  std::uint32_t arm_others(Slot& slot, ThreadState& self, const WatchRequest& request);
+  void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);
+  void restore_runner(Slot& slot, std::uint32_t runner);
+  void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
+  void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
+  void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+
+  std::uint32_t words_ = 0, slots_ = 0;
+  std::uint64_t horizon_ns_ = 0;
+  std::atomic<std::uint64_t> mean_cost_ns_;
+  Slot slot_[max_slots];
+};
+
+}  // namespace crosstalk::in_target

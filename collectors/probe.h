@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this machine and this user's rights give: asked of the kernel, not guessed. Runs in the recorder,
+// before a target starts, and in `crosstalk doctor`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/arena.h"
+
+namespace crosstalk::collectors {
+
+/// One thing that a session may need.
+struct Facility {
+  std::string name;  // "watchpoints", "perf task-clock", "POSIX timer", "kernel", "PEBS", "IBS", ...
+  bool available = false;
+  std::string found;   // what was found: "4 debug registers", "perf_event_paranoid is 3", ...
+  std::string remedy;  // the exact command that would give it; empty when available or hopeless
+};
+
+struct Probe {
+  std::vector<Facility> facilities;
+  bool perf_allowed = false, watchpoints_allowed = false;
+  std::uint32_t debug_registers = 0;  // free now, 0..4
+  int paranoid = -1;                  // /proc/sys/kernel/perf_event_paranoid; -1: not there
+};
+
+[[nodiscard]] Probe probe();
+/// Measures signal, trap and switch costs on this machine (some 10 ms) and fills the calibrated and probed
+/// fields of `config`. Never fails: what can not be measured keeps its default.
+void calibrate(const Probe& probe, profile::SessionConfig& config);
+
+/// Refuses, in one line, a command that can not be observed: static, setuid/setgid, not x86-64 ELF,
+/// missing, not executable. Scripts are judged by their interpreter. Returns the resolved path.
+[[nodiscard]] Result<std::string> check_command(const std::string& command);
+
+}  // namespace crosstalk::collectors

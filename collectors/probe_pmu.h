@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which performance monitoring units the kernel offers, and what libpfm4 calls them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectors/probe.h"
+#include "collectors/probe_system.h"
+
+namespace crosstalk::collectors {
+
+/// libpfm4's names of the core PMUs that it detects on this processor ("skx", "amd64_fam19h_zen3", ...), sorted.
+/// Detected by CPUID: a virtual machine may hide the unit although its processor is known.
+[[nodiscard]] std::vector<std::string> detected_core_pmus();
+
+/// The facilities "CPU PMU", "PEBS" and "IBS", from the names of event_sources().
+[[nodiscard]] std::vector<Facility> pmu_facilities(const std::vector<std::string>& sources, const CpuFacts& cpu,
+                                                   const std::vector<std::string>& core_pmus);
+
+}  // namespace crosstalk::collectors

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/probe_system.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "base/unique_fd.h"
+
+namespace crosstalk::collectors {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view blank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+}  // namespace
+
+std::optional<KernelVersion> parse_kernel_release(std::string_view release) {
+  KernelVersion version;
+  const char* const end = release.data() + release.size();
+  const auto [after_major, major_error] = std::from_chars(release.data(), end, version.major);
+  if (major_error != std::errc{} || after_major == end || *after_major != '.') {
+    return std::nullopt;
+  }
+  if (std::from_chars(after_major + 1, end, version.minor).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return version;
+}
+
+std::string kernel_release() {
+  utsname name{};
+  return ::uname(&name) == 0 ? std::string(name.release) : std::string();
+}
+
+std::optional<std::string> status_field(std::string_view status, std::string_view key) {
+  while (!status.empty()) {
+    const std::size_t newline = status.find('\n');
+    const std::string_view line = status.substr(0, newline);
+    if (line.size() > key.size() && line.starts_with(key) && line.find_first_not_of(" \t", key.size()) != line.npos &&
+        line[line.find_first_not_of(" \t", key.size())] == ':') {
+      return std::string(trim(line.substr(line.find(':', key.size()) + 1)));
+    }
+    status.remove_prefix(newline == std::string_view::npos ? status.size() : newline + 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> read_small_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return std::nullopt;
+  }
+  constexpr std::size_t limit = 65'536;
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (text.size() < limit) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0) {
+      return std::nullopt;
+    }
+    if (got == 0) {
+      break;
+    }
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  text.resize(text.find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+int perf_event_paranoid() {
+  const auto text = read_small_file("/proc/sys/kernel/perf_event_paranoid");
+  int value = -1;
+  if (text) {
+    std::from_chars(text->data(), text->data() + text->size(), value);
+  }
+  return value;
+}
+
+SystemCallFilter system_call_filter() {
+  const auto status = read_small_file("/proc/self/status");
+  const auto mode = status ? status_field(*status, "Seccomp") : std::nullopt;
+  if (!mode) {
+    return SystemCallFilter::unknown;
+  }
+  return *mode == "0" ? SystemCallFilter::none : SystemCallFilter::filtered;
+}
+
+CpuFacts parse_cpuinfo(std::string_view cpuinfo) {
+  CpuFacts facts;
+  facts.vendor = status_field(cpuinfo, "vendor_id").value_or("");
+  facts.model = status_field(cpuinfo, "model name").value_or("");
+  const std::string flags = " " + status_field(cpuinfo, "flags").value_or("") + " ";
+  facts.virtual_machine = flags.find(" hypervisor ") != std::string::npos;
+  return facts;
+}
+
+std::vector<std::string> event_sources() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/sys/bus/event_source/devices", error), end; !error && it != end;
+       it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace crosstalk::collectors

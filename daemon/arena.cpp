@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace crosstalk::daemon {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+
+std::uint64_t round_up(std::uint64_t bytes) { return (bytes + page - 1) & ~(page - 1); }
+
+}  // namespace
+
+Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape shape) {
+  Arena arena;
+  arena.shape_ = shape;
+  arena.slots_offset_ = round_up(sizeof(profile::ArenaHeader));
+  arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * sizeof(profile::ThreadSlot));
+  arena.bytes_ = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
+  arena.fd_.reset(::memfd_create("crosstalk-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(arena.bytes_)) != 0 ||
+      ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return fail(ErrorCode::system,
+                std::string("cannot make the shared memory for rings: ") + std::strerror(errno) + "; see ulimit -f");
+  }
+  void* memory = ::mmap(nullptr, arena.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd_.get(), 0);
+  if (memory == MAP_FAILED) {
+    return fail(ErrorCode::system, "cannot map " + std::to_string(arena.bytes_) +
+                                       " bytes of shared memory for rings: " + std::strerror(errno) +
+                                       "; see ulimit -v");
+  }
+  auto* header = new (memory) profile::ArenaHeader();
+  header->header_bytes = sizeof(profile::ArenaHeader);
+  header->total_bytes = arena.bytes_;
+  header->slot_count = shape.slots;
+  header->ring_bytes = shape.ring_bytes;
+  header->slots_offset = arena.slots_offset_;
+  header->rings_offset = arena.rings_offset_;
+  header->recorder_pid = ::getpid();
+  header->config = config;
+  header->state.store(static_cast<std::uint32_t>(profile::SessionState::running), std::memory_order_release);
+  arena.view_.header = header;
+  return arena;
+}
+
+Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(view_, other.view_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(slots_offset_, other.slots_offset_);
+  std::swap(rings_offset_, other.rings_offset_);
+  std::swap(shape_, other.shape_);
+  return *this;
+}
+
+Arena::~Arena() {
+  if (view_.header != nullptr) {
+    ::munmap(view_.header, bytes_);
+  }
+}
+
+profile::ThreadSlot& Arena::slot(std::uint32_t index) const {
+  auto* base = reinterpret_cast<std::byte*>(view_.header);
+  return reinterpret_cast<profile::ThreadSlot*>(base + slots_offset_)[index];
+}
+
+const std::byte* Arena::ring(std::uint32_t index) const {
+  return reinterpret_cast<const std::byte*>(view_.header) + rings_offset_ + std::uint64_t{index} * shape_.ring_bytes;
+}
+
+std::string Arena::path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get()); }
+
+std::uint64_t Arena::bytes_in_use() const {
+  struct stat status = {};
+  return ::fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : 0;
+}
+
+}  // namespace crosstalk::daemon

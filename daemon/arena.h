@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "profile/arena.h"
+#include "profile/ring.h"
+
+namespace crosstalk::daemon {
+
+struct ArenaShape {
+  std::uint32_t slots = 4096;
+  std::uint32_t ring_bytes = 64 * 1024;  // a power of two, of pages
+};
+
+/// The recorder's arena: an anonymous memory file, sealed against resizing (a target that shrank it would
+/// kill the recorder with SIGBUS), mapped here, sparse: only touched pages count.
+class Arena {
+ public:
+  [[nodiscard]] static Result<Arena> create(const profile::SessionConfig& config, ArenaShape shape = {});
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  [[nodiscard]] profile::ArenaHeader& header() const { return *view_.header; }
+  [[nodiscard]] profile::ThreadSlot& slot(std::uint32_t index) const;
+  [[nodiscard]] const std::byte* ring(std::uint32_t index) const;
+  // As made; the header is writable by targets and not asked again.
+  [[nodiscard]] std::uint32_t slot_count() const { return shape_.slots; }
+  [[nodiscard]] std::uint32_t ring_bytes() const { return shape_.ring_bytes; }
+
+  /// How a target of this user opens it: /proc/PID/fd/N.
+  [[nodiscard]] std::string path() const;
+  /// Bytes of memory that its touched pages take.
+  [[nodiscard]] std::uint64_t bytes_in_use() const;
+
+ private:
+  Arena() = default;
+
+  UniqueFd fd_;
+  profile::ArenaView view_;
+  std::uint64_t bytes_ = 0, slots_offset_ = 0, rings_offset_ = 0;
+  ArenaShape shape_;
+};
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/drainer.h"
+
+#include <algorithm>
+
+namespace crosstalk::daemon {
+namespace {
+
+using profile::SlotState;
+
+// A thread that has written for so long nothing may be gone: worth asking the kernel.
+constexpr std::uint64_t quiet_ns = 1'000'000'000;
+constexpr int max_scans = 8;
+constexpr std::uint32_t scan_margin = 64;
+constexpr std::uint64_t full_scan_ns = 1'000'000'000;
+constexpr std::size_t batch_to_keep = 8U << 20U;
+
+SlotState state_of(const profile::ThreadSlot& slot) {
+  return static_cast<SlotState>(slot.state.load(std::memory_order_acquire));
+}
+
+/// Nobody owns it: everything as in a new arena, and the state last.
+void free_slot(profile::ThreadSlot& slot) {
+  for (std::atomic<std::uint64_t>* counter :
+       {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.armed, &slot.handlers_ns,
+        &slot.switches_ns, &slot.switches, &slot.cpu_ns, &slot.handler_samples_ns, &slot.head, &slot.tail}) {
+    counter->store(0, std::memory_order_relaxed);
+  }
+  slot.clock.store(0, std::memory_order_relaxed);
+  slot.period_us.store(0, std::memory_order_relaxed);
+  slot.pid.store(0, std::memory_order_relaxed);
+  slot.tid.store(0, std::memory_order_relaxed);
+  ++slot.generation;
+  slot.state.store(static_cast<std::uint32_t>(SlotState::free), std::memory_order_release);
+}
+
+}  // namespace
+
+Drainer::Drainer(const Arena& arena, RecordInterpreter& interpreter)
+    : arena_(&arena), interpreter_(&interpreter), slots_(arena.slot_count()) {}
+
+void Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
+  const profile::ThreadSlot& shared = arena_->slot(index);
+  Slot& slot = slots_[index];
+  slot.reader.emplace(arena_->slot(index), arena_->ring(index), arena_->ring_bytes());
+  slot.pid = shared.pid.load(std::memory_order_relaxed);
+  slot.tid = shared.tid.load(std::memory_order_relaxed);
+  slot.quiet_since_ns = now_ns;
+  slot.ended = false;
+  open_.push_back(index);
+  liveness_.watch(slot.pid);
+  interpreter_->open_slot(index, slot.pid, slot.tid, now_ns);
+}
+
+/// Opens the slots of [begin, end) that went live; returns the end of those that are in use.
+std::uint32_t Drainer::scan(std::uint32_t begin, std::uint32_t end, std::uint64_t now_ns) {
+  std::uint32_t used = 0;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    const SlotState state = state_of(arena_->slot(i));
+    used = state != SlotState::free ? i + 1 : used;
+    if (!slots_[i].reader && (state == SlotState::live || state == SlotState::ended)) {
+      open(i, now_ns);
+    }
+  }
+  return used;
+}
+
+/// True when one was found. Threads claim the lowest free slot, so looking a margin beyond the last one in use
+/// finds them; all 4096 cost a fifth of a millisecond and are looked at once a second.
+bool Drainer::find_new_slots(std::uint64_t now_ns) {
+  const std::size_t known = open_.size();
+  std::uint32_t begin = 0;
+  std::uint32_t used = 0;
+  std::uint32_t end = std::min(scan_end_ + scan_margin, arena_->slot_count());
+  if (now_ns >= full_scan_due_ns_) {
+    full_scan_due_ns_ = now_ns + full_scan_ns;
+    end = arena_->slot_count();
+  }
+  while (begin < end) {
+    used = std::max(used, scan(begin, end, now_ns));
+    begin = end;
+    end = std::max(end, std::min(used + scan_margin, arena_->slot_count()));
+  }
+  scan_end_ = used;
+  return open_.size() != known;
+}
+
+Drainer::Pass Drainer::drain(std::uint64_t now_ns) {
+  // Asked before the rings are read: what a process wrote before its end is then in this pass.
+  const std::vector<std::int32_t> ended_pids = liveness_.take_ended();
+  // A process announces itself before it has a second live thread. So when a scan finds nothing new, the
+  // slots with the announcements of all slots found so far are found too, and this pass reads them.
+  for (int scans = 0; scans < max_scans && find_new_slots(now_ns); ++scans) {
+  }
+  const Pass pass = fill_batch(now_ns);
+  interpret_batch();
+  close_finished(ended_pids, now_ns);
+  arena_->header().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
+  return pass;
+}
+
+Drainer::Pass Drainer::fill_batch(std::uint64_t now_ns) {
+  Pass pass;
+  batch_.clear();
+  if (batch_.capacity() > batch_to_keep) {
+    batch_.shrink_to_fit();
+  }
+  portions_.clear();
+  for (const std::uint32_t index : open_) {
+    Slot& slot = slots_[index];
+    // The state first: once it says `ended`, head does not move any more.
+    slot.ended = state_of(arena_->slot(index)) == SlotState::ended;
+    const std::size_t begin = batch_.size();
+    const profile::DrainOutcome outcome = slot.reader->drain(batch_);
+    corruptions_ += outcome.corrupt ? 1 : 0;
+    if (outcome.bytes != 0) {
+      portions_.push_back({index, begin, batch_.size()});
+      slot.quiet_since_ns = now_ns;
+    }
+    pass.bytes += outcome.bytes;
+    pass.fullest = std::max(pass.fullest, outcome.bytes);
+  }
+  return pass;
+}
+
+void Drainer::interpret_batch() {
+  const std::span<const std::byte> batch(batch_);
+  for (const Portion& portion : portions_) {
+    profile::parse_records(batch.subspan(portion.begin, portion.end - portion.begin),
+                           [&](const profile::RecordView& record) { interpreter_->announce(portion.slot, record); });
+  }
+  for (const Portion& portion : portions_) {
+    const profile::ParseOutcome outcome = profile::parse_records(
+        batch.subspan(portion.begin, portion.end - portion.begin),
+        [&](const profile::RecordView& record) { interpreter_->interpret(portion.slot, record); });
+    corruptions_ += outcome.corrupt ? 1 : 0;
+  }
+}
+
+bool Drainer::finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) const {
+  const Slot& slot = slots_[index];
+  if (slot.ended || interpreter_->superseded(index) ||
+      std::find(ended_pids.begin(), ended_pids.end(), slot.pid) != ended_pids.end()) {
+    return true;
+  }
+  return liveness_.unknown(slot.pid) && now_ns - slot.quiet_since_ns > quiet_ns;
+}
+
+void Drainer::close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) {
+  std::vector<std::uint32_t> still_open;
+  still_open.reserve(open_.size());
+  std::vector<std::uint32_t> closing;
+  for (const std::uint32_t index : open_) {
+    (finished(index, ended_pids, now_ns) ? closing : still_open).push_back(index);
+  }
+  open_.swap(still_open);
+  for (const std::uint32_t index : closing) {
+    const std::int32_t pid = slots_[index].pid;
+    close(index, now_ns);
+    free_slot(arena_->slot(index));
+    if (liveness_.unknown(pid)) {
+      liveness_.forget(pid);
+      interpreter_->end_process(pid, now_ns);
+    }
+  }
+  for (const std::int32_t pid : ended_pids) {
+    interpreter_->end_process(pid, now_ns);
+  }
+}
+
+void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
+  const SlotTotals totals = totals_of(arena_->slot(index));
+  lost_in_closed_ += totals.lost;
+  interpreter_->update_totals(index, totals);
+  interpreter_->close_slot(index, now_ns);
+  slots_[index].reader.reset();
+}
+
+void Drainer::find_lost_threads(std::uint64_t now_ns) {
+  for (const std::uint32_t index : open_) {
+    Slot& slot = slots_[index];
+    if (now_ns - slot.quiet_since_ns > quiet_ns && !liveness_.unknown(slot.pid) &&
+        Liveness::thread_gone(slot.pid, slot.tid)) {
+      // Its last record was in its ring before it went: the next pass reads it, then frees the slot.
+      arena_->slot(index).state.store(static_cast<std::uint32_t>(SlotState::ended), std::memory_order_relaxed);
+    }
+  }
+}
+
+void Drainer::read_totals() {
+  for (const std::uint32_t index : open_) {
+    interpreter_->update_totals(index, totals_of(arena_->slot(index)));
+  }
+}
+
+void Drainer::finish(std::uint64_t now_ns) {
+  for (const std::uint32_t index : open_) {
+    close(index, now_ns);
+    if (liveness_.unknown(slots_[index].pid)) {
+      interpreter_->end_process(slots_[index].pid, now_ns);
+    }
+  }
+  open_.clear();
+}
+
+std::uint64_t Drainer::lost_records() const {
+  std::uint64_t lost = lost_in_closed_;
+  for (const std::uint32_t index : open_) {
+    lost += totals_of(arena_->slot(index)).lost;
+  }
+  return lost;
+}
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "daemon/arena.h"
+#include "daemon/interpreter.h"
+#include "daemon/liveness.h"
+#include "profile/ring_reader.h"
+
+namespace crosstalk::daemon {
+
+/// Moves records from the arena's rings to the interpreter, and keeps the slots: sees them go live, frees
+/// them when their thread is gone. Not thread-safe.
+class Drainer {
+ public:
+  Drainer(const Arena& arena, RecordInterpreter& interpreter);
+
+  struct Pass {
+    std::uint64_t bytes = 0;    // drained
+    std::uint64_t fullest = 0;  // bytes drained from the fullest ring
+  };
+  /// One pass over all rings. `now_ns` is CLOCK_MONOTONIC.
+  Pass drain(std::uint64_t now_ns);
+  /// Frees slots of threads that vanished without a word; some microseconds a quiet slot. About once a second.
+  void find_lost_threads(std::uint64_t now_ns);
+  /// Brings the threads' totals in the interpreter up to date.
+  void read_totals();
+  /// The last pass is done: closes all slots, which stay as they are.
+  void finish(std::uint64_t now_ns);
+
+  [[nodiscard]] const Liveness& liveness() const { return liveness_; }
+  [[nodiscard]] std::uint32_t live_slots() const { return static_cast<std::uint32_t>(open_.size()); }
+  [[nodiscard]] std::uint64_t lost_records() const;
+  /// How often a ring's bytes had to be given up.
+  [[nodiscard]] std::uint64_t corruptions() const { return corruptions_; }
+
+ private:
+  struct Slot {
+    std::optional<profile::RingReader> reader;  // while it is live or ended
+    std::int32_t pid = 0, tid = 0;
+    std::uint64_t quiet_since_ns = 0;
+    bool ended = false;
+  };
+  struct Portion {
+    std::uint32_t slot;
+    std::size_t begin, end;  // in batch_
+  };
+
+  bool find_new_slots(std::uint64_t now_ns);
+  std::uint32_t scan(std::uint32_t begin, std::uint32_t end, std::uint64_t now_ns);
+  void open(std::uint32_t index, std::uint64_t now_ns);
+  Pass fill_batch(std::uint64_t now_ns);
+  void interpret_batch();
+  void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
+  void close(std::uint32_t index, std::uint64_t now_ns);
+  [[nodiscard]] bool finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids,
+                              std::uint64_t now_ns) const;
+
+  const Arena* arena_;
+  RecordInterpreter* interpreter_;
+  Liveness liveness_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> open_;  // indices of slots with a reader
+  std::vector<std::byte> batch_;
+  std::vector<Portion> portions_;
+  std::uint32_t scan_end_ = 0;  // slots from here on were free
+  std::uint64_t full_scan_due_ns_ = 0;
+  std::uint64_t lost_in_closed_ = 0, corruptions_ = 0;
+};
+
+}  // namespace crosstalk::daemon

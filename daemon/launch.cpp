@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/launch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "profile/arena.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to us
+
+namespace crosstalk::daemon {
+namespace {
+
+/// 0, or the errno that executing `path` would give.
+int executable_errno(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno;
+  }
+  if (S_ISDIR(status.st_mode)) {
+    return EISDIR;
+  }
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+tl::unexpected<Error> exec_failure(const std::string& command, int error) {
+  const std::string what = "cannot execute '" + command + "': " + std::strerror(error);
+  switch (error) {
+    case ENOENT:
+      return fail(ErrorCode::not_found, what + "; check the name or PATH");
+    case E2BIG:
+    case EACCES:
+    case EISDIR:
+    case ELIBBAD:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENOEXEC:
+    case ENOTDIR:
+    case EPERM:
+    case ETXTBSY:
+      return fail(ErrorCode::not_executable, what);
+    default:
+      return fail(ErrorCode::system, what);
+  }
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  list.reserve(strings.size() + 1);
+  for (const std::string& text : strings) {
+    list.push_back(const_cast<char*>(text.c_str()));  // exec's interface; it does not write
+  }
+  list.push_back(nullptr);
+  return list;
+}
+
+struct ExecImage {
+  const char* file;
+  std::vector<char*> argv, shell_argv, environment;
+};
+
+/// In the child, between fork and exec: async-signal-safe calls only.
+[[noreturn]] void become(const ExecImage& image, const SignalWatch& signals, int report) {
+  signals.restore();
+  ::execve(image.file, image.argv.data(), image.environment.data());
+  if (errno == ENOEXEC) {  // a script without #!: as a shell would
+    ::execve("/bin/sh", image.shell_argv.data(), image.environment.data());
+  }
+  const int error = errno;
+  (void)!::write(report, &error, sizeof error);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<std::string> find_command(const std::string& command) {
+  if (command.find('/') != std::string::npos) {
+    const int error = executable_errno(command);
+    return error == 0 ? Result<std::string>(command) : exec_failure(command, error);
+  }
+  const char* variable = std::getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
+  int error = ENOENT;
+  while (!command.empty()) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view directory = rest.substr(0, colon);
+    const std::string path = (directory.empty() ? "." : std::string(directory)) + "/" + command;
+    const int found = executable_errno(path);
+    if (found == 0) {
+      return path;
+    }
+    error = found != ENOENT && found != ENOTDIR ? found : error;
+    if (colon == std::string_view::npos) {
+      break;
+    }
+    rest.remove_prefix(colon + 1);
+  }
+  return exec_failure(command, error == EISDIR ? ENOENT : error);
+}
+
+Result<std::vector<std::string>> command_environment(const std::string& collector, const std::string& arena_path) {
+  constexpr std::string_view preload = "LD_PRELOAD=";
+  const std::string arena = std::string(profile::arena_variable) + "=";
+  if (collector.find_first_of(" :") != std::string::npos) {
+    return fail(ErrorCode::refused, "cannot preload '" + collector +
+                                        "': the dynamic loader takes a space or colon in LD_PRELOAD for the end "
+                                        "of a name; install crosstalk elsewhere");
+  }
+  std::string preloaded = std::string(preload) + collector;
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.substr(0, preload.size()) == preload) {
+      if (text.size() > preload.size()) {
+        preloaded += ':';
+        preloaded += text.substr(preload.size());
+      }
+    } else if (text.substr(0, arena.size()) != arena) {
+      environment.emplace_back(text);
+    }
+  }
+  environment.push_back(std::move(preloaded));
+  environment.push_back(arena + arena_path);
+  return environment;
+}
+
+Result<Child> Child::start(const std::string& file, const std::vector<std::string>& argv,
+                           const std::vector<std::string>& environment, const SignalWatch& signals) {
+  std::vector<std::string> shell_words{"/bin/sh", file};
+  shell_words.insert(shell_words.end(), argv.begin() + 1, argv.end());
+  const ExecImage image{file.c_str(), pointers(argv), pointers(shell_words), pointers(environment)};
+
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return fail(ErrorCode::system, std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  const UniqueFd result(ends[0]);
+  UniqueFd report(ends[1]);
+  Child child;
+  child.pid_ = ::fork();
+  if (child.pid_ == 0) {
+    become(image, signals, report.get());
+  }
+  if (child.pid_ < 0) {
+    return fail(ErrorCode::system, std::string("cannot fork: ") + std::strerror(errno) + "; see ulimit -u");
+  }
+  report.reset();
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(result.get(), &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  if (got == static_cast<ssize_t>(sizeof error)) {  // else the pipe was closed by a successful exec
+    ::waitpid(child.pid_, nullptr, 0);
+    return exec_failure(argv.front(), error);
+  }
+  child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  return child;
+}
+
+std::optional<int> Child::poll_status() {
+  int status = 0;
+  if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
+    status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  return status_;
+}
+
+void Child::send(int signal) const {
+  if (!status_) {
+    ::kill(pid_, signal);
+  }
+}
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "daemon/signals.h"
+
+namespace crosstalk::daemon {
+
+/// The file that a shell would execute for `command` (by PATH unless it has a slash). Errors: not_found,
+/// not_executable.
+[[nodiscard]] Result<std::string> find_command(const std::string& command);
+
+/// The environment of the command: ours, with LD_PRELOAD beginning with `collector` and the arena's name.
+/// Refused when the dynamic loader could not take the collector's path apart.
+[[nodiscard]] Result<std::vector<std::string>> command_environment(const std::string& collector,
+                                                                   const std::string& arena_path);
+
+/// The launched command.
+class Child {
+ public:
+  /// Executes `file` with `argv` and `environment`, in this process group and with the signal state from
+  /// before `signals`. Returns when it has become the program, or with why it could not.
+  [[nodiscard]] static Result<Child> start(const std::string& file, const std::vector<std::string>& argv,
+                                           const std::vector<std::string>& environment, const SignalWatch& signals);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Readable once it has ended; -1 where the kernel has no pidfd.
+  [[nodiscard]] int fd() const { return pidfd_.get(); }
+  /// Its exit status, 128+N for signal N, once it has ended; it is then reaped.
+  [[nodiscard]] std::optional<int> poll_status();
+  /// Sends a signal, while it has not been reaped.
+  void send(int signal) const;
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  std::optional<int> status_;
+};
+
+}  // namespace crosstalk::daemon

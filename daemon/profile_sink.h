@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "daemon/row_sink.h"
+#include "profile/writer.h"
+
+namespace crosstalk::daemon {
+
+/// Puts rows into a profile. When the profile can not be written (a full disk), says so once, drops rows, and
+/// tries again from time to time: the recording and the command go on.
+class ProfileSink final : public RowSink {
+ public:
+  /// `warn` gets one line at the first failure.
+  ProfileSink(profile::ProfileWriter writer, std::function<void(const std::string&)> warn)
+      : writer_(std::move(writer)), warn_(std::move(warn)) {}
+
+  void put(const profile::ProcessRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::ThreadRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::ModuleRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::SampleRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::WatchRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::TrapRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::BlockRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::StackRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::Session& session) { heed(writer_.put(session)); }
+
+  void commit() { heed(writer_.commit()); }
+  void finish() { heed(writer_.finish()); }
+
+  /// True while rows are being dropped.
+  [[nodiscard]] bool failing() const { return failing_; }
+  /// Why rows were dropped at some time; empty when all were written.
+  [[nodiscard]] const std::string& loss() const { return loss_; }
+  /// Takes up writing again; the caller then puts again what other rows refer to.
+  void retry() {
+    failing_ = false;
+    writer_.retry();
+  }
+
+ private:
+  void heed(const Result<void>& result);
+
+  profile::ProfileWriter writer_;
+  std::function<void(const std::string&)> warn_;
+  std::string loss_;
+  bool failing_ = false;
+};
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/record_checks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace crosstalk::daemon {
+namespace {
+
+constexpr std::uint32_t line_bytes = 64;
+
+bool possible(AccessKind access, profile::AddressFrom from, std::uint8_t flags) {
+  constexpr unsigned known = profile::sample_in_kernel | profile::sample_on_stack | profile::sample_suspected |
+                             profile::sample_armed | profile::sample_eligible;
+  return access <= AccessKind::load_store && from <= profile::AddressFrom::hardware && (flags & ~known) == 0;
+}
+
+bool is_fraction(float value) { return value >= 0 && value <= 1; }
+
+bool possible(const profile::WatchWord& word) {
+  return word.length <= 8 && (word.length & (word.length - 1U)) == 0 && word.offset + word.length <= line_bytes &&
+         is_fraction(word.probability);
+}
+
+}  // namespace
+
+std::optional<StackView> stack_in(std::span<const std::byte> tail) {
+  StackView view;
+  if (tail.size() < sizeof view.slice) {
+    return std::nullopt;
+  }
+  std::memcpy(&view.slice, tail.data(), sizeof view.slice);
+  if (view.slice.bytes > tail.size() - sizeof view.slice) {
+    return std::nullopt;
+  }
+  view.bytes = tail.subspan(sizeof view.slice, static_cast<std::size_t>(view.slice.bytes));
+  return view;
+}
+
+bool possible(const profile::Sample& record) { return possible(record.access, record.from, record.flags); }
+
+bool possible(const profile::WatchOpen& record) {
+  return record.watch != 0 && record.words <= profile::max_watch_words && is_fraction(record.selection) &&
+         std::all_of(record.word, record.word + record.words,
+                     [](const profile::WatchWord& word) { return possible(word); });
+}
+
+bool possible(const profile::WatchTrap& record) {
+  return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1;
+}
+
+bool possible(const profile::WatchClose& record) {
+  return record.watch != 0 && record.reason >= profile::CloseReason::horizon &&
+         record.reason <= profile::CloseReason::stopped;
+}
+
+bool possible(const profile::Block& record) {
+  return record.kind == profile::BlockKind::heap || record.kind == profile::BlockKind::mapping;
+}
+
+bool possible(const profile::ModuleLoad& record) {
+  return record.begin <= record.end && record.build_id_size <= sizeof record.build_id;
+}
+
+std::string text_of(std::span<const char> characters) {
+  return {characters.begin(), std::find(characters.begin(), characters.end(), '\0')};
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return text_of(std::span<const char>(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+std::string code_of(std::span<const char> characters) {
+  std::string code = text_of(characters);
+  std::replace_if(
+      code.begin(), code.end(), [](char c) { return (c < 'a' || c > 'z') && (c < '0' || c > '9'); }, '_');
+  return code;
+}
+
+std::string shell_quoted(std::span<const std::string> words) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  std::string line;
+  for (const std::string& word : words) {
+    line += line.empty() ? "" : " ";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) {
+      c == '\'' ? line += "'\\''" : line += c;
+    }
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace crosstalk::daemon

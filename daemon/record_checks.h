@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the fields of a record say something possible: pure functions, on copies in our own memory.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "profile/ring_reader.h"
+
+namespace crosstalk::daemon {
+
+/// A stack as a record carries it: registers and the bytes from their rsp upward.
+struct StackView {
+  profile::StackSlice slice;
+  std::span<const std::byte> bytes;
+};
+
+/// The stack in a tail that begins with a StackSlice; nothing when it does not fit.
+[[nodiscard]] std::optional<StackView> stack_in(std::span<const std::byte> tail);
+
+[[nodiscard]] bool possible(const profile::Sample& record);
+[[nodiscard]] bool possible(const profile::WatchOpen& record);
+[[nodiscard]] bool possible(const profile::WatchTrap& record);
+[[nodiscard]] bool possible(const profile::WatchClose& record);
+[[nodiscard]] bool possible(const profile::Block& record);
+[[nodiscard]] bool possible(const profile::ModuleLoad& record);
+
+/// Text of a fixed array that may lack its NUL.
+[[nodiscard]] std::string text_of(std::span<const char> characters);
+/// Text of a tail, up to its end or first NUL.
+[[nodiscard]] std::string text_of(std::span<const std::byte> bytes);
+/// One printable line: control characters become spaces.
+[[nodiscard]] std::string one_line(std::string text);
+/// A stable code of small letters, digits and underscores; others become underscores.
+[[nodiscard]] std::string code_of(std::span<const char> characters);
+/// Words as a POSIX shell would read them back.
+[[nodiscard]] std::string shell_quoted(std::span<const std::string> words);
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/recorder.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/machine.h"
+#include "daemon/record_checks.h"
+
+namespace crosstalk::daemon {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+constexpr std::uint64_t second = 1000 * ms;
+
+constexpr int usual_timeout_ms = 50;
+constexpr int idle_timeout_ms = 100;
+constexpr int busy_timeout_ms = 5;
+// How long attached processes are waited for after the command's own end.
+constexpr std::uint64_t patience_ns = 1 * second;
+// A process that it forked last may not have attached yet.
+constexpr std::uint64_t grace_ns = 10 * ms;
+constexpr std::uint64_t retry_ns = 5 * second;
+
+}  // namespace
+
+Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer,
+                   std::uint64_t cpu_before_ns)
+    : options_(&options),
+      arena_(std::move(arena)),
+      sink_(std::move(writer), options.warn),
+      interpreter_(sink_, arena_.slot_count()),
+      drainer_(arena_, interpreter_),
+      cpu_before_ns_(cpu_before_ns) {}
+
+void Recorder::begin() {
+  now_ns_ = monotonic_ns();
+  session_.command = shell_quoted(options_->command);
+  session_.begin_ns = now_ns_;
+  session_.end_ns = now_ns_;
+  session_.source = options_->source_name;
+  session_.method = options_->method_name;
+  session_.version = CROSSTALK_VERSION;
+  session_.config = options_->config;
+  describe_machine(session_);
+  for (const profile::MessageRow& warning : options_->warnings) {
+    sink_.put(warning);
+  }
+  arena_.header().heartbeat_ns.store(now_ns_, std::memory_order_relaxed);
+  commit(now_ns_);
+}
+
+RecordOutcome Recorder::run(Child& child, const SignalWatch& signals) {
+  due_.progress = now_ns_ + second / 2;
+  timeout_ms_ = busy_timeout_ms;  // the first processes attach
+  while (true) {
+    wait(timeout_ms_, child, signals);
+    pass_on_signals(child, signals);
+    // Asked before the rings are read, so that the last pass has all that the command wrote.
+    const bool last = over(child);
+    pass();
+    if (last) {
+      break;
+    }
+  }
+  end();
+  return RecordOutcome{session_.exit_status.value_or(0), progress_now(), options_->output};
+}
+
+void Recorder::wait(int timeout_ms, const Child& child, const SignalWatch& signals) const {
+  // Once the command is reaped its descriptor stays readable: only the clock wakes us then.
+  pollfd polled[] = {{signals.fd(), POLLIN, 0}, {session_.exit_status ? -1 : child.fd(), POLLIN, 0}};
+  ::poll(polled, 2, timeout_ms);
+}
+
+void Recorder::pass_on_signals(const Child& child, const SignalWatch& signals) const {
+  // The session ends when the command does, however often it is told to: the profile is not lost. What
+  // comes from the terminal has reached the command by itself.
+  while (const auto arrival = signals.take()) {
+    if (!arrival->from_terminal) {
+      child.send(arrival->signal);
+    }
+  }
+}
+
+void Recorder::pass() {
+  now_ns_ = monotonic_ns();
+  const Drainer::Pass pass = drainer_.drain(now_ns_);
+  timeout_ms_ = next_timeout_ms(pass);
+  if (now_ns_ >= due_.commit) {
+    drainer_.find_lost_threads(now_ns_);
+    commit(now_ns_);
+  }
+  if (now_ns_ >= due_.progress) {
+    due_.progress = now_ns_ + second / 2;
+    if (options_->progress) {
+      drainer_.read_totals();
+      options_->progress(progress_now());
+    }
+  }
+}
+
+int Recorder::next_timeout_ms(const Drainer::Pass& pass) const {
+  if (session_.exit_status || pass.fullest > arena_.ring_bytes() / 4) {
+    return busy_timeout_ms;
+  }
+  return pass.bytes == 0 ? idle_timeout_ms : usual_timeout_ms;
+}
+
+bool Recorder::over(Child& child) {
+  if (!session_.exit_status) {
+    session_.exit_status = child.poll_status();
+    if (!session_.exit_status) {
+      return false;
+    }
+    command_ended_ns_ = monotonic_ns();
+    command_pid_ = child.pid();
+    return false;
+  }
+  const std::uint64_t waited_ns = monotonic_ns() - command_ended_ns_;
+  return waited_ns > (drainer_.liveness().alive().empty() ? grace_ns : patience_ns);
+}
+
+void Recorder::commit(std::uint64_t now_ns) {
+  due_.commit = now_ns + second;
+  retry_if_failing(now_ns);
+  drainer_.read_totals();
+  interpreter_.flush(now_ns);
+  session_.end_ns = now_ns;
+  session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
+  session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
+  sink_.put(session_);
+  sink_.commit();
+}
+
+void Recorder::retry_if_failing(std::uint64_t now_ns) {
+  if (!sink_.failing() || now_ns < due_.retry) {
+    return;
+  }
+  due_.retry = now_ns + retry_ns;
+  sink_.retry();
+  interpreter_.put_everything();
+  for (const profile::MessageRow& warning : options_->warnings) {
+    sink_.put(warning);
+  }
+}
+
+void Recorder::end() {
+  arena_.header().state.store(static_cast<std::uint32_t>(profile::SessionState::stopping), std::memory_order_release);
+  now_ns_ = monotonic_ns();
+  (void)drainer_.drain(now_ns_);
+  const std::vector<pid_t> left = drainer_.liveness().alive();
+  due_.retry = 0;  // one last try
+  retry_if_failing(now_ns_);
+  interpreter_.set_exit_status(command_pid_, *session_.exit_status, command_ended_ns_);
+  drainer_.finish(now_ns_);
+  interpreter_.finish();
+  if (!left.empty()) {
+    message("children_left_running", std::to_string(left.size()) +
+                                         " processes still ran a second after the command's end (pid " +
+                                         std::to_string(left.front()) + (left.size() > 1 ? ", ..." : "") +
+                                         "); what they did from then on is not recorded");
+  }
+  put_messages();
+  session_.complete = true;
+  commit(now_ns_);
+  sink_.finish();
+}
+
+void Recorder::put_messages() {
+  const profile::ArenaHeader& header = arena_.header();
+  if (interpreter_.census().processes().empty()) {
+    message("not_observed",
+            "the command never loaded the collector: it may be statically linked, setuid, or start no "
+            "dynamically linked program");
+  }
+  if (const std::uint64_t lost = drainer_.lost_records(); lost != 0) {
+    message("records_lost", std::to_string(lost) + " records were lost to full rings; a longer --period makes fewer",
+            lost);
+  }
+  if (const std::uint32_t threads = header.threads_unobserved.load(std::memory_order_relaxed); threads != 0) {
+    message("threads_unobserved",
+            std::to_string(threads) + " threads went unobserved: more than " + std::to_string(arena_.slot_count()) +
+                " ran at once",
+            threads);
+  }
+  if (const std::uint64_t times = drainer_.corruptions() + interpreter_.malformed(); times != 0) {
+    message("ring_corrupt",
+            std::to_string(times) +
+                " times records were not what they should be and were dropped; the program may "
+                "write where it should not",
+            times);
+  }
+  if (!sink_.loss().empty()) {
+    message("profile_incomplete", "rows were lost: " + sink_.loss());
+  }
+}
+
+void Recorder::message(const char* code, std::string text, std::uint64_t count) {
+  sink_.put(profile::MessageRow{code, std::move(text), count});
+}
+
+Progress Recorder::progress_now() const {
+  Progress progress;
+  progress.elapsed_s = static_cast<double>(now_ns_ - session_.begin_ns) * 1e-9;
+  progress.samples = interpreter_.samples();
+  progress.traps = interpreter_.traps();
+  progress.watches = interpreter_.watches();
+  progress.threads = drainer_.live_slots();
+  double observed = 0;
+  double cpu = 0;
+  for (const profile::ThreadRow& thread : interpreter_.census().threads()) {
+    observed += static_cast<double>(thread.handlers_ns + thread.switches_ns);
+    cpu += static_cast<double>(thread.cpu_ns);
+  }
+  progress.overhead = cpu > 0 ? observed / cpu : 0;
+  return progress;
+}
+
+}  // namespace crosstalk::daemon

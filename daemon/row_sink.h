@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "profile/model.h"
+
+namespace crosstalk::daemon {
+
+/// Where rows go: the profile, or a test's memory. What fails there is the sink's own affair.
+class RowSink {
+ public:
+  RowSink() = default;
+  RowSink(const RowSink&) = delete;
+  RowSink& operator=(const RowSink&) = delete;
+  virtual ~RowSink() = default;
+
+  virtual void put(const profile::ProcessRow& row) = 0;
+  virtual void put(const profile::ThreadRow& row) = 0;
+  virtual void put(const profile::ModuleRow& row) = 0;
+  virtual void put(const profile::SampleRow& row) = 0;
+  virtual void put(const profile::WatchRow& row) = 0;
+  virtual void put(const profile::TrapRow& row) = 0;
+  virtual void put(const profile::BlockRow& row) = 0;
+  virtual void put(const profile::StackRow& row) = 0;
+  virtual void put(const profile::MessageRow& row) = 0;
+};
+
+}  // namespace crosstalk::daemon

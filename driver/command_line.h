@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is common to the command lines of all subcommands. Parsing is pure: no output, no exit, no file is
+// touched, so that it can be tested and fuzzed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace crosstalk::driver {
+
+using Arguments = std::vector<std::string>;  // without the names of the program and the subcommand
+
+/// crosstalk's own exit statuses; `record` passes the command's on otherwise (contract in crosstalk-record(1)).
+enum ExitStatus : int {
+  exit_ok = 0,
+  exit_failed = 1,     // a report could not be made
+  exit_refused = 125,  // crosstalk declined before the command started, or a bad command line
+  exit_not_executable = 126,
+  exit_not_found = 127,
+};
+
+/// The exit status for an error before a command starts.
+[[nodiscard]] int exit_status_of(ErrorCode code);
+
+/// What came of a command line: either a request, or text (of --help) to print to standard output.
+template <class Request>
+struct Parsed {
+  std::optional<Request> request;
+  std::string text;
+};
+
+/// Lays out the help of a subcommand in one manner. `usage` follows "Usage: "; `examples` is its
+/// foot, lines as they are to be seen.
+void describe(CLI::App& app, const std::string& usage, const std::string& examples);
+
+struct ParseOutcome {
+  bool help = false;
+  std::string text;  // when help
+};
+/// Runs the parser. An error is the parser's complaint, with a hint at --help.
+[[nodiscard]] Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments);
+
+/// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock can not keep
+/// up), more than 10 s, anything else.
+[[nodiscard]] Result<std::uint64_t> parse_period(const std::string& text);
+
+/// `text` as a shell reads it back as one word.
+[[nodiscard]] std::string shell_quoted(const std::string& text);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/csv_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/names.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+using attribution::Cell;
+using Fields = std::vector<std::string>;
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+std::string number(std::uint64_t value) { return std::to_string(value); }
+template <class Value>
+std::string known(const std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return value ? number(*value) : "";
+  } else {
+    return value ? std::to_string(*value) : "";
+  }
+}
+std::string known_line(std::uint32_t line) { return line == 0 ? "" : std::to_string(line); }
+
+class Table {
+ public:
+  explicit Table(const Fields& header) { row(header); }
+  void row(const Fields& fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      text_ += (i == 0 ? "" : ",") + csv_field(fields[i]);
+    }
+    text_ += '\n';
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+Fields operator+(Fields left, const Fields& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Fields cell_header() {
+  Fields header = {"producer", "consumer"};
+  for (const std::string kind : {"true.", "false."}) {
+    for (const char* const name : {"count", "count_ci95.low", "count_ci95.high", "cost_s", "cost_ci95.low",
+                                   "cost_ci95.high", "detections", "seen"}) {
+      header.push_back(kind + name);
+    }
+  }
+  return header;
+}
+
+Fields amount_fields(const attribution::Amount& amount) {
+  const auto low = [](const auto& interval) { return interval ? number(interval->low) : std::string(); };
+  const auto high = [](const auto& interval) { return interval ? number(interval->high) : std::string(); };
+  return {known(amount.count),   low(amount.count_ci95), high(amount.count_ci95),   known(amount.cost_s),
+          low(amount.cost_ci95), high(amount.cost_ci95), number(amount.detections), number(amount.seen)};
+}
+
+Fields cell_fields(const Cell& cell) {
+  return Fields{number(std::uint64_t{cell.producer}), number(std::uint64_t{cell.consumer})} +
+         amount_fields(cell.true_sharing) + amount_fields(cell.false_sharing);
+}
+
+/// One row for each cell; a row without cells still shows once.
+void rows_by_cell(Table& table, const Fields& before, const attribution::Matrix& cells) {
+  if (cells.empty()) {
+    table.row(before + Fields(cell_header().size()));
+  }
+  for (const Cell& cell : cells) {
+    table.row(before + cell_fields(cell));
+  }
+}
+
+std::string summary_table(const Analysis& analysis) {
+  Table table({"name", "value"});
+  const auto& sampling = analysis.sampling;
+  table.row({"command", analysis.session.command});
+  table.row({"exit_status", known(analysis.session.exit_status)});
+  table.row({"duration_s", number(analysis.duration_s)});
+  table.row({"cpu_s", number(analysis.cpu_s)});
+  table.row({"threads", number(std::uint64_t{analysis.threads.size()})});
+  table.row({"sampling.source", sampling.source});
+  table.row({"sampling.method", sampling.method});
+  table.row({"sampling.samples", number(sampling.samples)});
+  table.row({"sampling.lost", number(sampling.lost)});
+  table.row({"sampling.armed", number(sampling.armed)});
+  table.row({"sampling.traps", number(sampling.traps)});
+  table.row({"sampling.unknown_frames", known(sampling.unknown_frames)});
+  table.row({"sampling.overhead.fraction", known(sampling.overhead_fraction)});
+  table.row({"sampling.overhead.handlers_s", number(sampling.handlers_s)});
+  table.row({"sampling.overhead.switches_s", number(sampling.switches_s)});
+  table.row({"sampling.overhead.memory_bytes", number(sampling.memory_bytes)});
+  for (const attribution::Finding& finding : analysis.findings) {
+    table.row({"finding", finding.sentence});
+  }
+  for (const attribution::Warning& warning : analysis.warnings) {
+    table.row({"warning." + warning.code, warning.message});
+  }
+  return table.take();
+}
+
+std::string matrix_table(const attribution::Matrix& matrix) {
+  Table table(cell_header());
+  for (const Cell& cell : matrix) {
+    table.row(cell_fields(cell));
+  }
+  return table.take();
+}
+
+std::string lines_table(const Analysis& analysis) {
+  Table table(Fields{"file", "line", "function", "role", "cost_s"} + cell_header());
+  for (const attribution::LineRow& row : analysis.communication.lines) {
+    rows_by_cell(table, {row.file, known_line(row.line), row.function, role_name(row.role), number(row.cost_s)},
+                 row.cells);
+  }
+  return table.take();
+}
+
+std::string objects_table(const Analysis& analysis) {
+  Table table(Fields{"name", "kind", "size", "field", "allocated_at", "cost_s"} + cell_header());
+  for (const attribution::ObjectRow& row : analysis.communication.objects) {
+    rows_by_cell(
+        table, {row.name, object_kind_name(row.kind), known(row.size), row.field, row.allocated_at, number(row.cost_s)},
+        row.cells);
+  }
+  return table.take();
+}
+
+std::string loops_table(const Analysis& analysis) {
+  Table table({"id", "parent", "function", "file", "line_begin", "line_end", "depth", "module", "cpu_s", "self_s",
+               "share", "share_ci95.low", "share_ci95.high"});
+  for (const attribution::LoopRow& row : analysis.loops) {
+    table.row({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
+               known_line(row.line_end), number(std::uint64_t{row.depth}), row.module, number(row.cpu_s),
+               number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high)});
+  }
+  return table.take();
+}
+
+std::string threads_table(const Analysis& analysis) {
+  Table table({"index", "pid", "tid", "name", "cpu_s", "samples", "kernel_share", "communication_s"});
+  for (const attribution::ThreadSummary& thread : analysis.threads) {
+    table.row({number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid), thread.name,
+               known(thread.cpu_s), number(thread.samples), thread.samples == 0 ? "" : number(thread.kernel_share),
+               number(thread.communication_s)});
+  }
+  return table.take();
+}
+
+}  // namespace
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  }
+  return quoted + "\"";
+}
+
+std::string render_csv(const Analysis& analysis, View view, By by) {
+  switch (view) {
+    case View::summary:
+      return summary_table(analysis);
+    case View::matrix:
+      return matrix_table(by == By::core ? analysis.communication.cores : analysis.communication.cells);
+    case View::lines:
+      return lines_table(analysis);
+    case View::objects:
+      return objects_table(analysis);
+    case View::loops:
+      return loops_table(analysis);
+    case View::threads:
+      return threads_table(analysis);
+  }
+  return {};
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One view as a CSV table (RFC 4180 quoting, LF line ends) with a header row. Column names are those of the
+// JSON report, joined by dots where they nest. What is not known is an empty field.
+#pragma once
+
+#include <string>
+
+#include "attribution/analysis.h"
+#include "driver/report_options.h"
+
+namespace crosstalk::driver {
+
+[[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view, By by);
+
+/// One field, quoted when it has to be.
+[[nodiscard]] std::string csv_field(const std::string& text);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk doctor`: what this machine and this user's rights give, and the exact commands that give more.
+#include "driver/doctor.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "collectors/probe.h"
+#include "driver/collector_path.h"
+#include "driver/log.h"
+#include "driver/subcommands.h"
+#include "driver/terminal.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  crosstalk doctor\n"
+    "  crosstalk doctor --format json | jq '.facilities[] | select(.available | not)'\n"
+    "\n"
+    "The exit status is 0 when a program can be recorded here, 1 when not, 125 for a bad command line.\n";
+
+collectors::Facility collector_facility() {
+  const auto path = find_collector();
+  return {"collector", path.has_value(), path ? *path : path.error().message, ""};
+}
+
+bool has(const std::vector<collectors::Facility>& facilities, const std::string& name) {
+  return std::any_of(facilities.begin(), facilities.end(),
+                     [&](const collectors::Facility& f) { return f.name == name && f.available; });
+}
+
+}  // namespace
+
+Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector) {
+  Diagnosis diagnosis;
+  diagnosis.facilities = probe.facilities;
+  diagnosis.facilities.push_back(collector);
+  const bool clock = probe.perf_allowed || has(probe.facilities, "POSIX timer");
+  diagnosis.can_record = has(probe.facilities, "kernel") && collector.available && clock;
+  diagnosis.sees_communication = diagnosis.can_record && probe.watchpoints_allowed;
+  return diagnosis;
+}
+
+std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style) {
+  Canvas canvas(style);
+  canvas.line(canvas.colored("What this machine gives", Hue::strong));
+  canvas.blank();
+  constexpr int name_columns = 22;
+  const std::string indent(name_columns + 7, ' ');
+  for (const collectors::Facility& facility : diagnosis.facilities) {
+    canvas.paragraph(
+        "  " + std::string(facility.available ? "yes  " : "no   ") + pad_right(facility.name, name_columns),
+        facility.found);
+    if (!facility.remedy.empty()) {
+      canvas.line(indent + canvas.sign("→ ", "> ") + canvas.clean(facility.remedy));  // whole: it is to be copied
+    }
+  }
+  canvas.blank();
+  if (!diagnosis.can_record) {
+    canvas.paragraph("", "No program can be recorded here.");
+  } else if (!diagnosis.sees_communication) {
+    canvas.paragraph("", "Recording shows where the time goes, but no communication: that needs watchpoints.");
+  } else {
+    canvas.paragraph("", "Recording shows where the time goes and which threads communicate. Source: clock.");
+  }
+  return canvas.take();
+}
+
+std::string render_diagnosis_json(const Diagnosis& diagnosis) {
+  using Json = nlohmann::ordered_json;
+  Json facilities = Json::array();
+  for (const collectors::Facility& facility : diagnosis.facilities) {
+    facilities.push_back({{"name", facility.name},
+                          {"available", facility.available},
+                          {"found", facility.found},
+                          {"remedy", facility.remedy.empty() ? Json(nullptr) : Json(facility.remedy)}});
+  }
+  const Json sources = diagnosis.can_record ? Json::array({"clock"}) : Json::array();
+  const Json report = {{"schema", "crosstalk.doctor/1"},
+                       {"can_record", diagnosis.can_record},
+                       {"sees_communication", diagnosis.sees_communication},
+                       {"sources", sources},
+                       {"facilities", facilities}};
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments) {
+  CLI::App app("Says what this machine and your rights give an observer, and the exact commands that give more.\n",
+               "crosstalk doctor");
+  describe(app, "crosstalk doctor [OPTION]...", examples);
+  std::string format = "text";
+  app.add_option("--format", format, "Form: text, json [text]")->type_name("FORMAT");
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<DoctorRequest>{std::nullopt, outcome->text};
+  }
+  if (format != "text" && format != "json") {
+    return fail(ErrorCode::invalid_argument, "--format: there is no '" + format + "'; choose one of: json, text");
+  }
+  return Parsed<DoctorRequest>{DoctorRequest{format == "json"}, ""};
+}
+
+int run_doctor(const Arguments& arguments) {
+  const auto parsed = parse_doctor(arguments);
+  if (!parsed) {
+    log_error(parsed.error().message);
+    return exit_refused;
+  }
+  if (!parsed->request) {
+    std::fputs(parsed->text.c_str(), stdout);
+    return exit_ok;
+  }
+  const Diagnosis diagnosis = diagnose(collectors::probe(), collector_facility());
+  const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)};
+  if (!write_output(parsed->request->json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style),
+                    false)) {
+    log_error("standard output can not be written");
+    return exit_failed;
+  }
+  return diagnosis.can_record ? exit_ok : exit_failed;
+}
+
+}  // namespace crosstalk::driver

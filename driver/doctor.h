@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `crosstalk doctor` concludes from a probe, and how it says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectors/probe.h"
+#include "driver/command_line.h"
+#include "driver/text_canvas.h"
+
+namespace crosstalk::driver {
+
+struct DoctorRequest {
+  bool json = false;
+};
+[[nodiscard]] Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments);
+
+struct Diagnosis {
+  std::vector<collectors::Facility> facilities;
+  bool can_record = false, sees_communication = false;
+};
+[[nodiscard]] Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector);
+
+[[nodiscard]] std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style);
+/// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, sources, facilities.
+[[nodiscard]] std::string render_diagnosis_json(const Diagnosis& diagnosis);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/json_report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "driver/names.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+using attribution::Matrix;
+using Json = nlohmann::ordered_json;
+
+/// JSON has no infinities; what is not a number is not known.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+template <class Value>
+Json known(const std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return value ? number(*value) : Json(nullptr);
+  } else {
+    return value ? Json(*value) : Json(nullptr);
+  }
+}
+
+Json interval(const std::optional<attribution::Interval>& value) {
+  return value ? Json::array({number(value->low), number(value->high)}) : Json(nullptr);
+}
+
+Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
+
+Json amount(const attribution::Amount& amount) {
+  return {{"count", known(amount.count)},
+          {"count_ci95", interval(amount.count_ci95)},
+          {"cost_s", known(amount.cost_s)},
+          {"cost_ci95", interval(amount.cost_ci95)},
+          {"detections", number(amount.detections)},
+          {"seen", amount.seen}};
+}
+
+Json cells(const Matrix& matrix) {
+  Json list = Json::array();
+  for (const attribution::Cell& cell : matrix) {
+    list.push_back({{"producer", cell.producer},
+                    {"consumer", cell.consumer},
+                    {"true", amount(cell.true_sharing)},
+                    {"false", amount(cell.false_sharing)}});
+  }
+  return list;
+}
+
+Json frames(const std::vector<symbolizer::Frame>& path) {
+  Json list = Json::array();
+  for (const symbolizer::Frame& frame : path) {
+    list.push_back({{"function", known_text(frame.function)},
+                    {"file", known_text(frame.source.file)},
+                    {"line", known_line(frame.source.line)},
+                    {"inlined", frame.inlined}});
+  }
+  return list;
+}
+
+Json machine(const profile::Session& session) {
+  return {{"host", known_text(session.host)},
+          {"kernel", known_text(session.kernel)},
+          {"cpu_model", known_text(session.cpu_model)},
+          {"cpus", session.cpus == 0 ? Json(nullptr) : Json(session.cpus)},
+          {"line_bytes", session.line_bytes}};
+}
+
+Json processes(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const profile::ProcessRow& process : analysis.processes) {
+    list.push_back({{"pid", process.pid},
+                    {"parent", process.parent_pid},
+                    {"command", process.command},
+                    {"exit_status", known(process.exit_status)}});
+  }
+  return list;
+}
+
+Json threads(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::ThreadSummary& thread : analysis.threads) {
+    list.push_back({{"index", thread.index},
+                    {"pid", thread.pid},
+                    {"tid", thread.tid},
+                    {"name", thread.name},
+                    {"cpu_s", known(thread.cpu_s)},
+                    {"samples", thread.samples},
+                    {"kernel_share", thread.samples == 0 ? Json(nullptr) : number(thread.kernel_share)},
+                    {"communication_s", number(thread.communication_s)}});
+  }
+  return list;
+}
+
+Json warnings(const Analysis& analysis, bool with_loops) {
+  Json list = Json::array();
+  for (const attribution::Warning& warning : analysis.warnings) {
+    list.push_back({{"code", warning.code}, {"message", warning.message}});
+  }
+  if (with_loops && !analysis.loops.empty()) {
+    list.push_back(
+        {{"code", "loop_rates_unknown"},
+         {"message", "rates, busy times, waits and classes of loops are not computed by this version; they are null"}});
+  }
+  return list;
+}
+
+Json sampling(const attribution::SamplingSummary& summary) {
+  Json events = Json::array();
+  for (const auto& event : summary.events) {
+    events.push_back(
+        {{"name", event.name}, {"period", event.period}, {"unit", event.unit}, {"samples", event.samples}});
+  }
+  return {{"source", summary.source},
+          {"method", summary.method},
+          {"samples", summary.samples},
+          {"lost", summary.lost},
+          {"armed", summary.armed},
+          {"traps", summary.traps},
+          {"with_address", summary.with_address},
+          {"user_mode", summary.user_mode},
+          {"unknown_frames", known(summary.unknown_frames)},
+          {"events", events},
+          {"overhead",
+           {{"fraction", known(summary.overhead_fraction)},
+            {"handlers_s", number(summary.handlers_s)},
+            {"switches_s", number(summary.switches_s)},
+            {"memory_bytes", summary.memory_bytes}}}};
+}
+
+Json communication(const attribution::Communication& found) {
+  return {{"cells", cells(found.cells)}, {"cores", cells(found.cores)}, {"invalidations", cells(found.invalidations)}};
+}
+
+Json lines(const attribution::Communication& found) {
+  Json list = Json::array();
+  for (const attribution::LineRow& row : found.lines) {
+    Json paths = Json::array();
+    for (const attribution::CallPath& path : row.call_paths) {
+      paths.push_back({{"weight", number(path.weight)}, {"frames", frames(path.frames)}});
+    }
+    list.push_back({{"file", known_text(row.file)},
+                    {"line", known_line(row.line)},
+                    {"function", known_text(row.function)},
+                    {"role", role_name(row.role)},
+                    {"cost_s", number(row.cost_s)},
+                    {"cells", cells(row.cells)},
+                    {"call_paths", paths}});
+  }
+  return list;
+}
+
+Json line_pairs(const attribution::Communication& found) {
+  const auto end = [](const std::string& file, std::uint32_t line, const std::string& function) {
+    return Json{{"file", known_text(file)}, {"line", known_line(line)}, {"function", known_text(function)}};
+  };
+  Json list = Json::array();
+  for (const attribution::LinePair& pair : found.line_pairs) {
+    list.push_back({{"producer", end(pair.producer_file, pair.producer_line, pair.producer_function)},
+                    {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function)},
+                    {"object", known_text(pair.object)},
+                    {"cost_s", number(pair.cost_s)},
+                    {"cells", cells(pair.cells)}});
+  }
+  return list;
+}
+
+Json objects(const attribution::Communication& found) {
+  Json list = Json::array();
+  for (const attribution::ObjectRow& row : found.objects) {
+    Json offsets = Json::array();
+    for (const attribution::OffsetRow& offset : row.offsets) {
+      offsets.push_back({{"thread", offset.thread},
+                         {"offset", offset.offset},
+                         {"bytes", offset.bytes == 0 ? Json(nullptr) : Json(offset.bytes)},
+                         {"loads", offset.loads},
+                         {"stores", offset.stores}});
+    }
+    list.push_back({{"name", row.name},
+                    {"kind", known_text(object_kind_name(row.kind))},
+                    {"size", known(row.size)},
+                    {"field", known_text(row.field)},
+                    {"allocated_at", known_text(row.allocated_at)},
+                    {"allocation_path", frames(row.allocation_path)},
+                    {"cost_s", number(row.cost_s)},
+                    {"cells", cells(row.cells)},
+                    {"offsets", offsets}});
+  }
+  return list;
+}
+
+Json loops(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::LoopRow& row : analysis.loops) {
+    Json by_thread = Json::array();
+    for (const attribution::LoopThread& thread : row.threads) {
+      by_thread.push_back(
+          {{"thread", thread.thread}, {"cpu_s", number(thread.cpu_s)}, {"self_s", number(thread.self_s)}});
+    }
+    list.push_back({{"id", row.id},
+                    {"parent", known(row.parent)},
+                    {"function", known_text(row.function)},
+                    {"file", known_text(row.file)},
+                    {"line_begin", known_line(row.line_begin)},
+                    {"line_end", known_line(row.line_end)},
+                    {"depth", row.depth},
+                    {"module", known_text(row.module)},
+                    {"cpu_s", number(row.cpu_s)},
+                    {"self_s", number(row.self_s)},
+                    {"share", number(row.share)},
+                    {"share_ci95", interval(row.share_ci95)},
+                    {"rates", nullptr},
+                    {"busy", nullptr},
+                    {"waits", nullptr},
+                    {"class", nullptr},
+                    {"application_classes", nullptr},
+                    {"advice", nullptr},
+                    {"threads", by_thread}});
+  }
+  return list;
+}
+
+Json functions(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::FunctionRow& row : analysis.functions) {
+    list.push_back({{"function", known_text(row.function)},
+                    {"file", known_text(row.file)},
+                    {"line", known_line(row.line)},
+                    {"module", known_text(row.module)},
+                    {"self_s", number(row.self_s)},
+                    {"share", number(row.share)}});
+  }
+  return list;
+}
+
+Json findings(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::Finding& finding : analysis.findings) {
+    list.push_back({{"sentence", finding.sentence}, {"cost_s", number(finding.cost_s)}});
+  }
+  return list;
+}
+
+Json head(const Analysis& analysis, bool with_loops) {
+  return {{"schema", "crosstalk.report/1"},
+          {"command", analysis.session.command},
+          {"exit_status", known(analysis.session.exit_status)},
+          {"duration_s", number(analysis.duration_s)},
+          {"cpu_s", number(analysis.cpu_s)},
+          {"complete", analysis.session.complete},
+          {"machine", machine(analysis.session)},
+          {"processes", processes(analysis)},
+          {"threads", threads(analysis)},
+          {"warnings", warnings(analysis, with_loops)}};
+}
+
+}  // namespace
+
+std::string render_json(const Analysis& analysis, std::optional<View> view) {
+  const auto wants = [view](View part) { return !view || *view == part; };
+  Json report = head(analysis, wants(View::loops));
+  if (wants(View::summary)) {
+    report["findings"] = findings(analysis);
+    report["sampling"] = sampling(analysis.sampling);
+  }
+  if (wants(View::matrix)) {
+    report["communication"] = communication(analysis.communication);
+  }
+  if (wants(View::lines)) {
+    report["lines"] = lines(analysis.communication);
+    report["line_pairs"] = line_pairs(analysis.communication);
+  }
+  if (wants(View::objects)) {
+    report["objects"] = objects(analysis.communication);
+  }
+  if (wants(View::loops)) {
+    report["loops"] = loops(analysis);
+    report["functions"] = functions(analysis);
+  }
+  // Names come from programs in any encoding: what is no UTF-8 becomes U+FFFD instead of an error.
+  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/progress_line.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "driver/terminal.h"
+#include "driver/text_layout.h"
+
+namespace crosstalk::driver {
+
+std::string describe_progress(const daemon::Progress& progress) {
+  return fmt::format("{:.1f} s, {} thread{}, {} samples, {} communications seen, overhead {:.1f} %", progress.elapsed_s,
+                     progress.threads, progress.threads == 1 ? "" : "s", progress.samples, progress.traps,
+                     progress.overhead * 100);
+}
+
+ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && ::isatty(STDERR_FILENO) == 1) {
+  const char* const terminal = std::getenv("TERM");
+  enabled_ = enabled_ && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+void ProgressLine::show(const daemon::Progress& progress) {
+  if (!enabled_) {
+    return;
+  }
+  // Cut to the terminal's width: a wrapped line could not be erased.
+  const int width = terminal_width(STDERR_FILENO) - 1;
+  const std::string line = fit_end("crosstalk: " + describe_progress(progress), width, Charset::ascii);
+  std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressLine::erase() {
+  if (shown_) {
+    std::fputs("\r\x1b[K", stderr);
+    std::fflush(stderr);
+    shown_ = false;
+  }
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk record`: everything that can be refused is refused here, before the command starts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "collectors/probe.h"
+#include "daemon/session.h"
+#include "driver/collector_path.h"
+#include "driver/log.h"
+#include "driver/output_file.h"
+#include "driver/progress_line.h"
+#include "driver/record_options.h"
+#include "driver/subcommands.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
+  const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
+                                  [&](const collectors::Facility& f) { return f.name == name; });
+  return found == probe.facilities.end() ? nullptr : &*found;
+}
+
+Result<void> check_source(SourceChoice source, const collectors::Probe& probe) {
+  if (source == SourceChoice::automatic || source == SourceChoice::clock) {
+    return {};
+  }
+  const std::string name = source_name(source);
+  const auto* const unit = facility(probe, source == SourceChoice::pebs ? "PEBS" : "IBS");
+  std::string found = unit == nullptr ? "nothing known of it" : unit->found;
+  if (source == SourceChoice::ibs_kmod) {
+    found = "no IBS kernel module of crosstalk is loaded";
+  } else if (unit != nullptr && unit->available) {
+    found = "the machine has it (" + found + "), this version of crosstalk can not use it";
+  }
+  return fail(ErrorCode::unsupported,
+              "--source " + name + ": not available on this machine: " + found + "; use --source clock");
+}
+
+Result<void> check_machine(const RecordRequest& request, const collectors::Probe& probe) {
+  const auto* const kernel = facility(probe, "kernel");
+  if (kernel != nullptr && !kernel->available) {
+    return fail(ErrorCode::unsupported, kernel->found + " is too old: crosstalk needs " + kernel->remedy);
+  }
+  const auto* const clock = facility(probe, "perf task-clock");
+  if (request.config.clock == profile::ClockKind::perf && !probe.perf_allowed && clock != nullptr) {
+    return fail(ErrorCode::permission, "--event task-clock: " + clock->found +
+                                           (clock->remedy.empty() ? "" : "; to allow it: " + clock->remedy) +
+                                           "; or use --event thread-timer");
+  }
+  return check_source(request.source, probe);
+}
+
+/// What the machine withholds, as warnings that the profile keeps.
+std::vector<profile::MessageRow> limits_of(const RecordRequest& request, const collectors::Probe& probe) {
+  const auto remedy = [](const collectors::Facility& f) {
+    return f.remedy.empty() ? std::string() : "; to allow them: " + f.remedy;
+  };
+  std::vector<profile::MessageRow> limits;
+  const auto* const clock = facility(probe, "perf task-clock");
+  const auto* const watchpoints = facility(probe, "watchpoints");
+  if (!probe.perf_allowed && clock != nullptr) {
+    limits.push_back({"perf_forbidden", "perf events are forbidden (" + clock->found +
+                                            "), so a POSIX timer samples and no watchpoint can see communication" +
+                                            remedy(*clock)});
+  } else if (!probe.watchpoints_allowed && watchpoints != nullptr) {
+    limits.push_back({"watchpoints_unavailable", "no watchpoints (" + watchpoints->found +
+                                                     "), so communication can not be seen" + remedy(*watchpoints)});
+  } else if (probe.debug_registers < request.config.watchpoints) {
+    limits.push_back({"debug_registers_in_use",
+                      fmt::format("only {} of 4 debug registers are free, so less communication is seen; a debugger "
+                                  "or another profiler may hold the others",
+                                  probe.debug_registers)});
+  }
+  return limits;
+}
+
+/// Everything that has to hold before the command may start.
+Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
+  const collectors::Probe probe = collectors::probe();
+  if (auto fit = check_machine(request, probe); !fit) {
+    return tl::unexpected<Error>(fit.error());
+  }
+  const auto command = collectors::check_command(request.command.front());
+  if (!command) {
+    return tl::unexpected<Error>(command.error());
+  }
+  log_detail("the command is " + *command);
+  const auto output = expand_name(request.output, name_facts());
+  if (!output) {
+    return tl::unexpected<Error>(output.error());
+  }
+  if (auto writable = check_writable(*output); !writable) {
+    return tl::unexpected<Error>(writable.error());
+  }
+  const auto collector = find_collector();
+  if (!collector) {
+    return tl::unexpected<Error>(collector.error());
+  }
+  log_detail("the collector is " + *collector);
+
+  daemon::RecordOptions options;
+  options.output = *output;
+  options.command = request.command;
+  options.config = request.config;
+  collectors::calibrate(probe, options.config);
+  const profile::SessionConfig& costs = options.config;
+  log_detail(fmt::format("costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns, sample {} ns",
+                         costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
+                         costs.perf_sample_cost_ns));
+  options.source_name = "clock";
+  options.method_name = method_name(request.config.method);
+  options.collector = *collector;
+  options.warnings = limits_of(request, probe);
+  return options;
+}
+
+void say_where(const daemon::RecordOutcome& outcome) {
+  const std::string file = outcome.output == "crosstalk.db" ? "" : " " + shell_quoted(outcome.output);
+  const daemon::Progress& totals = outcome.totals;
+  log_notice(
+      fmt::format("wrote {} ({} samples, {} communications seen, overhead {:.1f} %); see it with: "
+                  "crosstalk report{}",
+                  outcome.output, totals.samples, totals.traps, totals.overhead * 100, file));
+}
+
+int refuse(const Error& error) {
+  log_error(error.message);
+  return exit_status_of(error.code);
+}
+
+}  // namespace
+
+int run_record(const Arguments& arguments) {
+  const auto parsed = parse_record(arguments);
+  if (!parsed) {
+    return refuse(parsed.error());
+  }
+  if (!parsed->request) {
+    std::fputs(parsed->text.c_str(), stdout);
+    return exit_ok;
+  }
+  const RecordRequest& request = *parsed->request;
+  start_logging({request.quiet, request.verbosity});
+  if (!request.pids.empty()) {
+    return refuse({ErrorCode::unsupported,
+                   "-p: this version of crosstalk can not attach to running processes; record a command instead"});
+  }
+  auto options = prepare(request);
+  if (!options) {
+    return refuse(options.error());
+  }
+  for (const profile::MessageRow& warning : options->warnings) {
+    log_warning(warning.text);
+  }
+  ProgressLine line(!request.quiet);
+  options->progress = [&line](const daemon::Progress& progress) { line.show(progress); };
+  options->warn = [&line](const std::string& text) {
+    line.erase();
+    log_warning(text);
+  };
+  const auto outcome = daemon::record(*options);
+  line.erase();
+  if (!outcome) {
+    return refuse(outcome.error());
+  }
+  say_where(*outcome);
+  return outcome->exit_status;
+}
+
+}  // namespace crosstalk::driver

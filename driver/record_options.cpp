@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/record_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, SourceChoice>, 5> source_names = {{
+    {"auto", SourceChoice::automatic},
+    {"clock", SourceChoice::clock},
+    {"pebs", SourceChoice::pebs},
+    {"ibs", SourceChoice::ibs},
+    {"ibs-kmod", SourceChoice::ibs_kmod},
+}};
+
+constexpr std::array<std::pair<std::string_view, profile::Method>, 4> method_names = {{
+    {"auto", profile::Method::automatic},
+    {"board", profile::Method::board},
+    {"next-access", profile::Method::next_access},
+    {"next-store", profile::Method::next_store},
+}};
+
+/// Events of the clock source, and the clock that each stands for.
+constexpr std::array<std::pair<std::string_view, profile::ClockKind>, 2> clock_events = {{
+    {"task-clock", profile::ClockKind::perf},
+    {"thread-timer", profile::ClockKind::posix},
+}};
+
+template <class Value, std::size_t size>
+Result<Value> named(const char* option, const std::array<std::pair<std::string_view, Value>, size>& names,
+                    const std::string& name) {
+  std::string known;
+  for (const auto& [candidate, value] : names) {
+    if (candidate == name) {
+      return value;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(candidate);
+  }
+  return fail(ErrorCode::invalid_argument,
+              std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
+}
+
+template <class Value, std::size_t size>
+std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& names, Value value) {
+  const auto* const found =
+      std::find_if(names.begin(), names.end(), [value](const auto& candidate) { return candidate.second == value; });
+  return found == names.end() ? std::string() : std::string(found->first);
+}
+
+/// Options as text, before they are judged.
+struct Texts {
+  std::string source = "auto", method = "auto", period = "4ms";
+  std::vector<std::string> events;
+  double budget_percent = 3;
+  bool no_children = false;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  crosstalk record ./server --port 8080       then: crosstalk report\n"
+    "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
+    "  crosstalk record --period 1ms --budget 5 ./short-run\n"
+    "\n"
+    "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
+    "126 when it can not be executed, 125 when crosstalk refused before it started.\n"
+    "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
+
+void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
+  app.add_option("-o,--output", request.output,
+                 "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
+      ->type_name("FILE");
+  app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors; warnings are in the profile");
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error; twice: in detail")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--source", texts.source, "Source of samples: auto, clock [auto]")->type_name("SOURCE");
+  app.add_option("--event", texts.events,
+                 "Event of the source: task-clock (perf), thread-timer (POSIX) [the better by itself]")
+      ->type_name("EVENT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us or ms [4ms]")
+      ->type_name("N");
+  app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
+      ->type_name("PCT");
+  app.add_option("--method", texts.method, "How partners are found: auto, board, next-access, next-store [auto]")
+      ->type_name("METHOD");
+  app.add_option("--watchpoints", request.config.watchpoints, "Debug registers to use at most, 0 to 4 [4]")
+      ->type_name("N");
+  app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
+  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")->type_name("N");
+  app.add_option("--heap-threshold", request.config.heap_threshold, "Leave heap blocks of fewer bytes unnamed [0]")
+      ->type_name("BYTES");
+  // Understood, so that it is refused in a clear line; not in the help, since it can not be used yet.
+  app.add_option("-p,--pid", request.pids)->group("");
+}
+
+Result<void> choose_events(const std::vector<std::string>& events, profile::SessionConfig& config) {
+  for (const std::string& event : events) {
+    const auto clock = named("--event", clock_events, event);
+    if (!clock) {
+      return tl::unexpected<Error>(clock.error());
+    }
+    if (config.clock != profile::ClockKind::automatic && config.clock != *clock) {
+      return fail(ErrorCode::invalid_argument, "--event: the clock source samples one event at a time");
+    }
+    config.clock = *clock;
+  }
+  return {};
+}
+
+Result<void> judge(const Texts& texts, RecordRequest& request) {
+  const auto source = named("--source", source_names, texts.source);
+  const auto method = named("--method", method_names, texts.method);
+  const auto period = parse_period(texts.period);
+  for (const Error* error :
+       {source ? nullptr : &source.error(), method ? nullptr : &method.error(), period ? nullptr : &period.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
+    }
+  }
+  request.source = *source;
+  request.config.method = *method;
+  request.config.period_ns = *period;
+  if (!(texts.budget_percent > 0 && texts.budget_percent <= 100)) {
+    return fail(ErrorCode::invalid_argument, "--budget: choose more than 0 and at most 100 percent");
+  }
+  request.config.budget = texts.budget_percent / 100;
+  if (request.config.watchpoints > 4) {
+    return fail(ErrorCode::invalid_argument, "--watchpoints: x86-64 has 4 debug registers; choose 0 to 4");
+  }
+  request.config.follow_children = texts.no_children ? 0 : 1;
+  if (request.output.empty()) {
+    return fail(ErrorCode::invalid_argument, "--output: the name is empty");
+  }
+  return choose_events(texts.events, request.config);
+}
+
+/// The command is what the parser left over: after an optional "--", or from the first word on.
+Result<std::vector<std::string>> command_of(std::vector<std::string> rest) {
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().starts_with('-')) {
+    return fail(ErrorCode::invalid_argument, "there is no option " + rest.front() + "; see crosstalk record --help");
+  }
+  return rest;
+}
+
+}  // namespace
+
+Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
+  CLI::App app(
+      "Runs a command, observes which of its threads communicate through which cache lines and\n"
+      "where their time goes, and writes a profile.\n",
+      "crosstalk record");
+  describe(app, "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...", examples);
+  app.prefix_command();
+  RecordRequest request;
+  Texts texts;
+  add_options(app, request, texts);
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<RecordRequest>{std::nullopt, outcome->text};
+  }
+  auto command = command_of(app.remaining());
+  if (!command) {
+    return tl::unexpected<Error>(command.error());
+  }
+  request.command = std::move(*command);
+  if (auto judged = judge(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  if (request.command.empty() && request.pids.empty()) {
+    return fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help");
+  }
+  return Parsed<RecordRequest>{std::move(request), ""};
+}
+
+std::string source_name(SourceChoice source) { return name_of(source_names, source); }
+std::string method_name(profile::Method method) { return name_of(method_names, method); }
+
+}  // namespace crosstalk::driver

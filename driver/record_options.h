@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `crosstalk record`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/command_line.h"
+#include "profile/arena.h"
+
+namespace crosstalk::driver {
+
+enum class SourceChoice { automatic, clock, pebs, ibs, ibs_kmod };
+
+struct RecordRequest {
+  std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
+  bool quiet = false;
+  int verbosity = 0;  // number of -v
+  SourceChoice source = SourceChoice::automatic;
+  std::string pids;                  // of -p; empty: not given
+  profile::SessionConfig config;     // what the user chose, defaults elsewhere
+  std::vector<std::string> command;  // empty only with -p
+};
+
+[[nodiscard]] Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments);
+
+/// The option's word for a source: "auto", "clock", "pebs", "ibs", "ibs-kmod".
+[[nodiscard]] std::string source_name(SourceChoice source);
+/// The option's word for a method: "auto", "board", "next-access", "next-store".
+[[nodiscard]] std::string method_name(profile::Method method);
+
+}  // namespace crosstalk::driver

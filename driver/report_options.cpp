@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/report_options.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  crosstalk report                        what a person reads first\n"
+    "  crosstalk report --view objects run.db  variables, and which thread touches which bytes\n"
+    "  crosstalk report --format json | jq '.communication.cells'\n"
+    "  crosstalk report --view matrix --by core --format csv > cores.csv\n"
+    "\n"
+    "The exit status is 0, 1 when the profile can not be read, 125 for a bad command line.\n"
+    "More: man crosstalk-report\n";
+
+const std::map<std::string, View> views = {{"summary", View::summary}, {"matrix", View::matrix},
+                                           {"lines", View::lines},     {"objects", View::objects},
+                                           {"loops", View::loops},     {"threads", View::threads}};
+const std::map<std::string, By> bys = {{"thread", By::thread}, {"core", By::core}};
+const std::map<std::string, Format> formats = {{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
+const std::map<std::string, ColorChoice> colors = {
+    {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
+
+struct Texts {
+  std::string view, by = "thread", format = "text", color = "auto", input, positional;
+  bool no_pager = false;
+};
+
+template <class Value>
+Result<Value> named(const char* option, const std::map<std::string, Value>& names, const std::string& name) {
+  if (const auto found = names.find(name); found != names.end()) {
+    return found->second;
+  }
+  std::string known;
+  for (const auto& [candidate, value] : names) {
+    known += (known.empty() ? "" : ", ") + candidate;
+  }
+  return fail(ErrorCode::invalid_argument,
+              std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
+}
+
+void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
+  app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
+  app.add_option("FILE", texts.positional, "The same, without -i");
+  app.add_option("--view", texts.view, "One part: summary, matrix, lines, objects, loops, threads [summary]")
+      ->type_name("VIEW");
+  app.add_option("--by", texts.by, "Matrix by: thread, core [thread]")->type_name("WHAT");
+  app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
+  app.add_option("--estimator", request.estimator, "How samples become estimates [automatic]")->type_name("NAME");
+  app.add_option("--sysroot", request.sysroot, "Look for program files and debug files under this directory first")
+      ->type_name("DIR");
+  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
+  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error; twice: in detail")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<void> judge(const Texts& texts, ReportRequest& request) {
+  const auto by = named("--by", bys, texts.by);
+  const auto format = named("--format", formats, texts.format);
+  const auto color = named("--color", colors, texts.color);
+  const auto view = texts.view.empty() ? Result<View>(View::summary) : named("--view", views, texts.view);
+  for (const Error* error : {by ? nullptr : &by.error(), format ? nullptr : &format.error(),
+                             color ? nullptr : &color.error(), view ? nullptr : &view.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
+    }
+  }
+  request.by = *by;
+  request.format = *format;
+  request.color = *color;
+  if (!texts.view.empty()) {
+    request.view = *view;
+  }
+  if (!texts.input.empty() && !texts.positional.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "two profiles are named, '" + texts.input + "' and '" + texts.positional + "'; name one");
+  }
+  if (!texts.input.empty() || !texts.positional.empty()) {
+    request.input = texts.input.empty() ? texts.positional : texts.input;
+  }
+  request.pager = !texts.no_pager;
+  return {};
+}
+
+}  // namespace
+
+Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
+  CLI::App app(
+      "Shows a profile: which threads communicate, through which source lines and variables, at\n"
+      "what cost, and where the time goes.\n",
+      "crosstalk report");
+  describe(app, "crosstalk report [OPTION]... [[-i] FILE]", examples);
+  ReportRequest request;
+  Texts texts;
+  add_options(app, request, texts);
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<ReportRequest>{std::nullopt, outcome->text};
+  }
+  if (auto judged = judge(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  return Parsed<ReportRequest>{std::move(request), ""};
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands, one a file. Each takes its arguments, says its words, and returns the exit status.
+#pragma once
+
+#include "driver/command_line.h"
+
+namespace crosstalk::driver {
+
+int run_record(const Arguments& arguments);
+int run_report(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
+
+/// The whole program: argv without its first element.
+int run(const Arguments& arguments);
+
+}  // namespace crosstalk::driver

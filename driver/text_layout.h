@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text by the columns that it takes on a terminal, not by its bytes. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace crosstalk::driver {
+
+enum class Charset { ascii, utf8 };
+
+/// Columns that UTF-8 `text` takes: 0 for combining marks and controls, 2 for wide East Asian characters and
+/// emoji. A malformed byte counts 1.
+[[nodiscard]] int display_width(std::string_view text);
+
+// Cut `text` to `width` columns (>= 0), marking the cut with an ellipsis: at its end, or in its middle, which
+// keeps both the namespace and the arguments of a long C++ name.
+[[nodiscard]] std::string fit_end(std::string_view text, int width, Charset charset);
+[[nodiscard]] std::string fit_middle(std::string_view text, int width, Charset charset);
+
+[[nodiscard]] std::string pad_right(std::string_view text, int width);  // text, then spaces
+[[nodiscard]] std::string pad_left(std::string_view text, int width);   // spaces, then text
+
+/// `text` with control characters shown as '?' and malformed UTF-8 as U+FFFD or '?': names come from programs
+/// that may be hostile to a terminal. "(anonymous namespace)::" is left out.
+[[nodiscard]] std::string clean(std::string_view text, Charset charset);
+
+/// A bar of `share` (0..1) of `width` columns, in eighths of a column where the character set has them,
+/// padded to `width`.
+[[nodiscard]] std::string bar(double share, int width, Charset charset);
+
+// Numbers for people: three significant digits and a unit.
+[[nodiscard]] std::string seconds_text(double seconds);        // "1.23 s", "340 ms", "12.3 us", "0 s"
+[[nodiscard]] std::string short_seconds_text(double seconds);  // "1.23s", "340ms": at most 6 columns below 10^5 s
+[[nodiscard]] std::string percent_text(double share);          // "12.3 %", "< 0.1 %"
+[[nodiscard]] std::string count_text(double count);            // "731", "12.3 k", "4.56 M"
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);     // "64 B", "1.5 KiB"
+
+}  // namespace crosstalk::driver

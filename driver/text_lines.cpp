@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source lines that exchange cache lines: pairs for the summary, each end with its call paths for the view.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "driver/text_report.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr int amount_columns = 10;
+constexpr int kind_columns = 6;
+
+std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cells) {
+  const Exchanged amount = exchanged(cells, has_cost(cells));
+  return "  " + canvas.right_cell(amount_text(cells), amount_columns) + "  " +
+         canvas.colored(pad_right(sharing_word(amount), kind_columns), sharing_hue(amount));
+}
+
+void draw_more(Canvas& canvas, std::size_t shown, std::size_t all, const char* view) {
+  if (all > shown) {
+    canvas.line(
+        canvas.colored(fmt::format("  and {} more: crosstalk report --view {}", all - shown, view), Hue::faint));
+  }
+}
+
+void draw_call_paths(Canvas& canvas, const attribution::LineRow& row) {
+  constexpr std::size_t most_paths = 3;
+  constexpr std::size_t most_frames = 6;
+  for (std::size_t i = 0; i < std::min(most_paths, row.call_paths.size()); ++i) {
+    const attribution::CallPath& path = row.call_paths[i];
+    std::string text;
+    for (std::size_t f = 0; f < std::min(most_frames, path.frames.size()); ++f) {
+      text += (text.empty() ? "" : canvas.sign(" ← ", " < ")) +
+              (path.frames[f].function.empty() ? "?" : path.frames[f].function);
+    }
+    if (path.frames.size() > 1) {
+      canvas.line(canvas.colored("      " + canvas.cell(percent_text(path.weight) + "  " + text, canvas.width() - 6),
+                                 Hue::faint));
+    }
+  }
+}
+
+}  // namespace
+
+void draw_line_pairs(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {
+  if (communication.line_pairs.empty()) {
+    return;
+  }
+  canvas.heading("Source lines", "who stores, and who then accesses the same cache line");
+  const int room = canvas.width() - amount_columns - kind_columns - 6 - 5 - 2;
+  const int object = room / 4;
+  const int end = (room - object) / 2;
+  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " + pad_right("kind", kind_columns) + "  " +
+                                 pad_right("producer", end) + "     " + pad_right("consumer", end) + "  object",
+                             Hue::faint));
+  const std::size_t shown = std::min(most, communication.line_pairs.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const attribution::LinePair& pair = communication.line_pairs[i];
+    canvas.line(amount_and_kind(canvas, pair.cells) + "  " +
+                place_cell(canvas, pair.producer_function, source_text(pair.producer_file, pair.producer_line), end) +
+                canvas.sign("  →  ", "  ->  ") +
+                place_cell(canvas, pair.consumer_function, source_text(pair.consumer_file, pair.consumer_line),
+                           canvas.style().charset == Charset::utf8 ? end : end - 1) +
+                "  " + canvas.cell(pair.object, object));
+  }
+  draw_more(canvas, shown, communication.line_pairs.size(), "lines");
+}
+
+void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {
+  canvas.heading("Ends of communication", "each source line by its role, with the heaviest call paths");
+  if (communication.lines.empty()) {
+    canvas.paragraph("  ", "No communicating source line is known.");
+    return;
+  }
+  const std::size_t shown = std::min(most, communication.lines.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const attribution::LineRow& row = communication.lines[i];
+    const bool stores = row.role == attribution::Role::producer;
+    canvas.line(amount_and_kind(canvas, row.cells) + "  " + (stores ? "producer" : "consumer") + "  " +
+                place_cell(canvas, row.function, source_text(row.file, row.line), canvas.width() - 32));
+    draw_call_paths(canvas, row);
+  }
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time goes: loops, indented by nesting, and functions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driver/text_report.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+using attribution::LoopRow;
+
+constexpr int share_columns = 7;
+constexpr int time_columns = 9;
+
+/// Bars give way first on a narrow terminal.
+int bar_columns(const Canvas& canvas) { return canvas.width() >= 90 ? 16 : canvas.width() >= 75 ? 8 : 0; }
+
+/// Columns before a loop's name.
+int label_offset(const Canvas& canvas) {
+  const int bars = bar_columns(canvas);
+  return 2 + share_columns + 2 + (bars == 0 ? 0 : bars + 2) + 2 * (time_columns + 2);
+}
+
+std::string lines_text(const LoopRow& loop) {
+  std::string name = loop.file.substr(loop.file.rfind('/') + 1);
+  if (name.empty() || loop.line_begin == 0) {
+    return name;
+  }
+  return loop.line_end > loop.line_begin ? fmt::format("{}:{}-{}", name, loop.line_begin, loop.line_end)
+                                         : fmt::format("{}:{}", name, loop.line_begin);
+}
+
+/// Loops that are drawn, each under the nearest drawn loop around it.
+class Tree {
+ public:
+  Tree(const std::vector<LoopRow>& loops, std::size_t most) {
+    for (const LoopRow& loop : loops) {
+      by_id_[loop.id] = &loop;
+    }
+    for (std::size_t i = 0; i < std::min(most, loops.size()); ++i) {
+      shown_.insert(loops[i].id);
+    }
+    for (std::size_t i = 0; i < std::min(most, loops.size()); ++i) {
+      children_[drawn_parent(loops[i])].push_back(&loops[i]);  // in order of share
+    }
+  }
+
+  template <class Visit>
+  void visit(const Visit& draw) const {
+    visit_under(no_loop, 0, draw);
+  }
+
+ private:
+  static constexpr std::int64_t no_loop = -1;
+
+  std::int64_t drawn_parent(const LoopRow& loop) const {
+    std::set<std::uint32_t> passed{loop.id};  // a damaged profile may hold a cycle
+    for (auto parent = loop.parent; parent && passed.insert(*parent).second;) {
+      if (shown_.contains(*parent)) {
+        return *parent;
+      }
+      const auto found = by_id_.find(*parent);
+      parent = found == by_id_.end() ? std::nullopt : found->second->parent;
+    }
+    return no_loop;
+  }
+
+  template <class Visit>
+  void visit_under(std::int64_t parent, int depth, const Visit& draw) const {
+    const auto found = children_.find(parent);
+    if (found == children_.end()) {
+      return;
+    }
+    for (const LoopRow* loop : found->second) {
+      draw(*loop, depth);
+      visit_under(loop->id, depth + 1, draw);
+    }
+  }
+
+  std::map<std::uint32_t, const LoopRow*> by_id_;
+  std::set<std::uint32_t> shown_;
+  std::map<std::int64_t, std::vector<const LoopRow*>> children_;
+};
+
+std::string time_columns_of(const Canvas& canvas, double share, double total_s, double self_s, bool with_total) {
+  const int bars = bar_columns(canvas);
+  return "  " + pad_left(percent_text(share), share_columns) + "  " +
+         (bars == 0 ? "" : canvas.colored(bar(share, bars, canvas.style().charset), Hue::true_sharing) + "  ") +
+         (with_total ? pad_left(seconds_text(total_s), time_columns) + "  " : "") +
+         pad_left(seconds_text(self_s), time_columns) + "  ";
+}
+
+}  // namespace
+
+void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
+  canvas.heading("Loops", "share of all threads' CPU time; a loop's time holds that of the loops in it");
+  if (analysis.loops.empty()) {
+    canvas.paragraph("  ", "No sample fell into a loop whose code is known.");
+    return;
+  }
+  const int bars = bar_columns(canvas);
+  canvas.line(canvas.colored("  " + pad_left("share", share_columns) + "  " +
+                                 (bars == 0 ? "" : std::string(static_cast<std::size_t>(bars) + 2, ' ')) +
+                                 pad_left("time", time_columns) + "  " + pad_left("own", time_columns) + "  loop",
+                             Hue::faint));
+  const Tree tree(analysis.loops, most);
+  tree.visit([&canvas](const LoopRow& loop, int depth) {
+    const int indent = std::min(2 * depth, 12);
+    const std::string place = lines_text(loop);
+    const std::string name = loop.function;
+    canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true) +
+                std::string(static_cast<std::size_t>(indent), ' ') +
+                place_cell(canvas, name, place, canvas.width() - label_offset(canvas) - indent));
+  });
+  if (analysis.loops.size() > most) {
+    canvas.line(canvas.colored(
+        fmt::format("  and {} more: crosstalk report --view loops", analysis.loops.size() - most), Hue::faint));
+  }
+}
+
+void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) {
+  if (analysis.functions.empty()) {
+    return;
+  }
+  canvas.heading("Functions", "their own CPU time, without that of what they call");
+  for (std::size_t i = 0; i < std::min(most, analysis.functions.size()); ++i) {
+    const attribution::FunctionRow& row = analysis.functions[i];
+    const std::string module = row.module.substr(row.module.rfind('/') + 1);
+    const int room = canvas.width() - (label_offset(canvas) - time_columns - 2);
+    const std::string source = source_text(row.file, row.line);
+    canvas.line(
+        time_columns_of(canvas, row.share, 0, row.self_s, false) +
+        place_cell(canvas, row.function, source.empty() && !module.empty() ? "[" + module + "]" : source, room));
+  }
+}
+
+}  // namespace crosstalk::driver

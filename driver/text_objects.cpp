@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables and heap blocks that are exchanged, with a map of which thread touches which byte of a line.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driver/names.h"
+#include "driver/text_report.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+using attribution::ObjectRow;
+using attribution::OffsetRow;
+
+constexpr std::uint64_t line_bytes = 64;
+constexpr std::size_t most_threads = 8;  // rows of a map
+
+int label_columns(const Canvas& canvas) { return canvas.width() >= 80 ? 16 : 12; }
+
+/// What is known of a byte: bit 0 loaded, bit 1 stored.
+using Bytes = std::array<unsigned, line_bytes>;
+
+/// The 64-byte piece of the object with the most accesses of the most threads, counted from its start.
+std::uint64_t busiest_piece(const ObjectRow& object) {
+  struct Weight {
+    std::set<std::uint32_t> threads;
+    std::uint64_t accesses = 0;
+  };
+  std::map<std::uint64_t, Weight> pieces;
+  for (const OffsetRow& row : object.offsets) {
+    Weight& piece = pieces[row.offset / line_bytes];
+    piece.threads.insert(row.thread);
+    piece.accesses += row.loads + row.stores;
+  }
+  const auto busiest = std::max_element(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
+    return std::make_pair(a.second.threads.size() > 1, a.second.accesses) <
+           std::make_pair(b.second.threads.size() > 1, b.second.accesses);
+  });
+  return busiest == pieces.end() ? 0 : busiest->first;
+}
+
+std::map<std::uint32_t, Bytes> touched(const ObjectRow& object, std::uint64_t piece) {
+  std::map<std::uint32_t, Bytes> threads;
+  const std::uint64_t begin = piece * line_bytes;
+  for (const OffsetRow& row : object.offsets) {
+    const std::uint64_t width = std::clamp<std::uint64_t>(row.bytes, 1, line_bytes);
+    if (row.offset >= begin + line_bytes || row.offset + width <= begin) {
+      continue;
+    }
+    Bytes& bytes = threads[row.thread];
+    for (std::uint64_t at = std::max(row.offset, begin); at < std::min(row.offset + width, begin + line_bytes); ++at) {
+      bytes[at - begin] |= (row.loads != 0 ? 1U : 0U) | (row.stores != 0 ? 2U : 0U);
+    }
+  }
+  return threads;
+}
+
+std::string map_row(const Canvas& canvas, const Bytes& bytes, int bytes_a_column) {
+  static constexpr std::array<char, 4> letters = {'.', 'r', 'w', 'b'};
+  std::string text;
+  for (std::size_t at = 0; at < line_bytes; at += static_cast<std::size_t>(bytes_a_column)) {
+    unsigned seen = 0;
+    for (std::size_t i = at; i < at + static_cast<std::size_t>(bytes_a_column); ++i) {
+      seen |= bytes[i];
+    }
+    const std::string letter = seen == 0 ? canvas.sign("·", ".") : std::string(1, letters[seen]);
+    const Hue hue = seen == 0 ? Hue::faint : seen == 1 ? Hue::true_sharing : Hue::false_sharing;
+    text += canvas.colored(letter, hue);
+    text += at % 8 + static_cast<std::size_t>(bytes_a_column) == 8 ? " " : "";
+  }
+  return text;
+}
+
+void draw_map(Canvas& canvas, const Analysis& analysis, const ObjectRow& object) {
+  if (object.offsets.empty()) {
+    return;
+  }
+  const int bytes_a_column = 4 + label_columns(canvas) + 2 + 64 + 8 <= canvas.width() ? 1 : 2;
+  const std::uint64_t piece = busiest_piece(object);
+  std::string ruler;
+  for (std::uint64_t at = 0; at < line_bytes; at += 8) {
+    ruler += pad_right("+" + std::to_string(piece * line_bytes + at), 8 / bytes_a_column + 1);
+  }
+  const int room = canvas.width() - 4 - label_columns(canvas) - 2;
+  canvas.line(canvas.colored(
+      "    " + pad_right("thread", label_columns(canvas)) + "  " + fit_end(ruler, room, Charset::ascii), Hue::faint));
+  const auto threads = touched(object, piece);
+  std::size_t shown = 0;
+  for (const auto& [thread, bytes] : threads) {
+    if (shown++ == most_threads) {
+      canvas.line(canvas.colored(fmt::format("    and {} more threads", threads.size() - most_threads), Hue::faint));
+      break;
+    }
+    canvas.line("    " + canvas.cell(thread_label(analysis, thread), label_columns(canvas)) + "  " +
+                map_row(canvas, bytes, bytes_a_column));
+  }
+}
+
+std::string about(const ObjectRow& object) {
+  std::string text = object_kind_name(object.kind);
+  if (object.size) {
+    text += (text.empty() ? "" : ", ") + bytes_text(*object.size);
+  }
+  return text;
+}
+
+void draw_object(Canvas& canvas, const ObjectRow& object) {
+  const Exchanged amount = exchanged(object.cells, has_cost(object.cells));
+  const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount));
+  const int room = canvas.width() - 2 - display_width(facts) - 2;
+  const std::string name = object.name + (object.field.empty()          ? ""
+                                          : object.field.front() == '[' ? object.field
+                                                                        : "." + object.field);
+  const std::string kind = about(object);
+  canvas.line("  " + canvas.colored(facts, sharing_hue(amount)) + "  " +
+              canvas.cell(name + (kind.empty() ? "" : "  (" + kind + ")"), room));
+  if (!object.allocated_at.empty()) {
+    canvas.line(
+        canvas.colored("    " + canvas.cell("allocated at " + object.allocated_at, canvas.width() - 4), Hue::faint));
+  }
+}
+
+void draw_allocation(Canvas& canvas, const ObjectRow& object) {
+  constexpr std::size_t most = 8;
+  for (std::size_t i = 0; i < std::min(most, object.allocation_path.size()); ++i) {
+    const symbolizer::Frame& frame = object.allocation_path[i];
+    canvas.line(canvas.colored(
+        "      " + canvas.cell(place_text(frame.function, frame.source.file, frame.source.line), canvas.width() - 6),
+        Hue::faint));
+  }
+}
+
+}  // namespace
+
+void draw_objects(Canvas& canvas, const Analysis& analysis, std::size_t most, bool detailed) {
+  const auto& objects = analysis.communication.objects;
+  if (objects.empty()) {
+    if (detailed) {
+      canvas.heading("Objects");
+      canvas.paragraph("  ", "No communicating variable or heap block is known.");
+    }
+    return;
+  }
+  canvas.heading("Objects", "which thread touches which byte: r read, w written, b both");
+  const std::size_t shown = std::min(most, objects.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i != 0) {
+      canvas.blank();
+    }
+    draw_object(canvas, objects[i]);
+    if (detailed) {
+      draw_allocation(canvas, objects[i]);
+    }
+    draw_map(canvas, analysis, objects[i]);
+  }
+  if (objects.size() > shown) {
+    canvas.line(canvas.colored(fmt::format("  and {} more: crosstalk report --view objects", objects.size() - shown),
+                               Hue::faint));
+  }
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/text_report.h"
+
+#include <fmt/format.h>
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+
+constexpr std::size_t all = 1000;  // rows of a view; attribution limits them further
+
+void draw_head(Canvas& canvas, const Analysis& analysis) {
+  std::string facts = seconds_text(analysis.duration_s);
+  facts += fmt::format(", {} thread{}, {} CPU time", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s",
+                       seconds_text(analysis.cpu_s));
+  if (analysis.session.exit_status) {
+    facts += fmt::format(", exit status {}", *analysis.session.exit_status);
+  }
+  if (!analysis.session.complete) {
+    facts += ", recording cut short";
+  }
+  canvas.line(canvas.colored(canvas.cell(analysis.session.command, canvas.width()), Hue::strong));
+  canvas.line(canvas.colored(canvas.cell(facts, canvas.width()), Hue::faint));
+}
+
+void draw_summary(Canvas& canvas, const Analysis& analysis, By by) {
+  canvas.blank();
+  for (const attribution::Finding& finding : analysis.findings) {
+    canvas.paragraph(std::string("  ") + canvas.sign("• ", "* "), finding.sentence);
+  }
+  draw_matrix(canvas, analysis, by);
+  draw_line_pairs(canvas, analysis.communication, 5);
+  draw_objects(canvas, analysis, 3, false);
+  draw_loops(canvas, analysis, 8);
+  draw_threads(canvas, analysis, 8);
+  draw_sampling(canvas, analysis);
+  draw_warnings(canvas, analysis);
+}
+
+}  // namespace
+
+std::string render_text(const Analysis& analysis, View view, By by, TextStyle style) {
+  Canvas canvas(style);
+  draw_head(canvas, analysis);
+  switch (view) {
+    case View::summary:
+      draw_summary(canvas, analysis, by);
+      break;
+    case View::matrix:
+      draw_matrix(canvas, analysis, by);
+      draw_invalidations(canvas, analysis);
+      break;
+    case View::lines:
+      draw_line_pairs(canvas, analysis.communication, all);
+      draw_lines(canvas, analysis.communication, all);
+      break;
+    case View::objects:
+      draw_objects(canvas, analysis, all, true);
+      break;
+    case View::loops:
+      draw_loops(canvas, analysis, all);
+      draw_functions(canvas, analysis, 20);
+      break;
+    case View::threads:
+      draw_threads(canvas, analysis, all);
+      draw_sampling(canvas, analysis);
+      break;
+  }
+  return canvas.take();
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, and how the profile was made: samples, overhead, warnings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "driver/text_report.h"
+
+namespace crosstalk::driver {
+
+using attribution::Analysis;
+using attribution::SamplingSummary;
+using attribution::ThreadSummary;
+
+namespace {
+
+/// Busiest first; ties in order of their index.
+std::vector<const ThreadSummary*> by_cpu_time(const Analysis& analysis) {
+  std::vector<const ThreadSummary*> threads;
+  for (const ThreadSummary& thread : analysis.threads) {
+    threads.push_back(&thread);
+  }
+  std::stable_sort(threads.begin(), threads.end(), [](const ThreadSummary* a, const ThreadSummary* b) {
+    return a->cpu_s.value_or(-1) > b->cpu_s.value_or(-1);
+  });
+  return threads;
+}
+
+/// Samples and thread ids give way on a narrow terminal.
+bool is_wide(const Canvas& canvas) { return canvas.width() >= 80; }
+int name_columns(const Canvas& canvas) { return canvas.width() - (is_wide(canvas) ? 59 : 39); }
+
+std::string thread_columns(const Canvas& canvas, const std::string& cpu, const std::string& communication,
+                           const std::string& kernel, const std::string& samples, const std::string& tid) {
+  return "  " + pad_left(cpu, 9) + "  " + pad_left(communication, 14) + "  " + pad_left(kernel, 8) + "  " +
+         (is_wide(canvas) ? pad_left(samples, 8) + "  " + pad_left(tid, 8) + "  " : "");
+}
+
+}  // namespace
+
+void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
+  canvas.heading("Threads", "time in communicating accesses is that of the thread as consumer");
+  if (analysis.threads.empty()) {
+    canvas.paragraph("  ", "No thread was observed.");
+    return;
+  }
+  canvas.line(canvas.colored(thread_columns(canvas, "CPU time", "communicating", "kernel", "samples", "tid") + "thread",
+                             Hue::faint));
+  const auto threads = by_cpu_time(analysis);
+  for (std::size_t i = 0; i < std::min(most, threads.size()); ++i) {
+    const ThreadSummary& thread = *threads[i];
+    canvas.line(thread_columns(canvas, thread.cpu_s ? seconds_text(*thread.cpu_s) : "-",
+                               thread.communication_s > 0 ? seconds_text(thread.communication_s) : "-",
+                               thread.samples > 0 ? percent_text(thread.kernel_share) : "-",
+                               std::to_string(thread.samples), std::to_string(thread.tid)) +
+                canvas.cell(thread_label(analysis, thread.index), name_columns(canvas)));
+  }
+  if (threads.size() > most) {
+    canvas.line(canvas.colored(fmt::format("  and {} more: crosstalk report --view threads", threads.size() - most),
+                               Hue::faint));
+  }
+}
+
+void draw_sampling(Canvas& canvas, const Analysis& analysis) {
+  const SamplingSummary& sampling = analysis.sampling;
+  std::string text = fmt::format("{} samples", sampling.samples);
+  for (const SamplingSummary::Event& event : sampling.events) {
+    const std::string period = event.unit == "ns" ? seconds_text(static_cast<double>(event.period) * 1e-9)
+                                                  : fmt::format("{} {}", event.period, event.unit);
+    text += fmt::format(" of {} every {}", event.name, period);
+    break;
+  }
+  text += fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
+  if (sampling.lost > 0) {
+    text += fmt::format(", {} records lost", sampling.lost);
+  }
+  if (sampling.samples > 0) {
+    text += fmt::format(", {} with a data address", percent_text(static_cast<double>(sampling.with_address) /
+                                                                 static_cast<double>(sampling.samples)));
+  }
+  if (sampling.unknown_frames) {
+    text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
+  }
+  text += sampling.overhead_fraction
+              ? fmt::format(". Observing took {} of the threads' CPU time.", percent_text(*sampling.overhead_fraction))
+              : std::string(". What observing cost is not known.");
+  canvas.heading("Sampling",
+                 "source " + sampling.source + (sampling.method.empty() ? "" : ", method " + sampling.method));
+  canvas.paragraph("  ", text);
+}
+
+void draw_warnings(Canvas& canvas, const Analysis& analysis) {
+  if (analysis.warnings.empty()) {
+    return;
+  }
+  canvas.heading("Warnings");
+  for (const attribution::Warning& warning : analysis.warnings) {
+    canvas.paragraph(std::string("  ") + canvas.sign("• ", "* "), warning.message);
+  }
+}
+
+}  // namespace crosstalk::driver

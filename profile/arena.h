@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arena: one memory object that the recorder makes and every observed process maps. It holds the
+// session's settings, a slot and a ring for each thread, and the bulletin board.
+//
+// The recorder makes it with memfd_create, so it needs no /dev/shm, leaves nothing behind, and touching
+// its pages can not fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the
+// environment variable `arena_variable`, map it, and close it: they keep no descriptor.
+//
+// Who writes what:
+//   ArenaHeader    the recorder before the start; `heartbeat_ns` and `state` by the recorder throughout;
+//                  the counters at its end by targets (atomic adds)
+//   ThreadSlot     claimed by a target thread with a CAS free -> claimed; `head` and what is above it are
+//                  written by that thread only; `tail` by the recorder only
+//   a ring         bytes [tail, head) are the recorder's to read, the rest the thread's to write.
+//                  head.store(release) after the bytes are written; the recorder loads it with acquire.
+//                  tail.store(release) after the bytes are read; the thread loads it with acquire.
+// `head` and `tail` count bytes from 0 and never wrap (64 bits); position = count % ring_bytes. A record
+// never wraps: a `padding` record fills the end of the ring.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace crosstalk::profile {
+
+inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
+inline constexpr std::uint32_t arena_version = 1;
+inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
+inline constexpr std::size_t cache_line = 64;
+
+enum class SessionState : std::uint32_t { running = 1, stopping = 2 };
+
+enum class ClockKind : std::uint32_t {
+  automatic = 0,
+  posix = 1,  // POSIX thread CPU timer: no cost at context switches, no finer than the kernel's tick
+  perf = 2,   // perf task-clock with sigtrap: any period, and a cost at each context switch
+};
+
+enum class Method : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
+
+/// What the user asked for and what the recorder calibrated. Constant once targets run.
+struct SessionConfig {
+  std::uint64_t period_ns = 4'000'000;  // wanted CPU time between two samples of a thread
+  double budget = 0.03;                 // fraction of thread CPU time that observing may take
+  ClockKind clock = ClockKind::automatic;
+  Method method = Method::automatic;
+  std::uint32_t watchpoints = 4;  // debug registers to use at most, 0..4
+  std::uint32_t follow_children = 1;
+  std::uint64_t seed = 0;                 // of the target's random choices; 0: by time
+  std::uint64_t heap_threshold = 0;       // bytes; smaller blocks are not tracked
+  std::uint64_t horizon_ns = 20'000'000;  // how long a line is watched at most
+  std::uint32_t stack_bytes = 4096;       // bytes of stack copied with a sample at most
+  std::uint32_t stacks_per_s = 20;        // stacks copied a second and thread at most, samples'
+  // calibrated by the recorder on this machine before the start, nanoseconds
+  std::uint32_t signal_cost_ns = 2000;        // delivery of and return from one signal
+  std::uint32_t trap_cost_ns = 5000;          // one watchpoint trap without its handler
+  std::uint32_t switch_cost_ns = 4000;        // what a perf task clock adds to a context switch
+  std::uint32_t watch_switch_cost_ns = 600;   // what one armed watchpoint adds to a context switch
+  std::uint32_t perf_sample_cost_ns = 15000;  // one task-clock sample without its handler
+  // what the recorder found the kernel to allow (collectors/probe)
+  std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
+  std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
+  std::uint32_t timer_allowed = 1;
+  std::uint32_t reserved[4] = {};
+};
+
+enum class SlotState : std::uint32_t {
+  free = 0,
+  claimed = 1,  // by a thread that has not yet written its ThreadStart
+  live = 2,
+  ended = 3,  // the thread is gone; the recorder drains the ring and frees the slot
+};
+
+struct alignas(cache_line) ThreadSlot {
+  std::atomic<std::uint32_t> state;  // SlotState
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t> tid;
+  std::uint32_t generation;                 // the recorder adds 1 when it frees the slot
+  std::atomic<std::uint64_t> lost_records;  // ring full
+  std::atomic<std::uint64_t> lost_bytes;
+  std::atomic<std::uint64_t> samples;
+  std::atomic<std::uint64_t> traps;
+  std::atomic<std::uint64_t> armed;  // watches opened by this thread
+  // What observing cost this thread, nanoseconds of its CPU time
+  alignas(cache_line) std::atomic<std::uint64_t> handlers_ns;  // handlers, deliveries, arming
+  std::atomic<std::uint64_t> switches_ns;                      // context switches x calibrated cost
+  std::atomic<std::uint64_t> switches;                         // context switches so far
+  std::atomic<std::uint64_t> cpu_ns;                           // thread CPU time at the last sample
+  std::atomic<std::uint64_t> handler_samples_ns;               // of handlers_ns: sample handlers' own time, no arming
+  std::atomic<std::uint32_t> clock;                            // ClockKind in use
+  std::atomic<std::uint32_t> period_us;                        // period in use
+  alignas(cache_line) std::atomic<std::uint64_t> head;         // bytes published by the thread
+  alignas(cache_line) std::atomic<std::uint64_t> tail;         // bytes consumed by the recorder
+};
+
+struct ArenaHeader {
+  std::uint64_t magic = arena_magic;
+  std::uint32_t version = arena_version;
+  std::uint32_t header_bytes = 0;  // sizeof(ArenaHeader)
+  std::uint64_t total_bytes = 0;
+  std::uint32_t slot_count = 0;
+  std::uint32_t ring_bytes = 0;    // of one ring, a power of two
+  std::uint64_t slots_offset = 0;  // ThreadSlot[slot_count]
+  std::uint64_t rings_offset = 0;  // page aligned; ring i at + i * ring_bytes
+  std::int32_t recorder_pid = 0;
+  std::uint32_t reserved = 0;
+  SessionConfig config;
+  alignas(cache_line) std::atomic<std::uint32_t> state;       // SessionState
+  std::atomic<std::uint64_t> heartbeat_ns;                    // CLOCK_MONOTONIC of the recorder's last drain
+  alignas(cache_line) std::atomic<std::uint32_t> next_watch;  // last watch id given out
+  std::atomic<std::uint32_t> threads_unobserved;              // no slot was free
+  std::atomic<std::uint32_t> attached;                        // processes that have attached
+};
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/codec.h"
+
+#include <zstd.h>
+
+#include <bit>
+
+namespace crosstalk::profile {
+namespace {
+
+constexpr std::size_t length_bytes = (register_count + 1) / 2;
+// The fastest level that still halves a stack: the recorder's time is worth more than the file's size.
+constexpr int stack_level = -1;
+
+}  // namespace
+
+PackedRegisters::PackedRegisters(const Registers& registers) {
+  static_assert(length_bytes == 9);
+  for (std::size_t i = 0; i < register_count; ++i) {
+    std::uint64_t value = registers.value[i];
+    const auto length = static_cast<std::size_t>((std::bit_width(value) + 7) / 8);
+    bytes_[i / 2] = static_cast<std::uint8_t>(bytes_[i / 2] | (length << (i % 2 * 4)));
+    for (std::size_t b = 0; b < length; ++b, value >>= 8U) {
+      bytes_[size_++] = static_cast<std::uint8_t>(value & 0xffU);
+    }
+  }
+}
+
+std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed) {
+  if (packed.size() < length_bytes) {
+    return std::nullopt;
+  }
+  Registers registers;
+  std::size_t at = length_bytes;
+  for (std::size_t i = 0; i < register_count; ++i) {
+    const std::size_t length = (static_cast<std::size_t>(packed[i / 2]) >> (i % 2 * 4)) & 15U;
+    if (length > 8 || length > packed.size() - at) {
+      return std::nullopt;
+    }
+    for (std::size_t b = 0; b < length; ++b) {
+      registers.value[i] |= static_cast<std::uint64_t>(packed[at + b]) << (8 * b);
+    }
+    at += length;
+  }
+  if (at != packed.size()) {
+    return std::nullopt;
+  }
+  return registers;
+}
+
+struct StackPacker::State {
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  std::unique_ptr<ZSTD_CCtx, Free> context{ZSTD_createCCtx()};
+  std::vector<std::uint8_t> packed;
+};
+
+StackPacker::StackPacker() : state_(std::make_unique<State>()) {}
+StackPacker::StackPacker(StackPacker&&) noexcept = default;
+StackPacker& StackPacker::operator=(StackPacker&&) noexcept = default;
+StackPacker::~StackPacker() = default;
+
+std::optional<std::span<const std::uint8_t>> StackPacker::pack(std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) {
+    return std::span<const std::uint8_t>();
+  }
+  if (state_->context == nullptr) {
+    return std::nullopt;
+  }
+  std::vector<std::uint8_t>& packed = state_->packed;
+  packed.resize(ZSTD_compressBound(bytes.size()));
+  const std::size_t size =
+      ZSTD_compressCCtx(state_->context.get(), packed.data(), packed.size(), bytes.data(), bytes.size(), stack_level);
+  if (ZSTD_isError(size) != 0) {
+    return std::nullopt;
+  }
+  return std::span<const std::uint8_t>(packed.data(), size);
+}
+
+bool unpack_stack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes) {
+  bytes.clear();
+  if (packed.empty()) {
+    return true;
+  }
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_stack_bytes) {
+    return false;
+  }
+  bytes.resize(static_cast<std::size_t>(size));
+  return ZSTD_decompress(bytes.data(), bytes.size(), packed.data(), packed.size()) == size;
+}
+
+}  // namespace crosstalk::profile

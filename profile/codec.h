@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// How registers and stack bytes are packed into blobs of a profile (docs/profile-schema.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/registers.h"
+
+namespace crosstalk::profile {
+
+/// Largest stack that a profile may hold, bytes: a record can not carry more.
+inline constexpr std::size_t max_stack_bytes = 0x10000;
+
+/// The significant bytes of each register: 9 bytes of lengths (4 bits each, register 0 in the low half of
+/// byte 0), then that many bytes of each, little-endian.
+class PackedRegisters {
+ public:
+  explicit PackedRegisters(const Registers& registers);
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {bytes_, size_}; }
+
+ private:
+  std::uint8_t bytes_[9 + 8 * register_count] = {};
+  std::size_t size_ = 9;
+};
+
+/// Nothing when `packed` is not what PackedRegisters makes.
+[[nodiscard]] std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed);
+
+/// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
+class StackPacker {
+ public:
+  StackPacker();
+  StackPacker(StackPacker&&) noexcept;
+  StackPacker& operator=(StackPacker&&) noexcept;
+  ~StackPacker();
+  /// The result lives until the next call; empty for no bytes, nothing when out of memory.
+  [[nodiscard]] std::optional<std::span<const std::uint8_t>> pack(std::span<const std::uint8_t> bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Unpacks into `bytes`; false when `packed` is no zstd frame or holds more than max_stack_bytes.
+[[nodiscard]] bool unpack_stack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes);
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile holds, as rows. Written by ProfileWriter (writer.h), read by ProfileReader (reader.h).
+// Times are seconds-free: nanoseconds of CLOCK_MONOTONIC; `Session::begin_ns` is the zero of a report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/registers.h"
+#include "profile/arena.h"
+#include "profile/records.h"
+
+namespace crosstalk::profile {
+
+struct Session {
+  std::string command;             // as typed, shell-quoted
+  std::optional<int> exit_status;  // of the launched command; 128+N for a signal
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;  // last drain, when the recorder was killed
+  bool complete = false;     // the recorder ended in an orderly way
+  std::string source = "clock";
+  std::string method;
+  std::string host;    // uname -n
+  std::string kernel;  // uname -r
+  std::string cpu_model;
+  std::uint32_t cpus = 0;
+  std::uint32_t line_bytes = 64;
+  std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
+  std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
+  std::string version;                // of crosstalk
+  SessionConfig config;
+};
+
+struct ProcessRow {
+  ProcessId id;
+  std::int32_t pid = 0;
+  std::int32_t parent_pid = 0;
+  std::string executable;
+  std::string command;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;        // 0: not seen to end
+  std::optional<int> exit_status;  // known of the launched process only
+  bool after_fork = false;
+  std::optional<ProcessId> modules_of;  // after fork: the process whose modules it started with
+};
+
+struct ThreadRow {
+  ThreadId id;
+  ProcessId process;
+  std::int32_t tid = 0;
+  std::string name;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t samples = 0, traps = 0, armed = 0, lost = 0;
+  std::uint64_t handlers_ns = 0, switches_ns = 0, switches = 0, handler_samples_ns = 0;
+  ClockKind clock = ClockKind::automatic;
+  std::uint32_t period_us = 0;
+};
+
+struct ModuleRow {
+  ProcessId process;
+  std::uint64_t loaded_ns = 0;
+  std::uint64_t unloaded_ns = 0;  // 0: never
+  std::uint64_t bias = 0, begin = 0, end = 0;
+  std::int64_t tls_offset = 0;
+  std::uint64_t tls_size = 0;
+  std::string build_id;  // lower-case hex; empty: none
+  std::string path;
+  bool is_vdso = false;
+};
+
+struct SampleRow {
+  ThreadId thread;
+  std::uint64_t time_ns = 0, ip = 0, access_ip = 0, address = 0, cpu_ns = 0;
+  WatchId watch;
+  StackId stack;
+  std::uint16_t cpu = 0;
+  std::uint8_t width = 0;
+  AccessKind access = AccessKind::none;
+  AddressFrom from = AddressFrom::none;
+  std::uint8_t flags = 0;  // SampleFlags
+};
+
+struct WatchRow {
+  WatchId id;
+  ThreadId thread;  // whose sample opened it
+  std::uint64_t time_ns = 0, line = 0;
+  std::vector<WatchWord> words;
+  float selection = 1;
+  std::uint32_t threads = 0, armed = 0;
+  bool suspected = false;
+  std::uint64_t horizon_ns = 0;
+  // the sample that opened it, kept here so that samples need no index
+  std::uint64_t sample_ip = 0, sample_access_ip = 0, sample_address = 0, sample_cpu_ns = 0;
+  std::uint8_t sample_width = 0;
+  AccessKind sample_access = AccessKind::none;
+  AddressFrom sample_from = AddressFrom::none;
+  std::uint8_t sample_flags = 0;
+  std::uint16_t sample_cpu = 0;
+  StackId sample_stack;
+  std::optional<CloseReason> close;  // absent: still open at the end
+  std::uint64_t close_ns = 0;
+};
+
+struct TrapRow {
+  WatchId watch;
+  ThreadId thread;
+  std::uint32_t sequence = 0;
+  std::uint64_t time_ns = 0, ip = 0;
+  std::uint16_t cpu = 0;
+  std::uint8_t word = 0;
+  bool write_only = false;
+  Registers registers;
+  StackId stack;
+};
+
+struct BlockRow {
+  ProcessId process;
+  std::uint64_t time_ns = 0, begin = 0, bytes = 0, site = 0;
+  BlockKind kind = BlockKind::heap;
+  StackId stack;
+};
+
+struct StackRow {
+  StackId id;
+  Registers registers;
+  std::vector<std::uint8_t> bytes;  // memory from registers[rsp] upward
+};
+
+struct MessageRow {
+  std::string code;
+  std::string text;
+  std::uint64_t count = 1;
+};
+
+}  // namespace crosstalk::profile

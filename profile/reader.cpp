@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/reader.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "profile/reader_file.h"
+#include "profile/reader_rows.h"
+#include "profile/schema.h"
+#include "profile/session_meta.h"
+
+namespace crosstalk::profile {
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+
+/// One value of table meta, in the form in which it is stored.
+struct MetaValue {
+  bool is_null = false;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+};
+using Meta = std::map<std::string, MetaValue>;
+
+template <class Field>
+void assign(Field& field, const MetaValue& value) {
+  if constexpr (std::is_same_v<Field, std::string>) {
+    field = value.text;
+  } else if constexpr (std::is_same_v<Field, std::optional<int>>) {
+    if (!value.is_null) {
+      field = static_cast<int>(value.integer);
+    }
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    field = value.integer != 0;
+  } else if constexpr (std::is_floating_point_v<Field>) {
+    field = static_cast<Field>(value.real);
+  } else {
+    field = static_cast<Field>(value.integer);
+  }
+}
+
+/// True when `config`'s enumerators exist and its fractions are some.
+bool sound(const SessionConfig& config) {
+  return config.clock <= ClockKind::perf && config.method <= Method::next_store && config.budget >= 0 &&
+         config.budget <= 1;
+}
+
+}  // namespace
+
+struct ProfileReader::State {
+  std::string path;
+  Database database;
+  Bounds bounds;
+  Session session;
+  std::vector<ProcessRow> processes;
+  std::vector<ThreadRow> threads;
+  std::vector<ModuleRow> modules;
+  std::vector<WatchRow> watches;
+  std::vector<TrapRow> traps;
+  std::vector<BlockRow> blocks;
+  std::vector<MessageRow> messages;
+
+  [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
+    return read_failure(path, ErrorCode::corrupt, what + "; record it again");
+  }
+
+  /// Runs `sql` and gives each row to `take`, which judges it through its scan.
+  template <class Take>
+  [[nodiscard]] Result<void> each(const char* table, const char* sql, Take&& take) const {
+    Result<Statement> statement = database.prepare(sql);
+    if (!statement) {
+      return corrupt(std::string("table ") + table + ": " + statement.error().message);
+    }
+    while (true) {
+      const Result<bool> row = statement->step();
+      if (!row) {
+        return read_failure(path, row.error().code, std::string("table ") + table + ": " + row.error().message);
+      }
+      if (!*row) {
+        return {};
+      }
+      ColumnScan scan(*statement);
+      take(scan);
+      if (!scan.sound()) {
+        return corrupt(std::string("in table ") + table + ", " + scan.error());
+      }
+    }
+  }
+
+  template <class Row, class Read>
+  [[nodiscard]] Result<void> load(const char* table, const char* sql, std::vector<Row>& rows, Read read) const {
+    return each(table, sql, [&](ColumnScan& scan) { rows.push_back(read(scan, bounds)); });
+  }
+
+  /// Loads rows whose ids have to be 0, 1, 2, ...
+  template <class Row, class Read>
+  [[nodiscard]] Result<void> load_dense(const char* table, const char* sql, std::vector<Row>& rows, Read read) const {
+    return each(table, sql, [&](ColumnScan& scan) {
+      rows.push_back(read(scan, bounds));
+      if (rows.back().id.value != rows.size() - 1) {
+        scan.reject("id (expected without gaps)", rows.back().id.value);
+      }
+    });
+  }
+
+  [[nodiscard]] Result<std::uint32_t> count(const char* table) const;
+  [[nodiscard]] Result<void> load_meta();
+  [[nodiscard]] Result<void> load_watches();
+  [[nodiscard]] Result<void> load_traps();
+  [[nodiscard]] Result<void> load_all();
+};
+
+ProfileReader::ProfileReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ProfileReader::ProfileReader(ProfileReader&&) noexcept = default;
+ProfileReader& ProfileReader::operator=(ProfileReader&&) noexcept = default;
+ProfileReader::~ProfileReader() = default;
+
+Result<std::uint32_t> ProfileReader::State::count(const char* table) const {
+  const auto rows = database.query_integer(std::string("SELECT count(*) FROM ") + table);
+  if (!rows) {
+    return corrupt(std::string("table ") + table + ": " + rows.error().message);
+  }
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(rows->value_or(0), 0xffffffffLL));
+}
+
+Result<void> ProfileReader::State::load_meta() {
+  Meta meta;
+  Result<void> result = each("meta", schema::get_meta, [&](ColumnScan& scan) {
+    std::string key = scan.text();
+    // One column read in all its forms: SQLite converts.
+    MetaValue value;
+    value.is_null = scan.next_is_null();
+    value.real = scan.value_as_real();
+    value.integer = scan.value_as_integer();
+    value.text = scan.text();
+    meta.emplace(std::move(key), std::move(value));
+  });
+  if (!result) {
+    return result;
+  }
+  const auto version = meta.find("schema_version");
+  const auto base = meta.find("time_base_ns");
+  if (version == meta.end() || base == meta.end() || version->second.integer < 1) {
+    return corrupt("table meta lacks schema_version or time_base_ns");
+  }
+  if (version->second.integer > schema::version) {
+    return read_failure(path, ErrorCode::unsupported,
+                        "its schema version is " + version->second.text + ", this crosstalk reads up to " +
+                            std::to_string(schema::version) + "; use a newer crosstalk");
+  }
+  bounds.time_base_ns = static_cast<std::uint64_t>(base->second.integer);
+  visit_session(session, [&meta](const char* key, auto& field) {
+    const auto found = meta.find(key);
+    if (found != meta.end()) {
+      assign(field, found->second);
+    }
+  });
+  if (!sound(session.config) || session.line_bytes == 0 || (session.line_bytes & (session.line_bytes - 1)) != 0) {
+    return corrupt("table meta has a setting out of its range");
+  }
+  return {};
+}
+
+Result<void> ProfileReader::State::load_watches() {
+  Result<void> result = load("watch", schema::get_watches, watches, watch_of);
+  if (!result) {
+    return result;
+  }
+  auto watch = watches.begin();  // both are in order of the watch
+  return each("watch_word", schema::get_watch_words, [&](ColumnScan& scan) {
+    const WatchWordOf of = watch_word_of(scan);
+    while (watch != watches.end() && watch->id < of.watch) {
+      ++watch;
+    }
+    if (watch == watches.end() || watch->id != of.watch || watch->words.size() != of.index ||
+        of.word.offset + of.word.length > session.line_bytes) {
+      scan.reject("word", of.index);
+      return;
+    }
+    watch->words.push_back(of.word);
+  });
+}
+
+/// Traps of a watch whose opening was lost say nothing: they are left out.
+Result<void> ProfileReader::State::load_traps() {
+  Result<void> result = load("trap", schema::get_traps, traps, trap_of);
+  if (!result) {
+    return result;
+  }
+  std::stable_sort(traps.begin(), traps.end(), [](const TrapRow& a, const TrapRow& b) {
+    return std::tie(a.watch, a.sequence) < std::tie(b.watch, b.sequence);
+  });
+  auto watch = watches.begin();
+  std::erase_if(traps, [&](const TrapRow& trap) {
+    while (watch != watches.end() && watch->id < trap.watch) {
+      ++watch;
+    }
+    return watch == watches.end() || watch->id != trap.watch || trap.word >= watch->words.size();
+  });
+  return {};
+}
+
+Result<void> ProfileReader::State::load_all() {
+  const Result<std::uint32_t> process_count = count("process");
+  const Result<std::uint32_t> thread_count = process_count ? count("thread") : process_count;
+  if (!thread_count) {
+    return tl::unexpected<Error>(thread_count.error());
+  }
+  bounds.processes = *process_count;
+  bounds.threads = *thread_count;
+  Result<void> result = load_meta();
+  result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
+  result = result ? load_dense("thread", schema::get_threads, threads, thread_of) : result;
+  result = result ? load("module", schema::get_modules, modules, module_of) : result;
+  result = result ? load_watches() : result;
+  result = result ? load_traps() : result;
+  result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
+  result = result
+               ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
+               : result;
+  std::stable_sort(modules.begin(), modules.end(), [](const ModuleRow& a, const ModuleRow& b) {
+    return std::tie(a.process, a.loaded_ns, a.begin) < std::tie(b.process, b.loaded_ns, b.begin);
+  });
+  std::stable_sort(blocks.begin(), blocks.end(), [](const BlockRow& a, const BlockRow& b) {
+    return std::tie(a.process, a.time_ns) < std::tie(b.process, b.time_ns);
+  });
+  return result;
+}
+
+Result<ProfileReader> ProfileReader::open(const std::string& path) {
+  Result<Database> database = open_profile_file(path);
+  if (!database) {
+    return tl::unexpected<Error>(database.error());
+  }
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->database = std::move(*database);
+  const Result<void> result = state->load_all();
+  if (!result) {
+    return tl::unexpected<Error>(result.error());
+  }
+  return ProfileReader(std::move(state));
+}
+
+const Session& ProfileReader::session() const { return state_->session; }
+const std::vector<ProcessRow>& ProfileReader::processes() const { return state_->processes; }
+const std::vector<ThreadRow>& ProfileReader::threads() const { return state_->threads; }
+const std::vector<ModuleRow>& ProfileReader::modules() const { return state_->modules; }
+const std::vector<WatchRow>& ProfileReader::watches() const { return state_->watches; }
+const std::vector<TrapRow>& ProfileReader::traps() const { return state_->traps; }
+const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
+const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
+
+Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit) const {
+  return state_->each("sample", schema::get_samples, [&](ColumnScan& scan) {
+    const SampleRow row = sample_of(scan, state_->bounds);
+    if (scan.sound()) {
+      visit(row);
+    }
+  });
+}
+
+Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit) const {
+  StackRow row;
+  return state_->each("stack", schema::get_stacks, [&](ColumnScan& scan) {
+    read_stack(scan, row);
+    if (scan.sound()) {
+      visit(row);
+    }
+  });
+}
+
+}  // namespace crosstalk::profile

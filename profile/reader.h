@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a profile file. Everything but the samples and stack bytes is loaded; those are streamed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/model.h"
+
+namespace crosstalk::profile {
+
+class ProfileReader {
+ public:
+  /// Opens `path` read-only. Fails in one line for a file that is missing, is no crosstalk profile, is
+  /// truncated or corrupt, or of a newer schema. Never writes to the file or beside it.
+  [[nodiscard]] static Result<ProfileReader> open(const std::string& path);
+  ProfileReader(ProfileReader&&) noexcept;
+  ProfileReader& operator=(ProfileReader&&) noexcept;
+  ~ProfileReader();
+
+  [[nodiscard]] const Session& session() const;
+  [[nodiscard]] const std::vector<ProcessRow>& processes() const;  // by id: processes()[id.value]
+  [[nodiscard]] const std::vector<ThreadRow>& threads() const;     // by id
+  [[nodiscard]] const std::vector<ModuleRow>& modules() const;     // by process, then load time
+  [[nodiscard]] const std::vector<WatchRow>& watches() const;      // by id ascending
+  [[nodiscard]] const std::vector<TrapRow>& traps() const;         // by watch, then sequence
+  [[nodiscard]] const std::vector<BlockRow>& blocks() const;       // by process, then time
+  [[nodiscard]] const std::vector<MessageRow>& messages() const;
+
+  /// Calls `visit` for each sample in the order recorded.
+  [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit) const;
+  /// Calls `visit` for each captured stack in id order.
+  [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit) const;
+
+ private:
+  struct State;
+  explicit ProfileReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/reader_rows.h"
+
+#include "profile/codec.h"
+
+namespace crosstalk::profile {
+namespace {
+
+constexpr std::uint8_t all_sample_flags =
+    sample_in_kernel | sample_on_stack | sample_suspected | sample_armed | sample_eligible;
+
+std::uint64_t offset_or_zero(ColumnScan& scan, std::uint64_t from) {
+  if (scan.next_is_null()) {
+    scan.skip();
+    return 0;
+  }
+  return from + scan.bits();
+}
+
+Registers registers_of(ColumnScan& scan) {
+  const std::optional<Registers> registers = unpack_registers(scan.blob());
+  if (!registers) {
+    scan.reject("registers", 0);
+  }
+  return registers.value_or(Registers{});
+}
+
+AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", AccessKind::none, AccessKind::load_store); }
+
+AddressFrom origin_of(ColumnScan& scan) { return scan.enumerator("origin", AddressFrom::none, AddressFrom::hardware); }
+
+}  // namespace
+
+std::int32_t ColumnScan::int32(const char* name) {
+  const std::int64_t value = row_->integer(column_++);
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
+    reject(name, value);
+    return 0;
+  }
+  return static_cast<std::int32_t>(value);
+}
+
+float ColumnScan::fraction(const char* name) {
+  const double value = row_->real(column_++);
+  if (!(value >= 0 && value <= 1)) {
+    reject(name, static_cast<std::int64_t>(value > 1) * 2 - 1);
+    return 0;
+  }
+  return static_cast<float>(value);
+}
+
+void ColumnScan::reject(const char* name, std::int64_t value) {
+  if (error_.empty()) {
+    error_ = std::string(name) + " is " + std::to_string(value);
+  }
+}
+
+ProcessRow process_of(ColumnScan& scan, const Bounds& bounds) {
+  ProcessRow row;
+  row.id = scan.index<ProcessId>("process id", bounds.processes);
+  row.pid = scan.int32("pid");
+  row.parent_pid = scan.int32("parent_pid");
+  row.executable = scan.text();
+  row.command = scan.text();
+  row.begin_ns = scan.bits();
+  row.end_ns = scan.bits();
+  if (scan.next_is_null()) {
+    scan.skip();
+  } else {
+    row.exit_status = scan.int32("exit_status");
+  }
+  row.after_fork = scan.flag("after_fork");
+  if (scan.next_is_null()) {
+    scan.skip();
+  } else {
+    row.modules_of = scan.index<ProcessId>("modules_of", bounds.processes);
+  }
+  return row;
+}
+
+ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds) {
+  ThreadRow row;
+  row.id = scan.index<ThreadId>("thread id", bounds.threads);
+  row.process = scan.index<ProcessId>("process", bounds.processes);
+  row.tid = scan.int32("tid");
+  row.name = scan.text();
+  row.begin_ns = scan.bits();
+  row.end_ns = scan.bits();
+  row.stack_low = scan.bits();
+  row.stack_high = scan.bits();
+  row.thread_pointer = scan.bits();
+  row.cpu_ns = scan.bits();
+  row.samples = scan.bits();
+  row.traps = scan.bits();
+  row.armed = scan.bits();
+  row.lost = scan.bits();
+  row.handlers_ns = scan.bits();
+  row.switches_ns = scan.bits();
+  row.switches = scan.bits();
+  row.handler_samples_ns = scan.bits();
+  row.clock = scan.enumerator("clock", ClockKind::automatic, ClockKind::perf);
+  row.period_us = scan.number<std::uint32_t>("period_us");
+  return row;
+}
+
+ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
+  ModuleRow row;
+  row.process = scan.index<ProcessId>("process", bounds.processes);
+  row.begin = scan.bits();
+  row.loaded_ns = scan.bits();
+  row.unloaded_ns = scan.bits();
+  row.bias = scan.bits();
+  row.end = scan.bits();
+  row.tls_offset = scan.signed_bits();
+  row.tls_size = scan.bits();
+  row.build_id = scan.text();
+  row.path = scan.text();
+  row.is_vdso = scan.flag("is_vdso");
+  if (row.end < row.begin) {
+    scan.reject("end", static_cast<std::int64_t>(row.end));
+  }
+  if (row.build_id.find_first_not_of("0123456789abcdef") != std::string::npos || row.build_id.size() % 2 != 0) {
+    scan.reject("the length of build_id", static_cast<std::int64_t>(row.build_id.size()));
+  }
+  return row;
+}
+
+SampleRow sample_of(ColumnScan& scan, const Bounds& bounds) {
+  SampleRow row;
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.ip = scan.bits();
+  row.access_ip = offset_or_zero(scan, row.ip);
+  row.address = scan.bits();
+  row.cpu_ns = scan.bits();
+  row.watch = WatchId{scan.number<std::uint32_t>("watch")};
+  row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  row.cpu = scan.number<std::uint16_t>("cpu");
+  row.width = scan.number<std::uint8_t>("width");
+  row.access = access_of(scan);
+  row.from = origin_of(scan);
+  row.flags = scan.number<std::uint8_t>("flags", all_sample_flags);
+  return row;
+}
+
+WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
+  WatchRow row;
+  row.id = WatchId{scan.number<std::uint32_t>("watch id")};
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.line = scan.bits();
+  row.selection = scan.fraction("selection");
+  row.threads = scan.number<std::uint32_t>("threads");
+  row.armed = scan.number<std::uint32_t>("armed");
+  row.suspected = scan.flag("suspected");
+  row.horizon_ns = scan.bits();
+  row.sample_ip = scan.bits();
+  row.sample_access_ip = offset_or_zero(scan, row.sample_ip);
+  row.sample_address = scan.bits();
+  row.sample_cpu_ns = scan.bits();
+  row.sample_width = scan.number<std::uint8_t>("sample_width");
+  row.sample_access = access_of(scan);
+  row.sample_from = origin_of(scan);
+  row.sample_flags = scan.number<std::uint8_t>("sample_flags", all_sample_flags);
+  row.sample_cpu = scan.number<std::uint16_t>("sample_cpu");
+  row.sample_stack = StackId{scan.number<std::uint32_t>("sample_stack")};
+  if (!scan.next_is_null()) {
+    row.close = scan.enumerator("close", CloseReason::horizon, CloseReason::stopped);
+    row.close_ns = bounds.time_base_ns + scan.bits();
+  }
+  return row;
+}
+
+WatchWordOf watch_word_of(ColumnScan& scan) {
+  WatchWordOf of;
+  of.watch = WatchId{scan.number<std::uint32_t>("watch")};
+  of.index = scan.number<std::uint8_t>("word", max_watch_words - 1);
+  of.word.offset = scan.number<std::uint8_t>("offset");
+  of.word.length = scan.number<std::uint8_t>("length", 8);
+  of.word.probability = scan.fraction("probability");
+  if ((of.word.length & (of.word.length - 1U)) != 0) {
+    scan.reject("length", of.word.length);
+  }
+  return of;
+}
+
+TrapRow trap_of(ColumnScan& scan, const Bounds& bounds) {
+  TrapRow row;
+  row.watch = WatchId{scan.number<std::uint32_t>("watch")};
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.sequence = scan.number<std::uint32_t>("sequence");
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.ip = scan.bits();
+  row.cpu = scan.number<std::uint16_t>("cpu");
+  row.word = scan.number<std::uint8_t>("word", max_watch_words - 1);
+  row.write_only = scan.flag("write_only");
+  row.registers = registers_of(scan);
+  row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  return row;
+}
+
+BlockRow block_of(ColumnScan& scan, const Bounds& bounds) {
+  BlockRow row;
+  row.process = scan.index<ProcessId>("process", bounds.processes);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.begin = scan.bits();
+  row.bytes = scan.bits();
+  row.site = scan.bits();
+  row.kind = scan.enumerator("kind", BlockKind::heap, BlockKind::mapping);
+  row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  return row;
+}
+
+MessageRow message_of(ColumnScan& scan) {
+  MessageRow row;
+  row.code = scan.text();
+  row.text = scan.text();
+  row.count = scan.bits();
+  return row;
+}
+
+void read_stack(ColumnScan& scan, StackRow& row) {
+  row.id = StackId{scan.number<std::uint32_t>("stack id")};
+  row.registers = registers_of(scan);
+  const auto size = scan.number<std::uint32_t>("size", max_stack_bytes);
+  if (!unpack_stack(scan.blob(), row.bytes) || row.bytes.size() != size) {
+    scan.reject("size", size);
+  }
+}
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a row of SQLite to a row of the model, with every value checked: internal to the reader.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "profile/model.h"
+#include "profile/sqlite.h"
+
+namespace crosstalk::profile {
+
+/// What the ids in rows may be.
+struct Bounds {
+  std::uint32_t processes = 0;
+  std::uint32_t threads = 0;
+  std::uint64_t time_base_ns = 0;
+};
+
+/// Takes the columns of the current row from left to right; the first value out of its range is remembered.
+class ColumnScan {
+ public:
+  explicit ColumnScan(const sqlite::Statement& row) : row_(&row) {}
+
+  /// An integer of 0..max.
+  template <std::integral T>
+  T number(const char* name, T max = std::numeric_limits<T>::max()) {
+    const std::int64_t value = row_->integer(column_++);
+    if (value < 0 || static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>(max)) {
+      reject(name, value);
+      return T{};
+    }
+    return static_cast<T>(value);
+  }
+  /// An enumerator of first..last.
+  template <class E>
+  E enumerator(const char* name, E first, E last) {
+    const std::int64_t value = row_->integer(column_++);
+    if (value < static_cast<std::int64_t>(first) || value > static_cast<std::int64_t>(last)) {
+      reject(name, value);
+      return first;
+    }
+    return static_cast<E>(value);
+  }
+  /// All 64 bits; NULL is 0.
+  std::uint64_t bits() { return static_cast<std::uint64_t>(row_->integer(column_++)); }
+  std::int64_t signed_bits() { return row_->integer(column_++); }
+  std::int32_t int32(const char* name);
+  bool flag(const char* name) { return number<std::uint8_t>(name, 1) != 0; }
+  /// 0..1
+  float fraction(const char* name);
+  std::string text() { return row_->text(column_++); }
+  std::span<const std::uint8_t> blob() { return row_->blob(column_++); }
+  /// The next column's value in another form, without taking it.
+  [[nodiscard]] std::int64_t value_as_integer() const { return row_->integer(column_); }
+  [[nodiscard]] double value_as_real() const { return row_->real(column_); }
+  [[nodiscard]] bool next_is_null() const { return row_->is_null(column_); }
+  void skip() { ++column_; }
+  /// An id below `count`.
+  template <class AnyId>
+  AnyId index(const char* name, std::uint32_t count) {
+    const std::int64_t value = row_->integer(column_++);
+    if (value < 0 || value >= std::int64_t{count}) {
+      reject(name, value);
+      return AnyId{};
+    }
+    return AnyId{static_cast<std::uint32_t>(value)};
+  }
+
+  void reject(const char* name, std::int64_t value);
+  [[nodiscard]] bool sound() const { return error_.empty(); }
+  /// "column is value"
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  const sqlite::Statement* row_;
+  int column_ = 0;
+  std::string error_;
+};
+
+// Each takes a row of the schema's get_... statement of the same kind.
+[[nodiscard]] ProcessRow process_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] MessageRow message_of(ColumnScan& scan);
+/// A piece of a watched line: which watch, which of its words.
+struct WatchWordOf {
+  WatchId watch;
+  std::uint8_t index = 0;
+  WatchWord word;
+};
+[[nodiscard]] WatchWordOf watch_word_of(ColumnScan& scan);
+/// Fills `row`, whose buffer is used again.
+void read_stack(ColumnScan& scan, StackRow& row);
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records that a target writes into its rings, and that the daemon reads.
+//
+// Passive data, fixed layouts, shared between processes of one build: `arena_version` (arena.h) changes with
+// any of them. Times are CLOCK_MONOTONIC nanoseconds; addresses are the target's virtual addresses; sizes
+// are bytes. A record starts on 8 bytes; its `size` counts the header and any tail (text, stack bytes).
+// A reader copies a header out before it trusts it: the other side may be corrupt.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/registers.h"
+
+namespace crosstalk::profile {
+
+enum class RecordType : std::uint16_t {
+  padding = 0,  // fills the ring up to its end; only a header (8 bytes) is guaranteed
+  process_start = 1,
+  process_end = 2,
+  thread_start = 3,
+  thread_end = 4,
+  thread_name = 5,
+  module_load = 6,
+  module_unload = 7,
+  sample = 8,
+  watch_open = 9,
+  watch_trap = 10,
+  watch_close = 11,
+  block = 12,
+  message = 13,
+};
+
+struct RecordHeader {
+  RecordType type = RecordType::padding;
+  std::uint16_t size = 0;  // bytes, header included, a multiple of 8
+  std::uint32_t tail = 0;  // bytes of tail in use after the fixed part
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+/// A process (or a new program in it, after exec) has attached to the arena. Tail: executable path, NUL,
+/// command line with NULs between arguments.
+struct ProcessStart {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::int32_t pid = 0;
+  std::int32_t parent_pid = 0;
+  std::uint32_t after_fork = 0;      // 1: made by fork (no exec), shares its parent's modules
+  std::uint32_t registers_free = 0;  // debug registers this process could get, 0..4
+};
+
+/// A process ended in an orderly way (exit or exec seen from inside). Its absence is not an error.
+struct ProcessEnd {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::int32_t pid = 0;
+  std::uint32_t exec = 0;  // 1: about to exec another program
+};
+
+/// First record of a thread in its ring.
+struct ThreadStart {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::int32_t pid = 0;
+  std::int32_t tid = 0;
+  std::uint64_t stack_low = 0;  // [low, high) of its stack; 0, 0 when unknown
+  std::uint64_t stack_high = 0;
+  std::uint64_t thread_pointer = 0;  // fs base; 0 when unknown
+  char name[16] = {};
+};
+
+struct ThreadEnd {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t cpu_ns = 0;  // CPU time of the thread's whole life (CLOCK_THREAD_CPUTIME_ID)
+  std::uint64_t voluntary_switches = 0;
+  std::uint64_t involuntary_switches = 0;
+};
+
+struct ThreadName {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  char name[16] = {};
+};
+
+/// A module (executable, shared library, vdso) is mapped. Tail: its path (empty for the vdso).
+struct ModuleLoad {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t bias = 0;   // address at run time - address in the file's headers (dlpi_addr)
+  std::uint64_t begin = 0;  // [begin, end): all its PT_LOAD segments, at run time
+  std::uint64_t end = 0;
+  std::int64_t tls_offset = 0;  // start of its TLS block - thread pointer, for static TLS
+  std::uint64_t tls_size = 0;   // 0: none, or not static
+  std::uint8_t build_id[20] = {};
+  std::uint8_t build_id_size = 0;  // 0: none
+  std::uint8_t is_vdso = 0;
+  std::uint8_t reserved[2] = {};
+};
+
+struct ModuleUnload {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// How a sample's data address was found.
+enum class AddressFrom : std::uint8_t {
+  none = 0,      // not found
+  retired = 1,   // the access just before the interrupted instruction: the one that took the time
+  next = 2,      // the next access that the thread will make
+  hardware = 3,  // a PMU said so
+};
+
+enum SampleFlags : std::uint8_t {
+  sample_in_kernel = 1,  // the clock ran out inside the kernel; ip is the instruction after the system call
+  sample_on_stack = 2,   // data address on the thread's own stack
+  sample_suspected = 4,  // the board knew the line from another thread
+  sample_armed = 8,      // this sample opened a watch: see the watch_open with the same watch id
+  sample_eligible = 16,  // the sample could have opened a watch (has an address, unit allowed): the stratum's base
+};
+
+/// One tick of a thread's clock. Its weight is `cpu_ns`: the CPU time that it stands for.
+struct Sample {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t ip = 0;         // the interrupted instruction
+  std::uint64_t access_ip = 0;  // the instruction that `address` belongs to; 0: none
+  std::uint64_t address = 0;    // data address; 0: none
+  std::uint64_t cpu_ns = 0;     // thread CPU time since the thread's previous sample (or its start)
+  std::uint32_t watch = 0;      // the watch that it opened; 0: none
+  std::uint16_t cpu = 0;        // the processor it ran on
+  std::uint8_t width = 0;       // bytes accessed; 0: unknown
+  AccessKind access = AccessKind::none;
+  AddressFrom from = AddressFrom::none;
+  std::uint8_t flags = 0;      // SampleFlags
+  std::uint8_t has_stack = 0;  // 1: a StackSlice and its bytes follow as tail
+  std::uint8_t reserved[5] = {};
+};
+
+/// A slice of a thread's stack with the registers to unwind it. In a tail, `bytes` bytes of stack
+/// memory starting at registers[rsp] follow.
+struct StackSlice {
+  Registers registers;
+  std::uint64_t bytes = 0;
+};
+
+inline constexpr std::size_t max_watch_words = 4;
+
+/// One watched piece of a line.
+struct WatchWord {
+  std::uint8_t offset = 0;  // in the line
+  std::uint8_t length = 0;  // 1, 2, 4 or 8 bytes; 0: unused
+  std::uint16_t reserved = 0;
+  float probability = 1;  // that this word was chosen, given the sample
+};
+
+/// From a sample on, a line is watched in other threads of its process.
+/// Runs of accesses are observed: a thread's word watch goes read+write -> (its first trap) write only ->
+/// (its next trap) off, and returns to read+write when another thread traps on the line. So the trap sequence
+/// is the sequence of the line's owners, with each owner's first access and first store.
+struct WatchOpen {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t line = 0;   // address of the line
+  std::uint32_t watch = 0;  // unique within the arena, > 0
+  std::uint32_t words = 0;
+  WatchWord word[max_watch_words];
+  float selection = 1;          // probability that an eligible sample of its stratum opened a watch
+  std::uint32_t threads = 0;    // threads of the process alive at the time, the sampled one included
+  std::uint32_t armed = 0;      // of the others, how many were watched
+  std::uint32_t suspected = 0;  // 1: the board named the partner's word
+  std::uint64_t horizon_ns = 0;
+};
+
+/// A watched access happened; a trap is reported after its instruction.
+struct WatchTrap {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint64_t ip = 0;  // the instruction after the access
+  std::uint32_t watch = 0;
+  std::uint32_t sequence = 0;  // order of this trap among those of its watch, from 0, over all threads
+  std::uint16_t cpu = 0;
+  std::uint8_t word = 0;        // index into WatchOpen::word
+  std::uint8_t write_only = 0;  // 1: the watch was for stores only, so this was a store
+  std::uint8_t has_stack = 0;   // 1: `bytes` of stack follow the registers
+  std::uint8_t reserved[3] = {};
+  StackSlice stack;  // registers always; stack bytes as tail when has_stack
+};
+
+enum class CloseReason : std::uint32_t { horizon = 1, full = 2, thread_gone = 3, stopped = 4 };
+
+struct WatchClose {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  std::uint32_t watch = 0;
+  CloseReason reason = CloseReason::horizon;
+  std::uint32_t traps = 0;
+  std::uint32_t reserved = 0;
+};
+
+enum class BlockKind : std::uint32_t { heap = 1, mapping = 2 };
+
+/// A block of memory that a sample or trap touched, with the site that allocated it. Written once a block.
+struct Block {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;  // when it was first seen in a sample; it was allocated before
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t site = 0;  // return address of the allocating call
+  BlockKind kind = BlockKind::heap;
+  std::uint32_t has_stack = 0;  // 1: a StackSlice and its bytes, taken at the allocation, follow as tail
+};
+
+/// Something a user should know. Tail: text, one line.
+struct Message {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  char code[32] = {};  // stable, snake_case
+};
+
+static_assert(sizeof(Sample) == 64);
+static_assert(sizeof(WatchOpen) == 88);
+static_assert(std::is_trivially_copyable_v<Sample> && std::is_trivially_copyable_v<WatchTrap>);
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/rotate.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace crosstalk::profile {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> failure(const std::string& what, const std::error_code& error) {
+  const bool forbidden = error == std::errc::permission_denied || error == std::errc::read_only_file_system;
+  return fail(forbidden ? ErrorCode::permission : ErrorCode::system,
+              what + ": " + error.message() + "; choose another file with -o");
+}
+
+}  // namespace
+
+Result<void> make_room(const std::string& path) {
+  std::error_code error;
+  const fs::path parent = fs::path(path).parent_path();
+  if (!parent.empty() && !fs::is_directory(parent, error)) {
+    fs::create_directories(parent, error);
+    if (error) {
+      return failure("cannot make the directory '" + parent.string() + "'", error);
+    }
+  }
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return fail(ErrorCode::invalid_argument,
+                "cannot write the profile '" + path + "': it is no regular file; choose another file with -o");
+  }
+  // A -wal without its database, or beside another one, would be taken for part of the new one. The database
+  // moves last: were we interrupted, the old name would still be complete but for its log.
+  for (const char* suffix : {"-journal", "-shm", "-wal", ""}) {
+    const std::string from = path + suffix;
+    const std::string to = path + ".old" + suffix;
+    fs::remove(to, error);
+    if (!fs::exists(fs::symlink_status(from, error))) {
+      continue;
+    }
+    error.clear();
+    fs::rename(from, to, error);
+    if (error) {
+      return failure(std::string("cannot rename '").append(from).append("' to '").append(to).append("'"), error);
+    }
+  }
+  return {};
+}
+
+}  // namespace crosstalk::profile

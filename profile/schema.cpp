@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/schema.h"
+
+namespace crosstalk::profile::schema {
+
+const char* const create_tables = R"sql(
+CREATE TABLE meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE process(
+  id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, executable TEXT NOT NULL,
+  command TEXT NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER, exit_status INTEGER,
+  after_fork INTEGER NOT NULL, modules_of INTEGER);
+CREATE TABLE thread(
+  id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT NOT NULL,
+  begin_ns INTEGER NOT NULL, end_ns INTEGER, stack_low INTEGER, stack_high INTEGER, thread_pointer INTEGER,
+  cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, traps INTEGER NOT NULL, armed INTEGER NOT NULL,
+  lost INTEGER NOT NULL, handlers_ns INTEGER NOT NULL, switches_ns INTEGER NOT NULL, switches INTEGER NOT NULL,
+  handler_samples_ns INTEGER NOT NULL, clock INTEGER NOT NULL, period_us INTEGER NOT NULL);
+CREATE TABLE module(
+  process INTEGER NOT NULL, begin INTEGER NOT NULL, loaded_ns INTEGER NOT NULL, unloaded_ns INTEGER,
+  bias INTEGER NOT NULL, end INTEGER NOT NULL, tls_offset INTEGER NOT NULL, tls_size INTEGER NOT NULL,
+  build_id TEXT, path TEXT NOT NULL, is_vdso INTEGER NOT NULL,
+  PRIMARY KEY(process, begin, loaded_ns)) WITHOUT ROWID;
+CREATE TABLE sample(
+  thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
+  cpu_ns INTEGER NOT NULL, watch INTEGER, stack INTEGER, cpu INTEGER NOT NULL, width INTEGER,
+  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL);
+CREATE TABLE watch(
+  id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, time INTEGER NOT NULL, line INTEGER NOT NULL,
+  selection REAL NOT NULL, threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
+  horizon_ns INTEGER NOT NULL, sample_ip INTEGER, sample_access_offset INTEGER, sample_address INTEGER,
+  sample_cpu_ns INTEGER NOT NULL, sample_width INTEGER, sample_access INTEGER NOT NULL,
+  sample_origin INTEGER NOT NULL, sample_flags INTEGER NOT NULL, sample_cpu INTEGER NOT NULL,
+  sample_stack INTEGER, close INTEGER, close_time INTEGER);
+CREATE TABLE watch_word(
+  watch INTEGER NOT NULL, word INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+  probability REAL NOT NULL, PRIMARY KEY(watch, word)) WITHOUT ROWID;
+CREATE TABLE trap(
+  watch INTEGER NOT NULL, thread INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
+  ip INTEGER NOT NULL, cpu INTEGER NOT NULL, word INTEGER NOT NULL, write_only INTEGER NOT NULL,
+  registers BLOB NOT NULL, stack INTEGER);
+CREATE TABLE block(
+  process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  site INTEGER, kind INTEGER NOT NULL, stack INTEGER);
+CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE message(
+  code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
+)sql";
+
+const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
+const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?)";
+const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
+const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
+const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?)";
+const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
+const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
+const char* const put_message =
+    "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
+
+const char* const get_meta = "SELECT key, value FROM meta";
+const char* const get_processes =
+    "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of "
+    "FROM process ORDER BY id";
+const char* const get_threads =
+    "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
+    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us "
+    "FROM thread ORDER BY id";
+const char* const get_modules =
+    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso "
+    "FROM module";
+const char* const get_samples =
+    "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags "
+    "FROM sample ORDER BY rowid";
+const char* const get_watches =
+    "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
+    "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
+    "sample_flags, sample_cpu, sample_stack, close, close_time FROM watch ORDER BY id";
+const char* const get_watch_words =
+    "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
+const char* const get_traps =
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack FROM trap";
+const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
+const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
+const char* const get_messages = "SELECT code, text, count FROM message";
+
+}  // namespace crosstalk::profile::schema

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a profile file. docs/profile-schema.md says what every column means.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::profile::schema {
+
+/// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
+inline constexpr std::uint32_t application_id = 0x43544c4b;
+/// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
+inline constexpr std::int64_t version = 1;
+
+extern const char* const create_tables;
+
+extern const char* const put_meta;
+extern const char* const put_process;
+extern const char* const put_thread;
+extern const char* const put_module;
+extern const char* const put_sample;
+extern const char* const put_watch;
+extern const char* const put_watch_word;
+extern const char* const delete_watch_words;
+extern const char* const put_trap;
+extern const char* const put_block;
+extern const char* const put_stack;
+extern const char* const put_message;
+
+extern const char* const get_meta;
+extern const char* const get_processes;
+extern const char* const get_threads;
+extern const char* const get_modules;
+extern const char* const get_samples;
+extern const char* const get_watches;
+extern const char* const get_watch_words;
+extern const char* const get_traps;
+extern const char* const get_blocks;
+extern const char* const get_stacks;
+extern const char* const get_messages;
+
+}  // namespace crosstalk::profile::schema

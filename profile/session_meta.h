@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of what table `meta` says of a session: the writer and the reader both walk it.
+#pragma once
+
+#include "profile/model.h"
+
+namespace crosstalk::profile {
+
+/// Calls `visit(key, field)` for each field; `S` is Session or const Session.
+template <class S, class Visitor>
+void visit_session(S& session, Visitor&& visit) {
+  visit("command", session.command);
+  visit("exit_status", session.exit_status);
+  visit("begin_ns", session.begin_ns);
+  visit("end_ns", session.end_ns);
+  visit("complete", session.complete);
+  visit("source", session.source);
+  visit("method", session.method);
+  visit("host", session.host);
+  visit("kernel", session.kernel);
+  visit("cpu_model", session.cpu_model);
+  visit("cpus", session.cpus);
+  visit("line_bytes", session.line_bytes);
+  visit("memory_bytes", session.memory_bytes);
+  visit("recorder_cpu_ns", session.recorder_cpu_ns);
+  visit("version", session.version);
+  auto& config = session.config;
+  visit("config.period_ns", config.period_ns);
+  visit("config.budget", config.budget);
+  visit("config.clock", config.clock);
+  visit("config.method", config.method);
+  visit("config.watchpoints", config.watchpoints);
+  visit("config.follow_children", config.follow_children);
+  visit("config.seed", config.seed);
+  visit("config.heap_threshold", config.heap_threshold);
+  visit("config.horizon_ns", config.horizon_ns);
+  visit("config.stack_bytes", config.stack_bytes);
+  visit("config.stacks_per_s", config.stacks_per_s);
+  visit("config.signal_cost_ns", config.signal_cost_ns);
+  visit("config.trap_cost_ns", config.trap_cost_ns);
+  visit("config.switch_cost_ns", config.switch_cost_ns);
+  visit("config.watch_switch_cost_ns", config.watch_switch_cost_ns);
+  visit("config.perf_sample_cost_ns", config.perf_sample_cost_ns);
+  visit("config.perf_allowed", config.perf_allowed);
+  visit("config.watchpoints_allowed", config.watchpoints_allowed);
+  visit("config.timer_allowed", config.timer_allowed);
+}
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a profile file as the run goes on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "profile/model.h"
+
+namespace crosstalk::profile {
+
+class ProfileWriter {
+ public:
+  /// Creates `path` (an existing file becomes path.old, its -wal and -shm too; parent directories are made).
+  [[nodiscard]] static Result<ProfileWriter> create(const std::string& path);
+  ProfileWriter(ProfileWriter&&) noexcept;
+  ProfileWriter& operator=(ProfileWriter&&) noexcept;
+  ~ProfileWriter();
+
+  // Rows are buffered in the open transaction; commit() makes them readable by others. Every call returns
+  // an error at most once for a cause (a full disk, say) and is then ignored until retry().
+  [[nodiscard]] Result<void> put(const Session& session);  // replaces
+  [[nodiscard]] Result<void> put(const ProcessRow& row);   // replaces by id
+  [[nodiscard]] Result<void> put(const ThreadRow& row);    // replaces by id
+  [[nodiscard]] Result<void> put(const ModuleRow& row);    // replaces by (process, begin, loaded_ns)
+  [[nodiscard]] Result<void> put(const SampleRow& row);
+  [[nodiscard]] Result<void> put(const WatchRow& row);  // replaces by id
+  [[nodiscard]] Result<void> put(const TrapRow& row);
+  [[nodiscard]] Result<void> put(const BlockRow& row);
+  [[nodiscard]] Result<void> put(const StackRow& row);    // ids are the caller's, ascending from 1
+  [[nodiscard]] Result<void> put(const MessageRow& row);  // adds to count for an equal code and text
+  [[nodiscard]] Result<void> commit();
+  /// Takes up writing again after an error. Rows put since the last successful commit() may be lost: the
+  /// caller puts those again that others refer to (processes, threads, modules, the session).
+  void retry();
+  /// Ends the file: commits, checkpoints, leaves one file without -wal.
+  [[nodiscard]] Result<void> finish();
+
+ private:
+  struct State;
+  explicit ProfileWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ELF64 x86-64 file (or image in memory), open for reading. Every offset and size that the file states is
+// checked against what is there before it is used: a damaged file gives less, never a fault.
+#pragma once
+
+#include <libelf.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace crosstalk::symbolizer {
+
+struct AddressRange {
+  std::uint64_t begin = 0, end = 0;
+  [[nodiscard]] bool contains(std::uint64_t address) const { return begin <= address && address < end; }
+};
+
+struct Section {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  // in memory
+  std::uint64_t flags = 0;  // SHF_*
+  std::uint64_t entry_bytes = 0;
+  std::uint32_t type = 0;  // SHT_*
+  std::uint32_t link = 0;
+  Elf_Scn* handle = nullptr;
+  [[nodiscard]] AddressRange range() const { return {address, address + bytes}; }
+  [[nodiscard]] bool executable() const;
+};
+
+class ElfFile {
+ public:
+  /// Opens `path`; fails for what is not an x86-64 ELF file.
+  [[nodiscard]] static Result<ElfFile> open(const std::string& path);
+  /// Reads an image that stays in memory as long as this object lives. `bytes` is copied where needed.
+  [[nodiscard]] static Result<ElfFile> from_memory(std::span<const std::uint8_t> image);
+
+  [[nodiscard]] Elf* elf() const { return elf_.get(); }
+  [[nodiscard]] int descriptor() const { return fd_.get(); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& build_id() const { return build_id_; }  // lower-case hex; empty: none
+  [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
+  [[nodiscard]] const Section* section(std::string_view name) const;
+  [[nodiscard]] const Section* section_at(std::uint64_t address) const;
+  /// Contents of a section, decompressed where it was compressed; empty when it has none in this file.
+  [[nodiscard]] static std::span<const std::uint8_t> contents(const Section& section);
+  /// A section with that name whose contents are in this file.
+  [[nodiscard]] bool has_contents(std::string_view name) const;
+
+  /// The file's bytes from a module address to the end of its loaded segment; empty when not loaded from it.
+  [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address) const;
+  /// As bytes_at, of executable segments only.
+  [[nodiscard]] std::span<const std::uint8_t> code_at(std::uint64_t address) const;
+
+ private:
+  struct EndElf {
+    void operator()(Elf* elf) const { elf_end(elf); }
+  };
+  struct Segment {
+    AddressRange range;
+    std::uint64_t offset = 0;
+    bool executable = false;
+  };
+  ElfFile() = default;
+  [[nodiscard]] static Result<ElfFile> finish(ElfFile file);
+  void read_segments();
+  void read_sections();
+
+  std::string path_;
+  UniqueFd fd_;
+  std::shared_ptr<std::vector<char>> image_;  // keeps a memory image at one address across moves
+  std::unique_ptr<Elf, EndElf> elf_;
+  std::string build_id_;
+  std::vector<Section> sections_;
+  std::vector<Segment> segments_;
+  std::span<const std::uint8_t> raw_;
+};
+
+}  // namespace crosstalk::symbolizer

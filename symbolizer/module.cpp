@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolizer/module.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "symbolizer/loops.h"
+#include "symbolizer/types.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+// Callees after which GCC and clang emit no way on. Not complete: a missing one costs at most a spurious edge.
+constexpr std::array<std::string_view, 14> functions_without_return = {
+    "abort",         "exit",    "_exit",      "_Exit",        "quick_exit",       "__assert_fail",  "__cxa_throw",
+    "__cxa_rethrow", "longjmp", "siglongjmp", "pthread_exit", "__stack_chk_fail", "_Unwind_Resume", "_ZSt9terminatev"};
+
+bool is_without_return(std::string_view name) {
+  name = name.substr(0, name.find('@'));
+  return name.starts_with("_ZSt") && name.find("__throw_") != std::string_view::npos
+             ? true
+             : std::find(functions_without_return.begin(), functions_without_return.end(), name) !=
+                   functions_without_return.end();
+}
+
+}  // namespace
+
+void Module::open() {
+  if (opened_) {
+    return;
+  }
+  opened_ = true;
+  files_ = open_module(spec_, options_, servers_);
+  const ElfFile* debug = files_.debug ? &*files_.debug : nullptr;
+  symbols_ = std::make_unique<SymbolTable>(code(), debug);
+  if (debug != nullptr) {
+    debug_info_ = DebugInfo::open(*debug);
+  }
+  if (!debug_info_ && code() != nullptr) {
+    debug_info_ = DebugInfo::open(*code());
+  }
+  if (debug_info_) {
+    variables_ = std::make_unique<Variables>(*debug_info_);
+  }
+}
+
+const FrameRanges* Module::frame_ranges() {
+  if (!frame_ranges_ && code() != nullptr) {
+    frame_ranges_ = std::make_unique<FrameRanges>(*code());
+  }
+  return frame_ranges_.get();
+}
+
+FrameRules* Module::frame_rules() {
+  open();
+  if (!frame_rules_ && (files_.code || debug_info_)) {
+    frame_rules_ = std::make_unique<FrameRules>(code(), debug_info_ ? debug_info_->dwarf() : nullptr);
+  }
+  return frame_rules_.get();
+}
+
+std::optional<Module::Function> Module::function_at(std::uint64_t address) {
+  if (const Symbol* symbol = symbols_->function_at(address)) {
+    return Function{{symbol->value, symbol->value + symbol->bytes}, symbol};
+  }
+  const FrameRanges* frames = frame_ranges();
+  if (const auto range = frames != nullptr ? frames->at(address) : std::nullopt) {
+    const Symbol* symbol = symbols_->function_before(address);
+    const bool names_it = symbol != nullptr && symbol->bytes == 0 && symbol->value >= range->begin;
+    return Function{*range, names_it ? symbol : nullptr};
+  }
+  return function_of_unsized_symbol(address);
+}
+
+/// Assembly without .size: up to the next symbol, or the end of the section.
+std::optional<Module::Function> Module::function_of_unsized_symbol(std::uint64_t address) {
+  const Symbol* symbol = symbols_->function_before(address);
+  const Section* section = code() != nullptr ? code()->section_at(address) : nullptr;
+  if (symbol == nullptr || symbol->bytes != 0 || section == nullptr || !section->executable() ||
+      !section->range().contains(symbol->value)) {
+    return std::nullopt;
+  }
+  return Function{{symbol->value, std::min(symbols_->next_function(address), section->range().end)}, symbol};
+}
+
+const CodeLocation& Module::locate(std::uint64_t address) {
+  const auto found = locations_.find(address);
+  if (found != locations_.end()) {
+    return found->second;
+  }
+  open();
+  asked_ = true;
+  return locations_.emplace(address, find_location(address)).first->second;
+}
+
+CodeLocation Module::find_location(std::uint64_t address) {
+  CodeLocation location;
+  const auto function = function_at(address);
+  if (function) {
+    location.function_begin = function->range.begin;
+    location.function_end = function->range.end;
+  }
+  SourceLine source;
+  Unit* unit = debug_info_ ? debug_info_->unit_at(address) : nullptr;
+  if (unit != nullptr) {
+    if (auto row = line_at(*unit, address)) {
+      location.has_lines = row->source.line != 0;
+      source = std::move(row->source);
+    }
+    location.frames = inline_chain(*unit, address, source);
+  }
+  const std::string name = function && function->symbol != nullptr ? SymbolTable::name(*function->symbol) : "";
+  if (location.frames.empty() && (!name.empty() || location.has_lines)) {
+    location.frames.push_back({name, source, false});
+  } else if (!location.frames.empty() && location.frames.back().function.empty()) {
+    location.frames.back().function = name;
+  }
+  return location;
+}
+
+std::optional<Dwarf_Die> Module::variable(std::uint64_t begin, bool tls) {
+  return variables_ ? variables_->find(begin, tls) : std::nullopt;
+}
+
+std::optional<DataSymbol> Module::data_symbol(std::uint64_t address, bool tls) {
+  open();
+  asked_ = true;
+  const Symbol* symbol = tls ? symbols_->tls_at(address) : symbols_->data_at(address);
+  if (symbol == nullptr) {
+    return std::nullopt;
+  }
+  DataSymbol result{SymbolTable::name(*symbol), symbol->value, symbol->bytes, {}};
+  if (auto die = variable(symbol->value, tls)) {
+    result.declared = Variables::declared(*die);
+  }
+  return result;
+}
+
+/// A DataSymbol does not say which of the two address spaces it is of; its name does.
+bool Module::is_tls(const DataSymbol& symbol) const {
+  const Symbol* tls = symbols_->tls_at(symbol.begin);
+  if (tls == nullptr || tls->value != symbol.begin || SymbolTable::name(*tls) != symbol.name) {
+    return false;
+  }
+  const Symbol* data = symbols_->data_at(symbol.begin);
+  return data == nullptr || data->value != symbol.begin || SymbolTable::name(*data) != symbol.name;
+}
+
+std::optional<FieldPath> Module::field(const DataSymbol& symbol, std::uint64_t offset) {
+  open();
+  auto die = variable(symbol.begin, is_tls(symbol));
+  const auto type = die ? type_of(*die) : std::nullopt;
+  return type ? field_at(*type, offset) : std::nullopt;
+}
+
+std::optional<MemoryAccess> Module::access_at(std::uint64_t address) {
+  open();
+  return code() != nullptr ? memory_access(code()->code_at(address), address) : std::nullopt;
+}
+
+std::optional<MemoryAccess> Module::access_before(std::uint64_t address) {
+  if (address == 0) {
+    return std::nullopt;
+  }
+  open();
+  const FunctionCode* function = function_code(address - 1);
+  const Instruction* before = function != nullptr ? function->flow.ending_at(address) : nullptr;
+  // Only what goes on to `address` by itself has been executed before it: behind a call that is the callee's
+  // return, behind a jump or a return it is something elsewhere.
+  if (before == nullptr || (before->flow != Flow::next && before->flow != Flow::branch)) {
+    return std::nullopt;
+  }
+  return access_at(before->address);
+}
+
+bool Module::never_returns(std::uint64_t target) {
+  const Symbol* symbol = symbols_->function_at(target);
+  return symbol != nullptr && symbol->value == target && is_without_return(symbol->name);
+}
+
+Module::FunctionCode* Module::function_code(std::uint64_t address) {
+  const auto function = code() != nullptr ? function_at(address) : std::nullopt;
+  if (!function) {
+    return nullptr;
+  }
+  auto& entry = functions_[function->range.begin];
+  if (!entry) {
+    const std::uint64_t bytes = function->range.end - function->range.begin;
+    const auto available = code()->code_at(function->range.begin);
+    if (available.empty() || bytes > available.size()) {
+      functions_.erase(function->range.begin);
+      return nullptr;
+    }
+    entry = std::make_unique<FunctionCode>();
+    entry->flow = control_flow(
+        function->range, available.first(bytes), [this](std::uint64_t a) { return code()->bytes_at(a); },
+        [this](std::uint64_t target) { return never_returns(target); });
+  }
+  return entry.get();
+}
+
+FunctionLoops Module::find_loops(const ControlFlow& flow) {
+  const auto row_at = [this](std::uint64_t address) -> const void* {
+    Unit* unit = debug_info_ ? debug_info_->unit_at(address) : nullptr;
+    const auto row = unit != nullptr ? line_at(*unit, address) : std::nullopt;
+    return row ? row->row : nullptr;
+  };
+  const auto chain_at = [this](std::uint64_t address) { return locate(address).frames; };
+  return function_loops(flow, row_at, chain_at);
+}
+
+const FunctionLoops* Module::loops(std::uint64_t address) {
+  open();
+  asked_ = true;
+  FunctionCode* function = function_code(address);
+  if (function == nullptr || function->flow.instructions.empty()) {
+    return nullptr;
+  }
+  if (!function->loops) {
+    function->loops = find_loops(function->flow);
+  }
+  return &*function->loops;
+}
+
+std::optional<std::string> Module::missing() const {
+  if (!asked_) {
+    return std::nullopt;
+  }
+  if (!files_.code && !files_.debug) {
+    return files_.code_missing;
+  }
+  if (!files_.code) {
+    return files_.code_missing + " (its separate debug information is there: lines are known, loops are not)";
+  }
+  if (debug_info_ || spec_.is_vdso) {
+    return std::nullopt;
+  }
+  const std::string remedy = "build it with -g, install its -dbgsym package, or set DEBUGINFOD_URLS";
+  if (symbols_->empty()) {
+    return "no symbols; " + remedy;
+  }
+  return symbols_->has_symtab() ? "no line information; " + remedy
+                                : "no line information and exported symbols only; " + remedy;
+}
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// One module with everything known of it. Every part is read when it is first needed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "symbolizer/control_flow.h"
+#include "symbolizer/debug_info.h"
+#include "symbolizer/frame_ranges.h"
+#include "symbolizer/frame_rules.h"
+#include "symbolizer/lines.h"
+#include "symbolizer/module_file.h"
+#include "symbolizer/symbol_table.h"
+#include "symbolizer/symbolizer.h"
+#include "symbolizer/variables.h"
+
+namespace crosstalk::symbolizer {
+
+class Module {
+ public:
+  /// Nothing is opened before the first question. `options` and `servers` must outlive the module.
+  Module(ModuleSpec spec, const Options& options, Debuginfod& servers)
+      : spec_(std::move(spec)), options_(options), servers_(servers) {}
+
+  [[nodiscard]] const ModuleSpec& spec() const { return spec_; }
+  [[nodiscard]] const CodeLocation& locate(std::uint64_t address);
+  [[nodiscard]] std::optional<DataSymbol> data_symbol(std::uint64_t address, bool tls);
+  [[nodiscard]] std::optional<FieldPath> field(const DataSymbol& symbol, std::uint64_t offset);
+  [[nodiscard]] std::optional<MemoryAccess> access_at(std::uint64_t address);
+  [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
+  [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
+  /// For unwinding; null when the file is missing. Asking does not count for missing().
+  [[nodiscard]] FrameRules* frame_rules();
+  /// Why symbols or lines lack that were asked for, with a remedy; nullopt when nothing was asked or lacks.
+  [[nodiscard]] std::optional<std::string> missing() const;
+
+ private:
+  struct Function {
+    AddressRange range;
+    const Symbol* symbol = nullptr;  // null: has no name
+  };
+  struct FunctionCode {
+    ControlFlow flow;
+    std::optional<FunctionLoops> loops;
+  };
+  void open();
+  [[nodiscard]] const ElfFile* code() const { return files_.code ? &*files_.code : nullptr; }
+  [[nodiscard]] const FrameRanges* frame_ranges();
+  [[nodiscard]] std::optional<Function> function_at(std::uint64_t address);
+  [[nodiscard]] std::optional<Function> function_of_unsized_symbol(std::uint64_t address);
+  [[nodiscard]] CodeLocation find_location(std::uint64_t address);
+  [[nodiscard]] FunctionCode* function_code(std::uint64_t address);
+  [[nodiscard]] bool never_returns(std::uint64_t target);
+  [[nodiscard]] FunctionLoops find_loops(const ControlFlow& flow);
+  [[nodiscard]] std::optional<Dwarf_Die> variable(std::uint64_t begin, bool tls);
+  [[nodiscard]] bool is_tls(const DataSymbol& symbol) const;
+
+  ModuleSpec spec_;
+  const Options& options_;
+  Debuginfod& servers_;
+  bool opened_ = false;
+  bool asked_ = false;
+  ModuleFiles files_;
+  std::unique_ptr<SymbolTable> symbols_;
+  std::unique_ptr<DebugInfo> debug_info_;
+  std::unique_ptr<Variables> variables_;
+  std::unique_ptr<FrameRanges> frame_ranges_;
+  std::unique_ptr<FrameRules> frame_rules_;
+  std::unordered_map<std::uint64_t, CodeLocation> locations_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<FunctionCode>> functions_;  // by begin
+};
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/communication.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/attribution/rows.h"
+
+namespace crosstalk::attribution::test {
+namespace {
+
+constexpr std::uint64_t bias = 0x400000;
+constexpr std::uint64_t ms = 1'000'000;
+
+/// An application with code at [0, 0x1000) and data at [0x2000, 0x3000) of its own addresses, and a C library.
+class CommunicationTest : public testing::Test {
+ protected:
+  CommunicationTest()
+      : processes_(1),
+        threads_(make_threads(3)),
+        modules_({module_row("/bin/app", bias, bias + 0x3000, bias),
+                  module_row("/usr/lib/libc.so.6", 0x900000, 0x910000, 0x900000)}) {
+    modules_[0].tls_offset = -0x100;
+    modules_[0].tls_size = 0x40;
+    threads_[1].stack_low = 0x700000;
+    threads_[1].stack_high = 0x710000;
+    threads_[1].thread_pointer = 0x70f000;
+    place(0x100, "producer", 10);
+    place(0x200, "consumer", 20);
+    place(0x300, "make_queue", 31);
+    place(0x400, "main", 50);
+    symbolizer::CodeLocation malloc_code;
+    malloc_code.frames = {frame("malloc")};
+    code_.locations[{1, 0}] = malloc_code;
+    code_.globals.push_back({0, {"counters", 0x2000, 128, {}}});
+    code_.tls.push_back({0, {"mine", 0x10, 8, {}}});
+    code_.fields = {{0, "[0].hits"}, {8, "[1].hits"}};
+  }
+
+  void place(std::uint64_t address, const char* function, std::uint32_t at) {
+    symbolizer::CodeLocation location;
+    location.frames = {frame(function, "/src/app.cpp", at)};
+    location.function_begin = address;
+    code_.locations[{0, address}] = location;
+  }
+
+  /// Thread 0 stores at producer(), thread 1 reads at consumer(), `offset` bytes into data line `address`.
+  void communicate(std::uint64_t address, std::uint64_t offset, bool true_sharing, std::uint64_t cpu_ns = ms) {
+    profile::WatchRow watch;
+    watch.id = WatchId{static_cast<std::uint32_t>(watches_.size() + 1)};
+    watch.thread = ThreadId{1};
+    watch.line = address;
+    watch.sample_address = address + offset;
+    watch.sample_cpu_ns = cpu_ns;
+    watches_.push_back(watch);
+    SeenCommunication seen;
+    seen.producer.thread = ThreadId{0};
+    seen.producer.instruction = bias + 0x110;
+    seen.producer.bytes = LineBytes::range(true_sharing ? static_cast<std::int64_t>(offset) : 56, 8);
+    seen.producer.kind = AccessKind::store;
+    seen.consumer.thread = ThreadId{1};
+    seen.consumer.instruction = bias + 0x210;
+    seen.consumer.bytes = LineBytes::range(static_cast<std::int64_t>(offset), 8);
+    seen.consumer.kind = AccessKind::load;
+    seen.consumer.stack = StackId{7};
+    seen.consumer.time_ns = 1000;
+    seen.true_sharing = true_sharing;
+    WatchStory story;
+    story.communications = {seen};
+    story.accesses = {seen.producer, seen.consumer};
+    stories_.push_back(story);
+  }
+
+  Communication run() {
+    spaces_ = std::make_unique<AddressSpaces>(processes_, modules_);
+    view_ = std::make_unique<ProgramView>(processes_, threads_, *spaces_, code_);
+    blocks_ = std::make_unique<BlockIndex>(block_rows_);
+    for (const auto& [id, addresses] : code_.stacks) {
+      stacks_.want(id, {ProcessId{0}, 1000});
+      profile::StackRow row;
+      row.id = id;
+      stacks_.add(row, *view_);
+    }
+    Strata strata(watches_, threads_);
+    strata.finish();
+    std::vector<Evidence> evidence;
+    for (std::size_t i = 0; i < watches_.size(); ++i) {
+      evidence.push_back({watches_[i].thread, static_cast<double>(watches_[i].sample_cpu_ns), strata.of_watch(i),
+                          stories_[i].communications});
+    }
+    const auto contributions = post_stratified(evidence, strata.all());
+    objects_ = std::make_unique<DataObjects>(*view_, *blocks_, stacks_);
+    return communication_of({watches_, stories_, contributions, strata.all(), sampled_, max_rows_}, *view_, stacks_,
+                            *objects_);
+  }
+
+  std::vector<profile::ProcessRow> processes_;
+  std::vector<profile::ThreadRow> threads_;
+  std::vector<profile::ModuleRow> modules_;
+  std::vector<profile::BlockRow> block_rows_;
+  std::vector<profile::WatchRow> watches_;
+  std::vector<WatchStory> stories_;
+  std::vector<SampledAccess> sampled_;
+  std::size_t max_rows_ = 100;
+  FakeCode code_;
+  StackTable stacks_;
+  std::unique_ptr<AddressSpaces> spaces_;
+  std::unique_ptr<ProgramView> view_;
+  std::unique_ptr<BlockIndex> blocks_;
+  std::unique_ptr<DataObjects> objects_;
+};
+
+TEST_F(CommunicationTest, AGlobalByItsLinesAndField) {
+  communicate(bias + 0x2000, 8, true);
+  communicate(bias + 0x2000, 8, true);
+  communicate(bias + 0x2000, 0, false);
+  sampled_ = {{ThreadId{1}, bias + 0x2008, 8, 5, 0, 1000}};
+  const Communication c = run();
+  ASSERT_EQ(c.cells.size(), 1U);
+  EXPECT_NEAR(c.cells[0].cost(), 0.003, 1e-12);
+  ASSERT_EQ(c.objects.size(), 1U);
+  const ObjectRow& object = c.objects[0];
+  EXPECT_EQ(object.name, "counters");
+  EXPECT_EQ(object.kind, ObjectKind::global);
+  EXPECT_EQ(object.size, 128U);
+  EXPECT_EQ(object.field, "[1].hits");
+  ASSERT_EQ(object.offsets.size(), 4U);
+  EXPECT_EQ(object.offsets[0].offset, 0U);
+  EXPECT_EQ(object.offsets[1].thread, 0U);
+  EXPECT_EQ(object.offsets[1].stores, 2U);
+  EXPECT_EQ(object.offsets[2].thread, 1U);
+  EXPECT_EQ(object.offsets[2].loads, 7U);  // five sampled, two trapped
+  ASSERT_EQ(c.lines.size(), 2U);
+  EXPECT_EQ(c.lines[0].role, Role::consumer);
+  EXPECT_EQ(c.lines[0].line, 20U);
+  EXPECT_EQ(c.lines[1].function, "producer");
+  ASSERT_EQ(c.line_pairs.size(), 1U);
+  EXPECT_EQ(c.line_pairs[0].object, "counters");
+  EXPECT_EQ(c.line_pairs[0].producer_line, 10U);
+}
+
+TEST_F(CommunicationTest, HeapBlocksAreNamedByTheirAllocationSite) {
+  for (const std::uint64_t begin : {0x500000ULL, 0x600000ULL}) {
+    profile::BlockRow block;
+    block.begin = begin;
+    block.bytes = 256;
+    block.time_ns = 10;
+    block.stack = StackId{3};
+    block_rows_.push_back(block);
+    communicate(begin + 64, 0, true);
+  }
+  // Return addresses: in malloc's library first, then just after the call in make_queue(), then in main().
+  code_.stacks[StackId{3}] = {0x900010, 0x900020, bias + 0x400, bias + 0x410};
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.objects[0].name, "heap block from make_queue() at app.cpp:31");
+  EXPECT_EQ(c.objects[0].allocated_at, "app.cpp:31 make_queue");
+  EXPECT_EQ(c.objects[0].kind, ObjectKind::heap);
+  EXPECT_EQ(c.objects[0].size, 256U);
+  ASSERT_EQ(c.objects[0].allocation_path.size(), 2U);
+  EXPECT_EQ(c.objects[0].allocation_path[1].function, "main");
+  EXPECT_EQ(c.objects[0].offsets[0].offset, 64U);
+}
+
+TEST_F(CommunicationTest, BlocksOfDifferentSizesHaveNoSize) {
+  for (const std::uint64_t bytes : {128ULL, 256ULL}) {
+    profile::BlockRow block;
+    block.begin = 0x500000 + bytes * 0x1000;
+    block.bytes = bytes;
+    block.site = bias + 0x310;
+    block_rows_.push_back(block);
+    communicate(block.begin, 0, true);
+  }
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_FALSE(c.objects[0].size);
+}
+
+TEST_F(CommunicationTest, MemoryIsReused) {
+  profile::BlockRow old;
+  old.begin = 0x500000;
+  old.bytes = 64;
+  old.time_ns = 10;
+  old.site = bias + 0x310;
+  profile::BlockRow young = old;
+  young.time_ns = 500;
+  young.site = bias + 0x410;
+  profile::BlockRow future = old;
+  future.time_ns = 5000;
+  block_rows_ = {old, young, future};
+  communicate(0x500000, 0, true);
+  EXPECT_EQ(run().objects[0].name, "heap block from main() at app.cpp:50");
+}
+
+TEST_F(CommunicationTest, StacksThreadLocalsAndUnknownMemory) {
+  communicate(0x708000, 0, true, 4 * ms);
+  communicate(0x70f000 - 0x100, 0x10, true, 3 * ms);
+  communicate(0xa00000, 0, true, 2 * ms);
+  communicate(bias + 0x2800, 0, true, 1 * ms);
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 4U);
+  EXPECT_EQ(c.objects[0].name, "stack of thread 1");
+  EXPECT_EQ(c.objects[1].name, "mine");
+  EXPECT_EQ(c.objects[1].kind, ObjectKind::tls);
+  EXPECT_EQ(c.objects[2].name, "memory at 0xa00000");
+  EXPECT_EQ(c.objects[2].kind, ObjectKind::unknown);
+  EXPECT_FALSE(c.objects[2].size);
+  EXPECT_EQ(c.objects[3].name, "data of app");
+}
+
+TEST_F(CommunicationTest, CallPathsAreSharesOfTheRow) {
+  communicate(bias + 0x2000, 0, true, 3 * ms);
+  communicate(bias + 0x2000, 0, true, 1 * ms);
+  stories_[1].communications[0].consumer.stack = StackId{8};
+  code_.stacks[StackId{7}] = {bias + 0x214, bias + 0x410};
+  code_.stacks[StackId{8}] = {bias + 0x214, bias + 0x310};
+  const Communication c = run();
+  ASSERT_EQ(c.lines[0].call_paths.size(), 2U);
+  EXPECT_NEAR(c.lines[0].call_paths[0].weight, 0.75, 1e-12);
+  ASSERT_EQ(c.lines[0].call_paths[0].frames.size(), 2U);
+  EXPECT_EQ(c.lines[0].call_paths[0].frames[0].function, "consumer");
+  EXPECT_EQ(c.lines[0].call_paths[0].frames[1].function, "main");
+  EXPECT_TRUE(c.lines[1].call_paths.empty());
+}
+
+TEST_F(CommunicationTest, MostCostFirstAndCut) {
+  communicate(0xa00000, 0, true, 1 * ms);
+  communicate(0xb00000, 0, true, 5 * ms);
+  communicate(0xc00000, 0, true, 1 * ms);
+  Communication c = run();
+  ASSERT_EQ(c.objects.size(), 3U);
+  EXPECT_EQ(c.objects[0].name, "memory at 0xb00000");
+  EXPECT_EQ(c.objects[1].name, "memory at 0xa00000");
+  max_rows_ = 1;
+  c = run();
+  EXPECT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.lines.size(), 1U);
+}
+
+TEST_F(CommunicationTest, NothingSeenNothingListed) {
+  const Communication c = run();
+  EXPECT_TRUE(c.cells.empty());
+  EXPECT_TRUE(c.objects.empty());
+  EXPECT_TRUE(c.lines.empty());
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::test

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimator.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "attribution/strata.h"
+#include "tests/attribution/rows.h"
+
+namespace crosstalk::attribution::test {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+profile::SampleRow eligible(std::uint32_t thread, std::uint64_t address, std::uint64_t cpu_ns = ms,
+                            std::uint8_t flags = 0) {
+  profile::SampleRow row;
+  row.thread = ThreadId{thread};
+  row.address = address;
+  row.cpu_ns = cpu_ns;
+  row.flags = static_cast<std::uint8_t>(flags | profile::sample_eligible);
+  return row;
+}
+
+profile::WatchRow watch_of(const profile::SampleRow& sample) {
+  profile::WatchRow row;
+  row.thread = sample.thread;
+  row.sample_address = sample.address;
+  row.line = sample.address & ~63ULL;
+  row.sample_cpu_ns = sample.cpu_ns;
+  row.sample_flags = sample.flags;
+  return row;
+}
+
+SeenCommunication seen(std::uint32_t producer, std::uint32_t consumer, bool true_sharing = true, double weight = 1) {
+  SeenCommunication s;
+  s.producer.thread = ThreadId{producer};
+  s.consumer.thread = ThreadId{consumer};
+  s.producer.cpu = static_cast<std::uint16_t>(producer);
+  s.consumer.cpu = static_cast<std::uint16_t>(consumer);
+  s.true_sharing = true_sharing;
+  s.weight = weight;
+  return s;
+}
+
+/// A run as the estimator sees it: samples, of which some opened watches that saw something.
+struct Recording {
+  explicit Recording(std::uint32_t count) : threads(make_threads(count)) {}
+  void sample(const profile::SampleRow& row) { samples.push_back(row); }
+  void watch(const profile::SampleRow& row, std::vector<SeenCommunication> communications) {
+    samples.push_back(row);
+    watches.push_back(watch_of(row));
+    stories.push_back(std::move(communications));
+  }
+  Matrix estimate(PairOf pair = thread_pair) {
+    Strata strata(watches, threads);
+    for (const auto& row : samples) {
+      strata.add(row);
+    }
+    strata.finish();
+    std::vector<Evidence> evidence;
+    for (std::size_t i = 0; i < watches.size(); ++i) {
+      evidence.push_back(
+          {watches[i].thread, static_cast<double>(watches[i].sample_cpu_ns), strata.of_watch(i), stories[i]});
+    }
+    table = strata.all();
+    contributions = post_stratified(evidence, table);
+    unwatched_ns = strata.unwatched_ns();
+    return matrix_of(contributions, table, pair);
+  }
+  std::vector<profile::ThreadRow> threads;
+  std::vector<profile::SampleRow> samples;
+  std::vector<profile::WatchRow> watches;
+  std::vector<std::vector<SeenCommunication>> stories;
+  std::vector<Contribution> contributions;
+  std::vector<Stratum> table;
+  double unwatched_ns = 0;
+};
+
+TEST(Estimator, NamesAreChecked) {
+  EXPECT_TRUE(find_estimator("automatic"));
+  EXPECT_TRUE(find_estimator("post_stratified"));
+  const auto unknown = find_estimator("guess");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(unknown.error().message.find("automatic"), std::string::npos);
+}
+
+TEST(Estimator, WatchedTimeStandsForEligibleTime) {
+  Recording run(2);
+  for (int i = 0; i < 6; ++i) {
+    run.sample(eligible(0, line));
+  }
+  run.watch(eligible(0, line), {seen(1, 0)});
+  run.watch(eligible(0, line), {});
+  const Matrix matrix = run.estimate();
+  ASSERT_EQ(matrix.size(), 1U);
+  EXPECT_NEAR(*matrix[0].true_sharing.cost_s, 0.004, 1e-12);  // half of 8 ms
+  EXPECT_NEAR(*matrix[0].false_sharing.cost_s, 0, 1e-12);
+  EXPECT_EQ(matrix[0].true_sharing.seen, 1U);
+  EXPECT_FALSE(matrix[0].true_sharing.count);
+  EXPECT_GE(matrix[0].true_sharing.cost_ci95->low, 0);
+  EXPECT_GT(matrix[0].true_sharing.cost_ci95->high, 0.004);
+  EXPECT_LE(matrix[0].true_sharing.cost_ci95->high, 0.008);
+}
+
+TEST(Estimator, IneligibleSamplesDoNotCount) {
+  Recording run(2);
+  auto kernel = eligible(0, 0);
+  kernel.flags = profile::sample_in_kernel;
+  for (int i = 0; i < 100; ++i) {
+    run.sample(kernel);
+  }
+  run.watch(eligible(0, line), {seen(1, 0)});
+  run.watch(eligible(0, line), {seen(1, 0)});
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.002, 1e-12);
+}
+
+TEST(Estimator, SuspectedSamplesAreAStratumOfTheirOwn) {
+  Recording run(2);
+  for (int i = 0; i < 98; ++i) {
+    run.sample(eligible(0, 0x90000));
+  }
+  run.watch(eligible(0, 0x90000), {});
+  run.watch(eligible(0, 0x90000), {});
+  for (int i = 0; i < 10; ++i) {
+    run.watch(eligible(0, line, ms, profile::sample_suspected), {seen(1, 0)});
+  }
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.010, 1e-12);
+}
+
+TEST(Estimator, OftenWatchedPagesStandForThemselves) {
+  Recording run(2);
+  for (std::uint64_t i = 0; i < Strata::unit_watches; ++i) {
+    run.watch(eligible(0, line), {seen(1, 0)});
+    run.watch(eligible(0, 0x90000 + 0x1000 * i), {});
+  }
+  for (int i = 0; i < 80; ++i) {
+    run.sample(eligible(0, 0x900000));  // elsewhere
+  }
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.008, 1e-12);
+}
+
+TEST(Estimator, ALineStandsForItselfUnderAnySuspicion) {
+  Recording run(2);
+  for (std::uint64_t i = 0; i < Strata::unit_watches; ++i) {
+    run.watch(eligible(0, line, ms, profile::sample_suspected), {seen(1, 0)});
+    run.sample(eligible(0, line));  // the same line, before it was suspected
+  }
+  run.sample(eligible(0, 0x900000));  // never watched
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.016, 1e-12);
+  EXPECT_NEAR(run.unwatched_ns, 1e6, 1e-6);
+}
+
+TEST(Estimator, ThreadsWithTooFewWatchesArePooledByProcess) {
+  Recording run(100);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    if (i % 10 == 0) {
+      run.watch(eligible(i, line), {seen((i + 1) % 100, i)});
+    } else {
+      run.sample(eligible(i, line));
+    }
+  }
+  run.estimate();
+  EXPECT_NEAR(total_cost_s(run.contributions, run.table), 0.1, 1e-12);
+  EXPECT_EQ(run.unwatched_ns, 0);
+}
+
+TEST(Estimator, TimeThatNoWatchSpeaksForIsTold) {
+  Recording run(2);
+  for (int i = 0; i < 5; ++i) {
+    run.sample(eligible(0, line));
+  }
+  EXPECT_TRUE(run.estimate().empty());
+  EXPECT_NEAR(run.unwatched_ns, 5e6, 1e-6);
+}
+
+TEST(Estimator, AWatchsTimeIsSharedByWhatItsThreadConsumed) {
+  Recording run(3);
+  const std::vector<SeenCommunication> story = {seen(1, 0), seen(0, 1), seen(2, 0, false), seen(1, 2)};
+  run.watch(eligible(0, line), story);
+  run.watch(eligible(0, line), story);
+  const Matrix matrix = run.estimate();
+  ASSERT_EQ(matrix.size(), 4U);  // (0,1) (1,0) (1,2) (2,0)
+  EXPECT_NEAR(matrix[0].cost(), 0, 1e-12);
+  EXPECT_NEAR(*matrix[1].true_sharing.cost_s, 0.001, 1e-12);
+  EXPECT_NEAR(matrix[2].cost(), 0, 1e-12);
+  EXPECT_NEAR(*matrix[3].false_sharing.cost_s, 0.001, 1e-12);
+  EXPECT_EQ(matrix[0].true_sharing.seen, 2U);
+}
+
+TEST(Estimator, AProducersTimeGoesToWhatItsWatchSaw) {
+  Recording run(3);
+  run.watch(eligible(0, line), {seen(0, 1), seen(0, 2)});
+  run.watch(eligible(0, line), {seen(0, 1), seen(0, 2)});
+  const Matrix matrix = run.estimate();
+  ASSERT_EQ(matrix.size(), 2U);
+  EXPECT_NEAR(matrix[0].cost(), 0.001, 1e-12);
+  EXPECT_NEAR(matrix[1].cost(), 0.001, 1e-12);
+}
+
+TEST(Estimator, CoresLeaveOutTheSameCore) {
+  Recording run(2);
+  auto same = seen(0, 1);
+  same.producer.cpu = same.consumer.cpu = 3;
+  run.watch(eligible(1, line), {same, seen(0, 1)});
+  const Matrix cores = run.estimate(core_pair);
+  ASSERT_EQ(cores.size(), 1U);
+  EXPECT_EQ(cores[0].true_sharing.seen, 1U);
+}
+
+TEST(Estimator, DamagedWeightsStayFinite) {
+  Recording run(2);
+  auto zero = eligible(0, line, 0);
+  run.watch(zero, {seen(1, 0)});
+  const Matrix matrix = run.estimate();
+  ASSERT_EQ(matrix.size(), 1U);
+  EXPECT_EQ(*matrix[0].true_sharing.cost_s, 0);
+  EXPECT_TRUE(std::isfinite(matrix[0].true_sharing.cost_ci95->high));
+}
+
+TEST(Estimator, NoMoreTimeThanThereIs) {
+  Recording run(2);
+  run.watch(eligible(0, line), {seen(1, 0, false, 7)});
+  run.watch(eligible(0, line), {seen(1, 0, false, 7)});
+  const Matrix matrix = run.estimate();
+  EXPECT_NEAR(*matrix[0].false_sharing.cost_s, 0.002, 1e-12);
+  EXPECT_LE(matrix[0].false_sharing.cost_ci95->high, 0.002 + 1e-12);
+}
+
+TEST(Estimator, InvalidationsAreCountedApart) {
+  SeenInvalidation invalidation;
+  invalidation.store.thread = ThreadId{0};
+  invalidation.store.bytes = LineBytes::range(0, 8);
+  invalidation.read.thread = ThreadId{1};
+  invalidation.read.bytes = LineBytes::range(8, 8);
+  const Matrix matrix = invalidation_matrix(std::vector{invalidation, invalidation});
+  ASSERT_EQ(matrix.size(), 1U);
+  EXPECT_EQ(matrix[0].producer, 0U);
+  EXPECT_EQ(matrix[0].consumer, 1U);
+  EXPECT_EQ(matrix[0].false_sharing.seen, 2U);
+  EXPECT_FALSE(matrix[0].false_sharing.cost_s);
+}
+
+struct Coverage {
+  double mean = 0;
+  int covered = 0;
+};
+
+/// Thread 0 spends `share` of `samples` ms on a line that it consumes from thread 1; `watched` of all samples open a
+/// watch; a watch sees the communication with `probability`.
+Coverage simulate(int samples, double share, double watched, double probability, int rounds) {
+  std::mt19937_64 random(12345);
+  std::uniform_real_distribution<double> unit(0, 1);
+  Coverage result;
+  const double truth = share * samples * 1e-3;
+  for (int round = 0; round < rounds; ++round) {
+    Recording run(2);
+    for (int i = 0; i < samples; ++i) {
+      const bool shared = unit(random) < share;
+      const auto row = eligible(0, shared ? line : 0x900000 + 64 * static_cast<std::uint64_t>(unit(random) * 100000));
+      if (unit(random) >= watched) {
+        run.sample(row);
+      } else if (shared && unit(random) < probability) {
+        run.watch(row, {seen(1, 0, false, 1 / probability)});
+      } else {
+        run.watch(row, {});
+      }
+    }
+    const Matrix matrix = run.estimate();
+    if (!matrix.empty()) {
+      const Amount& amount = matrix[0].false_sharing;
+      result.mean += *amount.cost_s / truth / rounds;
+      result.covered += amount.cost_ci95->low <= truth && truth <= amount.cost_ci95->high ? 1 : 0;
+    }
+  }
+  return result;
+}
+
+TEST(EstimatorSimulation, UnbiasedAndCoveredWhenWatchesSeeEverything) {
+  const Coverage c = simulate(2000, 0.3, 0.1, 1, 200);
+  EXPECT_NEAR(c.mean, 1, 0.03);
+  EXPECT_GE(c.covered, 180);
+}
+
+TEST(EstimatorSimulation, UnbiasedAndCoveredWhenWordsAreDrawn) {
+  const Coverage c = simulate(2000, 0.3, 0.2, 1.0 / 7, 200);
+  EXPECT_NEAR(c.mean, 1, 0.06);
+  EXPECT_GE(c.covered, 176);
+}
+
+TEST(EstimatorSimulation, CoveredWithFewWatches) {
+  const Coverage c = simulate(200, 0.6, 0.05, 1, 300);
+  EXPECT_NEAR(c.mean, 1, 0.06);
+  EXPECT_GE(c.covered, 270);
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::test

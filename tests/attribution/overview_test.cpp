@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/overview.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "attribution/findings.h"
+#include "tests/attribution/rows.h"
+
+namespace crosstalk::attribution::test {
+namespace {
+
+bool has(const std::vector<Warning>& warnings, const std::string& code) {
+  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& w) { return w.code == code; });
+}
+
+Cell cell(std::uint32_t producer, std::uint32_t consumer, double true_s, double false_s, std::uint64_t seen) {
+  Cell c;
+  c.producer = producer;
+  c.consumer = consumer;
+  c.true_sharing.cost_s = true_s;
+  c.false_sharing.cost_s = false_s;
+  c.false_sharing.seen = seen;
+  c.false_sharing.detections = static_cast<double>(seen);
+  return c;
+}
+
+TEST(ThreadSummaries, TimesAndShares) {
+  auto threads = make_threads(3);
+  threads[0].cpu_ns = 2'000'000'000;
+  std::vector<profile::ProcessRow> processes(1);
+  processes[0].pid = 42;
+  std::vector<ThreadTotal> totals(3);
+  totals[0] = {10, 1e9, 0.25e9};
+  totals[1] = {1, 1e6, 0};
+  const auto summaries = thread_summaries(threads, processes, totals, {cell(0, 1, 0.1, 0.2, 1)});
+  ASSERT_EQ(summaries.size(), 3U);
+  EXPECT_EQ(summaries[0].pid, 42);
+  EXPECT_NEAR(*summaries[0].cpu_s, 2, 1e-12);
+  EXPECT_NEAR(summaries[0].kernel_share, 0.25, 1e-12);
+  EXPECT_NEAR(*summaries[1].cpu_s, 0.001, 1e-12);
+  EXPECT_NEAR(summaries[1].communication_s, 0.3, 1e-12);
+  EXPECT_FALSE(summaries[2].cpu_s);
+}
+
+TEST(SamplingSummary, OverheadIsAFractionOfCpuTime) {
+  auto threads = make_threads(2);
+  threads[0].cpu_ns = 1'000'000'000;
+  threads[0].handlers_ns = 10'000'000;
+  threads[1].cpu_ns = 1'000'000'000;
+  threads[1].switches_ns = 10'000'000;
+  threads[1].lost = 3;
+  threads[0].clock = threads[1].clock = profile::ClockKind::perf;
+  threads[0].period_us = 4000;
+  threads[1].period_us = 8000;
+  std::vector<ThreadTotal> totals(2, ThreadTotal{5, 1e9, 0});
+  const auto summary = sampling_summary({}, threads, totals, {10, 8, 9, 4, 6, 0.1});
+  EXPECT_NEAR(*summary.overhead_fraction, 0.01, 1e-12);
+  EXPECT_EQ(summary.lost, 3U);
+  EXPECT_EQ(summary.armed, 4U);
+  ASSERT_EQ(summary.events.size(), 1U);
+  EXPECT_EQ(summary.events[0].name, "perf-task-clock");
+  EXPECT_EQ(summary.events[0].period, 4'000'000U);
+  EXPECT_EQ(summary.events[0].samples, 10U);
+  EXPECT_FALSE(sampling_summary({}, {}, {}, {}).overhead_fraction);
+}
+
+TEST(Warnings, ByWhatHappened) {
+  profile::Session session;
+  session.complete = true;
+  session.config.budget = 0.03;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  EXPECT_TRUE(warnings_of(session, {}, sampling, {}, {}).empty());
+  session.complete = false;
+  sampling.lost = 2;
+  sampling.overhead_fraction = 0.05;
+  sampling.unknown_frames = 0.5;
+  Communication communication;
+  communication.cells.push_back(cell(0, 1, 0.1, 0, 1));
+  Defects defects;
+  defects.trap_gaps = 1;
+  defects.ignored_traps = 1;
+  defects.malformed_samples = 1;
+  defects.unwatched_share = 0.5;
+  defects.missing_symbols.push_back({"/bin/app", "stripped; install its debug package"});
+  const std::vector<profile::MessageRow> messages = {{"no_perf", "perf is forbidden", 3}};
+  const auto warnings = warnings_of(session, messages, sampling, communication, defects);
+  EXPECT_EQ(warnings[0].message, "perf is forbidden (3 times)");
+  for (const char* code :
+       {"no_perf", "incomplete_profile", "lost_samples", "over_budget", "no_counts_without_pmu", "malformed_samples",
+        "lost_traps", "ignored_traps", "unwatched_samples", "unknown_frames", "missing_symbols"}) {
+    EXPECT_TRUE(has(warnings, code)) << code;
+  }
+  EXPECT_FALSE(has(warnings, "no_samples"));
+}
+
+Analysis analysis_of_two_threads() {
+  Analysis a;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ThreadSummary thread;
+    thread.index = i;
+    thread.cpu_s = 1;
+    thread.samples = 250;
+    a.threads.push_back(thread);
+  }
+  a.cpu_s = 2;
+  a.sampling.samples = 500;
+  a.sampling.armed = 60;
+  LoopRow loop;
+  loop.function = "worker";
+  loop.file = "/src/a.cpp";
+  loop.line_begin = 29;
+  loop.line_end = 31;
+  loop.share = 0.62;
+  a.loops.push_back(loop);
+  return a;
+}
+
+TEST(Findings, FalseSharingOfAnArray) {
+  Analysis a = analysis_of_two_threads();
+  ObjectRow object;
+  object.name = "counters";
+  object.field = "[0]";
+  object.kind = ObjectKind::global;
+  object.size = 128;
+  object.cells = {cell(0, 1, 0.03, 0.38, 40), cell(1, 0, 0.03, 0.38, 40)};
+  object.cost_s = 0.82;
+  a.communication.objects.push_back(object);
+  LinePair pair;
+  pair.object = "counters";
+  pair.producer_function = pair.consumer_function = "worker";
+  pair.producer_file = pair.consumer_file = "/src/a.cpp";
+  pair.producer_line = pair.consumer_line = 30;
+  a.communication.line_pairs.push_back(pair);
+  const auto findings = findings_of(a);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].sentence,
+            "Threads 0 and 1 exchange cache lines of `counters[0]` (global, 128 bytes): 93 % false sharing, costs "
+            "about 41 % of their time (worker() at a.cpp:30). Give each thread's part its own 64-byte line.");
+  EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
+}
+
+TEST(Findings, FewSightingsAreSaidToBeFew) {
+  Analysis a = analysis_of_two_threads();
+  ObjectRow object;
+  object.name = "flag";
+  object.kind = ObjectKind::global;
+  object.size = 4;
+  object.cells = {cell(0, 1, 0.01, 0, 3)};
+  object.cost_s = 0.01;
+  a.communication.objects.push_back(object);
+  const std::string sentence = findings_of(a)[0].sentence;
+  EXPECT_NE(sentence.find("Thread 0 passes to thread 1 the cache line of `flag`"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("3 sightings only"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("less than 1 %"), std::string::npos) << sentence;
+}
+
+TEST(Findings, NothingSeen) {
+  Analysis a = analysis_of_two_threads();
+  EXPECT_EQ(findings_of(a)[0].sentence,
+            "No communication between threads was seen in 500 samples and 60 watched lines.");
+  a.sampling.armed = 0;
+  EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
+  a.threads[1].samples = 0;
+  EXPECT_NE(findings_of(a)[0].sentence.find("Only one thread"), std::string::npos);
+  EXPECT_EQ(findings_of(Analysis{})[0].sentence, "No samples were taken, so nothing can be said.");
+}
+
+TEST(Findings, LongNamesAreShortened) {
+  Analysis a = analysis_of_two_threads();
+  a.loops[0].function =
+      "app::Table<std::string, std::vector<std::pair<int, int>>>::find(std::string const&, unsigned long, bool) const";
+  EXPECT_NE(findings_of(a)[1].sentence.find("in app::Table<...>::find() const at a.cpp:29-31"), std::string::npos)
+      << findings_of(a)[1].sentence;
+}
+
+TEST(Findings, SmallObjectsAreLeftOut) {
+  Analysis a = analysis_of_two_threads();
+  for (const double cost : {0.5, 0.2, 0.001}) {
+    ObjectRow object;
+    object.name = "o";
+    object.cells = {cell(0, 1, cost, 0, 30)};
+    object.cost_s = cost;
+    a.communication.objects.push_back(object);
+  }
+  EXPECT_EQ(findings_of(a).size(), 3U);  // two objects and the loop
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::test

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <csignal>
+#include <ctime>
+
+#include "collectors/probe.h"
+
+namespace crosstalk::collectors {
+namespace {
+
+double now_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+TEST(Calibrate, FillsWhatTheProbeFound) {
+  const Probe found = probe();
+  profile::SessionConfig config;
+  calibrate(found, config);
+  EXPECT_EQ(config.perf_allowed, found.perf_allowed ? 1U : 0U);
+  EXPECT_EQ(config.watchpoints_allowed, found.watchpoints_allowed ? 1U : 0U);
+  EXPECT_EQ(config.timer_allowed, 1U);
+  EXPECT_LE(config.watchpoints, found.debug_registers);
+}
+
+TEST(Calibrate, KeepsASmallerWishForWatchpoints) {
+  profile::SessionConfig config;
+  config.watchpoints = 1;
+  calibrate(probe(), config);
+  EXPECT_LE(config.watchpoints, 1U);
+}
+
+TEST(Calibrate, MeasuresCostsOfAPlausibleSize) {
+  profile::SessionConfig config;
+  calibrate(probe(), config);
+  EXPECT_GT(config.signal_cost_ns, 50U);
+  EXPECT_LT(config.signal_cost_ns, 1'000'000U);
+  EXPECT_GT(config.trap_cost_ns, 50U);
+  EXPECT_LT(config.trap_cost_ns, 1'000'000U);
+  EXPECT_LT(config.switch_cost_ns, 1'000'000U);
+  EXPECT_GT(config.perf_sample_cost_ns, 50U);
+}
+
+TEST(Calibrate, WithoutRightsItKeepsTheDefaults) {
+  const profile::SessionConfig defaults;
+  profile::SessionConfig config;
+  calibrate(Probe{}, config);
+  EXPECT_EQ(config.trap_cost_ns, defaults.trap_cost_ns);
+  EXPECT_EQ(config.switch_cost_ns, defaults.switch_cost_ns);
+  EXPECT_EQ(config.watchpoints, 0U);
+  EXPECT_EQ(config.timer_allowed, 0U);
+}
+
+TEST(Calibrate, IsQuickAndLeavesTheCallerAsItWas) {
+  cpu_set_t before;
+  cpu_set_t after;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  profile::SessionConfig config;
+  const double begin = now_s();
+  calibrate(probe(), config);
+  EXPECT_LT(now_s() - begin, 1.0);  // some 20 ms on a quiet machine
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  struct sigaction action {};
+  ASSERT_EQ(::sigaction(SIGTRAP, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace crosstalk::collectors

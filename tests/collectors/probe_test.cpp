@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/probe.h"
+
+#include <gtest/gtest.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "collectors/probe_perf.h"
+#include "collectors/probe_pmu.h"
+#include "collectors/probe_system.h"
+
+namespace crosstalk::collectors {
+namespace {
+
+const Facility* find(const std::vector<Facility>& facilities, const std::string& name) {
+  const auto found =
+      std::find_if(facilities.begin(), facilities.end(), [&](const Facility& f) { return f.name == name; });
+  return found == facilities.end() ? nullptr : &*found;
+}
+
+TEST(KernelRelease, IsParsed) {
+  EXPECT_EQ(parse_kernel_release("6.1.0-13-amd64"), (KernelVersion{6, 1}));
+  EXPECT_EQ(parse_kernel_release("5.13"), oldest_kernel);
+  EXPECT_EQ(parse_kernel_release("10.0-rc1"), (KernelVersion{10, 0}));
+  EXPECT_LT(*parse_kernel_release("5.9.16"), oldest_kernel);
+  for (const char* const bad : {"", "6", "6.", "x.1", ".1", "99999999999.1"}) {
+    EXPECT_FALSE(parse_kernel_release(bad)) << bad;
+  }
+}
+
+TEST(StatusField, FindsWholeKeysOnly) {
+  const char* const status = "Name:\tcat\nSeccomp:\t2\nSeccomp_filters:\t1\nvendor_id\t: GenuineIntel\n";
+  EXPECT_EQ(status_field(status, "Seccomp"), "2");
+  EXPECT_EQ(status_field(status, "Seccomp_filters"), "1");
+  EXPECT_EQ(status_field(status, "vendor_id"), "GenuineIntel");
+  EXPECT_FALSE(status_field(status, "Sec"));
+  EXPECT_FALSE(status_field("", "Name"));
+}
+
+TEST(CpuFacts, TellVirtualMachines) {
+  const CpuFacts guest = parse_cpuinfo("vendor_id\t: AuthenticAMD\nmodel name\t: X\nflags\t\t: fpu hypervisor\n\n");
+  EXPECT_EQ(guest.vendor, "AuthenticAMD");
+  EXPECT_EQ(guest.model, "X");
+  EXPECT_TRUE(guest.virtual_machine);
+  EXPECT_FALSE(parse_cpuinfo("flags\t: fpu hypervisory\n").virtual_machine);
+}
+
+TEST(PmuFacilities, FollowFromTheSources) {
+  const auto amd = pmu_facilities({"breakpoint", "cpu", "ibs_fetch", "ibs_op"}, {"AuthenticAMD", "", false}, {"zen3"});
+  EXPECT_TRUE(find(amd, "CPU PMU")->available);
+  EXPECT_TRUE(find(amd, "IBS")->available);
+  EXPECT_FALSE(find(amd, "PEBS")->available);
+  const auto guest = pmu_facilities({"breakpoint", "software"}, {"GenuineIntel", "", true}, {});
+  EXPECT_FALSE(find(guest, "CPU PMU")->available);
+  EXPECT_NE(find(guest, "CPU PMU")->remedy.find("pmu=on"), std::string::npos);
+}
+
+TEST(Attributes, AskForSynchronousTrapsInUserMode) {
+  const perf_event_attr watch = watchpoint_attributes(0x1000, 8);
+  EXPECT_EQ(watch.type, static_cast<unsigned>(PERF_TYPE_BREAKPOINT));
+  EXPECT_EQ(watch.bp_addr, 0x1000U);
+  EXPECT_EQ(watch.bp_len, 8U);
+  EXPECT_EQ(watch.sample_period, 1U);
+  for (const perf_event_attr& event : {watch, task_clock_attributes(1'000'000)}) {
+    EXPECT_TRUE(event.sigtrap && event.remove_on_exec && event.exclude_kernel && event.disabled);
+  }
+}
+
+TEST(Probe, AgreesWithItself) {
+  const Probe found = probe();
+  for (const char* const name : {"kernel", "watchpoints", "perf task-clock", "POSIX timer", "CPU PMU", "PEBS", "IBS"}) {
+    ASSERT_NE(find(found.facilities, name), nullptr) << name;
+    EXPECT_FALSE(find(found.facilities, name)->found.empty()) << name;
+  }
+  EXPECT_EQ(find(found.facilities, "watchpoints")->available, found.watchpoints_allowed);
+  EXPECT_EQ(find(found.facilities, "perf task-clock")->available, found.perf_allowed);
+  EXPECT_EQ(found.watchpoints_allowed, found.debug_registers > 0);
+  EXPECT_LE(found.debug_registers, 4U);
+  for (const Facility& facility : found.facilities) {
+    EXPECT_TRUE(facility.remedy.empty() || !facility.available) << facility.name;
+  }
+}
+
+TEST(Probe, GivesTheDebugRegistersBack) {
+  const Probe first = probe();
+  EXPECT_EQ(probe().debug_registers, first.debug_registers);
+}
+
+TEST(Probe, CountsRegistersThatOthersHold) {
+  alignas(8) static std::uint64_t variable = 0;
+  const Probe before = probe();
+  if (before.debug_registers == 0) {
+    GTEST_SKIP() << "no watchpoints here: " << find(before.facilities, "watchpoints")->found;
+  }
+  const OpenedEvent held = open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&variable), 8));
+  ASSERT_TRUE(held.fd.valid());
+  EXPECT_EQ(probe().debug_registers, before.debug_registers - 1);
+}
+
+}  // namespace
+}  // namespace crosstalk::collectors

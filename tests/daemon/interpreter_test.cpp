@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records in, rows out, without a kernel: who is who, what belongs together, what can not be.
+#include "daemon/interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "profile/ring.h"
+
+namespace crosstalk::daemon {
+namespace {
+
+using namespace profile;
+
+struct MemorySink final : RowSink {
+  std::map<std::uint32_t, ProcessRow> processes;
+  std::map<std::uint32_t, ThreadRow> threads;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, ModuleRow> modules;
+  std::vector<SampleRow> samples;
+  std::map<std::uint32_t, WatchRow> watches;
+  std::vector<TrapRow> traps;
+  std::vector<BlockRow> blocks;
+  std::vector<StackRow> stacks;
+  std::vector<MessageRow> messages;
+
+  void put(const ProcessRow& row) override { processes[row.id.value] = row; }
+  void put(const ThreadRow& row) override { threads[row.id.value] = row; }
+  void put(const ModuleRow& row) override { modules[{row.process.value, row.begin}] = row; }
+  void put(const SampleRow& row) override { samples.push_back(row); }
+  void put(const WatchRow& row) override { watches[row.id.value] = row; }
+  void put(const TrapRow& row) override { traps.push_back(row); }
+  void put(const BlockRow& row) override { blocks.push_back(row); }
+  void put(const StackRow& row) override { stacks.push_back(row); }
+  void put(const MessageRow& row) override { messages.push_back(row); }
+};
+
+/// Bytes of one record as they would lie in a ring.
+template <class Record>
+std::vector<std::byte> bytes_of(Record record, RecordType type, const std::string& tail = {}) {
+  std::vector<std::byte> bytes(record_bytes(sizeof record, tail.size()));
+  record.header = {type, static_cast<std::uint16_t>(bytes.size()), static_cast<std::uint32_t>(tail.size())};
+  std::memcpy(bytes.data(), &record, sizeof record);
+  std::memcpy(bytes.data() + sizeof record, tail.data(), tail.size());
+  return bytes;
+}
+
+class Interpreter : public ::testing::Test {
+ protected:
+  using Pass = std::vector<std::pair<std::uint32_t, std::vector<std::byte>>>;
+
+  /// One pass over the rings: slots with their records.
+  void pass(const Pass& records) {
+    for (const auto& [slot, bytes] : records) {
+      const std::uint32_t of = slot;
+      parse_records(bytes, [&](const RecordView& record) { interpreter_.announce(of, record); });
+    }
+    for (const auto& [slot, bytes] : records) {
+      const std::uint32_t of = slot;
+      const ParseOutcome outcome =
+          parse_records(bytes, [&](const RecordView& record) { interpreter_.interpret(of, record); });
+      EXPECT_FALSE(outcome.corrupt);
+    }
+  }
+
+  static std::vector<std::byte> process_start(std::int32_t pid, std::uint64_t time, std::int32_t parent = 0) {
+    ProcessStart start;
+    start.pid = pid;
+    start.time_ns = time;
+    start.parent_pid = parent;
+    start.after_fork = parent != 0 ? 1 : 0;
+    return bytes_of(start, RecordType::process_start, std::string("/bin/a b\0a\0b c\0it's", 19));
+  }
+  static std::vector<std::byte> thread_start(std::int32_t pid, std::int32_t tid, std::uint64_t time) {
+    ThreadStart start;
+    start.pid = pid;
+    start.tid = tid;
+    start.time_ns = time;
+    std::memcpy(start.name, "sixteen bytes xx", 16);  // no NUL
+    return bytes_of(start, RecordType::thread_start);
+  }
+  static std::vector<std::byte> sample(std::uint64_t time, std::uint32_t watch = 0) {
+    Sample s;
+    s.time_ns = time;
+    s.ip = 0x1234;
+    s.watch = watch;
+    return bytes_of(s, RecordType::sample);
+  }
+  static WatchOpen an_opening(std::uint32_t watch) {
+    WatchOpen open;
+    open.watch = watch;
+    open.time_ns = 1000;
+    open.line = 0x4000;
+    open.words = 2;
+    open.word[0] = {0, 8, 0, 0.5F};
+    open.word[1] = {8, 8, 0, 0.25F};
+    return open;
+  }
+  static std::vector<std::byte> closing(std::uint32_t watch) {
+    WatchClose close;
+    close.watch = watch;
+    close.time_ns = 2000;
+    close.reason = CloseReason::full;
+    return bytes_of(close, RecordType::watch_close);
+  }
+
+  /// Slot 0 becomes thread 11 of process 10.
+  void begin() {
+    interpreter_.open_slot(0, 10, 11, 100);
+    pass({{0, thread_start(10, 11, 100)}, {0, process_start(10, 101)}});
+  }
+
+  MemorySink sink_;
+  RecordInterpreter interpreter_{sink_, 8};
+};
+
+TEST_F(Interpreter, AProcessAndItsThreadAreNamed) {
+  begin();
+  interpreter_.flush(200);
+  ASSERT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.processes[0].pid, 10);
+  EXPECT_EQ(sink_.processes[0].executable, "/bin/a b");
+  EXPECT_EQ(sink_.processes[0].command, "a 'b c' 'it'\\''s'");
+  ASSERT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.threads[0].tid, 11);
+  EXPECT_EQ(sink_.threads[0].name, "sixteen bytes xx");
+  EXPECT_EQ(sink_.threads[0].process, ProcessId{0});
+}
+
+TEST_F(Interpreter, AThreadFoundBeforeItsProcessInOnePassGetsIt) {
+  interpreter_.open_slot(0, 10, 12, 150);
+  interpreter_.open_slot(1, 10, 10, 150);
+  pass({{0, thread_start(10, 12, 120)}, {1, thread_start(10, 10, 100)}, {1, process_start(10, 101)}});
+  interpreter_.flush(200);
+  EXPECT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.threads.size(), 2U);
+}
+
+TEST_F(Interpreter, ExecMakesANewProcessOfTheSamePid) {
+  begin();
+  EXPECT_FALSE(interpreter_.superseded(0));
+  interpreter_.open_slot(1, 10, 10, 500);
+  interpreter_.open_slot(2, 10, 13, 500);
+  pass({{0, sample(300)},
+        {2, thread_start(10, 13, 600)},
+        {1, thread_start(10, 10, 499)},
+        {1, process_start(10, 500)},
+        {1, sample(550)}});
+  EXPECT_TRUE(interpreter_.superseded(0));
+  EXPECT_FALSE(interpreter_.superseded(1));
+  EXPECT_FALSE(interpreter_.superseded(2));
+  interpreter_.close_slot(0, 510);
+  interpreter_.flush(700);
+  ASSERT_EQ(sink_.processes.size(), 2U);
+  EXPECT_EQ(sink_.processes[0].end_ns, 500U);
+  EXPECT_EQ(sink_.processes[1].pid, 10);
+  ASSERT_EQ(sink_.threads.size(), 3U);
+  EXPECT_EQ(sink_.threads[0].process, ProcessId{0});
+  EXPECT_EQ(sink_.threads[0].end_ns, 510U);
+  EXPECT_EQ(sink_.threads[sink_.samples[1].thread.value].process, ProcessId{1});
+  for (const auto& [id, thread] : sink_.threads) {
+    EXPECT_EQ(thread.process, ProcessId{thread.tid == 11 ? 0U : 1U}) << thread.tid;
+  }
+}
+
+TEST_F(Interpreter, ManyGenerationsInOnePassAreTakenInTheirOrder) {
+  // fork, exec, exec, fork: all since the last pass, in slots of any order.
+  for (const std::uint32_t slot : {0U, 1U, 2U, 3U}) {
+    interpreter_.open_slot(slot, slot == 0 ? 30 : 20, slot == 0 ? 30 : 20, 900);
+  }
+  pass({{0, thread_start(30, 30, 400)},
+        {0, process_start(30, 401, 20)},
+        {1, thread_start(20, 20, 300)},
+        {1, process_start(20, 301)},
+        {2, thread_start(20, 20, 100)},
+        {2, process_start(20, 101)},
+        {3, thread_start(20, 20, 200)},
+        {3, process_start(20, 201)}});
+  EXPECT_FALSE(interpreter_.superseded(0));
+  EXPECT_FALSE(interpreter_.superseded(1));
+  EXPECT_TRUE(interpreter_.superseded(2));
+  EXPECT_TRUE(interpreter_.superseded(3));
+  interpreter_.flush(1000);
+  ASSERT_EQ(sink_.processes.size(), 4U);
+  EXPECT_EQ(sink_.processes[0].end_ns, 201U);
+  EXPECT_EQ(sink_.processes[1].end_ns, 301U);
+  EXPECT_EQ(sink_.processes[2].end_ns, 0U);
+  EXPECT_EQ(sink_.processes[3].modules_of, ProcessId{2});
+}
+
+TEST_F(Interpreter, AForksChildHasItsParentsModules) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110, load.build_id_size = 2;
+  load.build_id[0] = 0xab;
+  pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+  interpreter_.open_slot(1, 20, 20, 500);
+  ModuleUnload unload;
+  unload.begin = 0x1000, unload.time_ns = 600;
+  pass({{1, thread_start(20, 20, 500)},
+        {1, process_start(20, 501, 10)},
+        {1, bytes_of(unload, RecordType::module_unload)}});
+  interpreter_.flush(700);
+  EXPECT_TRUE(sink_.processes[1].after_fork);
+  EXPECT_EQ(sink_.processes[1].modules_of, ProcessId{0});
+  const ModuleRow parents = sink_.modules[{0, 0x1000}];
+  EXPECT_EQ(parents.build_id, "ab00");
+  EXPECT_EQ(parents.path, "/lib/x.so");
+  EXPECT_EQ(parents.unloaded_ns, 0U);
+  const ModuleRow childs = sink_.modules[{1, 0x1000}];
+  EXPECT_EQ(childs.unloaded_ns, 600U);
+  EXPECT_EQ(childs.loaded_ns, 501U);
+}
+
+TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {
+  interpreter_.open_slot(3, 10, 11, 100);
+  pass({{3, sample(200)}});
+  interpreter_.flush(300);
+  ASSERT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.processes[0].pid, 10);
+  EXPECT_EQ(sink_.processes[0].executable, "");
+  ASSERT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.threads[0].tid, 11);
+  EXPECT_EQ(sink_.samples.size(), 1U);
+}
+
+TEST_F(Interpreter, AWatchIsJoinedWhateverTheOrder) {
+  begin();
+  const auto opening = [](std::uint32_t watch) { return bytes_of(an_opening(watch), RecordType::watch_open); };
+  pass({{0, closing(1)}, {0, opening(1)}, {0, sample(1000, 1)}});
+  pass({{0, sample(1000, 2)}, {0, opening(2)}});
+  EXPECT_EQ(sink_.watches.count(1), 1U);
+  EXPECT_EQ(sink_.watches[1].close, CloseReason::full);
+  EXPECT_EQ(sink_.watches[1].sample_ip, 0x1234U);
+  EXPECT_EQ(sink_.watches[1].words.size(), 2U);
+  EXPECT_FALSE(sink_.watches[2].close.has_value());
+  pass({{0, closing(2)}, {0, opening(3)}});
+  EXPECT_EQ(sink_.watches[2].close, CloseReason::full);
+  EXPECT_EQ(sink_.watches.count(3), 0U);  // its sample may come
+  interpreter_.flush(1000 + RecordInterpreter::patience_ns + 1);
+  EXPECT_EQ(sink_.watches.count(3), 1U);
+  EXPECT_EQ(interpreter_.watches(), 3U);
+}
+
+TEST_F(Interpreter, StacksGetAscendingIds) {
+  begin();
+  StackSlice slice;
+  slice.registers[Register::rsp] = 0x7000;
+  slice.bytes = 5;
+  std::string tail(reinterpret_cast<const char*>(&slice), sizeof slice);
+  tail += "stack";
+  Sample s;
+  s.has_stack = 1;
+  Block block;
+  block.has_stack = 1;
+  WatchTrap trap;
+  trap.watch = 1;
+  trap.has_stack = 1;
+  trap.stack = slice;
+  pass({{0, bytes_of(s, RecordType::sample, tail)},
+        {0, bytes_of(block, RecordType::block, tail)},
+        {0, bytes_of(trap, RecordType::watch_trap, "stack")}});
+  ASSERT_EQ(sink_.stacks.size(), 3U);
+  EXPECT_EQ(sink_.samples[0].stack, StackId{1});
+  EXPECT_EQ(sink_.blocks[0].stack, StackId{2});
+  EXPECT_EQ(sink_.traps[0].stack, StackId{3});
+  EXPECT_EQ(std::string(sink_.stacks[2].bytes.begin(), sink_.stacks[2].bytes.end()), "stack");
+  EXPECT_EQ(sink_.stacks[1].registers[Register::rsp], 0x7000U);
+}
+
+TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
+  begin();
+  Sample access;
+  access.access = static_cast<AccessKind>(7);
+  Sample no_stack;
+  no_stack.has_stack = 1;
+  StackSlice slice;
+  slice.bytes = 1U << 30U;
+  WatchOpen words = an_opening(4);
+  words.words = 5;
+  WatchOpen length = an_opening(4);
+  length.word[1].length = 3;
+  WatchOpen selection = an_opening(4);
+  selection.selection = __builtin_nanf("");
+  WatchTrap word;
+  word.watch = 1;
+  word.word = 4;
+  WatchTrap trap_stack;
+  trap_stack.watch = 1, trap_stack.has_stack = 1, trap_stack.stack.bytes = 8;
+  WatchClose reason;
+  reason.watch = 1;
+  reason.reason = static_cast<CloseReason>(0);
+  Block kind;
+  kind.kind = static_cast<BlockKind>(9);
+  ModuleLoad build_id;
+  build_id.build_id_size = 21;
+  ModuleLoad range;
+  range.begin = 5;
+  pass({{0, bytes_of(access, RecordType::sample)},
+        {0, bytes_of(no_stack, RecordType::sample)},
+        {0, bytes_of(no_stack, RecordType::sample, {reinterpret_cast<const char*>(&slice), sizeof slice})},
+        {0, bytes_of(words, RecordType::watch_open)},
+        {0, bytes_of(length, RecordType::watch_open)},
+        {0, bytes_of(selection, RecordType::watch_open)},
+        {0, bytes_of(word, RecordType::watch_trap)},
+        {0, bytes_of(trap_stack, RecordType::watch_trap)},
+        {0, bytes_of(reason, RecordType::watch_close)},
+        {0, bytes_of(kind, RecordType::block)},
+        {0, bytes_of(build_id, RecordType::module_load)},
+        {0, bytes_of(range, RecordType::module_load)}});
+  EXPECT_EQ(interpreter_.malformed(), 12U);
+  interpreter_.finish();
+  EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
+}
+
+TEST_F(Interpreter, TotalsAndTheThreadsEndMakeItsRow) {
+  begin();
+  SlotTotals totals;
+  totals.cpu_ns = 700, totals.handlers_ns = 30, totals.samples = 2, totals.lost = 1;
+  totals.clock = ClockKind::perf;
+  interpreter_.update_totals(0, totals);
+  ThreadEnd end;
+  end.time_ns = 900, end.cpu_ns = 1000, end.voluntary_switches = 3, end.involuntary_switches = 4;
+  pass({{0, bytes_of(end, RecordType::thread_end)}});
+  totals.cpu_ns = 800;
+  interpreter_.update_totals(0, totals);
+  interpreter_.close_slot(0, 950);
+  interpreter_.flush(960);
+  const ThreadRow& row = sink_.threads[0];
+  EXPECT_EQ(row.end_ns, 900U);
+  EXPECT_EQ(row.cpu_ns, 1000U);
+  EXPECT_EQ(row.switches, 7U);
+  EXPECT_EQ(row.handlers_ns, 30U);
+  EXPECT_EQ(row.lost, 1U);
+  EXPECT_EQ(row.clock, ClockKind::perf);
+}
+
+TEST_F(Interpreter, AReusedSlotIsAnotherThread) {
+  begin();
+  interpreter_.close_slot(0, 200);
+  interpreter_.open_slot(0, 10, 14, 300);
+  pass({{0, thread_start(10, 14, 300)}, {0, sample(310)}});
+  interpreter_.flush(400);
+  ASSERT_EQ(sink_.threads.size(), 2U);
+  EXPECT_EQ(sink_.samples[0].thread, ThreadId{1});
+  EXPECT_EQ(sink_.threads[1].process, ProcessId{0});
+}
+
+TEST_F(Interpreter, MessagesAreOneSafeLine) {
+  begin();
+  Message message;
+  std::memcpy(message.code, "Odd-Code", 9);
+  pass({{0, bytes_of(message, RecordType::message, "two\nlines\x1b[31m")}});
+  ASSERT_EQ(sink_.messages.size(), 1U);
+  EXPECT_EQ(sink_.messages[0].code, "_dd__ode");
+  EXPECT_EQ(sink_.messages[0].text, "two lines [31m");
+}
+
+TEST_F(Interpreter, EverythingCanBePutAgain) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000;
+  pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+  interpreter_.flush(200);
+  sink_.processes.clear(), sink_.threads.clear(), sink_.modules.clear();
+  interpreter_.flush(300);
+  EXPECT_TRUE(sink_.threads.empty());
+  interpreter_.put_everything();
+  EXPECT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.modules.size(), 1U);
+}
+
+}  // namespace
+}  // namespace crosstalk::daemon

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/doctor.h"
+#include "driver/record_options.h"
+#include "driver/report_options.h"
+
+namespace crosstalk::driver {
+namespace {
+
+RecordRequest recorded(const Arguments& arguments) {
+  const auto parsed = parse_record(arguments);
+  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+  return parsed && parsed->request ? *parsed->request : RecordRequest{};
+}
+
+std::string record_error(const Arguments& arguments) {
+  const auto parsed = parse_record(arguments);
+  EXPECT_FALSE(parsed);
+  return parsed ? "" : parsed.error().message;
+}
+
+TEST(RecordCommandLine, TakesDefaultsAndACommand) {
+  const RecordRequest request = recorded({"./a.out", "-o", "theirs", "--", "x"});
+  EXPECT_EQ(request.command, (std::vector<std::string>{"./a.out", "-o", "theirs", "--", "x"}));
+  EXPECT_EQ(request.output, "crosstalk.db");
+  EXPECT_EQ(request.config.period_ns, 4'000'000U);
+  EXPECT_DOUBLE_EQ(request.config.budget, 0.03);
+  EXPECT_EQ(request.config.watchpoints, 4U);
+  EXPECT_EQ(request.config.follow_children, 1U);
+  EXPECT_EQ(request.source, SourceChoice::automatic);
+}
+
+TEST(RecordCommandLine, TakesEveryOption) {
+  const RecordRequest request = recorded({"-o",
+                                          "x-%p.db",
+                                          "-q",
+                                          "-v",
+                                          "-v",
+                                          "--source",
+                                          "clock",
+                                          "--event",
+                                          "task-clock",
+                                          "--period",
+                                          "500us",
+                                          "--budget",
+                                          "1.5",
+                                          "--method",
+                                          "next-store",
+                                          "--watchpoints",
+                                          "2",
+                                          "--no-children",
+                                          "--seed",
+                                          "7",
+                                          "--heap-threshold",
+                                          "4096",
+                                          "--",
+                                          "-strange",
+                                          "a"});
+  EXPECT_EQ(request.output, "x-%p.db");
+  EXPECT_TRUE(request.quiet);
+  EXPECT_EQ(request.verbosity, 2);
+  EXPECT_EQ(request.source, SourceChoice::clock);
+  EXPECT_EQ(request.config.clock, profile::ClockKind::perf);
+  EXPECT_EQ(request.config.period_ns, 500'000U);
+  EXPECT_DOUBLE_EQ(request.config.budget, 0.015);
+  EXPECT_EQ(request.config.method, profile::Method::next_store);
+  EXPECT_EQ(request.config.watchpoints, 2U);
+  EXPECT_EQ(request.config.follow_children, 0U);
+  EXPECT_EQ(request.config.seed, 7U);
+  EXPECT_EQ(request.config.heap_threshold, 4096U);
+  EXPECT_EQ(request.command, (std::vector<std::string>{"-strange", "a"}));
+}
+
+TEST(RecordCommandLine, ACommandMayBeCalledLikeASubcommand) {
+  EXPECT_EQ(recorded({"report", "record"}).command, (std::vector<std::string>{"report", "record"}));
+}
+
+TEST(RecordCommandLine, TheLastOfARepeatedOptionCounts) {
+  EXPECT_EQ(recorded({"-o", "a", "-o", "b", "ls"}).output, "b");
+}
+
+TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
+  EXPECT_NE(record_error({}).find("no command"), std::string::npos);
+  EXPECT_NE(record_error({"--"}).find("no command"), std::string::npos);
+  EXPECT_NE(record_error({"--bogus", "ls"}).find("--bogus"), std::string::npos);
+  EXPECT_NE(record_error({"--bogus", "--", "ls"}).find("--bogus"), std::string::npos);
+  EXPECT_NE(record_error({"--method", "magic", "ls"}).find("next-access"), std::string::npos);
+  EXPECT_NE(record_error({"--source", "tea", "ls"}).find("clock"), std::string::npos);
+  EXPECT_NE(record_error({"--event", "cycles", "ls"}).find("task-clock"), std::string::npos);
+  EXPECT_NE(record_error({"--event", "task-clock", "--event", "thread-timer", "ls"}).find("one event"),
+            std::string::npos);
+  EXPECT_NE(record_error({"--watchpoints", "5", "ls"}).find("0 to 4"), std::string::npos);
+  for (const char* const budget : {"0", "-1", "101", "nan", "x"}) {
+    EXPECT_NE(record_error({"--budget", budget, "ls"}).find("--budget"), std::string::npos) << budget;
+  }
+  EXPECT_NE(record_error({"-o", "", "ls"}).find("--output"), std::string::npos);
+  EXPECT_NE(record_error({"-o"}).find("--help"), std::string::npos);
+}
+
+TEST(RecordCommandLine, HelpIsTextAndNoRequest) {
+  const auto parsed = parse_record({"--help"});
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(parsed->request);
+  EXPECT_NE(parsed->text.find("Examples:"), std::string::npos);
+  EXPECT_EQ(recorded({"ls", "--help"}).command.size(), 2U);
+}
+
+TEST(Period, TakesUnitsAndRefusesTheRest) {
+  EXPECT_EQ(parse_period("4ms").value_or(0), 4'000'000U);
+  EXPECT_EQ(parse_period("4000000").value_or(0), 4'000'000U);
+  EXPECT_EQ(parse_period("10us").value_or(0), 10'000U);
+  EXPECT_EQ(parse_period("10s").value_or(0), 10'000'000'000U);
+  for (const char* const bad :
+       {"", "ms", "0", "9us", "11s", "-4ms", "4 ms", "4m", "1.5ms", "18446744073709551616", "18446744073709551615s"}) {
+    EXPECT_FALSE(parse_period(bad)) << bad;
+  }
+}
+
+TEST(ReportCommandLine, TakesAFileWithAndWithoutItsOption) {
+  EXPECT_EQ(parse_report({})->request->input, "crosstalk.db");
+  EXPECT_EQ(parse_report({"x.db"})->request->input, "x.db");
+  EXPECT_EQ(parse_report({"-i", "x.db"})->request->input, "x.db");
+  EXPECT_FALSE(parse_report({"-i", "x.db", "y.db"}));
+  EXPECT_FALSE(parse_report({"x.db", "y.db"}));
+}
+
+TEST(ReportCommandLine, TakesEveryOption) {
+  const auto parsed = parse_report({"--view", "objects", "--by", "core", "--format", "csv", "--estimator", "e",
+                                    "--sysroot", "/r", "--no-pager", "--color", "never", "x.db"});
+  ASSERT_TRUE(parsed);
+  const ReportRequest& request = *parsed->request;
+  EXPECT_EQ(request.view, View::objects);
+  EXPECT_EQ(request.by, By::core);
+  EXPECT_EQ(request.format, Format::csv);
+  EXPECT_EQ(request.estimator, "e");
+  EXPECT_EQ(request.sysroot, "/r");
+  EXPECT_FALSE(request.pager);
+  EXPECT_EQ(request.color, ColorChoice::never);
+}
+
+TEST(ReportCommandLine, RefusesUnknownChoices) {
+  EXPECT_NE(parse_report({"--view", "heat"}).error().message.find("matrix"), std::string::npos);
+  EXPECT_NE(parse_report({"--format", "xml"}).error().message.find("json"), std::string::npos);
+  EXPECT_NE(parse_report({"--by", "node"}).error().message.find("core"), std::string::npos);
+}
+
+TEST(DoctorCommandLine, TakesAFormat) {
+  EXPECT_FALSE(parse_doctor({})->request->json);
+  EXPECT_TRUE(parse_doctor({"--format", "json"})->request->json);
+  EXPECT_FALSE(parse_doctor({"--format", "csv"}));
+  EXPECT_FALSE(parse_doctor({"extra"}));
+}
+
+TEST(ShellQuoted, RoundTripsAwkwardWords) {
+  EXPECT_EQ(shell_quoted("runs/a-1.db"), "runs/a-1.db");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/csv_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sample_analysis.h"
+
+namespace crosstalk::driver {
+namespace {
+
+/// Fields of each row, by the rules of RFC 4180.
+std::vector<std::vector<std::string>> rows_of(const std::string& text) {
+  std::vector<std::vector<std::string>> rows(1, std::vector<std::string>(1));
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' && quoted && i + 1 < text.size() && text[i + 1] == '"') {
+      rows.back().back() += text[++i];
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (text[i] == ',' && !quoted) {
+      rows.back().emplace_back();
+    } else if (text[i] == '\n' && !quoted) {
+      rows.emplace_back(1);
+    } else {
+      rows.back().back() += text[i];
+    }
+  }
+  rows.pop_back();
+  return rows;
+}
+
+TEST(CsvReport, EveryViewIsOneRectangularTable) {
+  for (const View view : {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads}) {
+    const auto rows = rows_of(render_csv(test::sample_analysis(), view, By::thread));
+    ASSERT_GT(rows.size(), 1U);
+    for (const auto& row : rows) {
+      EXPECT_EQ(row.size(), rows.front().size());
+    }
+  }
+}
+
+TEST(CsvReport, MatrixHasTheNamesOfTheJsonReport) {
+  const auto rows = rows_of(render_csv(test::sample_analysis(), View::matrix, By::thread));
+  const auto column = [&rows](const char* name) {
+    return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
+  };
+  ASSERT_EQ(rows.size(), 8U);
+  EXPECT_EQ(rows[1][column("producer")], "1");
+  EXPECT_EQ(rows[1][column("consumer")], "2");
+  EXPECT_EQ(rows[1][column("false.cost_s")], "0.412");
+  EXPECT_EQ(rows[1][column("true.cost_s")], "");  // unknown
+}
+
+TEST(CsvReport, ByCoreIsAnotherTable) {
+  EXPECT_EQ(rows_of(render_csv(test::sample_analysis(), View::matrix, By::core)).size(), 3U);
+}
+
+TEST(CsvReport, QuotesWhatNeedsIt) {
+  EXPECT_EQ(csv_field("a"), "a");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("a\"b"), "\"a\"\"b\"");
+  EXPECT_EQ(csv_field("a\nb"), "\"a\nb\"");
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/doctor.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace crosstalk::driver {
+namespace {
+
+collectors::Probe made_probe(bool perf) {
+  collectors::Probe probe;
+  probe.perf_allowed = perf;
+  probe.watchpoints_allowed = perf;
+  probe.paranoid = perf ? 2 : 3;
+  probe.facilities = {{"kernel", true, "Linux 6.1.0", ""},
+                      {"watchpoints", perf, "found", perf ? "" : "sudo sysctl kernel.perf_event_paranoid=2"},
+                      {"POSIX timer", true, "thread CPU timers", ""}};
+  return probe;
+}
+
+const collectors::Facility collector{"collector", true, "/lib/libcrosstalk.so", ""};
+
+TEST(Doctor, SaysWhatCanBeSeen) {
+  EXPECT_TRUE(diagnose(made_probe(true), collector).sees_communication);
+  const Diagnosis forbidden = diagnose(made_probe(false), collector);
+  EXPECT_TRUE(forbidden.can_record);
+  EXPECT_FALSE(forbidden.sees_communication);
+  EXPECT_FALSE(diagnose(made_probe(true), {"collector", false, "none", ""}).can_record);
+}
+
+TEST(Doctor, ShowsRemediesWhole) {
+  const std::string text = render_diagnosis(diagnose(made_probe(false), collector), {40, Charset::utf8, false});
+  EXPECT_NE(text.find("sudo sysctl kernel.perf_event_paranoid=2\n"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(Doctor, JsonHoldsTheSame) {
+  const auto report = nlohmann::json::parse(render_diagnosis_json(diagnose(made_probe(false), collector)));
+  EXPECT_EQ(report["schema"], "crosstalk.doctor/1");
+  EXPECT_EQ(report["can_record"], true);
+  EXPECT_EQ(report["facilities"][1]["remedy"], "sudo sysctl kernel.perf_event_paranoid=2");
+  EXPECT_TRUE(report["facilities"][0]["remedy"].is_null());
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

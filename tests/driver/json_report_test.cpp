@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/json_report.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sample_analysis.h"
+
+namespace crosstalk::driver {
+namespace {
+
+using nlohmann::json;
+
+std::set<std::string> keys(const json& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : object.items()) {
+    names.insert(name);
+  }
+  return names;
+}
+
+void expect_keys(const json& object, const std::set<std::string>& wanted) {
+  const auto found = keys(object);
+  for (const std::string& name : wanted) {
+    EXPECT_TRUE(found.contains(name)) << name;
+  }
+}
+
+const std::set<std::string> head = {"schema",   "command", "exit_status", "duration_s", "cpu_s",
+                                    "complete", "machine", "processes",   "threads",    "warnings"};
+
+json whole() { return json::parse(render_json(test::sample_analysis(), std::nullopt)); }
+
+TEST(JsonReport, HasTheHeadOfTheContract) {
+  const json report = whole();
+  expect_keys(report, head);
+  EXPECT_EQ(report["schema"], "crosstalk.report/1");
+  expect_keys(report["processes"][0], {"pid", "parent", "command", "exit_status"});
+  expect_keys(report["threads"][0], {"index", "pid", "tid", "name", "cpu_s"});
+  expect_keys(report["warnings"][0], {"code", "message"});
+}
+
+TEST(JsonReport, HasTheSamplingOfTheContract) {
+  const json sampling = whole()["sampling"];
+  expect_keys(sampling,
+              {"source", "method", "samples", "lost", "armed", "traps", "unknown_frames", "events", "overhead"});
+  expect_keys(sampling["events"][0], {"name", "period", "unit", "samples"});
+  expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "memory_bytes"});
+}
+
+TEST(JsonReport, HasTheCommunicationOfTheContract) {
+  const json report = whole();
+  for (const char* const name : {"cells", "cores", "invalidations"}) {
+    for (const json& cell : report["communication"][name]) {
+      EXPECT_NE(cell["producer"], cell["consumer"]);
+      for (const char* const kind : {"true", "false"}) {
+        expect_keys(cell[kind], {"count", "count_ci95", "cost_s", "cost_ci95"});
+      }
+    }
+  }
+  const json& cell = report["communication"]["cells"][0];
+  EXPECT_TRUE(cell["true"]["cost_s"].is_null());
+  EXPECT_DOUBLE_EQ(cell["false"]["cost_s"].get<double>(), 0.412);
+  EXPECT_EQ(cell["false"]["cost_ci95"].size(), 2U);
+  EXPECT_TRUE(cell["false"]["count"].is_null());
+}
+
+TEST(JsonReport, HasTheRowsOfTheContract) {
+  const json report = whole();
+  expect_keys(report["lines"][0], {"file", "line", "function", "role", "cells", "call_paths"});
+  expect_keys(report["objects"][0], {"name", "kind", "size", "field", "allocated_at", "cells", "offsets"});
+  expect_keys(report["objects"][0]["offsets"][0], {"thread", "offset", "bytes", "loads", "stores"});
+  expect_keys(report["loops"][0],
+              {"id", "parent", "function", "file", "line_begin", "line_end", "depth", "cpu_s", "self_s", "share",
+               "rates", "busy", "waits", "class", "application_classes", "advice", "threads"});
+  EXPECT_TRUE(report["loops"][0]["parent"].is_null());
+  EXPECT_EQ(report["loops"][1]["parent"], 1);
+}
+
+TEST(JsonReport, UnknownIsNullNeverZero) {
+  const json report = whole();
+  EXPECT_TRUE(report["threads"][4]["cpu_s"].is_null());
+  EXPECT_TRUE(report["lines"][1]["file"].is_null());
+  EXPECT_TRUE(report["lines"][1]["line"].is_null());
+  EXPECT_TRUE(report["loops"][0]["rates"].is_null());
+  EXPECT_TRUE(report["machine"]["cpu_model"].is_null());
+  bool says_why = false;
+  for (const json& warning : report["warnings"]) {
+    says_why |= warning["code"] == "loop_rates_unknown";
+  }
+  EXPECT_TRUE(says_why);
+}
+
+TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
+  const std::map<View, std::set<std::string>> parts = {
+      {View::summary, {"findings", "sampling"}}, {View::matrix, {"communication"}},
+      {View::lines, {"lines", "line_pairs"}},    {View::objects, {"objects"}},
+      {View::loops, {"loops", "functions"}},     {View::threads, {}}};
+  for (const auto& [view, wanted] : parts) {
+    std::set<std::string> all = head;
+    all.insert(wanted.begin(), wanted.end());
+    EXPECT_EQ(keys(json::parse(render_json(test::sample_analysis(), view))), all);
+  }
+}
+
+TEST(JsonReport, SurvivesNamesThatAreNoUtf8AndNumbersThatAreNone) {
+  auto analysis = test::sample_analysis();
+  analysis.threads[0].name = "\xff\xfe";
+  analysis.duration_s = std::numeric_limits<double>::quiet_NaN();
+  analysis.loops[0].share = std::numeric_limits<double>::infinity();
+  const json report = json::parse(render_json(analysis, std::nullopt));
+  EXPECT_TRUE(report["duration_s"].is_null());
+  EXPECT_TRUE(report["loops"][0]["share"].is_null());
+}
+
+TEST(JsonReport, AnEmptyAnalysisIsValid) { EXPECT_TRUE(json::accept(render_json({}, std::nullopt))); }
+
+}  // namespace
+}  // namespace crosstalk::driver

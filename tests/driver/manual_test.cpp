@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the help offers is in the manual, and what the JSON report holds is in its description.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "driver/doctor.h"
+#include "driver/json_report.h"
+#include "driver/record_options.h"
+#include "driver/report_options.h"
+#include "sample_analysis.h"
+
+namespace crosstalk::driver {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream file(std::string(CROSSTALK_SOURCE_DIR) + "/" + path);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// "--view" and "-i" of a help text's option table.
+std::set<std::string> options_of(const std::string& help) {
+  static const std::regex option("(^|[ ,])(--?[a-z][a-z-]*)(?=[ ,\n])");
+  std::set<std::string> options;
+  const std::size_t begin = help.find("Options:");
+  const std::string table = help.substr(begin, help.find("Examples:") - begin);
+  for (std::sregex_iterator it(table.begin(), table.end(), option), end; it != end; ++it) {
+    options.insert((*it)[2]);
+  }
+  return options;
+}
+
+void expect_in_manual(const std::string& page, const std::string& help) {
+  const std::string manual = read("man/" + page);
+  const auto options = options_of(help);
+  EXPECT_GE(options.size(), 3U);
+  for (const std::string& option : options) {
+    // mdoc: ".It Fl o , Fl -output Ar file"
+    const std::regex item("\n\\.It (Fl [^\n]*)?Fl " + option.substr(1) + "([ \n])");
+    EXPECT_TRUE(std::regex_search(manual, item)) << page << " lacks " << option;
+  }
+}
+
+TEST(Manual, HasEveryOptionOfTheHelp) {
+  expect_in_manual("crosstalk-record.1", parse_record({"--help"})->text);
+  expect_in_manual("crosstalk-report.1", parse_report({"--help"})->text);
+  expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
+}
+
+TEST(Manual, HasNoOptionThatTheHelpLacks) {
+  const std::map<std::string, std::string> pages = {{"crosstalk-record.1", parse_record({"--help"})->text},
+                                                    {"crosstalk-report.1", parse_report({"--help"})->text},
+                                                    {"crosstalk-doctor.1", parse_doctor({"--help"})->text}};
+  static const std::regex item("\n\\.It Fl ([^\n]*)");
+  static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");
+  for (const auto& [page, help] : pages) {
+    const std::string manual = read("man/" + page);
+    const auto options = options_of(help);
+    for (std::sregex_iterator it(manual.begin(), manual.end(), item), end; it != end; ++it) {
+      const std::string line = (*it)[1];
+      for (std::sregex_iterator f(line.begin(), line.end(), flag); f != end; ++f) {
+        EXPECT_TRUE(options.contains("-" + (*f)[1].str())) << page << ": " << line;
+      }
+    }
+  }
+}
+
+void collect_names(const nlohmann::json& value, std::set<std::string>& names) {
+  for (const auto& [name, inner] : value.items()) {
+    if (value.is_object()) {
+      names.insert(name);
+    }
+    if (inner.is_structured()) {
+      collect_names(inner, names);
+    }
+  }
+}
+
+TEST(Manual, DescribesEveryFieldOfTheJsonReport) {
+  const std::string description = read("docs/report-json.md");
+  std::set<std::string> names;
+  collect_names(nlohmann::json::parse(render_json(test::sample_analysis(), std::nullopt)), names);
+  EXPECT_GT(names.size(), 50U);
+  for (const std::string& name : names) {
+    EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

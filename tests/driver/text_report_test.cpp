@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/text_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <sstream>
+
+#include "sample_analysis.h"
+
+namespace crosstalk::driver {
+namespace {
+
+constexpr std::array all_views = {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string without_escapes(const std::string& text) {
+  static const std::regex escape("\x1b\\[[0-9;]*m");
+  return std::regex_replace(text, escape, "");
+}
+
+TEST(TextReport, FitsTheWidthInEveryViewAndCharset) {
+  for (const std::uint32_t threads : {0U, 9U, 30U, 500U}) {
+    const auto analysis = threads == 0 ? test::sample_analysis() : test::crowded_analysis(threads);
+    for (const View view : all_views) {
+      for (const int width : {60, 72, 80, 100, 200}) {
+        for (const Charset charset : {Charset::utf8, Charset::ascii}) {
+          for (const std::string& line : lines_of(render_text(analysis, view, By::thread, {width, charset, false}))) {
+            EXPECT_LE(display_width(line), width) << line;
+            EXPECT_TRUE(line.empty() || line.back() != ' ') << "'" << line << "'";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TextReport, ColoursAddNothingButEscapes) {
+  const auto analysis = test::sample_analysis();
+  for (const View view : {View::summary, View::loops, View::threads}) {
+    const std::string plain = render_text(analysis, view, By::thread, {100, Charset::utf8, false});
+    const std::string colored = render_text(analysis, view, By::thread, {100, Charset::utf8, true});
+    EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+    EXPECT_NE(colored.find('\x1b'), std::string::npos);
+    for (const std::string& line : lines_of(colored)) {
+      EXPECT_LE(display_width(without_escapes(line)), 100) << line;
+    }
+  }
+}
+
+TEST(TextReport, AsciiIsAscii) {
+  for (const View view : all_views) {
+    for (const char c : render_text(test::sample_analysis(), view, By::thread, {100, Charset::ascii, true})) {
+      EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+    }
+  }
+}
+
+TEST(TextReport, IsTheSameEachTime) {
+  const TextStyle style;
+  EXPECT_EQ(render_text(test::sample_analysis(), View::summary, By::thread, style),
+            render_text(test::sample_analysis(), View::summary, By::thread, style));
+}
+
+TEST(TextReport, SummarySaysTheFindingsFirst) {
+  const std::string text = render_text(test::sample_analysis(), View::summary, By::thread, {});
+  const auto at = [&text](const char* words) { return text.find(words); };
+  EXPECT_EQ(at("./histogram --threads 4"), 0U);
+  EXPECT_LT(at("false\n    sharing"), at("Who talks to whom"));
+  EXPECT_LT(at("Who talks to whom"), at("Source lines"));
+  EXPECT_LT(at("Source lines"), at("Objects"));
+  EXPECT_LT(at("Objects"), at("Loops"));
+  EXPECT_LT(at("Loops"), at("Threads"));
+  EXPECT_NE(at("Warnings"), std::string::npos);
+}
+
+TEST(TextReport, MatrixRowsProduceAndColumnsConsume) {
+  const auto lines = lines_of(render_text(test::sample_analysis(), View::matrix, By::thread, {}));
+  const auto row =
+      std::find_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("  3 worker"); });
+  ASSERT_NE(row, lines.end());
+  EXPECT_NE(row->find("231ms t"), std::string::npos);  // 3 -> 4
+  EXPECT_GT(row->find("231ms t"), row->rfind("·"));    // in the last column
+}
+
+TEST(TextReport, ManyThreadsAreFoldedIntoGroups) {
+  const std::string text = render_text(test::crowded_analysis(500), View::matrix, By::thread, {});
+  EXPECT_NE(text.find("0-12"), std::string::npos);
+  EXPECT_NE(text.find("folded"), std::string::npos);
+}
+
+TEST(TextReport, MatrixByCoreNamesProcessors) {
+  const std::string text = render_text(test::sample_analysis(), View::matrix, By::core, {});
+  EXPECT_NE(text.find("cpu 1"), std::string::npos);
+}
+
+TEST(TextReport, NothingSeenIsSaidNotDrawn) {
+  auto analysis = test::sample_analysis();
+  analysis.communication = {};
+  EXPECT_NE(render_text(analysis, View::summary, By::thread, {}).find("No communication was seen on 402"),
+            std::string::npos);
+  analysis.sampling.armed = 0;
+  EXPECT_NE(render_text(analysis, View::summary, By::thread, {}).find("Not known"), std::string::npos);
+}
+
+TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {
+  auto analysis = test::sample_analysis();
+  for (auto& cell : analysis.communication.cells) {
+    cell.true_sharing.cost_s.reset();
+    cell.false_sharing.cost_s.reset();
+  }
+  const std::string text = render_text(analysis, View::matrix, By::thread, {});
+  EXPECT_NE(text.find("340 f"), std::string::npos);
+  EXPECT_NE(text.find("detected communications"), std::string::npos);
+}
+
+TEST(TextReport, ObjectMapShowsWhoTouchesWhichByte) {
+  const std::string text = render_text(test::sample_analysis(), View::objects, By::thread, {});
+  EXPECT_NE(text.find("2 worker          ········ bbbbbbbb"), std::string::npos);
+  EXPECT_NE(text.find("3 worker          ········ ········ rrrrrrrr"), std::string::npos);
+  EXPECT_NE(text.find("+4096"), std::string::npos);
+  EXPECT_NE(text.find("allocated at queue.cpp:12"), std::string::npos);
+}
+
+TEST(TextReport, LoopsAreIndentedUnderTheirParents) {
+  const std::string text = render_text(test::sample_analysis(), View::loops, By::thread, {});
+  EXPECT_LT(text.find("  worker(int)  main.cpp:18-30"), text.find("    bench::detail"));
+}
+
+TEST(TextReport, ACycleOfLoopParentsEnds) {
+  auto analysis = test::sample_analysis();
+  analysis.loops[0].parent = 2;
+  EXPECT_FALSE(render_text(analysis, View::loops, By::thread, {}).empty());
+}
+
+TEST(TextReport, HostileNamesCanNotReachTheTerminal) {
+  auto analysis = test::sample_analysis();
+  analysis.session.command = "a\x1b[2J\nb";
+  analysis.threads[1].name = "\x1b]0;x\x07";
+  analysis.communication.objects[0].name = "x\ny";
+  analysis.loops[0].function = "f\x1b[1m";
+  analysis.warnings[0].message = "w\x1b[1m";
+  for (const View view : all_views) {
+    EXPECT_EQ(render_text(analysis, view, By::thread, {}).find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(TextReport, AnEmptyAnalysisIsDrawn) {
+  for (const View view : all_views) {
+    EXPECT_FALSE(render_text({}, view, By::thread, {}).empty());
+  }
+}
+
+TEST(HeatLevel, StepsAtFixedShares) {
+  EXPECT_EQ(heat_level(0, 1), 0);
+  EXPECT_EQ(heat_level(0.02, 1), 1);
+  EXPECT_EQ(heat_level(0.1, 1), 2);
+  EXPECT_EQ(heat_level(0.25, 1), 3);
+  EXPECT_EQ(heat_level(0.5, 1), 4);
+  EXPECT_EQ(heat_level(1, 1), 5);
+  EXPECT_EQ(heat_level(1, 0), 0);
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records workloads with the built crosstalk and compares its reports with the truth that they print.
+
+Paths come from the environment (set by CMake): CROSSTALK (the command), CROSSTALK_COLLECTOR (libcrosstalk.so),
+CROSSTALK_WORKLOADS (folder). A test that needs what the machine does not give is skipped with the remedy: the
+process then ends with 77. There are no retries: run lengths are chosen so that none are needed.
+"""
+
+import ctypes
+import dataclasses
+import functools
+import json
+import os
+import platform
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CROSSTALK = os.environ.get("CROSSTALK", "crosstalk")
+COLLECTOR = os.environ.get("CROSSTALK_COLLECTOR", "")
+WORKLOADS = os.environ.get("CROSSTALK_WORKLOADS", "")
+SKIPPED = 77
+
+
+@dataclasses.dataclass
+class Run:
+    status: int  # as a shell has it: 128 + N for signal N
+    stdout: str
+    stderr: str
+    profile: str = ""
+
+    @property
+    def truth(self):
+        return json.loads(self.stdout.strip().splitlines()[-1])
+
+
+def workload(name):
+    return os.path.join(WORKLOADS, name)
+
+
+def shell_status(returncode):
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def run(command, timeout=120, **options):
+    """Runs a command to its end; its whole process group goes down with a timeout."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", start_new_session=True, **options) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Run(shell_status(process.returncode), out, err)
+
+
+# ---- what the machine gives ---------------------------------------------------------------------------------
+
+def _open_watchpoint():
+    """errno of opening a data breakpoint with `sigtrap` on a word of this process; 0 when it works."""
+    if platform.machine() != "x86_64":
+        return 38
+    word = ctypes.c_uint64(0)
+    flags = (1 << 5) | (1 << 6) | (1 << 36) | (1 << 37)  # exclude_kernel, exclude_hv, remove_on_exec, sigtrap
+    attributes = bytearray(128)
+    struct.pack_into("=IIQQQQQ", attributes, 0, 5, 128, 0, 1, 0, 0, (1 << 0) | flags)  # PERF_TYPE_BREAKPOINT, disabled
+    struct.pack_into("=IIQQ", attributes, 48, 0, 3, ctypes.addressof(word), 8)  # bp_type read+write, address, length
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(298, (ctypes.c_char * 128).from_buffer(attributes), 0, -1, -1, 8)
+    if fd < 0:
+        return ctypes.get_errno()
+    os.close(fd)
+    return 0
+
+
+@functools.lru_cache(maxsize=None)
+def why_no_watchpoints():
+    """None when watchpoints work, else why not and the remedy."""
+    error = _open_watchpoint()
+    if error == 0:
+        return None
+    try:
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as setting:
+            paranoid = int(setting.read())
+    except OSError:
+        return "this kernel has no perf events"
+    if paranoid > 2 and os.geteuid() != 0:
+        return f"kernel.perf_event_paranoid is {paranoid}; sudo sysctl kernel.perf_event_paranoid=2"
+    return f"watchpoints can not be opened: {os.strerror(error)} (kernel.perf_event_paranoid is {paranoid})"
+
+
+def needs_watchpoints(test):
+    @functools.wraps(test)
+    def wrapper(self):
+        reason = why_no_watchpoints()
+        if reason:
+            self.skipTest("watchpoints: " + reason)
+        test(self)
+    return wrapper
+
+
+# ---- reports against truth ------------------------------------------------------------------------------------
+
+def cells_by_truth(report, truth):
+    """Cost by (producer, consumer, sort) in the truth's thread indices. Where the workload synchronises by lines of
+    their own, only the cells of the variables that hold data."""
+    index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
+    index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
+    if truth["sync"]:
+        sources = [entry["cells"] for entry in report["objects"]
+                   if any(object_named(entry, name) for name in truth["data"])]
+    else:
+        sources = [report["communication"]["cells"]]
+    costs = {}
+    for cell in (cell for cells in sources for cell in cells):
+        for sort in ("true", "false"):
+            key = (index.get(cell["producer"]), index.get(cell["consumer"]), sort)
+            costs[key] = costs.get(key, 0.0) + (cell.get(sort, {}).get("cost_s") or 0.0)
+    return costs
+
+
+def object_named(entry, name):
+    """`(anonymous namespace)::ball`, `ball` and `ball[3]` are all the variable `ball`."""
+    bare = entry["name"].split("[")[0].split(".")[0].rsplit("::", 1)[-1]
+    return bare == name
+
+
+def matrix_distance(costs, truth):
+    """Half the sum of absolute differences of the two matrices, each normalised to a sum of 1: 0..1."""
+    found, known = {}, {}
+    for (producer, consumer, _), cost in costs.items():
+        found[producer, consumer] = found.get((producer, consumer), 0.0) + cost
+    for producer, row in enumerate(truth["matrix"]):
+        for consumer, count in enumerate(row):
+            known[producer, consumer] = float(count)
+    found_sum, known_sum = sum(found.values()), sum(known.values())
+    if found_sum <= 0 or known_sum <= 0:
+        return 1.0
+    return 0.5 * sum(abs(found.get(key, 0.0) / found_sum - known.get(key, 0.0) / known_sum)
+                     for key in set(found) | set(known))
+
+
+def true_share(costs):
+    total = sum(costs.values())
+    return sum(cost for (_, _, sort), cost in costs.items() if sort == "true") / total if total > 0 else None
+
+
+def cpu_seconds(report):
+    return sum(thread["cpu_s"] or 0.0 for thread in report["threads"])
+
+
+def total_cost(report):
+    return sum(cell[sort].get("cost_s") or 0.0 for cell in report["communication"]["cells"]
+               for sort in ("true", "false") if cell.get(sort))
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, in which profiles are written."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="crosstalk-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def record(self, command, options=(), output="run.db", **more):
+        """Records quietly; stderr of the result is the command's own."""
+        profile = self.path(output)
+        result = run([CROSSTALK, "record", "-q", "-o", profile, *options, "--", *command], **more)
+        result.profile = profile
+        return result
+
+    def report(self, profile, *options):
+        result = run([CROSSTALK, "report", "-i", profile, "--format", "json", *options])
+        self.assertEqual(result.status, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def observe(self, name, *arguments, options=()):
+        """Records a workload; returns its report and its truth."""
+        result = self.record([workload(name), *arguments], options)
+        self.assertEqual(result.status, 0, result.stderr)
+        return self.report(result.profile), result.truth
+
+    def assert_one_line_error(self, result, statuses=(1, 2, 125, 126, 127)):
+        self.assertIn(result.status, statuses, result.stderr)
+        lines = [line for line in result.stderr.splitlines() if line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("crosstalk: "), result.stderr)
+
+
+def main():
+    """Like unittest.main(), but a run in which everything was skipped ends with 77."""
+    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.testsRun == 0:
+        print("no test was run", file=sys.stderr)
+        sys.exit(1)
+    sys.exit(SKIPPED if len(result.skipped) == result.testsRun else 0)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Children are followed, however they are made."""
+
+import harness
+from harness import workload
+
+
+class Children(harness.Case):
+    @staticmethod
+    def running(report, name):
+        """The processes of a report whose program is the workload `name`."""
+        return [process for process in report["processes"]
+                if process["command"].split()[0].strip("'\"").endswith("/" + name)]
+
+    def follow(self, how):
+        target = [workload("false_sharing"), "--seconds", "1"]
+        recorded = self.record([workload("children"), how, "--", *target])
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        self.assertEqual(recorded.truth["workload"], "false_sharing")
+        report = self.report(recorded.profile)
+        child = self.running(report, "false_sharing")
+        self.assertEqual(len(child), 1, report["processes"])
+        threads = [thread for thread in report["threads"]
+                   if thread["pid"] == child[0]["pid"] and thread["name"] == "false_sharing"]
+        self.assertEqual(len(threads), 3, threads)
+        self.assertGreater(sum(thread["cpu_s"] or 0 for thread in threads), 0.5)
+        return report, child[0]
+
+    def test_fork(self):
+        report, child = self.follow("fork")
+        parents = {process["pid"] for process in report["processes"]}
+        self.assertIn(child["parent"], parents)
+
+    def test_vfork(self):
+        self.follow("vfork")
+
+    def test_spawn(self):
+        self.follow("spawn")
+
+    def test_exec(self):
+        self.follow("exec")
+
+    def test_fork_without_exec(self):
+        recorded = self.record([workload("children"), "plain"])
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        report = self.report(recorded.profile)
+        self.assertEqual(len(report["processes"]), 2, report["processes"])
+        self.assertGreater(sum(thread["cpu_s"] or 0 for thread in report["threads"]), 0.3)
+
+    def test_status_of_a_child_is_passed_on(self):
+        recorded = self.record([workload("children"), "fork", "--", "sh", "-c", "exit 7"])
+        self.assertEqual(recorded.status, 7)
+
+    def test_no_children(self):
+        recorded = self.record([workload("children"), "fork", "--", workload("false_sharing"), "--seconds", "0.5"],
+                               ["--no-children"])
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        report = self.report(recorded.profile)
+        self.assertEqual(self.running(report, "false_sharing"), [])
+
+    def test_pipe_of_shell(self):
+        recorded = self.record(["sh", "-c", "seq 200000 | sort -r | tail -n 1"])
+        self.assertEqual((recorded.status, recorded.stdout), (0, "1\n"))
+        self.report(recorded.profile)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads that force their communication: the matrix, the verdict, the variable and the lines must be right."""
+
+import os
+import unittest
+
+import harness
+from harness import needs_watchpoints
+
+# What must hold on a small machine that others use at the same time, whose scheduling shifts who waits for whom: the
+# right pairs, directions and verdicts. How close the figures come on a quiet machine is `./dev bench accuracy`.
+MAX_DISTANCE = 0.35
+MAX_VERDICT_ERROR = 0.10
+MAX_MIXED_VERDICT_ERROR = 0.40
+FIRST_LINES = 2
+NEXT_LINES = 2  # a sample may be charged to the statement that follows within the same loop
+
+
+class Communication(harness.Case):
+    def check(self, name, *arguments, distance=MAX_DISTANCE):
+        report, truth = self.observe(name, *arguments)
+        costs = harness.cells_by_truth(report, truth)
+        self.assertTrue(costs, f"no communication was found on {truth['data'] if truth['sync'] else 'any line'}")
+        found = harness.matrix_distance(costs, truth)
+        print(f"{name}: distance {found:.3f}, true share {harness.true_share(costs)}")
+        self.assertLessEqual(found, distance, costs)
+        known_share = truth["true"] / (truth["true"] + truth["false"])
+        self.assertAlmostEqual(harness.true_share(costs), known_share, delta=MAX_VERDICT_ERROR if known_share in (0.0, 1.0) else MAX_MIXED_VERDICT_ERROR)
+        self.check_object(report, truth)
+        self.check_lines(report, truth)
+        self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
+
+    def check_object(self, report, truth):
+        """The variable comes first; among the data's, where there are others that synchronise."""
+        names = truth["data"] if truth["sync"] else None
+        objects = [entry for entry in report["objects"]
+                   if names is None or any(harness.object_named(entry, name) for name in names)]
+        self.assertTrue(objects, "no object is named")
+        if len(truth["data"]) == 1:
+            self.assertTrue(harness.object_named(objects[0], truth["object"]),
+                            f"first is {objects[0]['name']}, not {truth['object']}")
+
+    def check_lines(self, report, truth):
+        """The first line of each role, among those of the workload's data, is the one the truth names."""
+        for role in ("producer", "consumer"):
+            lines = [(os.path.basename(row["file"] or ""), row["line"]) for row in report["lines"]
+                     if row["role"] == role]
+            self.assertTrue(lines, f"no {role} line")
+            known = truth[role + "_line"]
+            wanted = {(truth["file"], line) for line in range(known - 1, known + NEXT_LINES + 1)}
+            among = lines if truth["sync"] else lines[:FIRST_LINES]
+            self.assertTrue(wanted & set(among), f"{role}: {lines[:5]}, not {truth['file']}:{known}")
+
+    @needs_watchpoints
+    def test_ping_pong(self):
+        self.check("ping_pong", "--seconds", "3")
+
+    @needs_watchpoints
+    def test_ping_pong_on_futexes(self):
+        self.check("ping_pong", "--seconds", "4", "--wait", "futex", "--lines", "128")
+
+    @needs_watchpoints
+    def test_ring(self):
+        self.check("ring", "--seconds", "4", "--threads", "3")
+
+    @needs_watchpoints
+    def test_halo_exchange(self):
+        self.check("halo_exchange", "--iterations", "220000", "--threads", "2")
+
+    @needs_watchpoints
+    def test_halo_exchange_of_three(self):
+        self.check("halo_exchange", "--iterations", "150000", "--threads", "3")
+
+    @needs_watchpoints
+    def test_false_sharing(self):
+        self.check("false_sharing", "--seconds", "3")
+
+    @needs_watchpoints
+    def test_false_sharing_of_small_counters(self):
+        self.check("false_sharing", "--seconds", "3", "--stride", "4", "--bytes", "4")
+
+    @needs_watchpoints
+    def test_false_sharing_at_both_ends_of_a_line(self):
+        self.check("false_sharing", "--seconds", "3", "--stride", "56")
+
+    @needs_watchpoints
+    def test_one_writer_many_readers(self):
+        self.check("one_writer_many_readers", "--seconds", "4", "--threads", "3")
+
+    @needs_watchpoints
+    def test_migrating_object(self):
+        self.check("migrating_object", "--seconds", "4", "--threads", "2")
+
+    @needs_watchpoints
+    def test_pipeline(self):
+        self.check("pipeline", "--seconds", "4", "--threads", "3")
+
+    @needs_watchpoints
+    def test_mixed(self):
+        self.check("mixed", "--seconds", "8", "--true-tenths", "5")
+
+    @needs_watchpoints
+    def test_mostly_false(self):
+        self.check("mixed", "--seconds", "8", "--true-tenths", "2")
+
+    @needs_watchpoints
+    def test_openmp_reduction(self):
+        self.check("openmp_reduction", "--seconds", "3")
+
+    @needs_watchpoints
+    def test_clone_threads(self):
+        self.check("clone_threads", "--seconds", "3")
+
+
+class Silence(harness.Case):
+    """Where nothing is communicated, nothing is reported."""
+
+    MAX_SHARE = 0.001  # of CPU time
+
+    def check(self, name, *arguments):
+        report, _ = self.observe(name, *arguments)
+        self.assertGreater(report["sampling"]["samples"], 100)
+        self.assertLess(harness.total_cost(report), self.MAX_SHARE * harness.cpu_seconds(report),
+                        report["communication"]["cells"])
+
+    @needs_watchpoints
+    def test_private_only(self):
+        self.check("private_only", "--seconds", "3")
+
+    @needs_watchpoints
+    def test_read_only_sharing(self):
+        self.check("read_only_sharing", "--seconds", "3")
+
+    @needs_watchpoints
+    def test_counters_in_lines_of_their_own(self):
+        self.check("false_sharing", "--seconds", "3", "--stride", "64")
+
+
+class Proportions(harness.Case):
+    @needs_watchpoints
+    def test_cost_is_a_part_of_cpu_time(self):
+        report, _ = self.observe("false_sharing", "--seconds", "3")
+        share = harness.total_cost(report) / harness.cpu_seconds(report)
+        self.assertGreater(share, 0.3)
+        self.assertLessEqual(share, 1.0)
+
+    @needs_watchpoints
+    def test_no_cell_is_its_own_partner(self):
+        report, _ = self.observe("ring", "--seconds", "2")
+        for view in ("cells", "cores", "invalidations"):
+            for cell in report["communication"].get(view) or []:
+                self.assertNotEqual(cell["producer"], cell["consumer"], view)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hostile rows: any bytes are a watch, its traps and samples; the story and the estimate must stay sane.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "attribution/estimator.h"
+#include "attribution/strata.h"
+#include "attribution/watch_story.h"
+
+namespace {
+
+using namespace crosstalk;
+using namespace crosstalk::attribution;
+
+class Bytes {
+ public:
+  Bytes(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+  [[nodiscard]] bool empty() const { return left_ == 0; }
+  template <class T>
+  T take() {
+    T value{};
+    const std::size_t n = left_ < sizeof value ? left_ : sizeof value;
+    std::memcpy(&value, at_, n);
+    at_ += n;
+    left_ -= n;
+    return value;
+  }
+
+ private:
+  const std::uint8_t* at_;
+  std::size_t left_;
+};
+
+profile::WatchRow watch_from(Bytes& bytes) {
+  profile::WatchRow watch;
+  watch.id = WatchId{1};
+  watch.thread = ThreadId{bytes.take<std::uint8_t>() % 8U};
+  watch.line = bytes.take<std::uint64_t>() & ~63ULL;
+  watch.sample_address = watch.line + bytes.take<std::int8_t>();
+  watch.sample_width = bytes.take<std::uint8_t>();
+  watch.sample_access = static_cast<AccessKind>(bytes.take<std::uint8_t>() & 3U);
+  watch.sample_from = static_cast<profile::AddressFrom>(bytes.take<std::uint8_t>() & 3U);
+  watch.sample_flags = bytes.take<std::uint8_t>();
+  watch.sample_cpu_ns = bytes.take<std::uint64_t>();
+  watch.words.resize(bytes.take<std::uint8_t>() % (profile::max_watch_words + 1));
+  for (auto& word : watch.words) {
+    word = bytes.take<profile::WatchWord>();
+  }
+  return watch;
+}
+
+profile::TrapRow trap_from(Bytes& bytes, std::uint32_t& sequence) {
+  profile::TrapRow trap;
+  const auto control = bytes.take<std::uint8_t>();
+  trap.watch = WatchId{(control & 0x80U) != 0 ? 2U : 1U};
+  sequence += (control >> 5U) & 3U;
+  trap.sequence = sequence;
+  trap.write_only = (control & 0x10U) != 0;
+  trap.thread = ThreadId{control & 7U};
+  trap.word = bytes.take<std::uint8_t>() % 8;
+  trap.ip = bytes.take<std::uint8_t>();
+  trap.registers[Register::rax] = bytes.take<std::uint64_t>();
+  return trap;
+}
+
+void require(bool holds) {
+  if (!holds) {
+    std::abort();
+  }
+}
+
+void check(const WatchStory& story, std::size_t threads) {
+  for (const SeenCommunication& seen : story.communications) {
+    require(seen.producer.thread != seen.consumer.thread);
+    require(seen.producer.thread.value < threads && seen.consumer.thread.value < threads);
+    require(stores(seen.producer.kind) && !seen.consumer.sampled);
+    require(seen.weight >= 1 && std::isfinite(seen.weight));
+    require(!seen.true_sharing || seen.producer.bytes.overlaps(seen.consumer.bytes));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Bytes bytes(data, size);
+  const std::vector<profile::ThreadRow> threads(6);
+  const std::vector<profile::WatchRow> watches = {watch_from(bytes)};
+  std::vector<profile::TrapRow> traps;
+  std::uint32_t sequence = 0;
+  while (!bytes.empty()) {
+    traps.push_back(trap_from(bytes, sequence));
+  }
+  const auto lookup = [](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
+    if (ip % 5 == 4) {
+      return std::nullopt;
+    }
+    symbolizer::MemoryAccess access;
+    access.kind = static_cast<AccessKind>(ip % 4);
+    access.width = static_cast<std::uint8_t>(ip / 4);
+    access.base = Register::rax;
+    access.overwrites_base = ip % 7 == 0;
+    return access;
+  };
+  const WatchStory story = watch_story(watches[0], traps, threads, lookup);
+  check(story, threads.size());
+
+  Strata strata(watches, threads);
+  strata.finish();
+  const std::vector<Evidence> evidence = {
+      {watches[0].thread, static_cast<double>(watches[0].sample_cpu_ns), strata.of_watch(0), story.communications}};
+  const auto contributions = post_stratified(evidence, strata.all());
+  for (const Cell& cell : matrix_of(contributions, strata.all(), thread_pair)) {
+    for (const Amount* amount : {&cell.true_sharing, &cell.false_sharing}) {
+      require(amount->cost_ci95->low >= 0 && amount->cost_ci95->low <= *amount->cost_s);
+      require(*amount->cost_s <= amount->cost_ci95->high);
+    }
+  }
+  return 0;
+}

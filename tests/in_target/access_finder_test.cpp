@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/access_finder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <vector>
+
+namespace crosstalk::in_target {
+
+namespace {
+
+/// Memory that exists only here: pages of bytes at chosen addresses.
+class Memory {
+ public:
+  void put(std::uint64_t address, const void* from, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      page(address + i)[(address + i) % page_bytes] = static_cast<const std::uint8_t*>(from)[i];
+    }
+  }
+  void put(std::uint64_t address, std::uint64_t value) { put(address, &value, sizeof(value)); }
+  CodeReader reader() { return {this, read, read}; }
+
+ private:
+  static constexpr std::uint64_t page_bytes = 4096;
+  std::vector<std::uint8_t>& page(std::uint64_t address) {
+    auto& page = pages_[address / page_bytes];
+    page.resize(page_bytes, 0xcc);
+    return page;
+  }
+  static bool read(void* context, std::uint64_t address, void* out, std::size_t bytes) {
+    auto& self = *static_cast<Memory*>(context);
+    EXPECT_EQ(address / page_bytes, (address + bytes - 1) / page_bytes);
+    const auto found = self.pages_.find(address / page_bytes);
+    if (found == self.pages_.end()) {
+      return false;
+    }
+    std::memcpy(out, found->second.data() + address % page_bytes, bytes);
+    return true;
+  }
+  std::map<std::uint64_t, std::vector<std::uint8_t>> pages_;
+};
+
+class AccessFinderTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t code_at = 0x400800;
+  static constexpr std::uint64_t stack_at = 0x7fff00001000;
+  static constexpr std::uint64_t flags = 0x202;
+
+  void SetUp() override {
+    registers_[Register::rsp] = stack_at;
+    registers_[Register::rip] = code_at;
+    memory_.put(stack_at - 4096, 0);
+    memory_.put(stack_at, 0);
+    // What lies before: nops, which are decoded alike from every byte.
+    for (std::uint64_t i = 1; i <= 256; ++i) {
+      const std::uint8_t nop = 0x90;
+      memory_.put(code_at - i, &nop, 1);
+    }
+  }
+  void code(std::uint64_t at, std::initializer_list<std::uint8_t> bytes) {
+    memory_.put(at, bytes.begin(), bytes.size());
+  }
+  bool next() { return finder().find_next(registers_, flags, fs_, memory_.reader(), found_); }
+  bool retired() { return finder().find_retired(registers_, flags, fs_, memory_.reader(), found_); }
+  bool find() { return finder().find(registers_, flags, fs_, memory_.reader(), found_); }
+  static AccessFinder& finder() {
+    static AccessFinder finder;
+    return finder;
+  }
+
+  Memory memory_;
+  Registers registers_;
+  std::uint64_t fs_ = 0x7000;
+  FoundAccess found_;
+};
+
+TEST_F(AccessFinderTest, NextIsTheInstructionItself) {
+  code(code_at, {0x48, 0x8b, 0x44, 0xcf, 0x10});  // mov rax, [rdi + rcx * 8 + 16]
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rcx] = 3;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.instruction, code_at);
+  EXPECT_EQ(found_.address, 0x1000U + 24 + 16);
+  EXPECT_EQ(found_.width, 8);
+  EXPECT_EQ(found_.kind, AccessKind::load);
+  EXPECT_EQ(found_.from, profile::AddressFrom::next);
+  EXPECT_FALSE(found_.spill);
+}
+
+TEST_F(AccessFinderTest, NextGoesAcrossTheBackEdge) {
+  code(code_at - 3, {0x48, 0x8b, 0x07,        // mov rax, [rdi]
+                     0x48, 0x83, 0xc7, 0x08,  // add rdi, 8        <- interrupted
+                     0x48, 0x39, 0xf7,        // cmp rdi, rsi
+                     0x75, 0xf4});            // jne to the load
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rsi] = 0x2000;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.instruction, code_at - 3);
+  EXPECT_EQ(found_.address, 0x1008U);
+  registers_[Register::rdi] = 0x1ff8;  // leaves the loop: int3 behind it
+  EXPECT_FALSE(next());
+}
+
+TEST_F(AccessFinderTest, NextFollowsASpilledPointer) {
+  code(code_at, {0x48, 0x89, 0x7c, 0x24, 0x08,  // mov [rsp + 8], rdi
+                 0x48, 0x8b, 0x44, 0x24, 0x10,  // mov rax, [rsp + 16]
+                 0x48, 0x8b, 0x54, 0x24, 0x08,  // mov rdx, [rsp + 8]
+                 0x48, 0x89, 0x04, 0x02});      // mov [rdx + rax], rax
+  registers_[Register::rdi] = 0x5000;
+  memory_.put(stack_at + 16, 0x30);
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x5030U);
+  EXPECT_EQ(found_.kind, AccessKind::store);
+  EXPECT_FALSE(found_.spill);
+}
+
+TEST_F(AccessFinderTest, NextFallsBackOnASpill) {
+  code(code_at, {0x48, 0x89, 0x7c, 0x24, 0x08, 0x0f, 0x05});  // mov [rsp + 8], rdi; syscall
+  ASSERT_TRUE(next());
+  EXPECT_TRUE(found_.spill);
+  EXPECT_EQ(found_.address, stack_at + 8);
+}
+
+TEST_F(AccessFinderTest, NextFollowsCallAndReturn) {
+  code(code_at, {0xe8, 0x1b, 0x00, 0x00, 0x00,  // call +32
+                 0x88, 0x03});                  // mov [rbx], al
+  code(code_at + 32, {0xc3});
+  registers_[Register::rbx] = 0x9000;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.instruction, code_at + 5);
+  EXPECT_EQ(found_.address, 0x9000U);
+}
+
+TEST_F(AccessFinderTest, NextGivesUpOnWhatWasLoaded) {
+  code(code_at, {0xf3, 0x0f, 0x7e, 0xc0,        // movq xmm0, xmm0
+                 0x66, 0x48, 0x0f, 0x7e, 0xc0,  // movq rax, xmm0
+                 0x48, 0x8b, 0x00});            // mov rax, [rax]
+  EXPECT_FALSE(next());
+}
+
+TEST_F(AccessFinderTest, ThreadLocalAccessAddsTheBase) {
+  code(code_at, {0x64, 0x48, 0x8b, 0x04, 0x25, 0x10, 0x00, 0x00, 0x00});  // mov rax, fs:0x10
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x7010U);
+}
+
+TEST_F(AccessFinderTest, RepeatedStringIsTheElementAtHand) {
+  code(code_at, {0xf3, 0x48, 0xab});  // rep stosq
+  registers_[Register::rdi] = 0x3000;
+  registers_[Register::rcx] = 5;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x3000U);
+  EXPECT_EQ(found_.width, 8);
+  registers_[Register::rcx] = 0;
+  EXPECT_FALSE(next());
+}
+
+TEST_F(AccessFinderTest, RetiredUndoesWhatCameAfter) {
+  code(code_at - 11, {0x48, 0x89, 0x17,          // mov [rdi], rdx
+                      0x48, 0x83, 0xc7, 0x08,    // add rdi, 8
+                      0x48, 0x8d, 0x7f, 0x10});  // lea rdi, [rdi + 16]
+  code(code_at, {0xcc});
+  registers_[Register::rdi] = 0x1018;
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.instruction, code_at - 11);
+  EXPECT_EQ(found_.address, 0x1000U);
+  EXPECT_EQ(found_.kind, AccessKind::store);
+  EXPECT_EQ(found_.from, profile::AddressFrom::retired);
+}
+
+TEST_F(AccessFinderTest, RetiredNeedsTheAddressToBeIntact) {
+  code(code_at - 3, {0x48, 0x8b, 0x00});  // mov rax, [rax]
+  code(code_at, {0xcc});
+  registers_[Register::rax] = 0x1000;
+  EXPECT_FALSE(retired());
+}
+
+TEST_F(AccessFinderTest, RetiredStopsAtACall) {
+  code(code_at - 8, {0x48, 0x89, 0x17, 0xe8, 0x00, 0x01, 0x00, 0x00});  // mov [rdi], rdx; call
+  code(code_at, {0xcc});
+  registers_[Register::rdi] = 0x1000;
+  EXPECT_FALSE(retired());
+}
+
+TEST_F(AccessFinderTest, RetiredIsBelievedOnlyWhereTheFlagsAgree) {
+  code(code_at - 5, {0x48, 0x89, 0x17,  // mov [rdi], rdx
+                     0x74, 0x20});      // je: not taken, if we are behind it
+  code(code_at, {0xcc});
+  registers_[Register::rdi] = 0x1000;
+  EXPECT_TRUE(retired());
+  FoundAccess found;
+  EXPECT_FALSE(finder().find_retired(registers_, flags | 0x40, fs_, memory_.reader(), found));
+}
+
+TEST_F(AccessFinderTest, RetiredAtALoopsHeadIsAtItsEnd) {
+  code(code_at - 3, {0x48, 0x31, 0xc0,        // xor rax, rax
+                     0x48, 0xff, 0xc0,        // inc rax         <- interrupted
+                     0x48, 0x89, 0x04, 0xc7,  // mov [rdi + rax * 8], rax
+                     0x48, 0x39, 0xf0,        // cmp rax, rsi
+                     0x75, 0xf4});            // jne to the inc
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rax] = 5;
+  registers_[Register::rsi] = 4;
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.address, 0x1028U);
+  registers_[Register::rax] = 0;  // the first time round
+  EXPECT_FALSE(retired());
+}
+
+TEST_F(AccessFinderTest, FindPrefersTheRetiredOne) {
+  code(code_at - 3, {0x48, 0x89, 0x17,    // mov [rdi], rdx
+                     0x48, 0x8b, 0x06});  // mov rax, [rsi]   <- interrupted
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rsi] = 0x2000;
+  ASSERT_TRUE(find());
+  EXPECT_EQ(found_.from, profile::AddressFrom::retired);
+  EXPECT_EQ(found_.address, 0x1000U);
+}
+
+TEST_F(AccessFinderTest, FindPrefersTheNextOneToARetiredSpill) {
+  code(code_at - 4, {0x48, 0x89, 0x14, 0x24,  // mov [rsp], rdx
+                     0x48, 0x8b, 0x06});      // mov rax, [rsi]   <- interrupted
+  registers_[Register::rsi] = 0x2000;
+  ASSERT_TRUE(find());
+  EXPECT_EQ(found_.from, profile::AddressFrom::next);
+  code(code_at, {0xcc});
+  ASSERT_TRUE(find());
+  EXPECT_EQ(found_.from, profile::AddressFrom::retired);
+  EXPECT_TRUE(found_.spill);
+}
+
+TEST_F(AccessFinderTest, RewrittenCodeIsNoticed) {
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rsi] = 0x2000;
+  code(code_at, {0x48, 0x8b, 0x07});  // mov rax, [rdi]
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x1000U);
+  code(code_at, {0x48, 0x8b, 0x06});  // mov rax, [rsi]
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x2000U);
+}
+
+TEST_F(AccessFinderTest, CodeAtTheEndOfWhatIsMapped) {
+  constexpr std::uint64_t edge = 0x501000;
+  code(edge - 3, {0x48, 0x8b, 0x07});
+  registers_[Register::rip] = edge - 3;
+  registers_[Register::rdi] = 0x1000;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x1000U);
+  code(edge - 2, {0x48, 0x8b});  // cut short
+  registers_[Register::rip] = edge - 2;
+  EXPECT_FALSE(find());
+  registers_[Register::rip] = edge;  // not mapped
+  EXPECT_FALSE(find());
+}
+
+TEST_F(AccessFinderTest, HostileRegistersGiveNothing) {
+  for (const std::uint64_t rip : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{0xfffffffffffff000}}) {
+    registers_[Register::rip] = rip;
+    EXPECT_FALSE(find());
+  }
+}
+
+}  // namespace
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/block_table.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "collectors/in_target/hooks.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t site = 0x401000;
+
+TEST(BlockTable, LevelsAreTheSizesUpToTwiceTheirGranule) {
+  using blocks::level_of;
+  EXPECT_EQ(level_of(1), 5U);
+  EXPECT_EQ(level_of(64), 5U);
+  EXPECT_EQ(level_of(65), 6U);
+  EXPECT_EQ(level_of(128), 6U);
+  EXPECT_EQ(level_of(129), 7U);
+  EXPECT_EQ(level_of(std::uint64_t{1} << 30U), 29U);
+  EXPECT_GT(level_of(0), blocks::highest_level);
+}
+
+TEST(BlockTable, EveryByteOfEverySizeIsFoundAndNoneBesideIt) {
+  std::uint64_t begin = 0x10'0000'0000;
+  for (std::uint64_t bytes = 1; bytes < 5000; bytes += bytes < 300 ? 1 : 97) {
+    begin += 16 + 3 * bytes - (3 * bytes) % 16;
+    blocks::insert(begin, bytes, site, profile::BlockKind::heap);
+    for (std::uint64_t at = begin; at < begin + bytes; ++at) {
+      BlockInfo info;
+      ASSERT_TRUE(find_block(at, info)) << bytes << " at " << at - begin;
+      ASSERT_EQ(info.begin, begin);
+      ASSERT_EQ(info.bytes, bytes);
+      ASSERT_EQ(info.site, site);
+    }
+    BlockInfo info;
+    EXPECT_FALSE(find_block(begin - 1, info) && info.begin == begin);
+    EXPECT_FALSE(find_block(begin + bytes, info) && info.begin == begin);
+  }
+}
+
+TEST(BlockTable, LargeBlocksAndMappings) {
+  const std::uint64_t begin = 0x7f00'0000'0000;
+  blocks::insert(begin, std::uint64_t{3} << 30U, site, profile::BlockKind::mapping);
+  BlockInfo info;
+  ASSERT_TRUE(find_block(begin + (std::uint64_t{2} << 30U), info));
+  EXPECT_EQ(info.kind, profile::BlockKind::mapping);
+  blocks::remove(begin, std::uint64_t{3} << 30U);
+  EXPECT_FALSE(find_block(begin + 5, info));
+}
+
+TEST(BlockTable, TheNewestOwnerOfMemoryIsNamed) {
+  const std::uint64_t begin = 0x20'0000'0000;
+  BlockInfo info;
+  blocks::insert(begin, 4096, site, profile::BlockKind::heap);
+  blocks::insert(begin + 128, 100, site + 1, profile::BlockKind::heap);  // the old one was freed and split
+  ASSERT_TRUE(find_block(begin + 130, info));
+  EXPECT_EQ(info.site, site + 1);
+  blocks::insert(begin, 1000, site + 2, profile::BlockKind::heap);  // and merged again
+  ASSERT_TRUE(find_block(begin + 130, info));
+  EXPECT_EQ(info.site, site + 2);
+}
+
+TEST(BlockTable, AnotherThreadsLaterBlockIsNewerOnceALookupLiesBetween) {
+  const std::uint64_t begin = 0x21'0000'0000;
+  BlockInfo info;
+  for (int i = 0; i < 500; ++i) {
+    blocks::insert(begin, 4096, site, profile::BlockKind::heap);  // stamps of this thread run ahead
+  }
+  ASSERT_TRUE(find_block(begin, info));
+  std::thread([&] { blocks::insert(begin + 64, 100, site + 1, profile::BlockKind::heap); }).join();
+  ASSERT_TRUE(find_block(begin + 70, info));
+  EXPECT_EQ(info.site, site + 1);
+}
+
+TEST(BlockTable, OneReportABlockAndGeneration) {
+  const std::uint64_t begin = 0x22'0000'0000;
+  BlockInfo info;
+  for (int generation = 0; generation < 40; ++generation) {
+    blocks::insert(begin, 64, site, profile::BlockKind::heap);
+    ASSERT_TRUE(find_block(begin, info) && info.first_report);
+    ASSERT_TRUE(find_block(begin + 1, info) && !info.first_report);
+    blocks_after_fork();
+    ASSERT_TRUE(find_block(begin + 2, info) && info.first_report);
+    ASSERT_TRUE(find_block(begin + 3, info) && !info.first_report);
+  }
+}
+
+TEST(BlockTable, ThresholdAndOff) {
+  BlockInfo info;
+  track_blocks(true, 100);
+  blocks::insert(0x23'0000'0000, 99, site, profile::BlockKind::heap);
+  EXPECT_FALSE(find_block(0x23'0000'0000, info));
+  blocks::insert(0x23'0000'0000, 100, site, profile::BlockKind::heap);
+  EXPECT_TRUE(find_block(0x23'0000'0000, info));
+  track_blocks(false, 0);
+  blocks::insert(0x24'0000'0000, 1 << 20, site, profile::BlockKind::heap);
+  EXPECT_FALSE(find_block(0x24'0000'0000, info));
+  track_blocks(true, 0);
+}
+
+TEST(BlockTable, NothingIsLostWhileALevelFits) {
+  const std::uint64_t begin = 0x55'0000'0000;
+  for (std::uint64_t at = 0; at < blocks::covered_bytes; at += 48) {
+    blocks::insert(begin + at, 33, site + at, profile::BlockKind::heap);
+  }
+  for (std::uint64_t at = 0; at < blocks::covered_bytes; at += 48) {
+    BlockInfo info;
+    ASSERT_TRUE(find_block(begin + at + 32, info));
+    ASSERT_EQ(info.site, site + at);
+  }
+}
+
+/// Writers that fight for the same entries, and a reader that must never see a mixture.
+TEST(BlockTable, AReaderNeverSeesAMixture) {
+  const std::uint64_t begin = 0x66'0000'0000;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> writers;
+  for (std::uint64_t t = 0; t < 3; ++t) {
+    writers.emplace_back([&, t] {
+      for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+        const std::uint64_t bytes = 33 + (i + t) % 32;
+        blocks::insert(begin + t, bytes, (begin + t) ^ bytes * 77, profile::BlockKind::heap);
+      }
+    });
+  }
+  std::uint64_t found = 0;
+  for (int i = 0; i < 2'000'000; ++i) {
+    BlockInfo info;
+    if (find_block(begin + 8, info)) {
+      ++found;
+      ASSERT_GE(info.begin, begin);
+      ASSERT_LT(info.begin, begin + 3);
+      ASSERT_EQ(info.site, info.begin ^ info.bytes * 77);
+    }
+  }
+  stop = true;
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  EXPECT_GT(found, 1000U);
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target

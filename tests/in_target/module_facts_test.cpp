@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "collectors/in_target/modules.h"
+
+namespace crosstalk::in_target::modules {
+namespace {
+
+/// A module that is nothing but notes, at the address of `bytes`.
+class NoteModule {
+ public:
+  explicit NoteModule(std::vector<std::uint8_t> bytes, std::uint64_t alignment = 4) : bytes_(std::move(bytes)) {
+    headers_[0].p_type = PT_LOAD;
+    headers_[0].p_memsz = bytes_.size();
+    headers_[1].p_type = PT_NOTE;
+    headers_[1].p_memsz = bytes_.size();
+    headers_[1].p_align = alignment;
+    info_.dlpi_addr = reinterpret_cast<std::uint64_t>(bytes_.data());  // NOLINT: a module is where it is
+    info_.dlpi_phdr = headers_.data();
+    info_.dlpi_phnum = 2;
+  }
+  [[nodiscard]] const dl_phdr_info& info() const { return info_; }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+  std::array<Elf64_Phdr, 2> headers_{};
+  dl_phdr_info info_{};
+};
+
+std::vector<std::uint8_t> note(std::uint32_t type, const std::string& name, std::size_t content_bytes) {
+  const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
+  const std::size_t name_bytes = name.size() + 1;
+  const Elf64_Nhdr header{static_cast<Elf64_Word>(name_bytes), static_cast<Elf64_Word>(content_bytes), type};
+  std::vector<std::uint8_t> bytes(sizeof(header) + padded(name_bytes) + padded(content_bytes));
+  memcpy(bytes.data(), &header, sizeof(header));
+  memcpy(bytes.data() + sizeof(header), name.c_str(), name_bytes);
+  for (std::size_t i = 0; i < content_bytes; ++i) {
+    bytes[sizeof(header) + padded(name_bytes) + i] = static_cast<std::uint8_t>(i + 1);
+  }
+  return bytes;
+}
+
+std::size_t build_id_bytes(const std::vector<std::uint8_t>& notes) {
+  std::array<std::uint8_t, 20> id{};
+  return build_id_of(NoteModule(notes).info(), id.data(), id.size());
+}
+
+TEST(ModuleFacts, TheBuildIdIsFoundBehindOtherNotes) {
+  std::vector<std::uint8_t> notes = note(NT_GNU_ABI_TAG, "GNU", 16);
+  const std::vector<std::uint8_t> id_note = note(NT_GNU_BUILD_ID, "GNU", 20);
+  notes.insert(notes.end(), id_note.begin(), id_note.end());
+  std::array<std::uint8_t, 20> id{};
+  ASSERT_EQ(build_id_of(NoteModule(notes).info(), id.data(), id.size()), 20U);
+  EXPECT_EQ(id[0], 1);
+  EXPECT_EQ(id[19], 20);
+}
+
+TEST(ModuleFacts, NoBuildIdInWhatIsNone) {
+  EXPECT_EQ(build_id_bytes({}), 0U);
+  EXPECT_EQ(build_id_bytes(note(NT_GNU_BUILD_ID, "ABC", 20)), 0U);
+  EXPECT_EQ(build_id_bytes(note(NT_GNU_BUILD_ID, "GNU", 64)), 0U) << "longer than the room for it";
+  std::vector<std::uint8_t> cut = note(NT_GNU_BUILD_ID, "GNU", 20);
+  for (; !cut.empty(); cut.pop_back()) {
+    EXPECT_EQ(build_id_bytes(std::vector<std::uint8_t>(cut.begin(), cut.end() - 1)), 0U);
+  }
+  std::vector<std::uint8_t> huge = note(NT_GNU_BUILD_ID, "GNU", 20);
+  memset(huge.data(), 0xff, 8);  // sizes of name and content
+  EXPECT_EQ(build_id_bytes(huge), 0U);
+}
+
+TEST(ModuleFacts, TheExtentSpansAllLoadSegments) {
+  std::array<Elf64_Phdr, 3> headers{};
+  headers[0].p_type = PT_LOAD;
+  headers[0].p_vaddr = 0x2000;
+  headers[0].p_memsz = 0x500;
+  headers[1].p_type = PT_LOAD;
+  headers[1].p_memsz = 0x1000;
+  headers[2].p_type = PT_DYNAMIC;
+  headers[2].p_vaddr = 0x9000;
+  dl_phdr_info info{};
+  info.dlpi_addr = 0x7000'0000;
+  info.dlpi_phdr = headers.data();
+  info.dlpi_phnum = 3;
+  EXPECT_EQ(extent_of(info).begin, 0x7000'0000U);
+  EXPECT_EQ(extent_of(info).end, 0x7000'2500U);
+  info.dlpi_phnum = 0;
+  EXPECT_EQ(extent_of(info).end, 0U);
+}
+
+TEST(ModuleFacts, ThePathOfAMapping) {
+  std::array<char, path_limit> path{};
+  const auto code = reinterpret_cast<std::uint64_t>(&build_id_of);  // NOLINT: an address
+  const std::size_t bytes = mapped_path(code, path.data(), path.size());
+  EXPECT_NE(std::string(path.data(), bytes).find("test_in_target_module_facts"), std::string::npos);
+  EXPECT_EQ(mapped_path(0, path.data(), path.size()), 0U);
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target::modules

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written is what is read: every row type, absent values, and the extremes of every field.
+#include <limits>
+
+#include "tests/profile/profile_files.h"
+
+namespace crosstalk::profile {
+namespace {
+
+using test::a_process;
+using test::a_sample;
+using test::a_session;
+using test::a_thread;
+
+class RoundTrip : public ::testing::Test {
+ protected:
+  void SetUp() override { put(a_session()), put(a_process(0)), put(a_process(1)), put(a_thread(0)), put(a_thread(1)); }
+
+  template <class Row>
+  void put(const Row& row) {
+    const Result<void> result = writer_.put(row);
+    ASSERT_TRUE(result) << result.error().message;
+  }
+
+  ProfileReader read() {
+    const Result<void> finished = writer_.finish();
+    EXPECT_TRUE(finished) << finished.error().message;
+    Result<ProfileReader> reader = ProfileReader::open(path_);
+    if (!reader) {
+      ADD_FAILURE() << reader.error().message;
+      std::abort();
+    }
+    return std::move(*reader);
+  }
+
+  test::Directory directory_;
+  std::string path_ = directory_ / "p.db";
+  ProfileWriter writer_ = test::created(path_);
+};
+
+TEST_F(RoundTrip, SessionKeepsEveryField) {
+  const ProfileReader reader = read();
+  const Session& got = reader.session();
+  const Session want = a_session();
+  EXPECT_EQ(got.command, want.command);
+  EXPECT_EQ(got.exit_status, want.exit_status);
+  EXPECT_EQ(got.begin_ns, want.begin_ns);
+  EXPECT_EQ(got.end_ns, want.end_ns);
+  EXPECT_TRUE(got.complete);
+  EXPECT_EQ(got.source, "clock");
+  EXPECT_EQ(got.method, want.method);
+  EXPECT_EQ(got.cpu_model, want.cpu_model);
+  EXPECT_EQ(got.cpus, 8U);
+  EXPECT_EQ(got.memory_bytes, want.memory_bytes);
+  EXPECT_EQ(got.recorder_cpu_ns, 987U);
+  EXPECT_DOUBLE_EQ(got.config.budget, 0.05);
+  EXPECT_EQ(got.config.clock, ClockKind::perf);
+  EXPECT_EQ(got.config.method, Method::next_store);
+  EXPECT_EQ(got.config.seed, want.config.seed);
+}
+
+TEST_F(RoundTrip, AnUnknownExitStatusStaysUnknown) {
+  Session session = a_session();
+  session.exit_status.reset();
+  put(session);
+  EXPECT_FALSE(read().session().exit_status.has_value());
+}
+
+TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
+  ThreadRow renamed = a_thread(1);
+  renamed.name = "renamed";
+  put(renamed);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.processes().size(), 2U);
+  const ProcessRow& child = reader.processes()[1];
+  EXPECT_EQ(child.pid, 4001);
+  EXPECT_EQ(child.modules_of, ProcessId{0});
+  EXPECT_TRUE(child.after_fork);
+  EXPECT_FALSE(child.exit_status.has_value());
+  EXPECT_EQ(reader.processes()[0].exit_status, 143);
+  ASSERT_EQ(reader.threads().size(), 2U);
+  const ThreadRow& thread = reader.threads()[1];
+  EXPECT_EQ(thread.name, "renamed");
+  EXPECT_EQ(thread.thread_pointer, a_thread(1).thread_pointer);
+  EXPECT_EQ(thread.handler_samples_ns, 2U);
+  EXPECT_EQ(thread.lost, 6U);
+  EXPECT_EQ(thread.clock, ClockKind::posix);
+  EXPECT_EQ(thread.period_us, 4000U);
+}
+
+TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {
+  ModuleRow late{ProcessId{0}, 900, 0, 0x1000, 0x2000, 0x3000, -64, 32, "ab01", "/lib/late.so", false};
+  ModuleRow early{ProcessId{0}, 100, 500, 0, 0xffffffffff600000U, 0xffffffffff601000U, 0, 0, "", "", true};
+  ModuleRow other{ProcessId{1}, 50, 0, 0, 0x1, 0x2, 0, 0, "", "/x", false};
+  put(other), put(late), put(early);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.modules().size(), 3U);
+  EXPECT_TRUE(reader.modules()[0].is_vdso);
+  EXPECT_EQ(reader.modules()[0].begin, early.begin);
+  EXPECT_EQ(reader.modules()[0].unloaded_ns, 500U);
+  EXPECT_EQ(reader.modules()[1].tls_offset, -64);
+  EXPECT_EQ(reader.modules()[1].build_id, "ab01");
+  EXPECT_EQ(reader.modules()[2].path, "/x");
+}
+
+TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {
+  SampleRow bare;
+  bare.time_ns = 1;  // before the session's begin
+  bare.ip = 0xffffffffff600400U;
+  SampleRow extreme = a_sample();
+  extreme.thread = ThreadId{1};
+  extreme.ip = 1;
+  extreme.access_ip = std::numeric_limits<std::uint64_t>::max();
+  extreme.address = std::numeric_limits<std::uint64_t>::max();
+  extreme.cpu_ns = std::numeric_limits<std::uint64_t>::max();
+  extreme.cpu = 0xffff;
+  extreme.width = 0xff;
+  extreme.watch = WatchId{0xffffffff};
+  put(a_sample()), put(bare), put(extreme);
+  const ProfileReader reader = read();
+  std::vector<SampleRow> got;
+  ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& row) { got.push_back(row); }));
+  ASSERT_EQ(got.size(), 3U);
+  const SampleRow want = a_sample();
+  EXPECT_EQ(got[0].time_ns, want.time_ns);
+  EXPECT_EQ(got[0].ip, want.ip);
+  EXPECT_EQ(got[0].access_ip, want.access_ip);
+  EXPECT_EQ(got[0].address, want.address);
+  EXPECT_EQ(got[0].cpu_ns, want.cpu_ns);
+  EXPECT_EQ(got[0].watch, want.watch);
+  EXPECT_EQ(got[0].stack, want.stack);
+  EXPECT_EQ(got[0].cpu, want.cpu);
+  EXPECT_EQ(got[0].width, want.width);
+  EXPECT_EQ(got[0].access, want.access);
+  EXPECT_EQ(got[0].from, want.from);
+  EXPECT_EQ(got[0].flags, want.flags);
+  EXPECT_EQ(got[1].time_ns, 1U);
+  EXPECT_EQ(got[1].ip, bare.ip);
+  EXPECT_EQ(got[1].access_ip, 0U);
+  EXPECT_EQ(got[2].access_ip, extreme.access_ip);
+  EXPECT_EQ(got[2].address, extreme.address);
+  EXPECT_EQ(got[2].cpu_ns, extreme.cpu_ns);
+  EXPECT_EQ(got[2].watch, extreme.watch);
+}
+
+TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
+  WatchRow watch;
+  watch.id = WatchId{7};
+  watch.thread = ThreadId{1};
+  watch.time_ns = a_session().begin_ns + 5;
+  watch.line = 0x7f0000001200;
+  watch.words = {{0, 8, 0, 0.5F}, {56, 4, 0, 0.25F}};
+  watch.selection = 0.125F;
+  watch.threads = 4, watch.armed = 3, watch.suspected = true, watch.horizon_ns = 20'000'000;
+  watch.sample_ip = 0x1000, watch.sample_access_ip = 0xff8, watch.sample_address = 0x7f0000001238;
+  watch.sample_cpu_ns = 4'000'000, watch.sample_width = 4, watch.sample_access = AccessKind::store;
+  watch.sample_from = AddressFrom::next, watch.sample_flags = sample_armed, watch.sample_cpu = 2;
+  watch.sample_stack = StackId{3};
+  put(watch);
+  watch.words.resize(1);
+  watch.close = CloseReason::full;
+  watch.close_ns = watch.time_ns + 1000;
+  put(watch);
+  WatchRow open;
+  open.id = WatchId{2};
+  put(open);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.watches().size(), 2U);
+  EXPECT_EQ(reader.watches()[0].id, WatchId{2});
+  EXPECT_FALSE(reader.watches()[0].close.has_value());
+  const WatchRow& got = reader.watches()[1];
+  ASSERT_EQ(got.words.size(), 1U);
+  EXPECT_EQ(got.words[0].length, 8);
+  EXPECT_FLOAT_EQ(got.words[0].probability, 0.5F);
+  EXPECT_EQ(got.close, CloseReason::full);
+  EXPECT_EQ(got.close_ns, watch.close_ns);
+  EXPECT_EQ(got.thread, ThreadId{1});
+  EXPECT_EQ(got.time_ns, watch.time_ns);
+  EXPECT_FLOAT_EQ(got.selection, 0.125F);
+  EXPECT_EQ(got.threads, 4U);
+  EXPECT_EQ(got.armed, 3U);
+  EXPECT_TRUE(got.suspected);
+  EXPECT_EQ(got.sample_access_ip, 0xff8U);
+  EXPECT_EQ(got.sample_address, watch.sample_address);
+  EXPECT_EQ(got.sample_from, AddressFrom::next);
+  EXPECT_EQ(got.sample_cpu, 2);
+  EXPECT_EQ(got.sample_stack, StackId{3});
+}
+
+TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
+  WatchRow watch;
+  watch.id = WatchId{2};
+  watch.words.resize(2);
+  put(watch);
+  TrapRow trap;
+  trap.watch = WatchId{2};
+  trap.thread = ThreadId{1};
+  trap.sequence = 1;
+  trap.time_ns = a_session().begin_ns + 9;
+  trap.ip = 0x400;
+  trap.cpu = 5;
+  trap.word = 1;
+  trap.write_only = true;
+  for (std::size_t i = 0; i < register_count; ++i) {
+    trap.registers.value[i] = i == 0 ? 0 : ~std::uint64_t{0} >> (3 * i);
+  }
+  trap.stack = StackId{8};
+  put(trap);
+  TrapRow first = trap;
+  first.sequence = 0;
+  put(first);
+  TrapRow orphan = trap;
+  orphan.watch = WatchId{1};
+  put(orphan);
+  TrapRow no_such_word = trap;
+  no_such_word.word = 2;
+  put(no_such_word);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.traps().size(), 2U);
+  EXPECT_EQ(reader.traps()[0].sequence, 0U);
+  const TrapRow& got = reader.traps()[1];
+  EXPECT_EQ(got.sequence, 1U);
+  EXPECT_EQ(got.time_ns, trap.time_ns);
+  EXPECT_EQ(got.ip, trap.ip);
+  EXPECT_EQ(got.cpu, 5);
+  EXPECT_EQ(got.word, 1);
+  EXPECT_TRUE(got.write_only);
+  EXPECT_EQ(got.registers.value, trap.registers.value);
+  EXPECT_EQ(got.stack, StackId{8});
+}
+
+TEST_F(RoundTrip, BlocksStacksAndMessages) {
+  BlockRow block{ProcessId{1}, a_session().begin_ns + 3, 0x5000, 4096, 0x1234, BlockKind::mapping, StackId{1}};
+  put(block);
+  StackRow stack;
+  stack.id = StackId{1};
+  stack.registers[Register::rsp] = 0x7fffffffe000;
+  for (int i = 0; i < 5000; ++i) {
+    stack.bytes.push_back(static_cast<std::uint8_t>(i * i));
+  }
+  put(stack);
+  StackRow empty;
+  empty.id = StackId{2};
+  put(empty);
+  put(MessageRow{"records_lost", "lost", 3}), put(MessageRow{"records_lost", "lost", 4});
+  put(MessageRow{"records_lost", "other", 1});
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.blocks().size(), 1U);
+  EXPECT_EQ(reader.blocks()[0].process, ProcessId{1});
+  EXPECT_EQ(reader.blocks()[0].time_ns, block.time_ns);
+  EXPECT_EQ(reader.blocks()[0].site, 0x1234U);
+  EXPECT_EQ(reader.blocks()[0].kind, BlockKind::mapping);
+  std::vector<StackRow> stacks;
+  ASSERT_TRUE(reader.for_each_stack([&](const StackRow& row) { stacks.push_back(row); }));
+  ASSERT_EQ(stacks.size(), 2U);
+  EXPECT_EQ(stacks[0].bytes, stack.bytes);
+  EXPECT_EQ(stacks[0].registers[Register::rsp], 0x7fffffffe000U);
+  EXPECT_TRUE(stacks[1].bytes.empty());
+  ASSERT_EQ(reader.messages().size(), 2U);
+  EXPECT_EQ(reader.messages()[0].count, 7U);
+}
+
+TEST_F(RoundTrip, CommittedRowsAreReadableWhileTheWriterGoesOn) {
+  put(a_sample());
+  ASSERT_TRUE(writer_.commit());
+  put(a_sample());
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  int samples = 0;
+  ASSERT_TRUE(reader->for_each_sample([&](const SampleRow&) { ++samples; }));
+  EXPECT_EQ(samples, 1);
+  ASSERT_TRUE(writer_.commit());
+}
+
+}  // namespace
+}  // namespace crosstalk::profile

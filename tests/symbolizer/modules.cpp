@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding files: the sysroot, build ids, separate debug information, and what is said of what is missing.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "fixture.h"
+#include "symbolizer/module_file.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  explicit Folder(const std::string& name) : path_(fs::path(testing::TempDir()) / name) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  /// Copies a fixture to a path below.
+  std::string put(const std::string& name, const std::string& at) const {
+    const fs::path to = path_ / fs::path(at).relative_path();
+    fs::create_directories(to.parent_path());
+    fs::copy_file(fixture(name), to, fs::copy_options::overwrite_existing);
+    return to;
+  }
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string build_id_of(const std::string& path) { return ElfFile::open(path)->build_id(); }
+
+TEST(Modules, EqualSpecsAreOneModule) {
+  Symbolizer symbols(offline());
+  const ModuleId first = symbols.add_module({"/a", "12", false});
+  EXPECT_EQ(symbols.add_module({"/a", "12", false}), first);
+  EXPECT_NE(symbols.add_module({"/a", "13", false}), first);
+  EXPECT_NE(symbols.add_module({"/b", "12", false}), first);
+}
+
+TEST(Modules, MissingFileSaysWhy) {
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({"/no/such/file", "", false});
+  EXPECT_TRUE(symbols.missing().empty());  // nobody asked
+  EXPECT_TRUE(symbols.locate(id, 0x1000).frames.empty());
+  EXPECT_EQ(symbols.loops(id, 0x1000), nullptr);
+  EXPECT_FALSE(symbols.data_symbol(id, 0x1000));
+  ASSERT_EQ(symbols.missing().size(), 1U);
+  EXPECT_EQ(symbols.missing()[0].path, "/no/such/file");
+  EXPECT_NE(symbols.missing()[0].why.find("No such file"), std::string::npos);
+  EXPECT_NE(symbols.missing()[0].why.find("--sysroot"), std::string::npos);
+}
+
+TEST(Modules, ChangedFileIsMissing) {
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({fixture("program_o0"), build_id_of(fixture("program_o2")), false});
+  EXPECT_TRUE(symbols.locate(id, address_of(fixture("program_o0"), "inlines")).frames.empty());
+  ASSERT_EQ(symbols.missing().size(), 1U);
+  EXPECT_NE(symbols.missing()[0].why.find("changed since the recording"), std::string::npos);
+}
+
+TEST(Modules, SysrootComesFirst) {
+  const Folder root("sysroot");
+  root.put("program_o2", fixture("program_o0"));  // under the root, the other program has that path
+  Options options = offline();
+  options.sysroot = root.path();
+  Symbolizer symbols(options);
+  const ModuleId id = symbols.add_module({fixture("program_o0"), "", false});
+  const CodeLocation& location = symbols.locate(id, address_of(fixture("program_o2"), "inlines"));
+  ASSERT_FALSE(location.frames.empty());
+  EXPECT_EQ(location.frames.back().function, "inlines");
+  // With a build id the one that fits is taken, wherever it is.
+  const ModuleId exact = symbols.add_module({fixture("program_o0"), build_id_of(fixture("program_o0")), false});
+  EXPECT_EQ(symbols.locate(exact, address_of(fixture("program_o0"), "inlines")).frames.back().function, "inlines");
+}
+
+TEST(Modules, DebugLinkBesideTheFile) {
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({fixture("stripped/program"), "", false});
+  const CodeLocation& location = symbols.locate(id, address_of(fixture("program_o2"), "nested_loops"));
+  ASSERT_EQ(location.frames.size(), 1U);
+  EXPECT_EQ(location.frames[0].function, "nested_loops");
+  EXPECT_TRUE(location.has_lines);
+  const FunctionLoops* loops = symbols.loops(id, address_of(fixture("program_o2"), "nested_loops"));
+  ASSERT_NE(loops, nullptr);
+  EXPECT_EQ(loops->loops.size(), 4U);
+  EXPECT_EQ(loops->loops[0].begin.line, line_of("loop_i"));
+  EXPECT_TRUE(symbols.missing().empty());
+}
+
+TEST(Modules, DebugFileByBuildId) {
+  const Folder root("build_id");
+  const std::string build_id = build_id_of(fixture("stripped/program"));
+  ASSERT_GT(build_id.size(), 4U);
+  const std::string program = root.put("stripped/program", "bin/program");
+  root.put("stripped/.debug/program.debug",
+           "debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug");
+  Options options = offline();
+  options.debug_paths = {root.path() + "/debug"};
+  Symbolizer symbols(options);
+  const ModuleId id = symbols.add_module({program, build_id, false});
+  const auto found = symbols.data_symbol(id, address_of(fixture("program_o2"), "global_outer") + 16);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "global_outer");
+  EXPECT_EQ(symbols.field(id, *found, 16)->path, "inner.first");
+  // Without the program, its debug information alone still gives lines.
+  const ModuleId gone = symbols.add_module({root.path() + "/bin/gone", build_id, false});
+  EXPECT_TRUE(symbols.locate(gone, address_of(fixture("program_o2"), "inlines")).has_lines);
+  ASSERT_EQ(symbols.missing().size(), 1U);
+}
+
+TEST(Modules, DebuginfodServesByBuildId) {
+  const Folder root("debuginfod");
+  const std::string build_id = build_id_of(fixture("stripped/program"));
+  const std::string program = root.put("stripped/program", "program");
+  root.put("stripped/.debug/program.debug", "server/buildid/" + build_id + "/debuginfo");
+  ASSERT_EQ(setenv("DEBUGINFOD_URLS", ("file://" + root.path() + "/server").c_str(), 1), 0);
+  ASSERT_EQ(setenv("DEBUGINFOD_CACHE_PATH", (root.path() + "/cache").c_str(), 1), 0);
+  const std::uint64_t address = address_of(fixture("program_o2"), "inlines");
+  Options options;
+  options.debug_paths.clear();
+  {
+    Symbolizer symbols(options);
+    EXPECT_TRUE(symbols.locate(symbols.add_module({program, build_id, false}), address).has_lines);
+  }
+  options.debuginfod = false;
+  {
+    Symbolizer symbols(options);
+    EXPECT_FALSE(symbols.locate(symbols.add_module({program, build_id, false}), address).has_lines);
+  }
+  unsetenv("DEBUGINFOD_URLS");
+  unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
+TEST(Modules, StrippedWithoutDebugInformationSaysHowToGetIt) {
+  const Folder root("alone");
+  const std::string program = root.put("stripped/program", "program");
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({program, "", false});
+  static_cast<void>(symbols.locate(id, 0x1000));
+  ASSERT_EQ(symbols.missing().size(), 1U);
+  EXPECT_NE(symbols.missing()[0].why.find("-dbgsym"), std::string::npos) << symbols.missing()[0].why;
+}
+
+TEST(Modules, OwnVdso) {
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({"", "", true});
+  const ModuleId other = symbols.add_module({"", "00112233", true});
+  bool named = false;
+  for (std::uint64_t address = 0; address < 0x2000 && !named; address += 16) {
+    const auto& frames = symbols.locate(id, address).frames;
+    named = !frames.empty() && frames[0].function.find("vdso") != std::string::npos;
+  }
+  EXPECT_TRUE(named);
+  EXPECT_TRUE(symbols.locate(other, 0xa00).frames.empty());
+  ASSERT_EQ(symbols.missing().size(), 1U);
+}
+
+TEST(Modules, DebugLinkChecksum) {
+  const std::string text = "123456789";
+  EXPECT_EQ(debuglink_checksum({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}), 0xcbf43926U);
+}
+
+}  // namespace
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "symbolizer/perf_map.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+TEST(PerfMaps, NamesByRange) {
+  const PerfMap map("1000 20 first function\n0x2000 0x10 second\r\nbad line\n3000 0 empty\n4000 zz x\n5000 8\n");
+  EXPECT_EQ(map.size(), 2U);
+  EXPECT_EQ(map.at(0x1000), "first function");
+  EXPECT_EQ(map.at(0x101f), "first function");
+  EXPECT_FALSE(map.at(0x1020));
+  EXPECT_EQ(map.at(0x200f), "second");
+  EXPECT_FALSE(map.at(0));
+}
+
+TEST(PerfMaps, LaterSymbolsReplaceEarlier) {
+  const PerfMap map("1000 40 old\n1000 20 new\n1030 8 inner\n");
+  EXPECT_EQ(map.at(0x1010), "new");
+  EXPECT_FALSE(map.at(0x1020));
+  EXPECT_EQ(map.at(0x1031), "inner");
+}
+
+TEST(PerfMaps, ReadUnderSysroot) {
+  const std::string root = testing::TempDir() + "/perf_map_root";
+  std::filesystem::create_directories(root + "/tmp");
+  std::ofstream(root + "/tmp/perf-4000001.map") << "7f0000000000 100 LazyCompile:~main\n";
+  Options options;
+  options.sysroot = root;
+  Symbolizer symbols(options);
+  symbols.add_perf_map(4000001);
+  symbols.add_perf_map(4000002);
+  EXPECT_EQ(symbols.perf_map_symbol(4000001, 0x7f0000000010), "LazyCompile:~main");
+  EXPECT_FALSE(symbols.perf_map_symbol(4000001, 0x7f0000000100));
+  EXPECT_FALSE(symbols.perf_map_symbol(4000002, 0x7f0000000010));
+}
+
+}  // namespace
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each thread adds to a counter of its own; the counters are `--stride` bytes apart. Below 64 the lines are
+// shared and the bytes are not: false sharing alone. How often depends on the machine, so the matrix is one of
+// proportions: every pair alike.
+#include "workload.h"
+
+namespace {
+
+using workload::Deadline;
+using workload::Flags;
+using workload::Truth;
+
+constexpr int max_threads = 64;
+constexpr int max_stride = 256;
+
+alignas(4096) unsigned char counters[max_threads * max_stride];
+
+constexpr int counting_line = __LINE__ + 4;
+template <class Integer>
+void count(Integer* counter, const Deadline& deadline) {
+  for (std::uint32_t n = 0; (n & 4095U) != 0 || !deadline.passed(); ++n) {
+    __atomic_store_n(counter, static_cast<Integer>(__atomic_load_n(counter, __ATOMIC_RELAXED) + 1), __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags("false_sharing", "threads add to counters of their own in one line");
+  flags.number("--threads", 2, 2, max_threads, "threads").number("--seconds", 3, 0.01, 3600, "run time");
+  flags.number("--stride", 8, 4, max_stride, "bytes from one counter to the next, a multiple of --bytes");
+  flags.choice("--bytes", {"8", "4"}, "size of a counter");
+  flags.parse(argc, argv);
+  const int threads = flags.integer("--threads");
+  const int stride = flags.integer("--stride");
+  const bool wide = flags.word("--bytes") == "8";
+  if (stride % (wide ? 8 : 4) != 0) {
+    flags.refuse("--stride " + std::to_string(stride) + " is no multiple of --bytes " + flags.word("--bytes"));
+  }
+
+  const Deadline deadline(flags.real("--seconds"));
+  workload::run_crew(threads, [&](int index) {
+    unsigned char* counter = counters + static_cast<std::ptrdiff_t>(index - 1) * stride;
+    if (wide) {
+      count(reinterpret_cast<std::uint64_t*>(counter), deadline);
+    } else {
+      count(reinterpret_cast<std::uint32_t*>(counter), deadline);
+    }
+  });
+
+  Truth truth("false_sharing", threads + 1);
+  truth.exact = false;
+  truth.object = "counters";
+  truth.file = __FILE_NAME__;
+  truth.producer_line = truth.consumer_line = counting_line;
+  for (int one = 1; one <= threads; ++one) {
+    for (int other = 1; other <= threads; ++other) {
+      if (one != other && (one - 1) * stride / 64 == (other - 1) * stride / 64) {
+        truth.add_false(one, other, 1);
+      }
+    }
+  }
+  truth.print(deadline.elapsed());
+}

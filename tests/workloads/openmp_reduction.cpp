@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classic: an OpenMP loop whose threads add to neighbouring elements of one array. False sharing; main is
+// thread 0 of the team.
+#include <omp.h>
+
+#include "workload.h"
+
+namespace {
+
+using workload::Deadline;
+using workload::Flags;
+using workload::Truth;
+
+constexpr int max_threads = 8;
+alignas(workload::line_bytes) std::uint64_t partial_sums[max_threads];
+
+constexpr int sum_line = __LINE__ + 5;
+void add_up(int me, const Deadline& deadline) {
+  workload::note_thread(me);
+  std::uint64_t& sum = partial_sums[me];
+  for (std::uint64_t n = 0; (n & 4095U) != 0 || !deadline.passed(); ++n) {
+    __atomic_store_n(&sum, __atomic_load_n(&sum, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags("openmp_reduction", "an OpenMP team adds to neighbouring elements");
+  flags.number("--threads", 2, 2, max_threads, "team size").number("--seconds", 3, 0.01, 3600, "run time");
+  flags.parse(argc, argv);
+  const int threads = flags.integer("--threads");
+
+  const Deadline deadline(flags.real("--seconds"));
+#pragma omp parallel num_threads(threads)
+  add_up(omp_get_thread_num(), deadline);
+
+  Truth truth("openmp_reduction", threads);
+  truth.exact = false;
+  truth.object = "partial_sums";
+  truth.file = __FILE_NAME__;
+  truth.producer_line = truth.consumer_line = sum_line;
+  for (int one = 0; one < threads; ++one) {
+    for (int other = 0; other < threads; ++other) {
+      if (one != other) {
+        truth.add_false(one, other, 1);
+      }
+    }
+  }
+  truth.print(deadline.elapsed());
+}

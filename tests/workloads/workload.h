@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the workloads share: flags that refuse nonsense, a crew of threads, and the truth they print.
+//
+// A workload is a small program whose communication between threads is known, because it forces it. It prints
+// one line of JSON to stdout: what a perfect profiler would find. Thread indices are creation order, main is 0;
+// rows are producers (who stored), columns consumers (who accessed next). Lines used only to synchronise are not
+// in the matrix; they are named in `sync`.
+//
+// Shared words are accessed with the __atomic builtins, not std::atomic, so that the access belongs to the
+// workload's own source line and not to one of the library's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace workload {
+
+inline constexpr std::size_t line_bytes = 64;
+
+/// Command-line flags, all `--name value`. parse() ends the process with status 2 and one line that says what
+/// was given and what is allowed; with `--help` it prints them and ends with 0.
+class Flags {
+ public:
+  Flags(std::string program, std::string purpose) : program_(std::move(program)), purpose_(std::move(purpose)) {}
+  Flags& number(const std::string& name, double initial, double low, double high, const std::string& help);
+  Flags& choice(const std::string& name, const std::vector<std::string>& words, const std::string& help);
+  void parse(int argc, char** argv);
+
+  [[nodiscard]] double real(const std::string& name) const { return numbers_.at(name).value; }
+  [[nodiscard]] int integer(const std::string& name) const { return static_cast<int>(numbers_.at(name).value); }
+  [[nodiscard]] const std::string& word(const std::string& name) const { return choices_.at(name).value; }
+  /// Ends the process as parse() does.
+  [[noreturn]] void refuse(const std::string& reason) const;
+
+ private:
+  struct Number {
+    double value = 0, low = 0, high = 0;
+    std::string help;
+  };
+  struct Choice {
+    std::string value;
+    std::vector<std::string> words;
+    std::string help;
+  };
+  void set(const std::string& name, const std::string& text);
+  [[noreturn]] void print_help() const;
+
+  std::string program_, purpose_;
+  std::map<std::string, Number> numbers_;
+  std::map<std::string, Choice> choices_;
+};
+
+/// A time at which to stop. Each thread asks its own clock, so that stopping shares nothing.
+class Deadline {
+ public:
+  explicit Deadline(double seconds);
+  [[nodiscard]] bool passed() const;
+  /// Seconds since it was made.
+  [[nodiscard]] double elapsed() const;
+
+ private:
+  std::int64_t begin_ns_, end_ns_;
+};
+
+/// What is known to have happened. Counts are communications on data lines.
+class Truth {
+ public:
+  /// `threads` counts main.
+  Truth(std::string workload, int threads);
+  void add_true(int producer, int consumer, std::uint64_t count);
+  void add_false(int producer, int consumer, std::uint64_t count);
+
+  bool exact = true;                      // false: the matrix holds proportions, not counts
+  std::string object;                     // the variable that holds the data, or most of it
+  std::vector<std::string> more_objects;  // others that hold data
+  std::vector<std::string> sync;          // variables that only synchronise
+  std::string file;                       // of the lines below
+  int producer_line = 0, consumer_line = 0;
+
+  /// One line of JSON on stdout. `extra` is spliced in: empty, or `"name":value` pairs.
+  void print(double seconds, const std::string& extra = "") const;
+
+ private:
+  using Matrix = std::vector<std::vector<std::uint64_t>>;
+  static std::string text(const Matrix& matrix);
+  static std::uint64_t sum(const Matrix& matrix);
+  std::string workload_;
+  Matrix true_, false_;
+};
+
+/// Notes that the calling thread is thread `index` of the truth. run_crew() does it for its own; main is noted by
+/// Truth::print().
+void note_thread(int index);
+
+/// Starts `count` threads, lets them go at one time, and joins them. `body` is given 1..count.
+void run_crew(int count, const std::function<void(int)>& body);
+
+void yield_processor();
+
+/// In a loop that waits for another thread: polite to the other hardware thread, and once in a while to the
+/// other software threads, which may have no processor to run on.
+inline void relax(unsigned& spins, bool yields) {
+  __builtin_ia32_pause();
+  if (yields && (++spins & 31U) == 0) {
+    yield_processor();
+  }
+}
+
+}  // namespace workload
