@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import platform
+import random
 import shutil
 import statistics
 import subprocess
@@ -70,7 +71,7 @@ def report(profile, *options):
 @dataclasses.dataclass
 class Spread:
     median: float
-    low: float   # quartiles
+    low: float   # quartiles, or an interval's ends
     high: float
 
     def __str__(self):
@@ -82,6 +83,19 @@ def spread(values):
         return Spread(values[0], values[0], values[0])
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(statistics.median(values), low, high)
+
+
+def low_quartile(values):
+    return values[0] if len(values) < 2 else statistics.quantiles(values, n=4, method="inclusive")[0]
+
+
+def undisturbed_ratio(observed, bare, draws=2000):
+    """Ratio of the two lower quartiles: what else runs on a machine only ever slows a run, so the faster runs are the
+    ones to compare. The interval is the bootstrap's 95 %, of the same ratio of resampled runs."""
+    source = random.Random(1)
+    ratios = sorted(low_quartile(source.choices(observed, k=len(observed))) /
+                    low_quartile(source.choices(bare, k=len(bare))) for _ in range(draws))
+    return Spread(low_quartile(observed) / low_quartile(bare), ratios[draws // 40], ratios[-1 - draws // 40])
 
 
 def table(header, rows):

@@ -99,7 +99,7 @@ class Redis:
         server = common.Weighed(common.recorded(command, profile) if profile else command)
         self.await_server(port)
         loaded = time.monotonic()
-        subprocess.run(["redis-benchmark", "-p", port, "-q", "-n", "200000", "-c", "20", "-P", "4", "-t", "set,get"],
+        subprocess.run(["redis-benchmark", "-p", port, "-q", "-n", "400000", "-c", "20", "-P", "4", "-t", "set,get"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         seconds = time.monotonic() - loaded
         subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], stdout=subprocess.DEVNULL,
@@ -124,22 +124,22 @@ def all_programs():
     workload = os.path.join(common.WORKLOADS, "switching")
     return [
         Program("pigz -p 4", "6", ["pigz"], lambda f: ["pigz", "-p", "4", "-k", "-c", f.file("data.tar")],
-                lambda f: tar(f, 120_000_000)),
+                lambda f: tar(f, 200_000_000)),
         Program("pbzip2 -p2", "5", ["pbzip2"], lambda f: ["pbzip2", "-p2", "-k", "-c", f.file("small.tar")],
-                lambda f: tar(f, 30_000_000, "small.tar")),
+                lambda f: tar(f, 48_000_000, "small.tar")),
         Program("zstd -T2 -10", "4", ["zstd"], lambda f: ["zstd", "-q", "-T2", "-10", "-c", f.file("data.tar")],
-                lambda f: tar(f, 120_000_000)),
+                lambda f: tar(f, 200_000_000)),
         Program("xz -T2 -2", "3", ["xz"], lambda f: ["xz", "-k", "-T2", "-2", "-c", f.file("small.tar")],
-                lambda f: tar(f, 30_000_000, "small.tar")),
+                lambda f: tar(f, 48_000_000, "small.tar")),
         Program("sort --parallel=2", "2", ["sort"],
-                lambda f: ["sort", "--parallel=2", "-S", "400M", "-o", os.devnull, f.file("lines.txt")],
-                lambda f: text_lines(f.file("lines.txt"), 2_500_000)),
+                lambda f: ["sort", "--parallel=2", "-S", "700M", "-o", os.devnull, f.file("lines.txt")],
+                lambda f: text_lines(f.file("lines.txt"), 4_000_000)),
         Program("x264 --threads 3", "5", ["x264"],
                 lambda f: ["x264", "--quiet", "--threads", "3", "--input-res", "640x360", "--fps", "25", "-o",
                            os.devnull, f.file("video.yuv")],
-                lambda f: moving_picture(f.file("video.yuv"), 250)),
+                lambda f: moving_picture(f.file("video.yuv"), 500)),
         Redis(),
         Program("hackbench -T (pipes)", "80", ["hackbench"],
-                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "1500"]),
-        Program("switching (pipe ping-pong)", "3", [workload], lambda f: [workload, "--iterations", "150000"]),
+                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "5000"]),
+        Program("switching (pipe ping-pong)", "3", [workload], lambda f: [workload, "--iterations", "100000"]),
     ]

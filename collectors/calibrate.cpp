@@ -79,8 +79,8 @@ std::uint32_t measure_signal() {
   handle(signal);
   const pid_t pid = ::getpid();
   const auto send = [pid](int number) { ::syscall(SYS_tgkill, pid, pid, number); };
-  const double delivered = least_ns(8, 50, [&] { send(signal); });
-  const double empty = least_ns(8, 50, [&] { send(0); });
+  const double delivered = least_ns(6, 30, [&] { send(signal); });
+  const double empty = least_ns(6, 30, [&] { send(0); });
   return as_cost(delivered - empty);
 }
 
@@ -94,8 +94,8 @@ std::uint32_t measure_trap() {
     return 0;
   }
   signals_seen = 0;
-  constexpr int batches = 6;
-  constexpr int calls = 20;
+  constexpr int batches = 5;
+  constexpr int calls = 10;
   const double trapped = least_ns(batches, calls, store);
   ::ioctl(watch.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   // The increment may be one instruction or two (load, store): count the traps that really came.
@@ -106,7 +106,7 @@ std::uint32_t measure_trap() {
 /// One task-clock sample with an empty handler, from what samples add to a fixed piece of work: the median
 /// of some batches, since neither the least nor the mean is robust for a difference.
 std::uint32_t measure_perf_sample() {
-  constexpr int rounds = 1'000'000;
+  constexpr int rounds = 300'000;
   volatile int sink = 0;
   const auto work = [&sink] {
     for (int i = 0; i < rounds; ++i) {
@@ -114,7 +114,7 @@ std::uint32_t measure_perf_sample() {
     }
   };
   const double plain = least_ns(3, 1, work);
-  constexpr std::uint64_t period_ns = 50'000;
+  constexpr std::uint64_t period_ns = 40'000;
   const OpenedEvent event = open_event(task_clock_attributes(period_ns));
   if (!event.fd.valid() || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
     return 0;
@@ -242,7 +242,7 @@ void stay_on_this_processor() {
 }
 
 void measure_switches(const Probe& probe, Costs& costs) {
-  constexpr std::uint64_t short_ns = 2'000'000;
+  constexpr std::uint64_t short_ns = 1'000'000;
   constexpr std::uint64_t two_periods_ns = 8'000'000;
   stay_on_this_processor();
   const double plain = PingPong::measure({}, short_ns);

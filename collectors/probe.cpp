@@ -118,7 +118,9 @@ Probe probe() {
   result.facilities.push_back(clock);
   result.facilities.push_back(timer_facility());
   result.facilities.push_back(filter_facility(filter));
-  for (Facility& facility : pmu_facilities(event_sources(), cpu, detected_core_pmus())) {
+  const std::vector<std::string> sources = event_sources();
+  const auto core_pmus = has_core_pmu(sources) ? detected_core_pmus() : std::vector<std::string>{};
+  for (Facility& facility : pmu_facilities(sources, cpu, core_pmus)) {
     result.facilities.push_back(std::move(facility));
   }
   return result;

@@ -88,6 +88,10 @@ Facility ibs_facility(const std::vector<std::string>& sources, const CpuFacts& c
 
 }  // namespace
 
+bool has_core_pmu(const std::vector<std::string>& sources) {
+  return std::any_of(sources.begin(), sources.end(), is_core_pmu);
+}
+
 std::vector<std::string> detected_core_pmus() {
   std::vector<std::string> names;
   if (pfm_initialize() != PFM_SUCCESS) {

@@ -124,6 +124,7 @@ void in_forked_child() {
       close_event(thread.watch_event[e]);
     }
     close_event(thread.clock_event);
+    close_event(thread.alarm_event);
     thread.ring.detach();
   }
   registry().clear();

@@ -68,15 +68,16 @@ inline void put(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
-// state: | magic 16 | stamp 40 | - 2 | kind 2 | report generation 4 |
-inline constexpr std::uint64_t magic = std::uint64_t{0xb10c} << 48U;
-inline constexpr std::uint64_t magic_mask = std::uint64_t{0xffff} << 48U;
-inline constexpr std::uint64_t stamp_mask = (std::uint64_t{1} << 40U) - 1;
+// state: | magic 12 | stamp 46 | kind 2 | report generation 4 |
+inline constexpr std::uint64_t magic = std::uint64_t{0xb10} << 52U;
+inline constexpr std::uint64_t magic_mask = std::uint64_t{0xfff} << 52U;
+inline constexpr unsigned stamp_shift = 6;
+inline constexpr std::uint64_t stamp_mask = (std::uint64_t{1} << 46U) - 1;
 
 constexpr std::uint64_t state(std::uint64_t stamp, profile::BlockKind kind) {
-  return magic | (stamp & stamp_mask) << 8U | static_cast<std::uint64_t>(kind) << 4U;
+  return magic | (stamp & stamp_mask) << stamp_shift | static_cast<std::uint64_t>(kind) << 4U;
 }
-constexpr std::uint64_t stamp_of(std::uint64_t state) { return state >> 8U & stamp_mask; }
+constexpr std::uint64_t stamp_of(std::uint64_t state) { return state >> stamp_shift & stamp_mask; }
 constexpr profile::BlockKind kind_of(std::uint64_t state) { return static_cast<profile::BlockKind>(state >> 4U & 3U); }
 constexpr std::uint64_t generation_of(std::uint64_t state) { return state & 15U; }
 
@@ -113,17 +114,18 @@ extern constinit Entry table[entry_count] __attribute__((visibility("hidden")));
 extern constinit thread_local std::uint64_t latest_stamp
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/// A stamp later than all of this thread's, and than those of other threads up to about 0.1 us ago: the time stamp
-/// counter in units of 256 ticks, which processors keep in step. A counter that threads shared would travel between
-/// them. 40 bits last for a day or more; only nearness matters, see later().
+/// A stamp later than all of this thread's, and than those of other threads up to some nanoseconds ago: the time stamp
+/// counter, which processors keep in step, in units of 16 ticks. That is less than reading it takes, so a thread that
+/// allocates as fast as it can does not run ahead of the others. A counter that threads shared would travel between
+/// them. 46 bits last for days; only nearness matters, see later().
 inline std::uint64_t next_stamp() {
-  constexpr unsigned unit = 8;
+  constexpr unsigned unit = 4;
   const std::uint64_t now = __builtin_ia32_rdtsc() >> unit;
   latest_stamp = latest_stamp < now ? now : latest_stamp + 1;
   return latest_stamp;
 }
 
-/// Is stamp `a` later than `b`? Right across the wrap of 40 bits.
+/// Is stamp `a` later than `b`? Right across the wrap of 46 bits.
 constexpr bool later(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t ahead = (a - b) & stamp_mask;
   return ahead != 0 && ahead <= stamp_mask / 2;

@@ -134,11 +134,27 @@ void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
   }
 }
 
+void on_alarm() {
+  Runtime& r = runtime();
+  const std::uint64_t begin = thread_cpu_ns();
+  ThreadState* self = current_thread();
+  if (self == nullptr) {
+    return;
+  }
+  r.watch.alarmed(*self, monotonic_ns());
+  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.perf_sample_cost_ns;
+  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
+  r.budget.spend(cost);
+  r.budget.explore(cost);
+}
+
 void on_trap(int number, siginfo_t* info, void* context) {
   PerfFault fault;
   std::memcpy(&fault, info, sizeof fault);
   if (info->si_code == trap_perf && fault.data == clock_mark) {
     on_tick(*static_cast<ucontext_t*>(context), -1);
+  } else if (info->si_code == trap_perf && fault.data == alarm_mark) {
+    on_alarm();
   } else if (info->si_code == trap_perf && fault.data - watch_mark < max_words) {
     on_watchpoint(fault, *static_cast<ucontext_t*>(context));
   } else {

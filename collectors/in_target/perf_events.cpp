@@ -15,7 +15,7 @@ namespace crosstalk::in_target {
 namespace {
 
 constexpr std::uint64_t parked_address = 0;  // a disabled event's; page zero is never mapped
-constexpr rlim_t room = 4 * static_cast<rlim_t>(max_threads) + 64;
+constexpr rlim_t room = 6 * static_cast<rlim_t>(max_threads) + 64;
 
 perf_event_attr watch_attributes(std::uint64_t address, std::uint32_t length, WatchMode mode) {
   perf_event_attr attr;
@@ -31,6 +31,21 @@ perf_event_attr watch_attributes(std::uint64_t address, std::uint32_t length, Wa
   attr.sigtrap = 1;
   attr.remove_on_exec = 1;  // the kernel asks for it with sigtrap; a new program has no handler
   attr.disabled = mode == WatchMode::off ? 1 : 0;
+  return attr;
+}
+
+perf_event_attr clock_attributes(std::uint64_t period_ns, std::uint64_t mark) {
+  perf_event_attr attr;
+  std::memset(&attr, 0, sizeof attr);
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = period_ns;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sigtrap = 1;
+  attr.remove_on_exec = 1;
+  attr.sig_data = mark;
   return attr;
 }
 
@@ -140,22 +155,31 @@ long set_watch_event(const OwnedEvent& event, std::uint64_t address, std::uint32
 }
 
 long open_clock_event(std::uint64_t period_ns, OwnedEvent& event) {
-  perf_event_attr attr;
-  std::memset(&attr, 0, sizeof attr);
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.sample_period = period_ns;
-  attr.exclude_kernel = 1;
-  attr.exclude_hv = 1;
-  attr.sigtrap = 1;
-  attr.remove_on_exec = 1;
-  attr.sig_data = clock_mark;
+  const perf_event_attr attr = clock_attributes(period_ns, clock_mark);
   return adopt(perf_event_open(attr), event);
 }
 
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {
   return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
+long open_alarm_event(OwnedEvent& event) {
+  constexpr std::uint64_t some_period_ns = 1'000'000;  // start_alarm() sets the one that counts
+  perf_event_attr attr = clock_attributes(some_period_ns, alarm_mark);
+  attr.disabled = 1;
+  return adopt(perf_event_open(attr), event);
+}
+
+long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns) {
+  if (event.fd <= 0) {
+    return -EBADF;
+  }
+  const long set = set_clock_period(event, cpu_ns);
+  return set < 0 ? set : system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+long stop_alarm(const OwnedEvent& event) {
+  return event.fd <= 0 ? -EBADF : system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void close_event(OwnedEvent& event) {

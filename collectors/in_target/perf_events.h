@@ -13,6 +13,7 @@ namespace crosstalk::in_target {
 /// PERF_EVENT_IOC_MODIFY_ATTRIBUTES and some do not.
 inline constexpr std::uint64_t watch_mark = 0x63726f7300000000;  // + word index
 inline constexpr std::uint64_t clock_mark = 0x63726f7400000000;
+inline constexpr std::uint64_t alarm_mark = 0x63726f7500000000;
 
 /// Makes the kernel's table of descriptors as large as our hidden ones will need, while the process has one
 /// thread: later the kernel waits milliseconds (an RCU grace period) for the others. `any_fd`: any open one.
@@ -25,6 +26,11 @@ long set_watch_event(const OwnedEvent& event, std::uint64_t address, std::uint32
 /// Opens and starts a task clock with a synchronous SIGTRAP on the calling thread.
 long open_clock_event(std::uint64_t period_ns, OwnedEvent& event);
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
+/// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
+/// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
+long open_alarm_event(OwnedEvent& event);
+long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns);
+long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours.
 void close_event(OwnedEvent& event);
 

@@ -53,6 +53,7 @@ struct ThreadState {
   std::atomic<std::uint32_t> watch_events;    // how many of watch_event are open; 0: can not be watched
   std::atomic<std::uint8_t> mode[max_words];  // WatchMode
   std::uint32_t stray_traps = 0;              // of no open watch, in a row
+  OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
   bool watch_tried = false;
   std::uint64_t random = 0;
 };

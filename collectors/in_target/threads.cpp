@@ -63,6 +63,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.thread_pointer = thread_pointer;
   self.timer_number = 0;
   self.clock_event = {};
+  self.alarm_event = {};
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
   self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;

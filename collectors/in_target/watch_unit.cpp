@@ -87,6 +87,9 @@ void WatchUnit::prepare(ThreadState& self) {
   if (opened < words_) {
     watch_events_missing(error, opened);
   }
+  if (opened != 0) {
+    open_alarm_event(self.alarm_event);  // without one, the next sample ends a brief watch
+  }
   self.watch_events.store(opened, std::memory_order_release);
 }
 
@@ -195,13 +198,12 @@ void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& s
   }
 }
 
-// Most lines that are tried belong to one thread, and those that are exchanged mostly are so within a millisecond:
-// three tries in four are short, so that more lines are tried; the fourth gives slow exchange its chance.
+// Most lines that are tried belong to one thread, and those whose exchange costs much are exchanged many times a
+// millisecond: most tries are brief; one in so many gives slow exchange its chance.
 std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const {
-  constexpr std::uint64_t short_tries_in_four = 3;
-  constexpr std::uint64_t shorter_by = 5;
-  const bool in_short = !suspected && next_random(self.random) % 4 < short_tries_in_four;
-  return in_short ? horizon_ns_ / shorter_by : horizon_ns_;
+  constexpr std::uint64_t long_one_in = 16;
+  constexpr std::uint64_t briefer_by = 40;
+  return suspected || next_random(self.random) % long_one_in == 0 ? horizon_ns_ : horizon_ns_ / briefer_by;
 }
 
 bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
@@ -225,11 +227,14 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     slot.stored.store(sample.from != profile::AddressFrom::next && stores(sample.access), std::memory_order_relaxed);
     slot.runner.store(self.index + 1, std::memory_order_relaxed);
     const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
-    slot.deadline_ns = now_ns + horizon_ns;
+    slot.deadline_ns = monotonic_ns() + horizon_ns;
     const std::uint32_t id = new_watch_id();
     slot.watch.store(id, std::memory_order_release);
     const std::uint32_t armed = arm_others(slot, self, request);
     arm_self(slot, self, sample);
+    if (brief(horizon_ns)) {
+      start_alarm(self.alarm_event, horizon_ns);
+    }
 
     profile::WatchOpen record;
     record.header.type = profile::RecordType::watch_open;
@@ -372,6 +377,11 @@ bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
   return closed;
 }
 
+void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
+  stop_alarm(self.alarm_event);
+  expire(self, now_ns);
+}
+
 void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
   for (std::uint32_t i = 0; i < slots_; ++i) {
     if (try_lock(slot_[i])) {
@@ -389,6 +399,7 @@ void WatchUnit::leave(ThreadState& self) {
     self.mode[e].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
     close_event(self.watch_event[e]);
   }
+  close_event(self.alarm_event);
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {

@@ -16,6 +16,10 @@
 // for the partner's or for a random other word of the line, so that false sharing shows). Slot 0 is for
 // lines that the board suspects, the others for exploring.
 //
+// While any data breakpoint is enabled, x86 processors copy without their fast strings: `rep movs` and `rep stos`, and
+// so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
+// known of is mostly watched briefly, and an alarm ends that watch in time where the next sample would come later.
+//
 // Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
 #pragma once
 
@@ -58,6 +62,8 @@ class WatchUnit {
   void trapped_in_handler(ThreadState& self, std::uint32_t event);
   /// Closes what has been open for longer than the horizon; true when there was something.
   bool expire(ThreadState& self, std::uint64_t now_ns);
+  /// The alarm of `self` has rung: closes its brief watch.
+  void alarmed(ThreadState& self, std::uint64_t now_ns);
   /// Closes everything (end of the session).
   void close_all(ThreadState& self, profile::CloseReason reason);
   /// A thread ends: it is no longer watched.
@@ -101,6 +107,7 @@ class WatchUnit {
   static bool try_lock(Slot& slot);
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
   [[nodiscard]] std::uint64_t choose_horizon(ThreadState& self, bool suspected) const;
+  [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
   void choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const;
   std::uint32_t arm_others(Slot& slot, ThreadState& self, const WatchRequest& request);
   void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);

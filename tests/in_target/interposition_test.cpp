@@ -62,11 +62,9 @@ TEST(Interposition, EveryAllocationIsFoundWithItsSite) { EXPECT_EQ(run({"heap_pr
 TEST(Interposition, AProgramsOwnOperatorNewIsUsed) { EXPECT_EQ(run({"own_allocator_program", {}, {}, "", ""}), 0); }
 
 TEST(Interposition, AllocationBehindAnotherAllocator) {
-  for (const char* library : {"libjemalloc.so.2"}) {
+  for (const char* library : {"libjemalloc.so.2", "libtcmalloc_minimal.so.4"}) {
     const std::string path = installed(library);
-    if (path.empty()) {
-      continue;
-    }
+    ASSERT_NE(path, "") << library << " is not installed; ./dev deps does that";
     SCOPED_TRACE(library);
     EXPECT_EQ(run({"churn_program", {"seen"}, {}, "", ":" + path}), 0);
     EXPECT_EQ(run({"churn_program", {"unseen"}, {}, path + ":", ""}), 0);
