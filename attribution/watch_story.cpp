@@ -82,8 +82,11 @@ class Line {
     const std::size_t since = own == traces_.end() ? epoch_ : own->second.last + 1;
     if (last_store_ != none && events_[last_store_].point.thread != point.thread && last_store_ >= since) {
       communicate(since, index);
-    } else if (stores(point.kind)) {
-      invalidate(index);
+    } else {
+      settle(index);
+      if (stores(point.kind)) {
+        invalidate(index);
+      }
     }
     remember(index);
   }
@@ -91,6 +94,7 @@ class Line {
   /// Something was missed: nothing that was known holds any more.
   void forget() {
     traces_.clear();
+    unsettled_.reset();
     last_store_ = none;
     epoch_ = events_.size();
   }
@@ -115,25 +119,60 @@ class Line {
     std::size_t last_read = 0;  // its latest plain load; meaningful if has_read
     bool has_read = false;
   };
+  struct Unsettled {
+    std::size_t communication, last_store;
+  };
   static constexpr std::size_t none = SIZE_MAX;
 
   /// The access `consumer` sees what the last storing thread stored at events [since, consumer).
   void communicate(std::size_t since, std::size_t consumer) {
     const Event& reader = events_[consumer];
     const ThreadId producer = events_[last_store_].point.thread;
-    std::size_t source = last_store_;
-    bool overlap = false;
-    for (std::size_t i = last_store_ + 1; i-- > since && !overlap;) {
-      const Event& event = events_[i];
-      if (event.point.thread == producer && stores(event.point.kind) &&
-          event.point.bytes.overlaps(reader.point.bytes)) {
-        source = i;
-        overlap = true;
+    const std::optional<std::size_t> overlap = overlapping_store(since, last_store_, producer, reader.point.bytes);
+    const Event& source = events_[overlap.value_or(last_store_)];
+    story_.communications.push_back(
+        {source.point, reader.point, overlap.has_value(), inverse_probability(watch_, source.word, reader.word)});
+    consumed_.push_back(reader.position);
+    unsettled_.reset();
+    if (!overlap && in_opening_run(last_store_)) {
+      unsettled_ = Unsettled{story_.communications.size() - 1, last_store_};
+    }
+  }
+
+  /// The latest store of `producer` at events [begin, last] to any of `bytes`.
+  [[nodiscard]] std::optional<std::size_t> overlapping_store(std::size_t begin, std::size_t last, ThreadId producer,
+                                                             const LineBytes& bytes) const {
+    for (std::size_t i = last + 1; i-- > begin;) {
+      const AccessPoint& point = events_[i].point;
+      if (point.thread == producer && stores(point.kind) && point.bytes.overlaps(bytes)) {
+        return i;
       }
     }
-    story_.communications.push_back(
-        {events_[source].point, reader.point, overlap, inverse_probability(watch_, events_[source].word, reader.word)});
-    consumed_.push_back(reader.position);
+    return std::nullopt;
+  }
+
+  /// Was the run that `store` belongs to under way when watching began? Then what it had stored before is not known.
+  [[nodiscard]] bool in_opening_run(std::size_t store) const {
+    return std::all_of(events_.begin() + static_cast<std::ptrdiff_t>(epoch_),
+                       events_.begin() + static_cast<std::ptrdiff_t>(store),
+                       [&](const Event& event) { return event.point.thread == events_[store].point.thread; });
+  }
+
+  /// A communication out of an opening run whose first access touches no byte that was seen stored: it is false
+  /// sharing, unless the consumer goes on to such a byte. Then it takes what the producer has put there, and the first
+  /// byte's store was among those that nobody watched.
+  void settle(std::size_t index) {
+    if (!unsettled_) {
+      return;
+    }
+    const AccessPoint& point = events_[index].point;
+    SeenCommunication& seen = story_.communications[unsettled_->communication];
+    if (point.thread != seen.consumer.thread) {
+      unsettled_.reset();
+    } else if (overlapping_store(epoch_, unsettled_->last_store, seen.producer.thread, point.bytes)) {
+      seen.true_sharing = true;
+      unsettled_.reset();
+    }
   }
 
   void invalidate(std::size_t store) {
@@ -166,6 +205,7 @@ class Line {
   std::vector<Event> events_;
   std::map<std::uint32_t, Trace> traces_;  // by thread; ordered, so that results are
   std::vector<std::size_t> consumed_;
+  std::optional<Unsettled> unsettled_;
   std::size_t last_store_ = none;
   std::size_t epoch_ = 0;
 };

@@ -2,6 +2,7 @@
 // The overhead budget of a process: what observing has cost, and what it may.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -18,15 +19,23 @@ class Budget {
 
   /// Of what was spent, this went into watching lines that nothing was known of.
   void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
+  /// A line that nothing was known of has been watched: was it exchanged?
+  void explored(bool exchanged) {
+    const std::uint32_t before = yield_.load(std::memory_order_relaxed);
+    yield_.store(before - before / yield_memory + (exchanged ? yield_one / yield_memory : 0),
+                 std::memory_order_relaxed);
+  }
 
   /// May something be started that will cost about `cost_ns`? Exploring has a share of the budget of its own: lines
-  /// that are known to be exchanged must not use up what finds the others, nor the other way round. A grant before
-  /// anything was earned lets short programs be seen too.
+  /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
+  /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
+  /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
+  /// too.
   [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
     const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ + grant_ns;
     const auto after = static_cast<double>(spent_.load(std::memory_order_relaxed) + cost_ns);
     const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
-    return after <= earned && (!exploring || explored_after <= earned * exploring_share);
+    return after <= earned && (!exploring || explored_after <= earned * exploring_share());
   }
   [[nodiscard]] double spent_fraction() const {
     const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
@@ -36,15 +45,26 @@ class Budget {
     cpu_.store(0, std::memory_order_relaxed);
     spent_.store(0, std::memory_order_relaxed);
     explored_.store(0, std::memory_order_relaxed);
+    yield_.store(0, std::memory_order_relaxed);
   }
 
  private:
   static constexpr double grant_ns = 1'000'000;
-  static constexpr double exploring_share = 0.25;
+  static constexpr std::uint32_t yield_one = 1U << 20U;
+  static constexpr std::uint32_t yield_memory = 16;  // watches
+
+  [[nodiscard]] double exploring_share() const {
+    constexpr double least = 0.25;
+    constexpr double most = 0.75;
+    constexpr double growth = 2;  // a yield of one in four earns the most
+    return std::min(most, least + growth * yield_.load(std::memory_order_relaxed) / yield_one);
+  }
+
   double fraction_ = 0;
   std::atomic<std::uint64_t> cpu_;
   std::atomic<std::uint64_t> spent_;
   std::atomic<std::uint64_t> explored_;
+  std::atomic<std::uint32_t> yield_;  // share of explored lines that were exchanged, of yield_one
 };
 
 }  // namespace crosstalk::in_target

@@ -354,7 +354,11 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
       }
     }
   }
-  judge_line(slot.line, slot.stored.load(std::memory_order_relaxed) && slot.runs.load(std::memory_order_relaxed) > 0);
+  const bool exchanged = slot.stored.load(std::memory_order_relaxed) && slot.runs.load(std::memory_order_relaxed) > 0;
+  judge_line(slot.line, exchanged);
+  if (!slot.suspected.load(std::memory_order_relaxed)) {
+    runtime().budget.explored(exchanged);
+  }
   const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
   mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
   slot.watch.store(0, std::memory_order_release);

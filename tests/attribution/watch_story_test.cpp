@@ -161,11 +161,29 @@ TEST(WatchStory, SampledWithoutAddressSourceIsNoAccess) {
 
 TEST(WatchStory, SecondAccessAfterOneStoreIsNoSecondCommunication) {
   Scene scene = plain_scene(2);
-  scene.words({word_at(0), word_at(8)}).opened_by(0, AccessKind::store);
-  scene.trap(1, load_ip, 1).trap(1, load_ip, 0);
+  scene.words({word_at(0), word_at(8)}).opened_by(1, AccessKind::load);
+  scene.trap(0, store_ip, 0).trap(1, load_ip, 1).trap(1, load_ip, 0);
   const WatchStory story = scene.tell();
   EXPECT_EQ(pairs(story), (Pairs{{0, 1}}));
   EXPECT_EQ(true_ones(story), 0U);  // by its first access
+}
+
+TEST(WatchStory, WhatAnOpeningRunStoredUnseenIsToldByWhatTheConsumerGoesOnTo) {
+  // Thread 0 was sampled in the middle of a line that it fills from the start: word 8 was stored before the watch.
+  Scene scene = plain_scene(2);
+  scene.words({word_at(8), word_at(0)}).opened_by(0, AccessKind::store, AddressFrom::retired, 8);
+  scene.trap(1, load_ip, 1).trap(1, load_ip, 0);
+  const WatchStory story = scene.tell();
+  EXPECT_EQ(pairs(story), (Pairs{{0, 1}}));
+  EXPECT_EQ(true_ones(story), 1U);
+  EXPECT_EQ(story.communications[0].consumer.bytes, LineBytes::range(0, 8));  // still its first access
+}
+
+TEST(WatchStory, AnotherThreadsAccessEndsWhatTheConsumerGoesOnTo) {
+  Scene scene = plain_scene(3);
+  scene.words({word_at(8), word_at(0)}).opened_by(0, AccessKind::store, AddressFrom::retired, 8);
+  scene.trap(1, load_ip, 1).trap(2, load_ip, 1).trap(1, load_ip, 0);
+  EXPECT_EQ(true_ones(scene.tell()), 0U);
 }
 
 TEST(WatchStory, ARunsStoresAreTakenTogether) {
