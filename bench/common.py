@@ -71,31 +71,33 @@ def report(profile, *options):
 @dataclasses.dataclass
 class Spread:
     median: float
-    low: float   # quartiles, or an interval's ends
+    low: float   # ends of an interval
     high: float
 
     def __str__(self):
         return f"{self.median:.3f} ({self.low:.3f}..{self.high:.3f})"
 
 
-def spread(values):
-    if len(values) < 2:
-        return Spread(values[0], values[0], values[0])
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return Spread(statistics.median(values), low, high)
+def bootstrap(statistic, draws=2000):
+    """The 95 % interval of `statistic(choose)`, where choose(values) resamples."""
+    source = random.Random(1)
+    results = sorted(statistic(lambda values: source.choices(values, k=len(values))) for _ in range(draws))
+    return results[draws // 40], results[-1 - draws // 40]
+
+
+def median_with_interval(values):
+    return Spread(statistics.median(values), *bootstrap(lambda choose: statistics.median(choose(values))))
 
 
 def low_quartile(values):
     return values[0] if len(values) < 2 else statistics.quantiles(values, n=4, method="inclusive")[0]
 
 
-def undisturbed_ratio(observed, bare, draws=2000):
+def undisturbed_ratio(observed, bare):
     """Ratio of the two lower quartiles: what else runs on a machine only ever slows a run, so the faster runs are the
-    ones to compare. The interval is the bootstrap's 95 %, of the same ratio of resampled runs."""
-    source = random.Random(1)
-    ratios = sorted(low_quartile(source.choices(observed, k=len(observed))) /
-                    low_quartile(source.choices(bare, k=len(bare))) for _ in range(draws))
-    return Spread(low_quartile(observed) / low_quartile(bare), ratios[draws // 40], ratios[-1 - draws // 40])
+    ones to compare; with its interval."""
+    ratio = low_quartile(observed) / low_quartile(bare)
+    return Spread(ratio, *bootstrap(lambda choose: low_quartile(choose(observed)) / low_quartile(choose(bare))))
 
 
 def table(header, rows):

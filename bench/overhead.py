@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded against bare runs of real programs, in turns: A B A B ... Writes docs/overhead.md."""
+"""Recorded against bare runs of real programs, at the same time and in turns. Writes docs/overhead.md."""
 
 import argparse
 import statistics
@@ -12,51 +12,79 @@ EXPLANATION = """# Overhead
 
 Written by `./dev bench overhead`; every figure below is measured, none is typed.
 
-Each program runs bare and under `crosstalk record` in turns, {pairs} pairs, every second pair in reverse order, after
-one pair that does not count. A ratio is recorded / bare, of the lower quartile of each side's runs: what else runs on
-the machine only slows runs, so the faster ones are compared. In brackets: the 95 % interval of that ratio
-(bootstrap). The fixed cost of a recording, starting and ending the recorder, is within.
+Machines that others use too change their speed by tens of percent within seconds, so a program is run both ways:
 
-- *bare*: lower quartile of the bare run times.
-- *run time*: what a user waits (for the server: the time its load generator took).
-- *CPU time*: user + system of the whole process tree; in recorded runs the recorder's own is within.
+- *together*, {pairs} times: bare and recorded at the same time, so that both meet the same machine. *CPU time* is
+  recorded / bare of each such pair: the median and, in brackets, its 95 % interval (bootstrap). Control: *bare / bare*
+  is the same for two bare runs, and shows how far to believe it.
+  Programs that spin, or that hang on which processors their threads meet, can not be run so; their CPU time is of
+  runs in turns, {alone} times, by lower quartiles.
+- *in turns*, {turns} times, every second pair in reverse order: *run time* is what a user waits (for the server: what its
+  load took), recorded / bare of the lower quartiles, with the bootstrap's 95 % interval.
+
+User + system time of the whole process tree is compared; in recorded runs the recorder's own is within, and so is
+the fixed cost of a recording: {start_ms:.0f} ms of CPU time for a program that does nothing (bare: {bare_ms:.0f} ms).
+
+- *bare*: CPU time of a bare run, median.
 - *self-measured*: what the profile says observing has cost, as a fraction of the threads' CPU time
   (`sampling.overhead.fraction`), median; the budget was the default.
-- *difference*: CPU ratio - 1 - self-measured: what the profile does not account for (the recorder's own work,
-  caches, noise).
-- *memory*: the largest peak resident size of one process in the tree, recorded - bare, medians.
+- *difference*: CPU ratio - 1 - self-measured: what the profile does not account for (the recorder and its start,
+  caches, copies that an armed debug register slows, noise).
+- *memory*: the largest peak resident size of one process in the tree, recorded - bare, median.
 
-Machine: {machine}. A recording of a program that does nothing takes {start_ms:.0f} ms of CPU time (bare: {bare_ms:.0f} ms).
+Machine: {machine}.
 """
 
 
-def measure(program, folder, pairs):
-    """Lists of what each pair gave."""
-    rows = {name: [] for name in ("bare_s", "observed_s", "bare_cpu", "observed_cpu", "self", "memory")}
+def together(program, folder, paths):
+    """Results by index, of runs at the same time; the second of `paths` starts first."""
+    runs = {index: program.start(folder, paths[index]) for index in reversed(range(len(paths)))}
+    return [runs[index].finish()[0] for index in range(len(paths))]
+
+
+def add_profile(rows, profile, results):
+    fraction = common.report(profile, "--view", "summary")["sampling"]["overhead"]["fraction"]
+    rows["bare_cpu"].append(results[None][0].cpu_s)
+    rows["memory"].append(results[profile][0].peak_bytes - results[None][0].peak_bytes)
+    rows["self"].append(fraction if fraction is not None else float("nan"))
+
+
+def measure(program, folder, pairs, turns):
     profile = folder.file("profile.db")
     program.prepare(folder)
-    for index in range(pairs + 1):
+    program.start(folder, None).finish()  # warms caches
+    rows = {name: [] for name in ("bare_cpu", "cpu", "control", "self", "memory", "bare_s", "observed_s",
+                                 "bare_turn", "observed_turn")}
+    for index in range(0 if program.alone else pairs):
+        paths = (None, profile) if index % 2 == 0 else (profile, None)
+        weights = dict(zip(paths, together(program, folder, paths)))
+        rows["cpu"].append(weights[profile].cpu_s / weights[None].cpu_s)
+        add_profile(rows, profile, {path: (weight, 0) for path, weight in weights.items()})
+        if index % 2 == 0:
+            first, second = together(program, folder, (None, None))
+            rows["control"].append(first.cpu_s / second.cpu_s)
+        print(f"{program.name}: together {index + 1}: CPU {rows['cpu'][-1]:.3f}, self-measured "
+              f"{rows['self'][-1]:.4f}, control {rows['control'][-1]:.3f}", flush=True)
+    for index in range(pairs + turns if program.alone else turns):
         order = (None, profile) if index % 2 == 0 else (profile, None)
-        results = {path: program.run(folder, path) for path in order}
-        if index == 0:
-            continue  # warms caches
-        (bare, bare_seconds), (observed, observed_seconds) = results[None], results[profile]
-        fraction = common.report(profile, "--view", "summary")["sampling"]["overhead"]["fraction"]
-        for name, value in (("bare_s", bare_seconds), ("observed_s", observed_seconds), ("bare_cpu", bare.cpu_s),
-                            ("observed_cpu", observed.cpu_s), ("memory", observed.peak_bytes - bare.peak_bytes),
-                            ("self", fraction if fraction is not None else float("nan"))):
-            rows[name].append(value)
-        print(f"{program.name}: pair {index}: time {observed_seconds:.3f}/{bare_seconds:.3f}, "
-              f"CPU {observed.cpu_s:.3f}/{bare.cpu_s:.3f}, self-measured {rows['self'][-1]:.4f}", flush=True)
+        results = {path: program.start(folder, path).finish() for path in order}
+        rows["bare_s"].append(results[None][1])
+        rows["observed_s"].append(results[profile][1])
+        rows["bare_turn"].append(results[None][0].cpu_s)
+        rows["observed_turn"].append(results[profile][0].cpu_s)
+        add_profile(rows, profile, results)
     return rows
 
 
 def row(program, result):
-    cpu = common.undisturbed_ratio(result["observed_cpu"], result["bare_cpu"])
+    cpu = (common.undisturbed_ratio(result["observed_turn"], result["bare_turn"]) if program.alone
+           else common.median_with_interval(result["cpu"]))
     self_measured = statistics.median(result["self"])
-    return [f"`{program.name}`", program.threads, f"{common.low_quartile(result['bare_s']):.2f} s",
-            common.undisturbed_ratio(result["observed_s"], result["bare_s"]), cpu, f"{100 * self_measured:.2f} %",
-            f"{100 * (cpu.median - 1 - self_measured):+.2f} %", f"{statistics.median(result['memory']) / 1e6:+.1f} MB"]
+    return [f"`{program.name}`", program.threads, f"{statistics.median(result['bare_cpu']):.2f} s", cpu,
+            f"{statistics.median(result['control']):.3f}" if result["control"] else "in turns", f"{100 * self_measured:.2f} %",
+            f"{100 * (cpu.median - 1 - self_measured):+.2f} %",
+            common.undisturbed_ratio(result["observed_s"], result["bare_s"]) if result["bare_s"] else "-",
+            f"{statistics.median(result['memory']) / 1e6:+.1f} MB"]
 
 
 def start_costs(folder, runs=11):
@@ -68,11 +96,12 @@ def start_costs(folder, runs=11):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench overhead", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=12, help="pairs of runs (default 12)")
+    parser.add_argument("--pairs", type=int, default=10, help="pairs of runs at the same time (default 10)")
+    parser.add_argument("--turns", type=int, default=6, help="pairs of runs in turns (default 6)")
     parser.add_argument("--only", default="", help="programs whose name contains this; writes no document")
     options = parser.parse_args()
-    if options.pairs < 1:
-        parser.error(f"--pairs {options.pairs} is less than 1")
+    if options.pairs < 1 or options.turns < 0:
+        parser.error(f"--pairs {options.pairs} must be at least 1 and --turns {options.turns} at least 0")
     rows, absent = [], []
     with common.Folder() as folder:
         start_ms, bare_ms = start_costs(folder)
@@ -82,14 +111,15 @@ def main():
             if not program.available():
                 absent.append(program.name)
                 continue
-            rows.append(row(program, measure(program, folder, options.pairs)))
-    text = common.table(["program", "threads", "bare", "run time ratio", "CPU time ratio", "self-measured",
-                         "difference", "memory"], rows)
+            rows.append(row(program, measure(program, folder, options.pairs, options.turns)))
+    text = common.table(["program", "threads", "bare", "CPU time", "bare / bare", "self-measured", "difference",
+                         "run time", "memory"], rows)
     print(text)
     if absent:
         print("not installed and left out: " + ", ".join(absent), file=sys.stderr)
     if not options.only:
-        explanation = EXPLANATION.format(pairs=options.pairs, machine=common.machine(), start_ms=start_ms, bare_ms=bare_ms)
+        explanation = EXPLANATION.format(pairs=options.pairs, turns=options.turns, alone=options.pairs + options.turns,
+                                         machine=common.machine(), start_ms=start_ms, bare_ms=bare_ms)
         common.write_document("overhead.md", explanation + "\n" + text + "\n")
 
 

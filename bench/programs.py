@@ -54,8 +54,9 @@ def moving_picture(path, frames, width=640, height=360):
 class Program:
     """A command that runs to its end."""
 
-    def __init__(self, name, threads, needs, command, prepare=None):
-        self.name, self.threads, self.needs = name, threads, needs
+    def __init__(self, name, threads, needs, command, prepare=None, alone=False):
+        """`alone`: what a run costs hangs on which processors its threads meet, so that two can not run at once."""
+        self.name, self.threads, self.needs, self.alone = name, threads, needs, alone
         self._command, self._prepare = command, prepare
 
     def available(self):
@@ -65,10 +66,18 @@ class Program:
         if self._prepare:
             self._prepare(folder)
 
-    def run(self, folder, profile):
-        """Bare, or recorded when `profile` is given. Returns (Weight, seconds that a user would see)."""
+    def start(self, folder, profile):
+        """Bare, or recorded when `profile` is given. The run's finish() gives (Weight, seconds that a user sees)."""
         command = self._command(folder)
-        weight = common.weigh(common.recorded(command, profile) if profile else command)
+        return Run(self.name, common.Weighed(common.recorded(command, profile) if profile else command))
+
+
+class Run:
+    def __init__(self, name, weighed):
+        self.name, self.weighed = name, weighed
+
+    def finish(self):
+        weight = self.weighed.finish()
         if weight.status != 0:
             raise RuntimeError(f"{self.name} ended with {weight.status}")
         return weight, weight.seconds
@@ -79,6 +88,7 @@ class Redis:
     that the load took are what is compared."""
 
     name, threads, needs = "redis-server --io-threads 2", "6", ["redis-server", "redis-benchmark", "redis-cli"]
+    alone = True  # its I/O threads spin
 
     def available(self):
         return all(shutil.which(tool) for tool in self.needs)
@@ -92,19 +102,13 @@ class Redis:
             probe.bind(("127.0.0.1", 0))
             return probe.getsockname()[1]
 
-    def run(self, folder, profile):
+    def start(self, folder, profile):
         port = str(self.free_port())
         command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
                    "--io-threads", "2", "--io-threads-do-reads", "yes", "--dir", folder.path]
         server = common.Weighed(common.recorded(command, profile) if profile else command)
         self.await_server(port)
-        loaded = time.monotonic()
-        subprocess.run(["redis-benchmark", "-p", port, "-q", "-n", "400000", "-c", "20", "-P", "4", "-t", "set,get"],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        seconds = time.monotonic() - loaded
-        subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
-        return server.finish(), seconds
+        return RedisRun(server, port)
 
     @staticmethod
     def await_server(port):
@@ -114,6 +118,21 @@ class Redis:
                     return
             time.sleep(0.05)
         raise RuntimeError("redis-server did not come up")
+
+
+class RedisRun:
+    def __init__(self, server, port):
+        self.server, self.port, self.begin = server, port, time.monotonic()
+        self.load = subprocess.Popen(["redis-benchmark", "-p", port, "-q", "-n", "400000", "-c", "20", "-P", "4",
+                                      "-t", "set,get"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def finish(self):
+        if self.load.wait() != 0:
+            raise RuntimeError(f"redis-benchmark ended with {self.load.returncode}")
+        seconds = time.monotonic() - self.begin
+        subprocess.run(["redis-cli", "-p", self.port, "shutdown", "nosave"], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+        return self.server.finish(), seconds
 
 
 def tar(folder, size, name="data.tar"):
@@ -140,6 +159,7 @@ def all_programs():
                 lambda f: moving_picture(f.file("video.yuv"), 500)),
         Redis(),
         Program("hackbench -T (pipes)", "80", ["hackbench"],
-                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "5000"]),
-        Program("switching (pipe ping-pong)", "3", [workload], lambda f: [workload, "--iterations", "100000"]),
+                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "8000"]),
+        Program("switching (pipe ping-pong)", "3", [workload], lambda f: [workload, "--iterations", "100000"],
+                alone=True),
     ]

@@ -30,7 +30,7 @@ namespace {
 
 /// Costs in nanoseconds; 0: could not be measured.
 struct Costs {
-  std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, perf_sample = 0;
+  std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, presence = 0, perf_sample = 0;
 };
 
 constexpr int give_up_ms = 300;
@@ -106,15 +106,15 @@ std::uint32_t measure_trap() {
 /// One task-clock sample with an empty handler, from what samples add to a fixed piece of work: the median
 /// of some batches, since neither the least nor the mean is robust for a difference.
 std::uint32_t measure_perf_sample() {
-  constexpr int rounds = 300'000;
+  constexpr int rounds = 500'000;
   volatile int sink = 0;
   const auto work = [&sink] {
     for (int i = 0; i < rounds; ++i) {
       sink = i;
     }
   };
-  const double plain = least_ns(3, 1, work);
-  constexpr std::uint64_t period_ns = 40'000;
+  const double plain = least_ns(2, 1, work);
+  constexpr std::uint64_t period_ns = 30'000;
   const OpenedEvent event = open_event(task_clock_attributes(period_ns));
   if (!event.fd.valid() || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
     return 0;
@@ -140,6 +140,7 @@ std::uint32_t measure_perf_sample() {
 struct Observed {
   bool clock = false;
   std::uint32_t watchpoints = 0;
+  bool armed = true;  // the watchpoints; else they are open and no more
 };
 
 /// Two threads on one processor hand a byte to and fro, so that every hand-over is a context switch.
@@ -211,8 +212,8 @@ class PingPong {
     for (std::uint32_t i = 0; i < observed_.watchpoints; ++i) {
       events.push_back(open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8)));
     }
-    return std::all_of(events.begin(), events.end(), [](const OpenedEvent& event) {
-      return event.fd.valid() && ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0;
+    return std::all_of(events.begin(), events.end(), [this](const OpenedEvent& event) {
+      return event.fd.valid() && (!observed_.armed || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0);
     });
   }
 
@@ -245,14 +246,22 @@ void measure_switches(const Probe& probe, Costs& costs) {
   constexpr std::uint64_t short_ns = 1'000'000;
   constexpr std::uint64_t two_periods_ns = 8'000'000;
   stay_on_this_processor();
-  const double plain = PingPong::measure({}, short_ns);
-  const double clocked = PingPong::measure({.clock = true, .watchpoints = 0}, two_periods_ns);
+  const Observed clock{.clock = true};
+  const Observed armed{.watchpoints = probe.debug_registers};
+  const Observed idle{.watchpoints = probe.debug_registers, .armed = false};
+  double plain = PingPong::measure({}, short_ns);
+  if (plain > 0 && probe.debug_registers > 0) {
+    // A small difference: the lesser of two measurements of each, taken in turns.
+    double present = PingPong::measure(idle, short_ns);
+    plain = std::min(plain, PingPong::measure({}, short_ns));
+    present = std::min(present, PingPong::measure(idle, short_ns));
+    costs.presence = present <= 0 ? 0 : as_cost(present - plain);
+    const double watched = PingPong::measure(armed, short_ns);
+    costs.switch_watch = watched <= 0 ? 0 : as_cost((watched - plain) / probe.debug_registers);
+  }
+  const double clocked = PingPong::measure(clock, two_periods_ns);
   if (plain > 0 && clocked > 0) {
     costs.switch_clock = as_cost(clocked - plain);
-  }
-  if (plain > 0 && probe.debug_registers > 0) {
-    const double watched = PingPong::measure({.clock = false, .watchpoints = probe.debug_registers}, short_ns);
-    costs.switch_watch = watched <= 0 ? 0 : as_cost((watched - plain) / probe.debug_registers);
   }
 }
 
@@ -325,6 +334,7 @@ void calibrate(const Probe& probe, profile::SessionConfig& config) {
   take(costs.trap, config.trap_cost_ns);
   take(costs.switch_clock, config.switch_cost_ns);
   take(costs.switch_watch, config.watch_switch_cost_ns);
+  take(costs.presence, config.presence_cost_ns);
   take(costs.perf_sample, config.perf_sample_cost_ns);
 }
 

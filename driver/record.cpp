@@ -110,9 +110,10 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   options.config = request.config;
   collectors::calibrate(probe, options.config);
   const profile::SessionConfig& costs = options.config;
-  log_detail(fmt::format("costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns, sample {} ns",
-                         costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
-                         costs.perf_sample_cost_ns));
+  log_detail(fmt::format(
+      "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns), sample {} ns",
+      costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
+      costs.presence_cost_ns, costs.perf_sample_cost_ns));
   options.source_name = "clock";
   options.method_name = method_name(request.config.method);
   options.collector = *collector;

@@ -25,7 +25,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 1;
+inline constexpr std::uint32_t arena_version = 2;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cache_line = 64;
 
@@ -57,6 +57,7 @@ struct SessionConfig {
   std::uint32_t trap_cost_ns = 5000;          // one watchpoint trap without its handler
   std::uint32_t switch_cost_ns = 4000;        // what a perf task clock adds to a context switch
   std::uint32_t watch_switch_cost_ns = 600;   // what one armed watchpoint adds to a context switch
+  std::uint32_t presence_cost_ns = 800;       // what open watchpoints add to it while none is armed
   std::uint32_t perf_sample_cost_ns = 15000;  // one task-clock sample without its handler
   // what the recorder found the kernel to allow (collectors/probe)
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads

@@ -40,6 +40,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.trap_cost_ns", config.trap_cost_ns);
   visit("config.switch_cost_ns", config.switch_cost_ns);
   visit("config.watch_switch_cost_ns", config.watch_switch_cost_ns);
+  visit("config.presence_cost_ns", config.presence_cost_ns);
   visit("config.perf_sample_cost_ns", config.perf_sample_cost_ns);
   visit("config.perf_allowed", config.perf_allowed);
   visit("config.watchpoints_allowed", config.watchpoints_allowed);

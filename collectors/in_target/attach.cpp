@@ -155,6 +155,7 @@ __attribute__((constructor(101))) void on_load() {
   install_handlers();
   find_off_limits();
   r.budget.start(r.config.budget);
+  r.attached_ns = monotonic_ns();
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
   r.watch.start(words, r.config.horizon_ns);
   end_threads_with_a_key();

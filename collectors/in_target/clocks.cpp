@@ -9,6 +9,7 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/perf_events.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/watch_duty.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -18,7 +19,8 @@ using profile::ClockKind;
 constexpr std::uint64_t tick_ns = 4'000'000;  // kernels with 250 Hz; a faster tick only samples finer
 constexpr std::uint64_t longest_period_ns = 64'000'000;
 constexpr std::uint64_t review_samples = 16;
-constexpr double clock_share = 0.5;  // of the budget that the clock alone may take
+constexpr std::uint64_t first_review = 2;  // soon: a thread may be one that switches all the time
+constexpr double clock_share = 0.5;        // of the budget that the clock alone may take
 
 std::uint64_t context_switches() {
   rusage usage{};
@@ -121,8 +123,9 @@ void adapt(ThreadState& self, const Spell& spell) {
 void start_clock(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
   self.period_ns = config.period_ns;
-  self.next_review = review_samples;
-  self.review_switches = context_switches();
+  self.next_review = first_review;
+  self.review_switches = self.charged_switches = context_switches();
+  self.review_cpu_ns = thread_cpu_ns();
   self.clock = ClockKind::automatic;
   if (config.clock == ClockKind::perf && config.perf_allowed != 0 && start_perf(self)) {
     self.clock = ClockKind::perf;
@@ -141,24 +144,35 @@ void stop_clock(ThreadState& self) {
   close_event(self.clock_event);
 }
 
+void charge_switches(ThreadState& self) {
+  const profile::SessionConfig& config = runtime().config;
+  const std::uint64_t switches = context_switches();
+  const std::uint64_t each = (self.clock == ClockKind::perf ? config.switch_cost_ns : 0) +
+                             (self.watch_events.load(std::memory_order_relaxed) != 0 ? config.presence_cost_ns : 0);
+  const std::uint64_t charge = (switches - self.charged_switches) * each;
+  self.charged_switches = switches;
+  self.slot->switches_ns.fetch_add(charge, std::memory_order_relaxed);
+  self.slot->switches.store(switches, std::memory_order_relaxed);
+  runtime().budget.spend(charge);
+}
+
 void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
   if (self.samples < self.next_review) {
     return;
   }
   self.next_review = self.samples + review_samples;
   const profile::SessionConfig& config = runtime().config;
-  const std::uint64_t switches = context_switches();
+  charge_switches(self);
+  const std::uint64_t switches = self.charged_switches;
   const std::uint64_t handlers = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
-  const Spell spell{static_cast<double>(cpu_ns - self.review_cpu_ns) + 1,
-                    static_cast<double>(handlers - self.review_handlers_ns),
-                    static_cast<double>(switches - self.review_switches), static_cast<double>(review_samples)};
-  const std::uint64_t each = self.clock == ClockKind::perf ? config.switch_cost_ns : 0;
-  const std::uint64_t charge = (switches - self.review_switches) * each;
-  self.slot->switches_ns.fetch_add(charge, std::memory_order_relaxed);
-  self.slot->switches.store(switches, std::memory_order_relaxed);
-  runtime().budget.spend(charge);
+  const Spell spell{
+      static_cast<double>(cpu_ns - self.review_cpu_ns) + 1, static_cast<double>(handlers - self.review_handlers_ns),
+      static_cast<double>(switches - self.review_switches), static_cast<double>(self.samples - self.review_samples)};
   adapt(self, spell);
+  self.watch_duty = duty_for(switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1, config.budget,
+                             config.presence_cost_ns);
   publish(self);
+  self.review_samples = self.samples;
   self.review_cpu_ns = cpu_ns;
   self.review_handlers_ns = handlers;
   self.review_switches = switches;

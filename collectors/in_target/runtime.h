@@ -26,6 +26,7 @@ struct Runtime {
   profile::ArenaView arena;
   std::size_t arena_bytes = 0;
   std::int32_t pid = 0;
+  std::uint64_t attached_ns = 0;
   std::atomic<bool> observing;
   std::atomic<bool> quiesced;     // about to exec, or the target took our signal: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt

@@ -43,7 +43,8 @@ struct ThreadState {
   std::uint64_t last_cpu_ns = 0;  // thread CPU time at the previous sample
   std::uint64_t samples = 0;
   std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed
-  std::uint64_t review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
+  std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
+  std::uint64_t charged_switches = 0;
 
   // stacks copied: a token bucket
   std::uint64_t stack_tokens_ns = 0;  // time up to which stacks have been paid for
@@ -55,6 +56,7 @@ struct ThreadState {
   std::uint32_t stray_traps = 0;              // of no open watch, in a row
   OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
   bool watch_tried = false;
+  std::uint32_t watch_duty = 0;  // part of the time that it is watchable, see watch_duty.h
   std::uint64_t random = 0;
 };
 

@@ -14,6 +14,7 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/perf_events.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/watch_duty.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -66,9 +67,10 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.alarm_event = {};
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
-  self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
+  self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;
   self.watch_tried = false;
+  self.watch_duty = full_duty;
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
   self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;
@@ -111,6 +113,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
 void end_thread(ThreadState& self) {
   Runtime& r = runtime();
   stop_clock(self);
+  charge_switches(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
   r.watch.leave(self);

@@ -68,6 +68,8 @@ class WatchUnit {
   void close_all(ThreadState& self, profile::CloseReason reason);
   /// A thread ends: it is no longer watched.
   void leave(ThreadState& self);
+  /// Closes the calling thread's events until prepare() is called again.
+  void withdraw(ThreadState& self);
   /// Running mean of what a watch costs, nanoseconds.
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
   /// Adds to what the watch that `event` belongs to has cost.
@@ -91,6 +93,7 @@ class WatchUnit {
     std::atomic<std::uint32_t> runner;    // registry index + 1
     std::atomic<std::uint32_t> runs;
     std::atomic<std::uint64_t> cost_ns;
+    std::atomic<std::uint64_t> interrupted_ns;  // of it, what others lost while their watchpoints were moved
     std::atomic<bool> suspected;
     std::atomic<bool> stored;  // a store was seen: without one there is no exchange
     std::uint64_t line = 0, deadline_ns = 0;
@@ -112,6 +115,7 @@ class WatchUnit {
   std::uint32_t arm_others(Slot& slot, ThreadState& self, const WatchRequest& request);
   void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);
   void restore_runner(Slot& slot, std::uint32_t runner);
+  static void charge_interruptions(Slot& slot, ThreadState& self);
   void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
   void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
   void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/budget.h"
+
+#include <gtest/gtest.h>
+
+#include "collectors/in_target/watch_duty.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint64_t grant = 1'000'000;  // before anything is earned
+
+std::uint64_t affordable(const Budget& budget, bool exploring) {
+  std::uint64_t cost = 0;
+  while (budget.affords(cost + 100'000, exploring)) {
+    cost += 100'000;
+  }
+  return cost;
+}
+
+TEST(Budget, IsAFractionOfCpuTime) {
+  Budget budget;
+  budget.start(0.03);
+  EXPECT_EQ(affordable(budget, false), grant);
+  budget.earn(second);
+  EXPECT_EQ(affordable(budget, false), 30'000'000 + grant);
+  budget.spend(10'000'000);
+  EXPECT_EQ(affordable(budget, false), 20'000'000 + grant);
+  EXPECT_DOUBLE_EQ(budget.spent_fraction(), 0.01);
+}
+
+TEST(Budget, ExploringInVainKeepsToAQuarter) {
+  Budget budget;
+  budget.start(0.03);
+  budget.earn(second);
+  for (int i = 0; i < 100; ++i) {
+    budget.explored(false);
+  }
+  EXPECT_EQ(affordable(budget, true), 7'700'000);
+  budget.spend(7'700'000);
+  budget.explore(7'700'000);
+  EXPECT_FALSE(budget.affords(100'000, true));
+  EXPECT_TRUE(budget.affords(100'000, false));
+}
+
+TEST(Budget, ExploringThatFindsSomethingEarnsMoreButNeverAll) {
+  Budget budget;
+  budget.start(0.03);
+  budget.earn(second);
+  for (int i = 0; i < 100; ++i) {
+    budget.explored(i % 10 == 0);
+  }
+  const std::uint64_t some = affordable(budget, true);
+  EXPECT_GT(some, 8'000'000U);
+  for (int i = 0; i < 100; ++i) {
+    budget.explored(true);
+  }
+  EXPECT_GT(affordable(budget, true), some);
+  EXPECT_LT(affordable(budget, true), affordable(budget, false));
+  budget.clear();
+  budget.earn(second);
+  EXPECT_EQ(affordable(budget, true), 7'700'000);
+}
+
+TEST(WatchDuty, IsFullWhereSwitchesAreFew) {
+  EXPECT_EQ(duty_for(0, second, 0.03, 800), full_duty);
+  EXPECT_EQ(duty_for(1000, second, 0.03, 800), full_duty);
+  EXPECT_EQ(duty_for(22'500, second, 0.03, 800), full_duty);  // 1.8 %, all that is allowed
+}
+
+TEST(WatchDuty, KeepsToItsShareWhereTheyAreMany) {
+  const std::uint32_t duty = duty_for(45'000, second, 0.03, 800);
+  EXPECT_NEAR(duty, full_duty / 2, 1);
+  EXPECT_EQ(duty_for(100'000'000, second, 0.03, 800), 32U);
+  EXPECT_EQ(duty_for(1, 0, 0.03, 800), 32U);
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target
