@@ -14,8 +14,8 @@ import harness
 CASES = [
     ("ping_pong", ["--seconds", "3"]),
     ("ping_pong", ["--seconds", "4", "--wait", "futex", "--lines", "128"]),
-    ("ring", ["--seconds", "4", "--threads", "3"]),
-    ("ring", ["--seconds", "4", "--threads", "4"]),
+    ("ring", ["--seconds", "10", "--threads", "3"]),
+    ("ring", ["--seconds", "10", "--threads", "4"]),
     ("halo_exchange", ["--iterations", "220000", "--threads", "2"]),
     ("halo_exchange", ["--iterations", "150000", "--threads", "3"]),
     ("one_writer_many_readers", ["--seconds", "4", "--threads", "3"]),
@@ -25,9 +25,9 @@ CASES = [
     ("false_sharing", ["--seconds", "3"]),
     ("false_sharing", ["--seconds", "3", "--stride", "4", "--bytes", "4"]),
     ("openmp_reduction", ["--seconds", "3"]),
-    ("mixed", ["--seconds", "4", "--true-tenths", "8"]),
-    ("mixed", ["--seconds", "4", "--true-tenths", "5"]),
-    ("mixed", ["--seconds", "4", "--true-tenths", "2"]),
+    ("mixed", ["--seconds", "8", "--true-tenths", "8"]),
+    ("mixed", ["--seconds", "8", "--true-tenths", "5"]),
+    ("mixed", ["--seconds", "8", "--true-tenths", "2"]),
     ("private_only", ["--seconds", "3"]),
     ("read_only_sharing", ["--seconds", "3"]),
 ]

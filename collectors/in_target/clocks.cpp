@@ -144,16 +144,32 @@ void stop_clock(ThreadState& self) {
   close_event(self.clock_event);
 }
 
+namespace {
+
+// Switches come in bursts: a duty that followed each would be low after it and not during it.
+void review_duty(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_ns) {
+  constexpr std::uint64_t memory = 8;  // reviews
+  const profile::SessionConfig& config = runtime().config;
+  self.duty_switches += switches - self.duty_switches / memory;
+  self.duty_cpu_ns += cpu_ns - self.duty_cpu_ns / memory;
+  self.watch_duty = duty_for(self.duty_switches, self.duty_cpu_ns, config.budget, config.presence_cost_ns);
+}
+
+}  // namespace
+
 void charge_switches(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
   const std::uint64_t switches = context_switches();
-  const std::uint64_t each = (self.clock == ClockKind::perf ? config.switch_cost_ns : 0) +
-                             (self.watch_events.load(std::memory_order_relaxed) != 0 ? config.presence_cost_ns : 0);
-  const std::uint64_t charge = (switches - self.charged_switches) * each;
+  const std::uint64_t count = switches - self.charged_switches;
   self.charged_switches = switches;
-  self.slot->switches_ns.fetch_add(charge, std::memory_order_relaxed);
   self.slot->switches.store(switches, std::memory_order_relaxed);
-  runtime().budget.spend(charge);
+  const std::uint64_t clock_ns = self.clock == ClockKind::perf ? count * config.switch_cost_ns : 0;
+  // Being watchable has a limit of its own, see watch_duty.h: taken out of the budget too, it would leave nothing to
+  // watch with.
+  const bool watchable = self.watch_events.load(std::memory_order_relaxed) != 0;
+  const std::uint64_t presence_ns = watchable ? count * config.presence_cost_ns : 0;
+  self.slot->switches_ns.fetch_add(clock_ns + presence_ns, std::memory_order_relaxed);
+  runtime().budget.spend(clock_ns);
 }
 
 void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
@@ -161,7 +177,6 @@ void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
     return;
   }
   self.next_review = self.samples + review_samples;
-  const profile::SessionConfig& config = runtime().config;
   charge_switches(self);
   const std::uint64_t switches = self.charged_switches;
   const std::uint64_t handlers = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
@@ -169,8 +184,7 @@ void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
       static_cast<double>(cpu_ns - self.review_cpu_ns) + 1, static_cast<double>(handlers - self.review_handlers_ns),
       static_cast<double>(switches - self.review_switches), static_cast<double>(self.samples - self.review_samples)};
   adapt(self, spell);
-  self.watch_duty = duty_for(switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1, config.budget,
-                             config.presence_cost_ns);
+  review_duty(self, switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1);
   publish(self);
   self.review_samples = self.samples;
   self.review_cpu_ns = cpu_ns;

@@ -56,7 +56,8 @@ struct ThreadState {
   std::uint32_t stray_traps = 0;              // of no open watch, in a row
   OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
   bool watch_tried = false;
-  std::uint32_t watch_duty = 0;  // part of the time that it is watchable, see watch_duty.h
+  std::uint64_t duty_switches = 0, duty_cpu_ns = 0;  // of late
+  std::uint32_t watch_duty = 0;                      // part of the time that it is watchable, see watch_duty.h
   std::uint64_t random = 0;
 };
 

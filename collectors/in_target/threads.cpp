@@ -71,6 +71,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.stray_traps = 0;
   self.watch_tried = false;
   self.watch_duty = full_duty;
+  self.duty_switches = self.duty_cpu_ns = 0;
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
   self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;

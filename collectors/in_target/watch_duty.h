@@ -19,9 +19,9 @@ inline constexpr std::uint32_t full_duty = 1024;
 /// of CPU time, when each costs `presence_cost_ns` while the watchpoints are open.
 constexpr std::uint32_t duty_for(std::uint64_t switches, std::uint64_t cpu_ns, double budget,
                                  std::uint32_t presence_cost_ns) {
-  constexpr double presence_share = 0.6;      // of the budget, for being watchable
-  constexpr std::uint32_t least_duty = 32;    // a rare look is better than none
-  constexpr std::uint32_t nearly_full = 900;  // not worth the opening and closing
+  constexpr double presence_share = 0.6;               // of the budget, for being watchable
+  constexpr std::uint32_t least_duty = full_duty / 8;  // below that too little would be seen
+  constexpr std::uint32_t nearly_full = 900;           // not worth the opening and closing
   const double cost = static_cast<double>(switches) * presence_cost_ns;
   const double allowed = presence_share * budget * static_cast<double>(cpu_ns);
   if (cost * nearly_full <= allowed * full_duty) {
