@@ -16,6 +16,7 @@ constexpr std::size_t max_objects = 5;
 constexpr double least_share = 0.005;  // of all CPU time, for an object to be worth a sentence
 constexpr std::uint64_t few_detections = 10;
 constexpr std::uint64_t few_samples = 100;
+constexpr std::uint64_t few_watches = 20;
 constexpr double line_bytes = 64;
 
 std::string number(double value, const char* format) {
@@ -229,6 +230,20 @@ std::string hottest(const Analysis& analysis) {
   return {};
 }
 
+/// The part of the CPU time that nothing here can explain; empty where it is small.
+std::string in_the_kernel(const Analysis& analysis) {
+  constexpr double worth_saying = 0.3;
+  double kernel_s = 0;
+  for (const ThreadSummary& thread : analysis.threads) {
+    kernel_s += thread.kernel_share * thread.cpu_s.value_or(0);
+  }
+  const double share = analysis.cpu_s > 0 ? kernel_s / analysis.cpu_s : 0;
+  return share < worth_saying ? std::string()
+                              : "The kernel takes " + percent(share) +
+                                    " of the CPU time, in system calls, page faults and switches: no data address is "
+                                    "known there.";
+}
+
 std::string count_of(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
@@ -251,7 +266,7 @@ std::string nothing_seen(const Analysis& analysis) {
   }
   std::string text = "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") +
                      " and " + count_of(s.armed, "watched line", "watched lines") + ".";
-  if (s.samples < few_samples) {
+  if (s.samples < few_samples || s.armed < few_watches) {
     text += " That is too little to rule it out: record for longer.";
   }
   return text;
@@ -270,8 +285,10 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   if (findings.empty()) {
     findings.push_back({nothing_seen(analysis), 0});
   }
-  if (const std::string text = hottest(analysis); !text.empty()) {
-    findings.push_back({text, 0});
+  for (const std::string& text : {in_the_kernel(analysis), hottest(analysis)}) {
+    if (!text.empty()) {
+      findings.push_back({text, 0});
+    }
   }
   return findings;
 }

@@ -131,8 +131,7 @@ def main():
             print(" | ".join(rows[-1]), flush=True)
     text = common.table(["workload", "distance", "true sharing", "cost", "count", "first", "overhead"], rows)
     if not options.only:
-        common.write_document("accuracy.md",
-                              EXPLANATION.format(runs=options.runs, machine=common.machine()) + "\n" + text + "\n")
+        common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=options.runs, machine=common.machine()) + "\n" + text + "\n")
 
 
 if __name__ == "__main__":

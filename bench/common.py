@@ -119,11 +119,23 @@ def machine():
             f"{pmu} a PMU, Linux {release}")
 
 
-def write_document(name, text):
-    path = os.path.join(TOP, "docs", name)
+def write_section(document, name, text):
+    """Replaces the section `name` of docs/`document`, or appends it: each bench writes its own."""
+    path = os.path.join(TOP, "docs", document)
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    try:
+        with open(path, encoding="utf-8") as file:
+            whole = file.read()
+    except FileNotFoundError:
+        whole = ""
+    section = begin + text.rstrip("\n") + "\n" + end
+    if begin in whole and end in whole:
+        whole = whole[:whole.index(begin)] + section + whole[whole.index(end) + len(end):]
+    else:
+        whole += ("\n" if whole else "") + section
     with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    print(f"written to docs/{name}")
+        file.write(whole)
+    print(f"written to docs/{document}")
 
 
 class Folder:

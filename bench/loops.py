@@ -10,6 +10,16 @@ import common
 import harness
 
 
+EXPLANATION = """## CPU time a loop
+
+Written by `./dev bench loops`. A program of {threads} threads runs some loops, {seconds:g} s of CPU time a thread, and times
+each with its own clocks (`tests/workloads/loops.cpp`); the report's share of all threads' CPU time is compared.
+
+Machine: {machine}.
+
+"""
+
+
 def shares(folder, threads, seconds):
     profile = folder.file("loops.db")
     command = common.recorded([os.path.join(common.WORKLOADS, "loops"), "--threads", str(threads), "--seconds",
@@ -35,8 +45,11 @@ def main():
                 rows.append([run + 1, loop["function"], f"{loop['line_begin']}-{loop['line_end']}", f"{known:.4f}",
                              f"{found:.4f}", f"{100 * (found - known):+.2f}"])
                 worst = max(worst, abs(found - known))
-    print(common.table(["run", "loop", "lines", "known share", "found share", "difference, points"], rows))
-    print(f"largest difference: {100 * worst:.2f} percentage points ({common.machine()})")
+    text = common.table(["run", "loop", "lines", "known share", "found share", "difference, points"], rows)
+    text += f"\n\nLargest difference: {100 * worst:.2f} percentage points.\n"
+    print(text)
+    common.write_section("accuracy.md", "loops", EXPLANATION.format(
+        threads=options.threads, seconds=options.seconds, machine=common.machine()) + text)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def main():
     if not options.only:
         explanation = EXPLANATION.format(pairs=options.pairs, turns=options.turns, alone=options.pairs + options.turns,
                                          machine=common.machine(), start_ms=start_ms, bare_ms=bare_ms)
-        common.write_document("overhead.md", explanation + "\n" + text + "\n")
+        common.write_section("overhead.md", "programs", explanation + "\n" + text + "\n")
 
 
 if __name__ == "__main__":

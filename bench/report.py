@@ -12,6 +12,16 @@ import common
 import programs
 
 
+EXPLANATION = """## Reports of large profiles
+
+Written by `./dev bench report`: a recorded profile of pigz, its samples, watches, traps and stacks repeated until there
+are enough ({size}), then reported {runs} times a format.
+
+Machine: {machine}.
+
+"""
+
+
 def columns(database, table):
     return [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
 
@@ -59,25 +69,33 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="reports made (default 3)")
     parser.add_argument("--profile", help="a recorded profile to replay; default: a fresh one of pigz")
     options = parser.parse_args()
+    rows, recording = [], None
     with common.Folder() as folder:
         path = folder.file("large.db")
         if options.profile:
             shutil.copyfile(options.profile, path)
         else:
             programs.sample_data(folder.file("data.tar"), 200_000_000)
-            common.weigh(common.recorded(["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")], path))
+            weight = common.weigh(common.recorded(["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")], path))
+            recording = ("pigz -p 4", os.path.getsize(path) / 1e6 / weight.seconds * 60)
         counts = enlarge(path, options.samples)
-        print(", ".join(f"{count} rows of {table}" for table, count in counts.items())
-              + f"; {os.path.getsize(path) / 1e6:.0f} MB")
+        size = ", ".join(f"{count:,} rows of {table}" for table, count in counts.items())
+        size += f"; {os.path.getsize(path) / 1e6:.0f} MB"
+        print(size)
         for kind in ("text", "json"):
             weights = [common.weigh([common.CROSSTALK, "report", "-i", path, "--format", kind])
                        for _ in range(max(options.runs, 1))]
             for weight in weights:
                 if weight.status != 0:
                     sys.exit(f"bench: the report ended with {weight.status}")
-            print(f"{kind}: {statistics.median(w.seconds for w in weights):.2f} s, "
-                  f"peak {max(w.peak_bytes for w in weights) / 1e6:.0f} MB")
-    print(common.machine())
+            rows.append([kind, f"{statistics.median(w.seconds for w in weights):.2f} s",
+                         f"{max(w.peak_bytes for w in weights) / 1e6:.0f} MB"])
+    text = common.table(["format", "time, median", "peak memory"], rows)
+    if recording:
+        text += f"\n\nA recording of `{recording[0]}` on this machine takes {recording[1]:.1f} MB a minute."
+    print(text)
+    common.write_section("overhead.md", "report", EXPLANATION.format(
+        size=size, runs=options.runs, machine=common.machine()) + text)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,7 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   row.access = record.access;
   row.from = record.from;
   row.flags = record.flags;
+  row.previous_handler_ns = record.previous_handler_ns;
   sink_->put(row);
   ++samples_;
   if (record.watch != 0) {

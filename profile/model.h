@@ -79,6 +79,7 @@ struct SampleRow {
   std::uint64_t time_ns = 0, ip = 0, access_ip = 0, address = 0, cpu_ns = 0;
   WatchId watch;
   StackId stack;
+  std::uint32_t previous_handler_ns = 0;  // 0: not known
   std::uint16_t cpu = 0;
   std::uint8_t width = 0;
   AccessKind access = AccessKind::none;

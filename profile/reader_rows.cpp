@@ -140,6 +140,7 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds) {
   row.access = access_of(scan);
   row.from = origin_of(scan);
   row.flags = scan.number<std::uint8_t>("flags", all_sample_flags);
+  row.previous_handler_ns = scan.number<std::uint32_t>("previous_handler_ns");
   return row;
 }
 

@@ -126,18 +126,19 @@ enum SampleFlags : std::uint8_t {
 struct Sample {
   RecordHeader header;
   std::uint64_t time_ns = 0;
-  std::uint64_t ip = 0;         // the interrupted instruction
-  std::uint64_t access_ip = 0;  // the instruction that `address` belongs to; 0: none
-  std::uint64_t address = 0;    // data address; 0: none
-  std::uint64_t cpu_ns = 0;     // thread CPU time since the thread's previous sample (or its start)
-  std::uint32_t watch = 0;      // the watch that it opened; 0: none
-  std::uint16_t cpu = 0;        // the processor it ran on
-  std::uint8_t width = 0;       // bytes accessed; 0: unknown
+  std::uint64_t ip = 0;                   // the interrupted instruction
+  std::uint64_t access_ip = 0;            // the instruction that `address` belongs to; 0: none
+  std::uint64_t address = 0;              // data address; 0: none
+  std::uint64_t cpu_ns = 0;               // thread CPU time since the thread's previous sample (or its start)
+  std::uint32_t watch = 0;                // the watch that it opened; 0: none
+  std::uint32_t previous_handler_ns = 0;  // CPU time of the thread's previous sample's handler, watching apart; 0: none
+  std::uint16_t cpu = 0;                  // the processor it ran on
+  std::uint8_t width = 0;                 // bytes accessed; 0: unknown
   AccessKind access = AccessKind::none;
   AddressFrom from = AddressFrom::none;
   std::uint8_t flags = 0;      // SampleFlags
   std::uint8_t has_stack = 0;  // 1: a StackSlice and its bytes follow as tail
-  std::uint8_t reserved[5] = {};
+  std::uint8_t reserved = 0;
 };
 
 /// A slice of a thread's stack with the registers to unwind it. In a tail, `bytes` bytes of stack

@@ -123,6 +123,7 @@ void charge(ThreadState& self, std::uint64_t handler_ns, std::uint64_t watching_
   Runtime& r = runtime();
   const std::uint64_t delivery_ns =
       self.clock == profile::ClockKind::perf ? r.config.perf_sample_cost_ns : r.config.signal_cost_ns;
+  self.handler_ns = static_cast<std::uint32_t>(handler_ns - watching_ns);
   self.slot->handler_samples_ns.fetch_add(handler_ns - watching_ns, std::memory_order_relaxed);
   self.slot->handlers_ns.fetch_add(handler_ns + delivery_ns, std::memory_order_relaxed);
   r.budget.spend(handler_ns + delivery_ns);
@@ -170,6 +171,7 @@ void take_sample(ThreadState& self, const ucontext_t& context) {
   sample.cpu_ns = cpu_ns - self.last_cpu_ns;
   self.last_cpu_ns = cpu_ns;
   sample.cpu = current_cpu();
+  sample.previous_handler_ns = self.handler_ns;
   ++self.samples;
   self.slot->samples.store(self.samples, std::memory_order_relaxed);
   self.slot->cpu_ns.store(cpu_ns, std::memory_order_relaxed);

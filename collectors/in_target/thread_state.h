@@ -42,6 +42,7 @@ struct ThreadState {
   std::uint64_t period_ns = 0;
   std::uint64_t last_cpu_ns = 0;  // thread CPU time at the previous sample
   std::uint64_t samples = 0;
+  std::uint32_t handler_ns = 0;   // of the previous sample, watching apart
   std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed
   std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
   std::uint64_t charged_switches = 0;

@@ -67,6 +67,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.alarm_event = {};
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
+  self.handler_ns = 0;
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;
   self.watch_tried = false;

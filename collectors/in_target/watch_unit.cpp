@@ -212,7 +212,7 @@ void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& s
 // Most lines that are tried belong to one thread, and those whose exchange costs much are exchanged many times a
 // millisecond: most tries are brief; one in so many gives slow exchange its chance.
 std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const {
-  constexpr std::uint64_t long_one_in = 16;
+  constexpr std::uint64_t long_one_in = 32;
   constexpr std::uint64_t briefer_by = 40;
   return suspected || next_random(self.random) % long_one_in == 0 ? horizon_ns_ : horizon_ns_ / briefer_by;
 }

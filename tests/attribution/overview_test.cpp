@@ -161,11 +161,26 @@ TEST(Findings, NothingSeen) {
   Analysis a = analysis_of_two_threads();
   EXPECT_EQ(findings_of(a)[0].sentence,
             "No communication between threads was seen in 500 samples and 60 watched lines.");
+  a.sampling.armed = 3;
+  EXPECT_NE(findings_of(a)[0].sentence.find("too little to rule it out"), std::string::npos);
   a.sampling.armed = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
   a.threads[1].samples = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("Only one thread"), std::string::npos);
   EXPECT_EQ(findings_of(Analysis{})[0].sentence, "No samples were taken, so nothing can be said.");
+}
+
+TEST(Findings, TimeInTheKernelIsSaid) {
+  Analysis a = analysis_of_two_threads();
+  const std::size_t without = findings_of(a).size();
+  a.cpu_s = 4;
+  for (ThreadSummary& thread : a.threads) {
+    thread.cpu_s = 2;
+    thread.kernel_share = 0.9;
+  }
+  const auto findings = findings_of(a);
+  ASSERT_EQ(findings.size(), without + 1);
+  EXPECT_EQ(findings[1].sentence.find("The kernel takes 90 % of the CPU time"), 0U) << findings[1].sentence;
 }
 
 TEST(Findings, LongNamesAreShortened) {

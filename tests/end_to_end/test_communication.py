@@ -9,9 +9,9 @@ from harness import needs_watchpoints
 
 # What must hold on a small machine that others use at the same time, whose scheduling shifts who waits for whom: the
 # right pairs, directions and verdicts. How close the figures come on a quiet machine is `./dev bench accuracy`.
-MAX_DISTANCE = 0.35
+MAX_DISTANCE = 0.25
 MAX_VERDICT_ERROR = 0.10
-MAX_MIXED_VERDICT_ERROR = 0.40
+MAX_MIXED_VERDICT_ERROR = 0.20
 FIRST_LINES = 2
 NEXT_LINES = 2  # a sample may be charged to the statement that follows within the same loop
 
@@ -25,7 +25,8 @@ class Communication(harness.Case):
         print(f"{name}: distance {found:.3f}, true share {harness.true_share(costs)}")
         self.assertLessEqual(found, distance, costs)
         known_share = truth["true"] / (truth["true"] + truth["false"])
-        self.assertAlmostEqual(harness.true_share(costs), known_share, delta=MAX_VERDICT_ERROR if known_share in (0.0, 1.0) else MAX_MIXED_VERDICT_ERROR)
+        allowed = MAX_VERDICT_ERROR if known_share in (0.0, 1.0) else MAX_MIXED_VERDICT_ERROR
+        self.assertAlmostEqual(harness.true_share(costs), known_share, delta=allowed)
         self.check_object(report, truth)
         self.check_lines(report, truth)
         self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
@@ -57,11 +58,13 @@ class Communication(harness.Case):
 
     @needs_watchpoints
     def test_ping_pong_on_futexes(self):
-        self.check("ping_pong", "--seconds", "4", "--wait", "futex", "--lines", "128")
+        # Nearly all its time is the kernel's: few samples have an address.
+        self.check("ping_pong", "--seconds", "4", "--wait", "futex", "--lines", "128", distance=0.5)
 
     @needs_watchpoints
     def test_ring(self):
-        self.check("ring", "--seconds", "4", "--threads", "3")
+        # Its threads yield without pause, so they are watchable for a small part of the time.
+        self.check("ring", "--seconds", "8", "--threads", "3", distance=0.35)
 
     @needs_watchpoints
     def test_halo_exchange(self):

@@ -130,6 +130,7 @@ inline SampleRow a_sample() {
   row.access = AccessKind::load_store;
   row.from = AddressFrom::retired;
   row.flags = sample_armed | sample_eligible;
+  row.previous_handler_ns = 2500;
   return row;
 }
 

@@ -134,6 +134,7 @@ TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {
   EXPECT_EQ(got[0].access, want.access);
   EXPECT_EQ(got[0].from, want.from);
   EXPECT_EQ(got[0].flags, want.flags);
+  EXPECT_EQ(got[0].previous_handler_ns, want.previous_handler_ns);
   EXPECT_EQ(got[1].time_ns, 1U);
   EXPECT_EQ(got[1].ip, bare.ip);
   EXPECT_EQ(got[1].access_ip, 0U);
