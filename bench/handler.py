@@ -24,7 +24,7 @@ EXPLANATION = """## The sample handler
 
 Written by `./dev bench handler`. A sample's handler finds the access that was under way and its address, publishes it on
 the bulletin board, copies a piece of the stack now and then, and writes a record; opening and closing watches is apart.
-Its CPU time is that of each single sample (`sample.previous_handler_ns` in the profile), {runs} runs of each program.
+Its CPU time is that of each single sample (`sample.previous_handler` in the profile), {runs} runs of each program.
 The *whole sample* adds what the kernel takes to deliver and end the signal with an empty handler: {signal:.1f} us here, the
 median of {runs} calibrations, by a POSIX timer.
 
@@ -37,7 +37,7 @@ def figures(profile):
     """(ns of each sample's handler, share of user-mode samples with an address, calibrated ns of a signal)"""
     with sqlite3.connect(f"file:{profile}?mode=ro", uri=True) as database:
         handlers = [row[0] for row in database.execute(
-            "SELECT previous_handler_ns FROM sample WHERE previous_handler_ns IS NOT NULL")]
+            "SELECT 100 * previous_handler FROM sample WHERE previous_handler IS NOT NULL")]
         user, known = database.execute(
             "SELECT COUNT(*), COUNT(address) FROM sample WHERE flags & 1 = 0").fetchone()
         signal = database.execute("SELECT value FROM meta WHERE key = 'config.signal_cost_ns'").fetchone()[0]

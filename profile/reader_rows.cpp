@@ -2,6 +2,7 @@
 #include "profile/reader_rows.h"
 
 #include "profile/codec.h"
+#include "profile/schema.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -140,7 +141,8 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds) {
   row.access = access_of(scan);
   row.from = origin_of(scan);
   row.flags = scan.number<std::uint8_t>("flags", all_sample_flags);
-  row.previous_handler_ns = scan.number<std::uint32_t>("previous_handler_ns");
+  row.previous_handler_ns =
+      scan.number<std::uint32_t>("previous_handler", UINT32_MAX / schema::handler_unit_ns) * schema::handler_unit_ns;
   return row;
 }
 

@@ -23,7 +23,7 @@ CREATE TABLE module(
 CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
   cpu_ns INTEGER NOT NULL, watch INTEGER, stack INTEGER, cpu INTEGER NOT NULL, width INTEGER,
-  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler_ns INTEGER);
+  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER);
 CREATE TABLE watch(
   id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, time INTEGER NOT NULL, line INTEGER NOT NULL,
   selection REAL NOT NULL, threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
@@ -73,7 +73,7 @@ const char* const get_modules =
     "FROM module";
 const char* const get_samples =
     "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags, "
-    "previous_handler_ns FROM sample ORDER BY rowid";
+    "previous_handler FROM sample ORDER BY rowid";
 const char* const get_watches =
     "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "

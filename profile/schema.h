@@ -11,6 +11,9 @@ inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
 inline constexpr std::int64_t version = 1;
 
+/// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
+inline constexpr std::uint32_t handler_unit_ns = 100;
+
 extern const char* const create_tables;
 
 extern const char* const put_meta;

@@ -245,7 +245,7 @@ Result<void> ProfileWriter::put(const SampleRow& row) {
     put.bind_unless_zero(row.watch.value).bind_unless_zero(row.stack.value);
     put.bind(std::int64_t{row.cpu}).bind_unless_zero(row.width).bind(static_cast<std::int64_t>(row.access));
     put.bind(static_cast<std::int64_t>(row.from)).bind(std::int64_t{row.flags});
-    put.bind_unless_zero(row.previous_handler_ns);
+    put.bind_unless_zero(row.previous_handler_ns / schema::handler_unit_ns);
     return put.run();
   });
 }

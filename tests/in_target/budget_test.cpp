@@ -71,7 +71,7 @@ TEST(WatchDuty, IsFullWhereSwitchesAreFew) {
 
 TEST(WatchDuty, KeepsToItsShareWhereTheyAreMany) {
   const std::uint32_t duty = duty_for(45'000, second, 0.03, 800);
-  EXPECT_NEAR(duty, full_duty / 2, 1);
+  EXPECT_NEAR(duty, 0.5 * full_duty, 1);
   EXPECT_EQ(duty_for(100'000'000, second, 0.03, 800), full_duty / 8);
   EXPECT_EQ(duty_for(1, 0, 0.03, 800), full_duty / 8);
 }
