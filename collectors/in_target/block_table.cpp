@@ -36,7 +36,7 @@ void probe(std::uint64_t address, unsigned level, Newest& newest) {
     Entry& entry = table[slot_of(address - back * granule, level)];
     const Copy c = copy_of(entry);
     if (whole(c) && c.begin <= address && address - c.begin < c.bytes &&
-        (newest.entry == nullptr || later(stamp_of(c.state), stamp_of(newest.copy.state)))) {
+        (newest.entry == nullptr || later(stamp_of(c.state, c.site), stamp_of(newest.copy.state, newest.copy.site)))) {
       newest = {&entry, c};
     }
   }
@@ -76,7 +76,7 @@ bool find_block(std::uint64_t address, BlockInfo& out) {
     return false;
   }
   const Copy& c = newest.copy;
-  out = {c.begin, c.bytes, c.site, kind_of(c.state), mark_reported(*newest.entry, c)};
+  out = {c.begin, c.bytes, c.site & site_mask, kind_of(c.state), mark_reported(*newest.entry, c)};
   return true;
 }
 

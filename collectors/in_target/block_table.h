@@ -60,7 +60,7 @@ inline constexpr std::size_t entry_count = std::size_t{places.back().first} + pl
 struct alignas(32) Entry {  // read and written by get() and put() only
   std::uint64_t begin;
   std::uint64_t bytes;
-  std::uint64_t site;
+  std::uint64_t site;  // with the upper bits of the stamp, see pack()
   std::uint64_t check;
 };
 inline std::uint64_t get(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
@@ -68,16 +68,27 @@ inline void put(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);
 }
 
-// state: | magic 12 | stamp 46 | kind 2 | report generation 4 |
-inline constexpr std::uint64_t magic = std::uint64_t{0xb10} << 52U;
-inline constexpr std::uint64_t magic_mask = std::uint64_t{0xfff} << 52U;
+// state: | magic 26 | lower bits of the stamp 32 | kind 2 | report generation 4 |
+// site:  | upper bits of the stamp 14 | code address 50 |
+// A stamp has 46 bits. The magic is what tells a whole entry from one that is read while it is written: of those, one
+// in 2^26 passes.
+inline constexpr std::uint64_t magic = std::uint64_t{0x2b10c4e} << 38U;
+inline constexpr std::uint64_t magic_mask = std::uint64_t{0x3ffffff} << 38U;
 inline constexpr unsigned stamp_shift = 6;
+inline constexpr unsigned site_bits = 50;
+inline constexpr std::uint64_t site_mask = (std::uint64_t{1} << site_bits) - 1;
 inline constexpr std::uint64_t stamp_mask = (std::uint64_t{1} << 46U) - 1;
+inline constexpr std::uint64_t lower_stamp_mask = 0xffffffff;
 
 constexpr std::uint64_t state(std::uint64_t stamp, profile::BlockKind kind) {
-  return magic | (stamp & stamp_mask) << stamp_shift | static_cast<std::uint64_t>(kind) << 4U;
+  return magic | (stamp & lower_stamp_mask) << stamp_shift | static_cast<std::uint64_t>(kind) << 4U;
 }
-constexpr std::uint64_t stamp_of(std::uint64_t state) { return state >> stamp_shift & stamp_mask; }
+constexpr std::uint64_t pack(std::uint64_t site, std::uint64_t stamp) {
+  return (site & site_mask) | (stamp & stamp_mask) >> 32U << site_bits;
+}
+constexpr std::uint64_t stamp_of(std::uint64_t state, std::uint64_t packed_site) {
+  return (state >> stamp_shift & lower_stamp_mask) | packed_site >> site_bits << 32U;
+}
 constexpr profile::BlockKind kind_of(std::uint64_t state) { return static_cast<profile::BlockKind>(state >> 4U & 3U); }
 constexpr std::uint64_t generation_of(std::uint64_t state) { return state & 15U; }
 
@@ -145,8 +156,10 @@ __attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint
   Entry& entry = table[slot_of(begin, level)];
   put(entry.begin, begin);
   put(entry.bytes, bytes);
-  put(entry.site, site);
-  put(entry.check, state(next_stamp(), kind) ^ mix(begin, bytes, site));
+  const std::uint64_t stamp = next_stamp();
+  const std::uint64_t packed = pack(site, stamp);
+  put(entry.site, packed);
+  put(entry.check, state(stamp, kind) ^ mix(begin, bytes, packed));
 }
 
 /// Takes out the block that begins at `begin` and has `bytes`, if it is there. Lock-free, any context.
