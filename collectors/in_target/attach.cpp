@@ -18,6 +18,7 @@
 #include "collectors/in_target/runtime.h"
 #include "collectors/in_target/thread_end.h"
 #include "collectors/in_target/threads.h"
+#include "collectors/in_target/watch_events.h"
 
 // Of the dynamic loader: where the main thread's stack began.
 extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
@@ -118,13 +119,8 @@ void in_forked_child() {
   // The descriptors are copies of the parent's: moving them would move the parent's watchpoints.
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);
-    const std::uint32_t events = thread.watch_events.load(std::memory_order_relaxed);
-    for (std::uint32_t e = 0; e < events; ++e) {
-      thread.mode[e].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
-      close_event(thread.watch_event[e]);
-    }
+    close_events(thread);
     close_event(thread.clock_event);
-    close_event(thread.alarm_event);
     thread.ring.detach();
   }
   registry().clear();

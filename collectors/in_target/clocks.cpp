@@ -4,23 +4,32 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/perf_events.h"
 #include "collectors/in_target/runtime.h"
-#include "collectors/in_target/watch_duty.h"
+#include "collectors/in_target/watch_events.h"
 
 namespace crosstalk::in_target {
 namespace {
 
 using profile::ClockKind;
 
-constexpr std::uint64_t tick_ns = 4'000'000;  // kernels with 250 Hz; a faster tick only samples finer
 constexpr std::uint64_t longest_period_ns = 64'000'000;
 constexpr std::uint64_t review_samples = 16;
 constexpr std::uint64_t first_review = 2;  // soon: a thread may be one that switches all the time
 constexpr double clock_share = 0.5;        // of the budget that the clock alone may take
+
+// POSIX timers of CPU time are looked at once in a tick.
+std::uint64_t tick_ns() {
+  timespec resolution{};
+  constexpr std::uint64_t usual_ns = 4'000'000;
+  return system_call(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &resolution) < 0 || resolution.tv_nsec <= 0
+             ? usual_ns
+             : static_cast<std::uint64_t>(resolution.tv_nsec);
+}
 
 std::uint64_t context_switches() {
   rusage usage{};
@@ -56,9 +65,14 @@ void stop_posix(ThreadState& self) {
 
 bool start_perf(ThreadState& self) { return open_clock_event(self.period_ns, self.clock_event) >= 0; }
 
+// The shortest time between two samples.
+std::uint64_t true_period_ns(const ThreadState& self) {
+  return self.clock == ClockKind::posix ? std::max(self.period_ns, tick_ns()) : self.period_ns;
+}
+
 void publish(ThreadState& self) {
   self.slot->clock.store(static_cast<std::uint32_t>(self.clock), std::memory_order_relaxed);
-  self.slot->period_us.store(static_cast<std::uint32_t>(self.period_ns / 1000), std::memory_order_relaxed);
+  self.slot->period_us.store(static_cast<std::uint32_t>(true_period_ns(self) / 1000), std::memory_order_relaxed);
 }
 
 void become(ThreadState& self, ClockKind kind) {
@@ -99,21 +113,21 @@ double perf_cost(const Spell& spell, std::uint64_t period_ns, const profile::Ses
 void adapt(ThreadState& self, const Spell& spell) {
   const profile::SessionConfig& config = runtime().config;
   const double allowed = config.budget * clock_share;
-  const bool fine = config.period_ns < tick_ns;  // finer than a POSIX timer can be
+  const bool fine = config.period_ns < tick_ns();  // finer than a POSIX timer can be
   const bool may_perf = config.perf_allowed != 0 && config.clock != ClockKind::posix && fine;
   if (self.clock == ClockKind::posix && may_perf && perf_cost(spell, config.period_ns, config) < allowed) {
     self.period_ns = config.period_ns;
     become(self, ClockKind::perf);
   } else if (self.clock == ClockKind::perf && config.clock != ClockKind::perf &&
              spell.switches * config.switch_cost_ns > allowed * spell.cpu_ns) {
-    self.period_ns = tick_ns;
+    self.period_ns = config.period_ns;
     become(self, ClockKind::posix);
   }
   // What is left is the handlers' own cost: the period follows it, down to the one that was asked for.
   const double cost = spell.handlers_ns / spell.cpu_ns;
   if (cost > allowed && self.period_ns < longest_period_ns) {
-    set_period(self, self.period_ns * 2);
-  } else if (cost < allowed / 4 && self.period_ns / 2 >= config.period_ns && self.period_ns / 2 >= tick_ns) {
+    set_period(self, true_period_ns(self) * 2);
+  } else if (cost < allowed / 4 && self.period_ns / 2 >= config.period_ns) {
     set_period(self, self.period_ns / 2);
   }
 }
@@ -146,13 +160,28 @@ void stop_clock(ThreadState& self) {
 
 namespace {
 
-// Switches come in bursts: a duty that followed each would be low after it and not during it.
-void review_duty(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_ns) {
+// Switches come in bursts: who followed each would keep events open just when the next one comes.
+void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_ns) {
   constexpr std::uint64_t memory = 8;  // reviews
   const profile::SessionConfig& config = runtime().config;
-  self.duty_switches += switches - self.duty_switches / memory;
-  self.duty_cpu_ns += cpu_ns - self.duty_cpu_ns / memory;
-  self.watch_duty = duty_for(self.duty_switches, self.duty_cpu_ns, config.budget, config.presence_cost_ns);
+  self.recent_switches += switches - self.recent_switches / memory;
+  self.recent_cpu_ns += cpu_ns - self.recent_cpu_ns / memory;
+  self.keeps_events = worth_keeping(self.recent_switches, self.recent_cpu_ns, config.budget, config.presence_cost_ns,
+                                    self.keeps_events);
+}
+
+// The part of the time since the last charge that the thread had open watchpoints.
+double part_watched(ThreadState& self) {
+  const std::uint64_t now_ns = monotonic_ns();
+  const std::uint64_t watched_ns = runtime().watch.watched_ns();
+  const auto passed = static_cast<double>(now_ns - self.charged_ns);
+  const auto watched = static_cast<double>(watched_ns - self.charged_watched_ns);
+  self.charged_ns = now_ns;
+  self.charged_watched_ns = watched_ns;
+  if (self.watch_events.load(std::memory_order_relaxed) == 0) {
+    return 0;
+  }
+  return self.on_demand.load(std::memory_order_relaxed) == 0 || watched >= passed ? 1 : watched / passed;
 }
 
 }  // namespace
@@ -164,12 +193,10 @@ void charge_switches(ThreadState& self) {
   self.charged_switches = switches;
   self.slot->switches.store(switches, std::memory_order_relaxed);
   const std::uint64_t clock_ns = self.clock == ClockKind::perf ? count * config.switch_cost_ns : 0;
-  // Being watchable has a limit of its own, see watch_duty.h: taken out of the budget too, it would leave nothing to
-  // watch with.
-  const bool watchable = self.watch_events.load(std::memory_order_relaxed) != 0;
-  const std::uint64_t presence_ns = watchable ? count * config.presence_cost_ns : 0;
+  const auto presence_ns =
+      static_cast<std::uint64_t>(part_watched(self) * static_cast<double>(count * config.presence_cost_ns));
   self.slot->switches_ns.fetch_add(clock_ns + presence_ns, std::memory_order_relaxed);
-  runtime().budget.spend(clock_ns);
+  runtime().budget.spend(clock_ns + presence_ns);
 }
 
 void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
@@ -184,7 +211,7 @@ void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
       static_cast<double>(cpu_ns - self.review_cpu_ns) + 1, static_cast<double>(handlers - self.review_handlers_ns),
       static_cast<double>(switches - self.review_switches), static_cast<double>(self.samples - self.review_samples)};
   adapt(self, spell);
-  review_duty(self, switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1);
+  review_events(self, switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1);
   publish(self);
   self.review_samples = self.samples;
   self.review_cpu_ns = cpu_ns;

@@ -19,19 +19,31 @@ inline constexpr std::uint64_t alarm_mark = 0x63726f7500000000;
 /// thread: later the kernel waits milliseconds (an RCU grace period) for the others. `any_fd`: any open one.
 void reserve_descriptors(int any_fd);
 
-/// Opens a disabled data watchpoint on the calling thread.
+/// Where a data watchpoint looks and what for: `length` 1, 2, 4 or 8 bytes at `address`, aligned to it. As it is made:
+/// nowhere (a disabled event's address; page zero is never mapped).
+struct WatchPlace {
+  std::uint64_t address = 0;
+  std::uint32_t length = 8;
+  WatchMode mode = WatchMode::off;
+};
+
+/// Opens a disabled data watchpoint on the calling thread, to be kept.
 long open_watch_event(std::uint32_t word, OwnedEvent& event);
-/// Moves a watchpoint: `length` 1, 2, 4 or 8 bytes at `address`, aligned to it.
-long set_watch_event(const OwnedEvent& event, std::uint64_t address, std::uint32_t length, WatchMode mode);
+/// Opens one on the thread `tid` of this process, for as long as a watch lasts.
+long open_brief_watch_event(std::int32_t tid, std::uint32_t word, const WatchPlace& place, OwnedEvent& event);
+/// Moves a watchpoint.
+long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 /// Opens and starts a task clock with a synchronous SIGTRAP on the calling thread.
 long open_clock_event(std::uint64_t period_ns, OwnedEvent& event);
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
 /// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
-long open_alarm_event(OwnedEvent& event);
+/// It is to be kept, or to be closed when it has rung.
+enum class AlarmUse : std::uint8_t { kept, once };
+long open_alarm_event(AlarmUse use, OwnedEvent& event);
 long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns);
 long stop_alarm(const OwnedEvent& event);
-/// Closes the descriptor if it is still ours.
+/// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
 
 }  // namespace crosstalk::in_target

@@ -11,7 +11,6 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/off_limits.h"
 #include "collectors/in_target/runtime.h"
-#include "collectors/in_target/watch_duty.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -88,15 +87,11 @@ std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
   if (request.suspected) {
     sample.flags |= profile::sample_suspected;
   }
-  const bool watchable = self.watch_events.load(std::memory_order_relaxed) != 0;
-  if (!r.watch.usable() || off_limits(sample.address) || (!watchable && self.watch_duty == full_duty) ||
+  if (!r.watch.usable() || off_limits(sample.address) || self.watch_events.load(std::memory_order_relaxed) == 0 ||
       registry().live() < 2) {
     return 0;
   }
   sample.flags |= profile::sample_eligible;
-  if (!watchable) {
-    return 0;  // for now
-  }
   const bool on_stack = (sample.flags & profile::sample_on_stack) != 0;
   if (on_stack && !request.suspected && self.samples % stack_explored_one_in != 0) {
     return 0;
@@ -176,7 +171,7 @@ void take_sample(ThreadState& self, const ucontext_t& context) {
   self.slot->samples.store(self.samples, std::memory_order_relaxed);
   self.slot->cpu_ns.store(cpu_ns, std::memory_order_relaxed);
   r.budget.earn(sample.cpu_ns);
-  keep_duty(self, sample.time_ns);
+  r.watch.attend(self);
   std::uint64_t watching_ns = r.watch.expire(self, sample.time_ns) ? thread_cpu_ns() - cpu_ns : 0;
   if (in_kernel(registers, flags)) {
     sample.flags |= profile::sample_in_kernel;

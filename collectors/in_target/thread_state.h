@@ -52,13 +52,15 @@ struct ThreadState {
 
   // watchpoints. Modes and events are touched by other threads' handlers too.
   OwnedEvent watch_event[max_words];
-  std::atomic<std::uint32_t> watch_events;    // how many of watch_event are open; 0: can not be watched
+  std::atomic<std::uint32_t> watch_events;    // how many of watch_event it has; 0: can not be watched
+  std::atomic<std::uint8_t> on_demand;        // a bit for each event that is open during a watch only (watch_events.h)
   std::atomic<std::uint8_t> mode[max_words];  // WatchMode
   std::uint32_t stray_traps = 0;              // of no open watch, in a row
   OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
   bool watch_tried = false;
-  std::uint64_t duty_switches = 0, duty_cpu_ns = 0;  // of late
-  std::uint32_t watch_duty = 0;                      // part of the time that it is watchable, see watch_duty.h
+  bool keeps_events = false;  // so it should be; on_demand follows between two watches
+  std::uint64_t recent_switches = 0, recent_cpu_ns = 0;
+  std::uint64_t charged_ns = 0, charged_watched_ns = 0;  // time, and that of open watches, when switches were charged
   std::uint64_t random = 0;
 };
 

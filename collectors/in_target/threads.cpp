@@ -14,7 +14,6 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/perf_events.h"
 #include "collectors/in_target/runtime.h"
-#include "collectors/in_target/watch_duty.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -71,8 +70,11 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;
   self.watch_tried = false;
-  self.watch_duty = full_duty;
-  self.duty_switches = self.duty_cpu_ns = 0;
+  self.keeps_events = false;
+  self.on_demand.store(0, std::memory_order_relaxed);
+  self.recent_switches = self.recent_cpu_ns = 0;
+  self.charged_ns = monotonic_ns();
+  self.charged_watched_ns = runtime().watch.watched_ns();
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
   self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
-#include "collectors/in_target/perf_events.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/watch_events.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -54,7 +54,8 @@ void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
   words_ = words < max_words ? words : max_words;
   slots_ = words_ == 0 ? 0 : (words_ + words_per_slot - 1) / words_per_slot;
   if (words_ == 3) {
-    slots_ = 1;  // a slot of one word would see true sharing alone
+    words_ = words_per_slot;  // a slot of one word would see true sharing alone
+    slots_ = 1;
   }
   horizon_ns_ = horizon_ns;
   mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
@@ -78,47 +79,96 @@ bool WatchUnit::try_lock(Slot& slot) {
   return false;
 }
 
-void WatchUnit::prepare(ThreadState& self) {
-  if (self.watch_tried || slots_ == 0) {
+// The first thread shows how many debug registers there are.
+void WatchUnit::admit(ThreadState& self) {
+  self.watch_tried = true;
+  std::uint32_t words = words_granted_.load(std::memory_order_relaxed);
+  if (words == words_unknown) {
+    self.keeps_events = true;
+    long error = 0;
+    for (words = 0; words < words_ && error == 0; words += error == 0 ? 1 : 0) {
+      error = keep_events(self, words, 1);
+    }
+    if (words < words_) {
+      watch_events_missing(error, words);
+    }
+    words_granted_.store(words, std::memory_order_relaxed);
+  } else {
+    part_with_events(self, 0, words);
+  }
+  self.watch_events.store(words, std::memory_order_release);
+}
+
+void WatchUnit::attend(ThreadState& self) {
+  if (slots_ == 0) {
     return;
   }
-  self.watch_tried = true;
-  std::uint32_t opened = 0;
-  long error = 0;
-  while (opened < words_) {
-    error = open_watch_event(opened, self.watch_event[opened]);
-    if (error < 0) {
-      break;
+  if (!self.watch_tried) {
+    admit(self);
+  }
+  const std::uint32_t words = self.watch_events.load(std::memory_order_relaxed);
+  const std::uint32_t all = (1U << words) - 1;
+  const std::uint32_t wanted = self.keeps_events ? 0 : all;
+  for (std::uint32_t i = 0; i < slots_ && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
+    Slot& slot = slot_[i];
+    const std::uint32_t first = first_event(slot);
+    if (first >= words || slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
+      continue;
     }
-    self.mode[opened].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
-    ++opened;
+    if (slot.watch.load(std::memory_order_acquire) == 0) {
+      const std::uint32_t count = words - first < words_per_slot ? words - first : words_per_slot;
+      if (!self.keeps_events) {
+        part_with_events(self, first, count);
+      } else if (keep_events(self, first, count) < 0) {
+        self.keeps_events = false;
+      }
+    }
+    unlock(slot);
   }
-  if (opened < words_) {
-    watch_events_missing(error, opened);
+}
+
+// Our handler's own frames may come to lie on a thread's stack below what it uses now, and before 5.19 the kernel kills
+// a thread that hits a watchpoint with SIGTRAP blocked.
+bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address) {
+  return event < thread.watch_events.load(std::memory_order_acquire) &&
+         (address < thread.stack_low || address >= thread.stack_high);
+}
+
+// For a watch that is being set up: an event that is not open is opened.
+void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
+  const std::uint32_t event = first_event(slot) + word;
+  const profile::WatchWord& piece = slot.word[word];
+  const std::uint64_t address = slot.line + piece.offset;
+  if (!may_watch(thread, event, address)) {
+    return;
   }
-  if (opened != 0) {
-    open_alarm_event(self.alarm_event);  // without one, the next sample ends a brief watch
-  }
-  self.watch_events.store(opened, std::memory_order_release);
+  const std::uint64_t begin = monotonic_ns();
+  const long result = demand_event(thread, event, {address, piece.length, mode});
+  moved(slot, thread, monotonic_ns() - begin, result);
 }
 
 void WatchUnit::set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
-  if (event >= thread.watch_events.load(std::memory_order_acquire)) {
-    return;
-  }
   const profile::WatchWord& piece = slot.word[word];
   const std::uint64_t address = slot.line + piece.offset;
-  // Our handler's own frames may come to lie on a thread's stack below what it uses now, and before 5.19 the
-  // kernel kills a thread that hits a watchpoint with SIGTRAP blocked.
-  if (mode != WatchMode::off && address >= thread.stack_low && address < thread.stack_high) {
+  if (!may_watch(thread, event, address)) {
     return;
   }
-  thread.mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
   const std::uint64_t begin = monotonic_ns();
-  const long result = set_watch_event(thread.watch_event[event], address, piece.length, mode);
-  slot.interrupted_ns.fetch_add(lost_by_interruption(monotonic_ns() - begin), std::memory_order_relaxed);
-  if (result == -EBADF || result == -ENOTTY) {  // the target closed our descriptors
+  const long result = set_event(thread, event, {address, piece.length, mode});
+  moved(slot, thread, monotonic_ns() - begin, result);
+}
+
+void WatchUnit::disarm(Slot& slot, ThreadState& thread, std::uint32_t word) {
+  const std::uint64_t begin = monotonic_ns();
+  const long result = dismiss_event(thread, first_event(slot) + word);
+  moved(slot, thread, monotonic_ns() - begin, result);
+}
+
+void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result) {
+  slot.interrupted_ns.fetch_add(lost_by_interruption(took_ns), std::memory_order_relaxed);
+  const bool kept = thread.on_demand.load(std::memory_order_relaxed) == 0;
+  if (kept && (result == -EBADF || result == -ENOTTY)) {  // the target closed our descriptors
     thread.watch_events.store(0, std::memory_order_release);
     descriptors_closed();
   }
@@ -174,22 +224,22 @@ std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, const WatchRe
   const std::uint32_t begin = extent > max_armed ? static_cast<std::uint32_t>(next_random(self.random) % extent) : 0;
   const std::uint32_t partner = request.suspicion.partner.thread;  // index + 1
   std::uint32_t armed = 0;
-  const auto arm = [&](ThreadState& thread) {
+  const auto arm_one = [&](ThreadState& thread) {
     if (&thread == &self || thread.watch_events.load(std::memory_order_acquire) == 0) {
       return;
     }
     for (std::uint32_t w = 0; w < slot.words; ++w) {
-      set_mode(slot, thread, w, WatchMode::read_write);
+      arm(slot, thread, w, WatchMode::read_write);
     }
     ++armed;
   };
   if (partner != 0 && partner <= extent) {
-    arm(threads.at(partner - 1));
+    arm_one(threads.at(partner - 1));
   }
   for (std::uint32_t i = 0; i < extent && armed < max_armed; ++i) {
     const std::uint32_t index = (begin + i) % extent;
     if (index + 1 != partner) {
-      arm(threads.at(index));
+      arm_one(threads.at(index));
     }
   }
   return armed;
@@ -203,9 +253,7 @@ void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& s
     } else if (w == 0 && stores(sample.access)) {
       mode = WatchMode::off;  // the store of this run is known already
     }
-    if (mode != WatchMode::off) {
-      set_mode(slot, self, w, mode);
-    }
+    arm(slot, self, w, mode);  // even if it is off: it is needed when the line has come back
   }
 }
 
@@ -239,13 +287,14 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     slot.stored.store(sample.from != profile::AddressFrom::next && stores(sample.access), std::memory_order_relaxed);
     slot.runner.store(self.index + 1, std::memory_order_relaxed);
     const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
-    slot.deadline_ns = monotonic_ns() + horizon_ns;
+    slot.opened_ns = monotonic_ns();
+    slot.deadline_ns = slot.opened_ns + horizon_ns;
     const std::uint32_t id = new_watch_id();
     slot.watch.store(id, std::memory_order_release);
     const std::uint32_t armed = arm_others(slot, self, request);
     arm_self(slot, self, sample);
     if (brief(horizon_ns)) {
-      start_alarm(self.alarm_event, horizon_ns);
+      set_alarm(self, horizon_ns);
     }
 
     profile::WatchOpen record;
@@ -292,15 +341,13 @@ void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool 
   if (open && mode != WatchMode::off) {
     set_mode(slot, self, word, mode);
   } else {
-    self.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
-    set_watch_event(self.watch_event[event], 0, 1, WatchMode::off);
+    set_event(self, event, {});
   }
 }
 
 void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
   if (event < self.watch_events.load(std::memory_order_acquire)) {
-    self.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
-    set_watch_event(self.watch_event[event], 0, 1, WatchMode::off);
+    set_event(self, event, {});
   }
 }
 
@@ -360,9 +407,8 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
   for (std::uint32_t i = 0; i < extent; ++i) {
     ThreadState& thread = registry().at(i);
     for (std::uint32_t w = 0; w < slot.words; ++w) {
-      if (thread.mode[first_event(slot) + w].load(std::memory_order_relaxed) !=
-          static_cast<std::uint8_t>(WatchMode::off)) {
-        set_mode(slot, thread, w, WatchMode::off);
+      if (in_use(thread, first_event(slot) + w)) {
+        disarm(slot, thread, w);
       }
     }
   }
@@ -372,6 +418,7 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
     runtime().budget.explored(exchanged);
   }
   charge_interruptions(slot, self);
+  watched_ns_.fetch_add(record.time_ns - slot.opened_ns, std::memory_order_relaxed);
   const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
   mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
   slot.watch.store(0, std::memory_order_release);
@@ -405,7 +452,7 @@ bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
 }
 
 void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
-  stop_alarm(self.alarm_event);
+  end_alarm(self);
   expire(self, now_ns);
 }
 
@@ -421,19 +468,8 @@ void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
 }
 
 void WatchUnit::leave(ThreadState& self) {
-  const std::uint32_t events = self.watch_events.exchange(0, std::memory_order_acq_rel);
-  for (std::uint32_t e = 0; e < events; ++e) {
-    self.mode[e].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
-    close_event(self.watch_event[e]);
-  }
-  close_event(self.alarm_event);
-}
-
-void WatchUnit::withdraw(ThreadState& self) {
-  if (self.watch_events.load(std::memory_order_relaxed) != 0) {
-    leave(self);
-    self.watch_tried = false;
-  }
+  self.watch_events.store(0, std::memory_order_seq_cst);
+  close_events(self);
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {

@@ -48,8 +48,9 @@ class WatchUnit {
   void forget();
   [[nodiscard]] bool usable() const { return slots_ > 0; }
 
-  /// Opens the calling thread's own events, once; it can be watched from then on.
-  void prepare(ThreadState& self);
+  /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
+  /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
+  void attend(ThreadState& self);
   /// Opens a watch for a sample if a slot is free; true when it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
   /// Is there a slot for such a request now?
@@ -68,8 +69,8 @@ class WatchUnit {
   void close_all(ThreadState& self, profile::CloseReason reason);
   /// A thread ends: it is no longer watched.
   void leave(ThreadState& self);
-  /// Closes the calling thread's events until prepare() is called again.
-  void withdraw(ThreadState& self);
+  /// Sum of the times that watches were open, nanoseconds.
+  [[nodiscard]] std::uint64_t watched_ns() const { return watched_ns_.load(std::memory_order_relaxed); }
   /// Running mean of what a watch costs, nanoseconds.
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
   /// Adds to what the watch that `event` belongs to has cost.
@@ -84,6 +85,7 @@ class WatchUnit {
   static constexpr std::uint32_t max_slots = max_words / words_per_slot;
   static constexpr std::uint32_t max_traps = 16;
   static constexpr std::uint32_t max_runs = 6;
+  static constexpr std::uint32_t words_unknown = UINT32_MAX;
   static constexpr std::uint32_t max_armed = 24;  // other threads armed at most: arming takes ~10 us each
 
   struct Slot {
@@ -96,7 +98,7 @@ class WatchUnit {
     std::atomic<std::uint64_t> interrupted_ns;  // of it, what others lost while their watchpoints were moved
     std::atomic<bool> suspected;
     std::atomic<bool> stored;  // a store was seen: without one there is no exchange
-    std::uint64_t line = 0, deadline_ns = 0;
+    std::uint64_t line = 0, opened_ns = 0, deadline_ns = 0;
     std::uint32_t words = 0;
     profile::WatchWord word[words_per_slot];
   };
@@ -118,11 +120,18 @@ class WatchUnit {
   static void charge_interruptions(Slot& slot, ThreadState& self);
   void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
   void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
+  static bool may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address);
+  void arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
   void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+  void disarm(Slot& slot, ThreadState& thread, std::uint32_t word);
+  void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
+  void admit(ThreadState& self);
 
   std::uint32_t words_ = 0, slots_ = 0;
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
+  std::atomic<std::uint64_t> watched_ns_;
+  std::atomic<std::uint32_t> words_granted_ = words_unknown;  // what the kernel lets a thread have
   Slot slot_[max_slots];
 };
 

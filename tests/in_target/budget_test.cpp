@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectors/in_target/watch_duty.h"
+#include "collectors/in_target/watch_events.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -63,17 +63,16 @@ TEST(Budget, ExploringThatFindsSomethingEarnsMoreButNeverAll) {
   EXPECT_EQ(affordable(budget, true), 7'700'000);
 }
 
-TEST(WatchDuty, IsFullWhereSwitchesAreFew) {
-  EXPECT_EQ(duty_for(0, second, 0.03, 800), full_duty);
-  EXPECT_EQ(duty_for(1000, second, 0.03, 800), full_duty);
-  EXPECT_EQ(duty_for(22'500, second, 0.03, 800), full_duty);  // 1.8 %, all that is allowed
+TEST(WatchEvents, StayOpenWhereSwitchesAreFew) {
+  EXPECT_TRUE(worth_keeping(0, second, 0.03, 800, false));
+  EXPECT_TRUE(worth_keeping(3750, second, 0.03, 800, false));  // 0.3 % of the time
+  EXPECT_FALSE(worth_keeping(3751, second, 0.03, 800, false));
+  EXPECT_FALSE(worth_keeping(1, 0, 0.03, 800, false));
 }
 
-TEST(WatchDuty, KeepsToItsShareWhereTheyAreMany) {
-  const std::uint32_t duty = duty_for(45'000, second, 0.03, 800);
-  EXPECT_NEAR(duty, 0.5 * full_duty, 1);
-  EXPECT_EQ(duty_for(100'000'000, second, 0.03, 800), full_duty / 8);
-  EXPECT_EQ(duty_for(1, 0, 0.03, 800), full_duty / 8);
+TEST(WatchEvents, AreNotOpenedAndClosedInTurns) {
+  EXPECT_TRUE(worth_keeping(7500, second, 0.03, 800, true));
+  EXPECT_FALSE(worth_keeping(7501, second, 0.03, 800, true));
 }
 
 }  // namespace
