@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
   truth.file = __FILE_NAME__;
   truth.producer_line = producer_line;
   truth.consumer_line = consumer_line;
+  truth.invalidations_unknown = "how often a waiting thread reads is not forced";
   truth.add_true(1, 2, players[0].passes);
   truth.add_true(2, 1, players[1].passes);
   truth.print(deadline.elapsed());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each thread adds to a counter of its own; the counters are `--stride` bytes apart. Below 64 the lines are
-// shared and the bytes are not: false sharing alone. How often depends on the machine, so the matrix is one of
-// proportions: every pair alike.
+// shared and the bytes are not: false sharing alone. How often depends on the machine, and to count it would be
+// to change it, so the matrix is one of proportions: every pair alike.
 #include "workload.h"
 
 namespace {
@@ -23,6 +23,26 @@ void count(Integer* counter, const Deadline& deadline) {
   }
 }
 
+int line_of(int thread, int stride) { return thread * stride / static_cast<int>(workload::line_bytes); }
+
+/// Counters on a line that holds some of several: the same for all such lines, else 0.
+int crowd(int threads, int stride) {
+  int alike = 1;
+  for (int thread = 0; thread < threads;) {
+    int end = thread + 1;
+    while (end < threads && line_of(end, stride) == line_of(thread, stride)) {
+      ++end;
+    }
+    const int here = end - thread;
+    if (here > 1 && alike > 1 && here != alike) {
+      return 0;
+    }
+    alike = here > 1 ? here : alike;
+    thread = end;
+  }
+  return alike;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -37,6 +57,10 @@ int main(int argc, char** argv) {
   if (stride % (wide ? 8 : 4) != 0) {
     flags.refuse("--stride " + std::to_string(stride) + " is no multiple of --bytes " + flags.word("--bytes"));
   }
+  if (crowd(threads, stride) == 0) {
+    flags.refuse("--threads " + std::to_string(threads) + " at --stride " + std::to_string(stride) +
+                 " shares some lines among more threads than others, so that no proportions would be known");
+  }
 
   const Deadline deadline(flags.real("--seconds"));
   workload::run_crew(threads, [&](int index) {
@@ -50,12 +74,13 @@ int main(int argc, char** argv) {
 
   Truth truth("false_sharing", threads + 1);
   truth.exact = false;
+  truth.invalidations_unknown = "how the threads' accesses interleave is not forced";
   truth.object = "counters";
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = counting_line;
   for (int one = 1; one <= threads; ++one) {
     for (int other = 1; other <= threads; ++other) {
-      if (one != other && (one - 1) * stride / 64 == (other - 1) * stride / 64) {
+      if (one != other && line_of(one - 1, stride) == line_of(other - 1, stride)) {
         truth.add_false(one, other, 1);
       }
     }

@@ -12,7 +12,7 @@ using workload::Flags;
 using workload::Rendezvous;
 using workload::Truth;
 
-constexpr int max_threads = 32;
+constexpr int max_threads = 64;
 constexpr std::size_t row_doubles = 8192;
 constexpr std::size_t row_lines = row_doubles * sizeof(double) / workload::line_bytes;
 
@@ -75,6 +75,8 @@ int main(int argc, char** argv) {
   for (int me = 1; me < threads; ++me) {
     truth.add_true(me, me + 1, iterations * row_lines);
     truth.add_true(me + 1, me, iterations * row_lines);
+    truth.add_invalidations(me, me + 1, (iterations - 1) * row_lines);  // the first iteration finds nothing read yet
+    truth.add_invalidations(me + 1, me, (iterations - 1) * row_lines);
   }
   truth.print(clock.elapsed());
 }

@@ -11,7 +11,7 @@ using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
 
-constexpr int max_threads = 32;
+constexpr int max_threads = 64;
 constexpr std::size_t object_lines = 16;
 
 struct Account {

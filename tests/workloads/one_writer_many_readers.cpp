@@ -9,11 +9,11 @@ using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
 
-constexpr int max_readers = 32;
+constexpr int max_readers = 63;
 constexpr std::uint64_t over = UINT64_MAX;
 
 struct alignas(workload::line_bytes) News {
-  std::uint64_t number = 0;
+  std::uint64_t number = 1;  // the old news, which nobody has stored: all readers know it before the first is out
 };
 News news;
 
@@ -22,9 +22,10 @@ struct alignas(workload::line_bytes) Receipt {
 };
 Receipt receipts[max_readers];
 
-constexpr int consumer_line = __LINE__ + 5;
+constexpr int consumer_line = __LINE__ + 6;
 std::uint64_t read_news(Receipt& receipt) {
-  std::uint64_t last = 0;
+  std::uint64_t last = __atomic_load_n(&news.number, __ATOMIC_ACQUIRE);
+  __atomic_store_n(&receipt.number, last, __ATOMIC_RELEASE);
   std::uint64_t read = 0;
   for (unsigned spins = 0; last != over;) {
     const std::uint64_t number = __atomic_load_n(&news.number, __ATOMIC_ACQUIRE);
@@ -39,17 +40,22 @@ std::uint64_t read_news(Receipt& receipt) {
   return read;
 }
 
-constexpr int producer_line = __LINE__ + 5;
+void await_receipts(int readers, std::uint64_t number) {
+  for (int reader = 0; reader < readers; ++reader) {
+    for (unsigned spins = 0; __atomic_load_n(&receipts[reader].number, __ATOMIC_ACQUIRE) != number;) {
+      workload::relax(spins, true);
+    }
+  }
+}
+
+constexpr int producer_line = __LINE__ + 6;
 void write_news(int readers, const Deadline& deadline) {
-  for (std::uint64_t number = 1;; ++number) {
+  await_receipts(readers, 1);
+  for (std::uint64_t number = 2;; ++number) {
     const bool stop = (number & 63U) == 0 && deadline.passed();
     const std::uint64_t published = stop ? over : number;
     __atomic_store_n(&news.number, published, __ATOMIC_RELEASE);
-    for (int reader = 0; reader < readers; ++reader) {
-      for (unsigned spins = 0; __atomic_load_n(&receipts[reader].number, __ATOMIC_ACQUIRE) != published;) {
-        workload::relax(spins, true);
-      }
-    }
+    await_receipts(readers, published);
     if (stop) {
       return;
     }
@@ -83,6 +89,7 @@ int main(int argc, char** argv) {
   truth.consumer_line = consumer_line;
   for (int reader = 2; reader <= threads; ++reader) {
     truth.add_true(1, reader, read[static_cast<std::size_t>(reader)]);
+    truth.add_invalidations(1, reader, read[static_cast<std::size_t>(reader)]);
   }
   truth.print(deadline.elapsed());
 }

@@ -14,7 +14,7 @@ using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
 
-constexpr int max_threads = 16;
+constexpr int max_threads = 64;
 constexpr std::size_t item_lines = 64;
 constexpr std::size_t pool_items = 32;
 

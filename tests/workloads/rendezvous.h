@@ -10,10 +10,21 @@ namespace workload {
 class Rendezvous {
  public:
   explicit Rendezvous(std::uint32_t threads) : threads_(threads) {}
-  void meet() {
+  void meet() { meet(nullptr); }
+  /// Meets; true for all when `deadline` had not passed for the last to come.
+  bool meet_again(const Deadline& deadline) {
+    meet(&deadline);
+    return !over_;  // not written again before all have met again
+  }
+
+ private:
+  void meet(const Deadline* deadline) {
     const std::uint32_t generation = __atomic_load_n(&generation_, __ATOMIC_ACQUIRE);
     if (__atomic_add_fetch(&arrived_, 1U, __ATOMIC_ACQ_REL) == threads_) {
       __atomic_store_n(&arrived_, 0U, __ATOMIC_RELAXED);
+      if (deadline != nullptr) {
+        over_ = deadline->passed();
+      }
       __atomic_store_n(&generation_, generation + 1, __ATOMIC_RELEASE);
       return;
     }
@@ -22,10 +33,10 @@ class Rendezvous {
     }
   }
 
- private:
   const std::uint32_t threads_;
   alignas(line_bytes) std::uint32_t arrived_ = 0;
   alignas(line_bytes) std::uint32_t generation_ = 0;
+  bool over_ = false;
 };
 
 }  // namespace workload

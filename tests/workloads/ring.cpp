@@ -95,7 +95,10 @@ int main(int argc, char** argv) {
   truth.producer_line = put_down_line;
   truth.consumer_line = pick_up_line;
   for (int me = 0; me < threads; ++me) {
-    truth.add_true((me + threads - 1) % threads + 1, me + 1, rack_lines * picked_up[static_cast<std::size_t>(me)]);
+    const int before = (me + threads - 1) % threads;
+    const std::uint64_t rounds = picked_up[static_cast<std::size_t>(me)];
+    truth.add_true(before + 1, me + 1, rack_lines * rounds);
+    truth.add_invalidations(before + 1, me + 1, rack_lines * (rounds - 1));  // the first round finds nothing read yet
   }
   truth.print(deadline.elapsed());
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 namespace workload {
@@ -120,7 +121,8 @@ double Deadline::elapsed() const { return static_cast<double>(now_ns() - begin_n
 Truth::Truth(std::string workload, int threads)
     : workload_(std::move(workload)),
       true_(static_cast<std::size_t>(threads), std::vector<std::uint64_t>(static_cast<std::size_t>(threads))),
-      false_(true_) {}
+      false_(true_),
+      invalidations_(true_) {}
 
 void Truth::add_true(int producer, int consumer, std::uint64_t count) {
   true_.at(static_cast<std::size_t>(producer)).at(static_cast<std::size_t>(consumer)) += count;
@@ -128,6 +130,10 @@ void Truth::add_true(int producer, int consumer, std::uint64_t count) {
 
 void Truth::add_false(int producer, int consumer, std::uint64_t count) {
   false_.at(static_cast<std::size_t>(producer)).at(static_cast<std::size_t>(consumer)) += count;
+}
+
+void Truth::add_invalidations(int writer, int reader, std::uint64_t count) {
+  invalidations_.at(static_cast<std::size_t>(writer)).at(static_cast<std::size_t>(reader)) += count;
 }
 
 std::string Truth::text(const Matrix& matrix) {
@@ -163,21 +169,26 @@ void Truth::print(double seconds, const std::string& extra) const {
   if (!object.empty()) {
     data.insert(data.begin(), object);
   }
+  const std::string invalidations = invalidations_unknown.empty()
+                                        ? text(invalidations_)
+                                        : "null,\"invalidations_unknown\":\"" + invalidations_unknown + "\"";
   std::printf(
       "{\"workload\":\"%s\",\"threads\":%zu,\"tids\":%s,\"exact\":%s,\"matrix\":%s,\"true_matrix\":%s,\"false_matrix\":"
-      "%s,"
+      "%s,\"invalidations\":%s,"
       "\"true\":%llu,\"false\":%llu,\"object\":\"%s\",\"data\":%s,\"sync\":%s,\"file\":\"%s\",\"producer_line\":%d,"
       "\"consumer_line\":%d,\"seconds\":%.6f%s%s}\n",
       workload_.c_str(), all.size(), tids_text(all.size()).c_str(), exact ? "true" : "false", text(all).c_str(),
-      text(true_).c_str(), text(false_).c_str(), static_cast<unsigned long long>(sum(true_)),
+      text(true_).c_str(), text(false_).c_str(), invalidations.c_str(), static_cast<unsigned long long>(sum(true_)),
       static_cast<unsigned long long>(sum(false_)), object.c_str(), words_text(data).c_str(), words_text(sync).c_str(),
       file.c_str(), producer_line, consumer_line, seconds, extra.empty() ? "" : ",", extra.c_str());
   std::fflush(stdout);
 }
 
-void note_thread(int index) {
+void note_thread(int index) { note_thread(index, gettid()); }
+
+void note_thread(int index, std::int32_t tid) {
   if (index >= 0 && static_cast<std::size_t>(index) < max_noted) {
-    noted_tids[index] = gettid();
+    noted_tids[index] = tid;
   }
 }
 

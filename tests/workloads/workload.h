@@ -4,7 +4,8 @@
 // A workload is a small program whose communication between threads is known, because it forces it. It prints
 // one line of JSON to stdout: what a perfect profiler would find. Thread indices are creation order, main is 0;
 // rows are producers (who stored), columns consumers (who accessed next). Lines used only to synchronise are not
-// in the matrix; they are named in `sync`.
+// in the matrix; they are named in `sync`. `invalidations` has a row for each storing thread and a column for each
+// thread whose copy is lost; it is null, with the reason beside it, where the program does not force their number.
 //
 // Shared words are accessed with the __atomic builtins, not std::atomic, so that the access belongs to the
 // workload's own source line and not to one of the library's.
@@ -73,8 +74,11 @@ class Truth {
   Truth(std::string workload, int threads);
   void add_true(int producer, int consumer, std::uint64_t count);
   void add_false(int producer, int consumer, std::uint64_t count);
+  /// Stores of `writer` to a line that `reader` has only read since the last store to it.
+  void add_invalidations(int writer, int reader, std::uint64_t count);
 
-  bool exact = true;                      // false: the matrix holds proportions, not counts
+  bool exact = true;                      // false: the matrices hold proportions, not counts
+  std::string invalidations_unknown;      // why they are; empty: they are known
   std::string object;                     // the variable that holds the data, or most of it
   std::vector<std::string> more_objects;  // others that hold data
   std::vector<std::string> sync;          // variables that only synchronise
@@ -89,12 +93,14 @@ class Truth {
   static std::string text(const Matrix& matrix);
   static std::uint64_t sum(const Matrix& matrix);
   std::string workload_;
-  Matrix true_, false_;
+  Matrix true_, false_, invalidations_;
 };
 
 /// Notes that the calling thread is thread `index` of the truth. run_crew() does it for its own; main is noted by
 /// Truth::print().
 void note_thread(int index);
+/// Notes that thread `index` is another, or a process of one thread.
+void note_thread(int index, std::int32_t tid);
 
 /// Starts `count` threads, lets them go at one time, and joins them. `body` is given 1..count.
 void run_crew(int count, const std::function<void(int)>& body);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// In each round every thread writes a letter to every other one, all meet, and every thread reads its mail: each pair
+// communicates alike, by every line of a letter once a round.
+#include "rendezvous.h"
+
+namespace {
+
+using workload::Deadline;
+using workload::Flags;
+using workload::Rendezvous;
+using workload::Truth;
+
+constexpr int max_threads = 64;
+constexpr int max_lines = 64;
+
+struct Letter {
+  struct alignas(workload::line_bytes) Line {
+    std::uint64_t word = 0;
+  };
+  Line lines[max_lines];
+};
+Letter mail[max_threads][max_threads];  // by sender and addressee
+
+constexpr int write_line = __LINE__ + 3;
+void write_letter(Letter& letter, int lines, std::uint64_t word) {
+  for (int n = 0; n < lines; ++n) {
+    __atomic_store_n(&letter.lines[n].word, word, __ATOMIC_RELAXED);
+  }
+}
+
+constexpr int read_line = __LINE__ + 4;
+std::uint64_t read_letter(const Letter& letter, int lines) {
+  std::uint64_t sum = 0;
+  for (int n = 0; n < lines; ++n) {
+    sum += __atomic_load_n(&letter.lines[n].word, __ATOMIC_RELAXED);
+  }
+  return sum;
+}
+
+/// Returns the number of rounds; 0 when a letter did not say what its sender wrote.
+std::uint64_t correspond(int me, int threads, int lines, Rendezvous& rendezvous, const Deadline& deadline) {
+  bool all_right = true;
+  std::uint64_t round = 0;
+  do {
+    ++round;
+    for (int n = 1; n < threads; ++n) {
+      write_letter(mail[me][(me + n) % threads], lines, round);
+    }
+    rendezvous.meet();
+    for (int n = 1; n < threads; ++n) {
+      all_right &= read_letter(mail[(me + n) % threads][me], lines) == round * static_cast<std::uint64_t>(lines);
+    }
+  } while (rendezvous.meet_again(deadline));
+  return all_right ? round : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags("all_to_all", "every thread writes to every other one in each round");
+  flags.number("--threads", 3, 2, max_threads, "threads").number("--seconds", 3, 0.01, 3600, "run time");
+  flags.number("--lines", 1, 1, max_lines, "cache lines of a letter");
+  flags.parse(argc, argv);
+  const int threads = flags.integer("--threads");
+  const int lines = flags.integer("--lines");
+
+  const Deadline deadline(flags.real("--seconds"));
+  Rendezvous rendezvous(static_cast<std::uint32_t>(threads));
+  std::vector<std::uint64_t> rounds(static_cast<std::size_t>(threads));
+  workload::run_crew(threads, [&](int index) {
+    rounds[static_cast<std::size_t>(index - 1)] = correspond(index - 1, threads, lines, rendezvous, deadline);
+  });
+
+  Truth truth("all_to_all", threads + 1);
+  truth.object = "mail";
+  truth.sync = {"rendezvous"};
+  truth.file = __FILE_NAME__;
+  truth.producer_line = write_line;
+  truth.consumer_line = read_line;
+  for (int reader = 1; reader <= threads; ++reader) {
+    const std::uint64_t read = rounds[static_cast<std::size_t>(reader - 1)];
+    if (read == 0) {
+      flags.refuse("a letter did not say what was written: this machine, or this program, is broken");
+    }
+    for (int writer = 1; writer <= threads; ++writer) {
+      if (writer != reader) {
+        truth.add_true(writer, reader, read * static_cast<std::uint64_t>(lines));
+        // The first round finds nothing read yet.
+        truth.add_invalidations(writer, reader, (read - 1) * static_cast<std::uint64_t>(lines));
+      }
+    }
+  }
+  truth.print(deadline.elapsed());
+}
