@@ -99,6 +99,23 @@ class Communication(harness.Case):
         self.check("pipeline", "--seconds", "4", "--threads", "3")
 
     @needs_watchpoints
+    def test_all_to_all(self):
+        self.check("all_to_all", "--seconds", "4", "--threads", "2", "--lines", "64")
+
+    @needs_watchpoints
+    def test_all_to_all_of_three(self):
+        # The threads yield at their barriers and are watchable for a part of the time.
+        self.check("all_to_all", "--seconds", "10", "--threads", "3", "--lines", "64", distance=0.35)
+
+    @needs_watchpoints
+    def test_reduction_of_two(self):
+        self.check("reduction_tree", "--seconds", "4", "--threads", "2", "--lines", "1024")
+
+    @needs_watchpoints
+    def test_work_stealing(self):
+        self.check("work_stealing", "--seconds", "4", "--threads", "2")
+
+    @needs_watchpoints
     def test_mixed(self):
         self.check("mixed", "--seconds", "8", "--true-tenths", "5")
 
