@@ -186,5 +186,76 @@ class Workloads(harness.Case):
             self.assertEqual(len(set(truth["tids"])), truth["threads"])
 
 
+class SecondOpinion(harness.Case):
+    """The truths against an account of every access by the definitions (tests/workloads/accountant.cpp)."""
+
+    def check(self, name, *arguments):
+        result = run([workload(os.path.join("accounted", name)), *arguments])
+        self.assertEqual(result.status, 0, result.stderr)
+        truth = result.truth
+        self.assertEqual(truth["true_matrix"], truth["accounted_true"])
+        self.assertEqual(truth["false_matrix"], truth["accounted_false"])
+        if truth["invalidations"] is not None:
+            self.assertEqual(truth["invalidations"], truth["accounted_invalidations"])
+        return truth
+
+    def check_counts(self, name, *arguments):
+        truth = self.check(name, *arguments)
+        self.assertGreater(truth["true"] + truth["false"], 100)
+
+    def test_ping_pong(self):
+        for wait in ("yield", "futex", "condvar"):
+            self.check_counts("ping_pong", "--wait", wait, "--seconds", "0.1")
+        self.check_counts("ping_pong", "--wait", "yield", "--lines", "5", "--threads", "4", "--seconds", "0.1")
+
+    def test_ring(self):
+        self.check_counts("ring", "--threads", "2", "--seconds", "0.1")
+        self.check_counts("ring", "--threads", "5", "--seconds", "0.1")
+
+    def test_pipeline(self):
+        self.check_counts("pipeline", "--threads", "2", "--seconds", "0.1")
+        self.check_counts("pipeline", "--threads", "4", "--seconds", "0.1")
+
+    def test_halo_exchange(self):
+        self.check_counts("halo_exchange", "--threads", "3", "--iterations", "4")
+
+    def test_one_writer_many_readers(self):
+        self.check_counts("one_writer_many_readers", "--threads", "4", "--seconds", "0.1")
+
+    def test_migrating_object(self):
+        self.check("migrating_object", "--threads", "3", "--seconds", "0.2")
+
+    def test_mixed(self):
+        self.check_counts("mixed", "--true-tenths", "3", "--threads", "3", "--seconds", "0.01")
+        self.check_counts("mixed", "--true-tenths", "0", "--seconds", "0.01")
+
+    def test_mixed_with_bytes_of_their_own(self):
+        self.check_counts("mixed", "--true-tenths", "5", "--threads", "10", "--seconds", "0.01")
+
+    def test_all_to_all(self):
+        self.check_counts("all_to_all", "--threads", "4", "--lines", "3", "--seconds", "0.1")
+
+    def test_reduction_tree(self):
+        self.check_counts("reduction_tree", "--threads", "2", "--seconds", "0.1")
+        self.check_counts("reduction_tree", "--threads", "7", "--lines", "3", "--seconds", "0.2")
+
+    def test_work_stealing(self):
+        self.check_counts("work_stealing", "--threads", "2", "--seconds", "0.1")
+        self.check_counts("work_stealing", "--threads", "5", "--seconds", "0.1")
+
+    def test_processes(self):
+        self.check_counts("processes", "--threads", "2", "--wait", "yield", "--seconds", "0.1")
+        self.check_counts("processes", "--threads", "4", "--wait", "yield", "--lines", "5", "--seconds", "0.1")
+
+    def test_clone_threads(self):
+        self.check_counts("clone_threads", "--seconds", "0.1")
+
+    def test_read_only_sharing(self):
+        self.check_counts("read_only_sharing", "--threads", "3", "--seconds", "0.05")
+
+    def test_private_only(self):
+        self.assertEqual(self.check("private_only", "--seconds", "0.05", "--kib", "4")["true"], 0)
+
+
 if __name__ == "__main__":
     harness.main()

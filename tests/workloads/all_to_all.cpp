@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("all_to_all", threads + 1);
-  truth.object = "mail";
+  truth.add_data("mail", mail);
   truth.sync = {"rendezvous"};
   truth.file = __FILE_NAME__;
   truth.producer_line = write_line;

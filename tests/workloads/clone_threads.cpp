@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   join(players[1]);
 
   Truth truth("clone_threads", 3);
-  truth.object = "ball";
+  truth.add_data("ball", ball);
   truth.file = __FILE_NAME__;
   truth.producer_line = producer_line;
   truth.consumer_line = consumer_line;

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   Truth truth("false_sharing", threads + 1);
   truth.exact = false;
   truth.invalidations_unknown = "how the threads' accesses interleave is not forced";
-  truth.object = "counters";
+  truth.add_data("counters", counters);
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = counting_line;
   for (int one = 1; one <= threads; ++one) {

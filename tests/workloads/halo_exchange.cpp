@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   workload::run_crew(threads, [&](int index) { relax_block(index - 1, threads, iterations, rendezvous); });
 
   Truth truth("halo_exchange", threads + 1);
-  truth.object = "blocks";
+  truth.add_data("blocks", blocks);
   truth.sync = {"rendezvous"};
   truth.file = __FILE_NAME__;
   truth.producer_line = producer_line;

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
                      [&](int index) { from[static_cast<std::size_t>(index)] = take_turns(index, threads, deadline); });
 
   Truth truth("migrating_object", threads + 1);
-  truth.object = "account";
+  truth.add_data("account", account);
   truth.sync = {"guard"};
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = update_line;

@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("mixed", threads + 1);
-  truth.object = same_of_ten >= 5 ? "same_word" : "own_word";
-  truth.more_objects = {same_of_ten >= 5 ? "own_word" : "same_word"};
+  truth.add_data(same_of_ten >= 5 ? "same_word" : "own_word", same_of_ten >= 5 ? same_word : own_word);
+  truth.add_data(same_of_ten >= 5 ? "own_word" : "same_word", same_of_ten >= 5 ? own_word : same_word);
   truth.sync = {"turn"};
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = same_of_ten >= 5                                 ? true_line

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("one_writer_many_readers", threads + 1);
-  truth.object = "news";
+  truth.add_data("news", news);
   truth.sync = {"receipts"};
   truth.file = __FILE_NAME__;
   truth.producer_line = producer_line;

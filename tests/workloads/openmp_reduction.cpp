@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   Truth truth("openmp_reduction", threads);
   truth.exact = false;
   truth.invalidations_unknown = "how the threads' accesses interleave is not forced";
-  truth.object = "partial_sums";
+  truth.add_data("partial_sums", partial_sums);
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = sum_line;
   for (int one = 0; one < threads; ++one) {

@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("ping_pong", threads + 1);
-  truth.object = "ball";
+  truth.add_data("ball", ball);
   truth.file = __FILE_NAME__;
   truth.invalidations_unknown = "how often a waiting thread reads is not forced";
   set_lines(truth);

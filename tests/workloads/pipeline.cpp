@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("pipeline", stages + 1);
-  truth.object = "items";
+  truth.add_data("items", items);
   truth.sync = {"queues"};
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = work_line;

@@ -202,10 +202,11 @@ std::string addresses_text(const Ledger& ledger, int processes) {
   return "\"addresses\":[" + text + "]";
 }
 
-void print_truth(const Race& race, const Ledger& ledger, const std::vector<pid_t>& children, const std::string& kind) {
+void print_truth(const Race& race, const Table* table, const Ledger& ledger, const std::vector<pid_t>& children,
+                 const std::string& kind) {
   const auto lines = static_cast<std::uint64_t>(race.lines);
   Truth truth("processes", race.processes + 1);
-  truth.object = "table";
+  truth.add_data("table", table, sizeof(Table));
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = add_line;
   for (int me = 0; me < race.processes; ++me) {
@@ -245,5 +246,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "processes: a child did not end well\n");
     return 1;
   }
-  print_truth(race, ledger, children, kind);
+  print_truth(race, memory.table, ledger, children, kind);
 }

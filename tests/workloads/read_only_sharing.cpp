@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     sums[static_cast<std::size_t>(index - 1) * 8] = look_up(static_cast<std::uint64_t>(index), deadline);
   });
   Truth truth("read_only_sharing", threads + 1);
-  truth.object = "table";
+  truth.add_data("table", table);
   for (int reader = 1; reader <= threads; ++reader) {
     truth.add_true(0, reader, sizeof table / workload::line_bytes);  // each line's first read
   }

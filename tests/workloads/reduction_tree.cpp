@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   }
 
   Truth truth("reduction_tree", threads + 1);
-  truth.object = "partial";
+  truth.add_data("partial", partial);
   truth.sync = {"rendezvous"};
   truth.file = __FILE_NAME__;
   // What was stored last before a partner reads it is, at the leaves (half of all), the thread's own value.

@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   });
 
   Truth truth("ring", threads + 1);
-  truth.object = "luggage";
+  truth.add_data("luggage", luggage);
   truth.sync = {"tokens"};
   truth.file = __FILE_NAME__;
   truth.producer_line = put_down_line;

@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
       threads, [&](int index) { ledgers[static_cast<std::size_t>(index - 1)] = take_part(index, threads, deadline); });
 
   Truth truth("work_stealing", threads + 1);
-  truth.object = "tasks";
+  truth.add_data("tasks", tasks);
   truth.sync = {"deques", "batch"};
   truth.file = __FILE_NAME__;
   truth.producer_line = fill_line;

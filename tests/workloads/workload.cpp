@@ -24,10 +24,10 @@ std::int64_t now_ns() {
 constexpr std::size_t max_noted = 128;
 pid_t noted_tids[max_noted] = {};
 
-std::string tids_text(std::size_t threads) {
-  std::string text = "[" + std::to_string(getpid());
-  for (std::size_t index = 1; index < threads && index < max_noted; ++index) {
-    text += "," + std::to_string(noted_tids[index]);
+std::string tids_text(const std::vector<std::int32_t>& tids) {
+  std::string text;
+  for (const std::int32_t tid : tids) {
+    text += (text.empty() ? "[" : ",") + std::to_string(tid);
   }
   return text + "]";
 }
@@ -114,6 +114,18 @@ void Flags::parse(int argc, char** argv) {
   }
 }
 
+std::string matrix_text(const Matrix& matrix) {
+  std::string out = "[";
+  for (const auto& row : matrix) {
+    out += out.size() > 1 ? ",[" : "[";
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      out += (column > 0 ? "," : "") + std::to_string(row[column]);
+    }
+    out += "]";
+  }
+  return out + "]";
+}
+
 Deadline::Deadline(double seconds) : begin_ns_(now_ns()), end_ns_(begin_ns_ + std::llround(seconds * 1e9)) {}
 bool Deadline::passed() const { return now_ns() >= end_ns_; }
 double Deadline::elapsed() const { return static_cast<double>(now_ns() - begin_ns_) * 1e-9; }
@@ -136,16 +148,9 @@ void Truth::add_invalidations(int writer, int reader, std::uint64_t count) {
   invalidations_.at(static_cast<std::size_t>(writer)).at(static_cast<std::size_t>(reader)) += count;
 }
 
-std::string Truth::text(const Matrix& matrix) {
-  std::string out = "[";
-  for (const auto& row : matrix) {
-    out += out.size() > 1 ? ",[" : "[";
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      out += (column > 0 ? "," : "") + std::to_string(row[column]);
-    }
-    out += "]";
-  }
-  return out + "]";
+void Truth::add_data(const std::string& name, const void* begin, std::size_t bytes) {
+  data_.push_back(name);
+  ranges_.push_back({reinterpret_cast<std::uint64_t>(begin), bytes});
 }
 
 std::uint64_t Truth::sum(const Matrix& matrix) {
@@ -165,22 +170,25 @@ void Truth::print(double seconds, const std::string& extra) const {
       all[row][column] += false_[row][column];
     }
   }
-  std::vector<std::string> data = more_objects;
-  if (!object.empty()) {
-    data.insert(data.begin(), object);
+  std::vector<std::int32_t> tids(noted_tids, noted_tids + std::min(all.size(), max_noted));
+  tids[0] = getpid();
+  std::string more = extra;
+  if (accounts != nullptr) {
+    more += (more.empty() ? "" : ",") + accounts(tids, ranges_);
   }
   const std::string invalidations = invalidations_unknown.empty()
-                                        ? text(invalidations_)
+                                        ? matrix_text(invalidations_)
                                         : "null,\"invalidations_unknown\":\"" + invalidations_unknown + "\"";
   std::printf(
       "{\"workload\":\"%s\",\"threads\":%zu,\"tids\":%s,\"exact\":%s,\"matrix\":%s,\"true_matrix\":%s,\"false_matrix\":"
       "%s,\"invalidations\":%s,"
       "\"true\":%llu,\"false\":%llu,\"object\":\"%s\",\"data\":%s,\"sync\":%s,\"file\":\"%s\",\"producer_line\":%d,"
       "\"consumer_line\":%d,\"seconds\":%.6f%s%s}\n",
-      workload_.c_str(), all.size(), tids_text(all.size()).c_str(), exact ? "true" : "false", text(all).c_str(),
-      text(true_).c_str(), text(false_).c_str(), invalidations.c_str(), static_cast<unsigned long long>(sum(true_)),
-      static_cast<unsigned long long>(sum(false_)), object.c_str(), words_text(data).c_str(), words_text(sync).c_str(),
-      file.c_str(), producer_line, consumer_line, seconds, extra.empty() ? "" : ",", extra.c_str());
+      workload_.c_str(), all.size(), tids_text(tids).c_str(), exact ? "true" : "false", matrix_text(all).c_str(),
+      matrix_text(true_).c_str(), matrix_text(false_).c_str(), invalidations.c_str(),
+      static_cast<unsigned long long>(sum(true_)), static_cast<unsigned long long>(sum(false_)),
+      data_.empty() ? "" : data_.front().c_str(), words_text(data_).c_str(), words_text(sync).c_str(), file.c_str(),
+      producer_line, consumer_line, seconds, more.empty() ? "" : ",", more.c_str());
   std::fflush(stdout);
 }
 

@@ -67,6 +67,18 @@ class Deadline {
   std::int64_t begin_ns_, end_ns_;
 };
 
+struct Range {
+  std::uint64_t begin = 0, bytes = 0;
+};
+
+/// What an accountant of every access has counted on the lines of `ranges`, as `"name":value` pairs; tids[n] is thread
+/// n. Only programs that are built with one (accountant.cpp) have it.
+[[gnu::weak]] std::string accounts(const std::vector<std::int32_t>& tids, const std::vector<Range>& ranges);
+
+using Matrix = std::vector<std::vector<std::uint64_t>>;
+/// As JSON.
+std::string matrix_text(const Matrix& matrix);
+
 /// What is known to have happened. Counts are communications on data lines.
 class Truth {
  public:
@@ -77,22 +89,27 @@ class Truth {
   /// Stores of `writer` to a line that `reader` has only read since the last store to it.
   void add_invalidations(int writer, int reader, std::uint64_t count);
 
-  bool exact = true;                      // false: the matrices hold proportions, not counts
-  std::string invalidations_unknown;      // why they are; empty: they are known
-  std::string object;                     // the variable that holds the data, or most of it
-  std::vector<std::string> more_objects;  // others that hold data
-  std::vector<std::string> sync;          // variables that only synchronise
-  std::string file;                       // of the lines below
+  /// A variable that holds data; the first is the one that a report is to name first.
+  template <class Variable>
+  void add_data(const std::string& name, const Variable& variable) {
+    add_data(name, &variable, sizeof variable);
+  }
+  void add_data(const std::string& name, const void* begin, std::size_t bytes);
+
+  bool exact = true;                  // false: the matrices hold proportions, not counts
+  std::string invalidations_unknown;  // why they are; empty: they are known
+  std::vector<std::string> sync;      // variables that only synchronise
+  std::string file;                   // of the lines below
   int producer_line = 0, consumer_line = 0;
 
   /// One line of JSON on stdout. `extra` is spliced in: empty, or `"name":value` pairs.
   void print(double seconds, const std::string& extra = "") const;
 
  private:
-  using Matrix = std::vector<std::vector<std::uint64_t>>;
-  static std::string text(const Matrix& matrix);
   static std::uint64_t sum(const Matrix& matrix);
   std::string workload_;
+  std::vector<std::string> data_;
+  std::vector<Range> ranges_;
   Matrix true_, false_, invalidations_;
 };
 
