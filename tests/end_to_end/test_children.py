@@ -47,6 +47,16 @@ class Children(harness.Case):
         self.assertEqual(len(report["processes"]), 2, report["processes"])
         self.assertGreater(sum(thread["cpu_s"] or 0 for thread in report["threads"]), 0.3)
 
+    def test_processes_that_share_memory(self):
+        for memory in ("anonymous", "memfd"):
+            recorded = self.record([workload("processes"), "--memory", memory, "--threads", "3", "--wait", "yield",
+                                    "--seconds", "1"])
+            self.assertEqual(recorded.status, 0, recorded.stderr)
+            self.assertGreater(recorded.truth["true"], 1000)
+            cpu_s = {thread["tid"]: thread["cpu_s"] or 0 for thread in self.report(recorded.profile)["threads"]}
+            for tid in recorded.truth["tids"][1:]:
+                self.assertGreater(cpu_s.get(tid, 0), 0.05, memory)
+
     def test_status_of_a_child_is_passed_on(self):
         recorded = self.record([workload("children"), "fork", "--", "sh", "-c", "exit 7"])
         self.assertEqual(recorded.status, 7)

@@ -43,7 +43,8 @@ class Workloads(harness.Case):
                                  ["ring", "--colour", "red"], ["ping_pong", "--wait", "forever"],
                                  ["false_sharing", "--stride", "6"], ["mixed", "--true-tenths", "11"],
                                  ["false_sharing", "--threads", "11"], ["openmp_reduction", "--threads", "12"],
-                                 ["ping_pong", "--threads", "3"], ["all_to_all", "--threads", "65"],
+                                 ["ping_pong", "--threads", "3"], ["ring", "--threads", "2.5"],
+                                 ["halo_exchange", "--iterations", "0.5"], ["halo_exchange", "--iterations", "7.5"], ["all_to_all", "--threads", "65"],
                                  ["all_to_all", "--lines", "0"], ["reduction_tree", "--threads", "1"],
                                  ["work_stealing", "--threads", "1e9"], ["processes", "--threads", "1"],
                                  ["processes", "--memory", "paper"], ["processes", "--seconds", "0"]):

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "workload.h"
@@ -228,6 +229,21 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_read_range(void* where, unsigned long bytes) { plain(where, bytes, false); }
 void __tsan_write_range(void* where, unsigned long bytes) { plain(where, bytes, true); }
+// clang calls these where the program calls, or the compiler makes, their namesakes.
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+  plain(from, bytes, false);
+  plain(to, bytes, true);
+  return std::memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes) {
+  plain(from, bytes, false);
+  plain(to, bytes, true);
+  return std::memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int value, unsigned long bytes) {
+  plain(to, bytes, true);
+  return std::memset(to, value, bytes);
+}
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) {}
 

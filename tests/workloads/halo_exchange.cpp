@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   flags.number("--iterations", 30000, 1, 1e9, "iterations");
   flags.parse(argc, argv);
   const int threads = flags.integer("--threads");
-  const auto iterations = static_cast<std::uint64_t>(flags.real("--iterations"));
+  const auto iterations = static_cast<std::uint64_t>(flags.integer("--iterations"));
 
   const Deadline clock(0);
   Rendezvous rendezvous(static_cast<std::uint32_t>(threads));

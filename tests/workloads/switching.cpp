@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   flags.number("--pairs", 1, 1, 64, "pairs").number("--iterations", 200000, 1, 1e9, "round trips of each pair");
   flags.parse(argc, argv);
   const int pairs = flags.integer("--pairs");
-  const auto trips = static_cast<std::uint64_t>(flags.real("--iterations"));
+  const auto trips = static_cast<std::uint64_t>(flags.integer("--iterations"));
 
   const Deadline clock(0);
   const std::vector<Pipe> pipes(static_cast<std::size_t>(pairs) * 2);

@@ -63,6 +63,14 @@ void Flags::refuse(const std::string& reason) const {
   std::exit(2);
 }
 
+int Flags::integer(const std::string& name) const {
+  const double value = real(name);
+  if (value != std::floor(value)) {
+    refuse(name + " " + plain(value) + " is no whole number");
+  }
+  return static_cast<int>(value);
+}
+
 void Flags::print_help() const {
   std::printf("%s: %s\n", program_.c_str(), purpose_.c_str());
   for (const auto& [name, number] : numbers_) {

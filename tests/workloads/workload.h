@@ -32,7 +32,8 @@ class Flags {
   void parse(int argc, char** argv);
 
   [[nodiscard]] double real(const std::string& name) const { return numbers_.at(name).value; }
-  [[nodiscard]] int integer(const std::string& name) const { return static_cast<int>(numbers_.at(name).value); }
+  /// Refuses what is no whole number.
+  [[nodiscard]] int integer(const std::string& name) const;
   [[nodiscard]] const std::string& word(const std::string& name) const { return choices_.at(name).value; }
   /// Ends the process as parse() does.
   [[noreturn]] void refuse(const std::string& reason) const;
