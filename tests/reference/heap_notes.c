@@ -27,9 +27,9 @@ static void note_free(void* block) {
 }
 
 // The next definition of the function that this one stands before, asked for once.
-#define NEXT(type, name)                        \
-  static type next;                             \
-  if (next == NULL) {                           \
+#define NEXT(type, name)                         \
+  static type next;                              \
+  if (next == NULL) {                            \
     next = (type)(size_t)dlsym(RTLD_NEXT, name); \
   }
 

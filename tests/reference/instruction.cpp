@@ -89,14 +89,14 @@ bool one_of(std::string_view word, const std::array<std::string_view, N>& words)
 
 unsigned x87_flops(std::string_view name) {
   static constexpr std::array<std::string_view, 19> arithmetic = {
-      "fadd", "faddp",  "fiadd", "fsub", "fsubp", "fsubr",  "fsubrp", "fisub",  "fisubr", "fmul",
+      "fadd",  "faddp", "fiadd", "fsub",  "fsubp", "fsubr",  "fsubrp", "fisub",  "fisubr", "fmul",
       "fmulp", "fimul", "fdiv",  "fdivp", "fdivr", "fdivrp", "fidiv",  "fidivr", "fsqrt"};
   return one_of(name, arithmetic) ? 1 : 0;
 }
 
 /// Operations a lane of a name without `v`, type suffix and, for fused ones, operand order.
 unsigned operations_per_lane(std::string_view name) {
-  static constexpr std::array<std::string_view, 9> single = {"add", "sub",  "mul",  "div",   "sqrt",
+  static constexpr std::array<std::string_view, 9> single = {"add", "sub", "mul",  "div", "sqrt",
                                                              "min", "max", "hadd", "hsub"};
   static constexpr std::array<std::string_view, 6> fused = {"fmadd",  "fmsub",    "fnmadd",
                                                             "fnmsub", "fmaddsub", "fmsubadd"};
@@ -159,8 +159,7 @@ std::string instruction_text(std::span<const std::uint8_t> code) {
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   std::array<char, 128> text{};
   ZydisFormatterFormatInstruction(&formatter, &decoded.instruction, decoded.operands.data(),
-                                  decoded.instruction.operand_count_visible, text.data(), text.size(), 0,
-                                  nullptr);
+                                  decoded.instruction.operand_count_visible, text.data(), text.size(), 0, nullptr);
   return text.data();
 }
 

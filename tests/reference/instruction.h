@@ -17,8 +17,8 @@ struct InstructionFacts {
   /// Floating-point additions, subtractions, multiplications, divisions, square roots, minima and maxima of one
   /// execution, all lanes; a fused multiply-add is two.
   std::uint8_t flops = 0;
-  bool waits = false;        // pause: others should go on
-  bool is_avx512 = false;    // EVEX-coded or with mask registers: the emulator does not know it
+  bool waits = false;      // pause: others should go on
+  bool is_avx512 = false;  // EVEX-coded or with mask registers: the emulator does not know it
   bool operator==(const InstructionFacts&) const = default;
 };
 

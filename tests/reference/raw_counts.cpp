@@ -38,8 +38,8 @@ bool read_fact(const std::string& word, std::istream& line, RawCounts& counts) {
   }
   if (word == "data_pair") {
     auto& [pair, sum] = counts.by_data.emplace_back();
-    return static_cast<bool>(line >> pair.address >> pair.block >> pair.producer >> pair.consumer >>
-                             sum.true_sharing >> sum.false_sharing) &&
+    return static_cast<bool>(line >> pair.address >> pair.block >> pair.producer >> pair.consumer >> sum.true_sharing >>
+                             sum.false_sharing) &&
            pair.block <= counts.blocks.size();
   }
   if (word == "invalidations") {

@@ -24,13 +24,17 @@ Json cells_json(const Cells& cells) {
 }
 
 Json site_json(const SourceSite& site) {
-  return {{"file", text_or_null(site.file)}, {"line", line_or_null(site.line)},
-          {"function", text_or_null(site.function)}};
+  return {
+      {"file", text_or_null(site.file)}, {"line", line_or_null(site.line)}, {"function", text_or_null(site.function)}};
 }
 
 Json work_json(const Work& work) {
-  return {{"instructions", work.instructions}, {"flops", work.flops},           {"loads", work.loads},
-          {"stores", work.stores},             {"load_bytes", work.load_bytes}, {"store_bytes", work.store_bytes}};
+  return {{"instructions", work.instructions},
+          {"flops", work.flops},
+          {"loads", work.loads},
+          {"stores", work.stores},
+          {"load_bytes", work.load_bytes},
+          {"store_bytes", work.store_bytes}};
 }
 
 template <class Rows, class Make>
@@ -87,12 +91,9 @@ Json loops_json(const Reference& reference, std::size_t most) {
 }  // namespace
 
 std::string json_text(const Reference& reference, std::size_t most_rows) {
-  Json json = {{"schema", "crosstalk.reference/1"},
-               {"threads", reference.threads},
-               {"quantum", reference.quantum},
-               {"seed", reference.seed},
-               {"stolen_turns", reference.stolen_turns},
-               {"work", work_json(reference.work)},
+  Json json = {{"schema", "crosstalk.reference/1"},      {"threads", reference.threads},
+               {"quantum", reference.quantum},           {"seed", reference.seed},
+               {"stolen_turns", reference.stolen_turns}, {"work", work_json(reference.work)},
                {"cells", cells_json(reference.cells)}};
   Json& invalidations = json["invalidations"] = Json::array();
   for (const auto& [threads, count] : reference.invalidations) {

@@ -117,9 +117,9 @@ class Names {
         if (!allocates_for_caller(frame)) {
           const std::string& name = frame.function;
           const std::string call = name.find('(') == std::string::npos ? name + "()" : name;
-          const std::string at = frame.source.line == 0 ? ""
-                                                        : " at " + base_name(frame.source.file) + ":" +
-                                                              std::to_string(frame.source.line);
+          const std::string at = frame.source.line == 0
+                                     ? ""
+                                     : " at " + base_name(frame.source.file) + ":" + std::to_string(frame.source.line);
           return {"heap block from " + call + at, "heap", {}};
         }
       }
@@ -146,10 +146,12 @@ void resolve_code(const RawCounts& raw, Names& names, Reference& result) {
     add(by_site[{consumer, false}], threads, counts);
     add(by_pair[{producer, consumer}], threads, counts);
   }
-  result.sites =
-      rows<SiteRow>(by_site, [](const auto& key, const Cells& cells) { return SiteRow{key.first, key.second, cells}; });
-  result.pairs = rows<SitePairRow>(
-      by_pair, [](const auto& key, const Cells& cells) { return SitePairRow{key.first, key.second, cells}; });
+  result.sites = rows<SiteRow>(by_site, [](const auto& key, const Cells& cells) {
+    return SiteRow{key.first, key.second, cells};
+  });
+  result.pairs = rows<SitePairRow>(by_pair, [](const auto& key, const Cells& cells) {
+    return SitePairRow{key.first, key.second, cells};
+  });
 }
 
 void resolve_data(const RawCounts& raw, Names& names, Reference& result) {
@@ -164,8 +166,9 @@ void resolve_data(const RawCounts& raw, Names& names, Reference& result) {
     add(by_line[line], threads, counts);
     objects_of_line[line][object.name] += counts.true_sharing + counts.false_sharing;
   }
-  result.objects =
-      rows<ObjectRow>(by_object, [](const DataName& object, const Cells& cells) { return ObjectRow{object, cells}; });
+  result.objects = rows<ObjectRow>(by_object, [](const DataName& object, const Cells& cells) {
+    return ObjectRow{object, cells};
+  });
   result.lines = rows<LineRow>(by_line, [&](std::uint64_t line, const Cells& cells) {
     const auto& objects = objects_of_line[line];
     const auto most = std::max_element(objects.begin(), objects.end(),

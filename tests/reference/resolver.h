@@ -71,12 +71,12 @@ struct Reference {
   std::uint64_t stolen_turns = 0, quantum = 0, seed = 0;
   Cells cells;
   std::vector<RawInvalidations> invalidations;
-  std::vector<SiteRow> sites;       // most communications first, as all lists of rows
+  std::vector<SiteRow> sites;  // most communications first, as all lists of rows
   std::vector<SitePairRow> pairs;
   std::vector<ObjectRow> objects;
   std::vector<LineRow> lines;
-  std::vector<LoopRow> loops;       // most instructions first
-  Work work;                        // of the whole program
+  std::vector<LoopRow> loops;  // most instructions first
+  Work work;                   // of the whole program
 };
 
 [[nodiscard]] std::uint64_t total(const Cells& cells);
