@@ -104,7 +104,7 @@ def why_no_counts(name, raw, returncode):
         return (f"{name} was ended by signal {-returncode} ({signal.Signals(-returncode).name}), which leaves no counts; "
                 "a reference needs a program that ends by itself")
     return (f"{name} ended with status {returncode} and left no counts; a program that replaces itself (exec) "
-            "has to be given as what it becomes")
+            "has to be given as what it becomes; an emulator that refuses the plugin has said so above")
 
 
 def make_reference(command, quantum=100, seed=1, memory_mib=4096, heap=True, rows=1000, timeout=None, stdout=None):

@@ -40,6 +40,17 @@ bool allocates_for_caller(const symbolizer::Frame& frame) {
          function.starts_with("operator new") || frame.source.file.find("/include/c++/") != std::string::npos;
 }
 
+std::string allocation_site(const symbolizer::Frame& frame) {
+  std::string site = frame.function;
+  if (site.find('(') == std::string::npos) {
+    site += "()";
+  }
+  if (frame.source.line > 0) {
+    site.append(" at ").append(base_name(frame.source.file)).append(":").append(std::to_string(frame.source.line));
+  }
+  return site;
+}
+
 /// Gives addresses their meaning; each is asked about once.
 class Names {
  public:
@@ -112,16 +123,12 @@ class Names {
 
   DataName block(const HeapBlock& block) {
     const auto place = map_.of_address(block.caller - 1);  // within the call
-    if (place) {
-      for (const auto& frame : symbolizer_.locate(modules_[place->file], place->address).frames) {
-        if (!allocates_for_caller(frame)) {
-          const std::string& name = frame.function;
-          const std::string call = name.find('(') == std::string::npos ? name + "()" : name;
-          const std::string at = frame.source.line == 0
-                                     ? ""
-                                     : " at " + base_name(frame.source.file) + ":" + std::to_string(frame.source.line);
-          return {"heap block from " + call + at, "heap", {}};
-        }
+    if (!place) {
+      return {"heap block of " + std::to_string(block.bytes) + " bytes", "heap", {}};
+    }
+    for (const auto& frame : symbolizer_.locate(modules_[place->file], place->address).frames) {
+      if (!allocates_for_caller(frame)) {
+        return {"heap block from " + allocation_site(frame), "heap", {}};
       }
     }
     return {"heap block of " + std::to_string(block.bytes) + " bytes", "heap", {}};

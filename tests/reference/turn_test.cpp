@@ -16,6 +16,7 @@ TEST(Turn, OneAtATime) {
   std::vector<Turn::Seat> seats(threads);
   std::uint64_t shared = 0;  // not atomic: the turn guards it
   std::vector<std::thread> crew;
+  crew.reserve(threads);
   for (Turn::Seat& seat : seats) {
     crew.emplace_back([&turn, &seat, &shared] {
       for (int n = 0; n < rounds; ++n) {
