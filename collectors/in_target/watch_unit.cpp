@@ -291,8 +291,10 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     slot.deadline_ns = slot.opened_ns + horizon_ns;
     const std::uint32_t id = new_watch_id();
     slot.watch.store(id, std::memory_order_release);
-    const std::uint32_t armed = arm_others(slot, self, request);
+    // First what this handler keeps from being touched: another thread may take the line while the others are armed, and
+    // then sets what this one is to be armed for.
     arm_self(slot, self, sample);
+    const std::uint32_t armed = arm_others(slot, self, request);
     if (brief(horizon_ns)) {
       set_alarm(self, horizon_ns);
     }

@@ -133,27 +133,28 @@ class Communication(harness.Case):
 
 
 class Silence(harness.Case):
-    """Where nothing is communicated, nothing is reported."""
+    """Where nothing is communicated, nothing is reported. To tell one sample in a thousand (two threads meet in the C
+    library as they start and end), the runs take some thousand samples."""
 
     MAX_SHARE = 0.001  # of CPU time
 
     def check(self, name, *arguments):
         report, _ = self.observe(name, *arguments)
         self.assertGreater(report["sampling"]["samples"], 100)
-        self.assertLess(harness.total_cost(report), self.MAX_SHARE * harness.cpu_seconds(report),
-                        report["communication"]["cells"])
+        touched = [(entry["name"], entry["cells"]) for entry in report["objects"] if entry["cells"]]
+        self.assertLess(harness.total_cost(report), self.MAX_SHARE * harness.cpu_seconds(report), touched)
 
     @needs_watchpoints
     def test_private_only(self):
-        self.check("private_only", "--seconds", "3")
+        self.check("private_only", "--seconds", "6")
 
     @needs_watchpoints
     def test_read_only_sharing(self):
-        self.check("read_only_sharing", "--seconds", "3")
+        self.check("read_only_sharing", "--seconds", "6")
 
     @needs_watchpoints
     def test_counters_in_lines_of_their_own(self):
-        self.check("false_sharing", "--seconds", "3", "--stride", "64")
+        self.check("false_sharing", "--seconds", "6", "--stride", "64")
 
 
 class Proportions(harness.Case):
