@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
@@ -16,6 +17,7 @@ constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after
 constexpr std::uint32_t lock_patience = 200;
 constexpr std::uint64_t first_cost_guess_ns = 150'000;
 constexpr std::uint32_t word_bytes = 8;
+constexpr std::uint64_t verdict_ns = 400'000;  // a trap that moves others' watchpoints takes half of it
 constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
 
 /// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
@@ -291,8 +293,8 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     slot.deadline_ns = slot.opened_ns + horizon_ns;
     const std::uint32_t id = new_watch_id();
     slot.watch.store(id, std::memory_order_release);
-    // First what this handler keeps from being touched: another thread may take the line while the others are armed, and
-    // then sets what this one is to be armed for.
+    // First what this handler keeps from being touched: another thread may take the line while the others are armed,
+    // and then sets what this one is to be armed for.
     arm_self(slot, self, sample);
     const std::uint32_t armed = arm_others(slot, self, request);
     if (brief(horizon_ns)) {
@@ -383,6 +385,12 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   std::uint32_t runs = slot.runs.load(std::memory_order_relaxed);
   if (previous != self.index + 1) {
     runs = slot.runs.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  // Until the first thread to take the line has been watched for a while, it is not known whether it takes what the
+  // owner before had stored before the watch began.
+  const bool first_taken = runs == 1 && previous != self.index + 1;
+  if (first_taken) {
+    slot.deadline_ns = std::max(slot.deadline_ns, now_ns + verdict_ns);
   }
   if (sequence + 1 >= max_traps || runs >= max_runs || now_ns >= slot.deadline_ns) {
     if (try_lock(slot)) {
