@@ -3,6 +3,7 @@
 // interesting; stacks are streamed once, for what is needed of them; then everything is filed and named.
 #include "attribution/analysis.h"
 
+#include <algorithm>
 #include <span>
 
 #include "attribution/address_space.h"
@@ -24,7 +25,13 @@ namespace {
 
 constexpr double ns_per_s = 1e9;
 
-/// Stories by watch. What a story without communication saw is not kept.
+/// Was the line accessed by another thread than the sampled one?
+bool visited(const profile::WatchRow& watch, const WatchStory& story) {
+  return std::any_of(story.accesses.begin(), story.accesses.end(),
+                     [&](const AccessPoint& point) { return point.thread != watch.thread; });
+}
+
+/// Stories by watch. What a story without visitors saw is not kept.
 std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, const ProgramView& view) {
   const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
   const std::span<const profile::TrapRow> traps = profile.traps();
@@ -41,7 +48,7 @@ std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, cons
     }
     WatchStory story = watch_story(watch, traps.subspan(begin, next - begin), view.threads(), lookup);
     prefer_watched_stores(story.communications);
-    if (story.communications.empty()) {
+    if (!visited(watch, story)) {
       std::vector<AccessPoint>().swap(story.accesses);
     }
     stories.push_back(std::move(story));
@@ -64,17 +71,6 @@ void find_interesting(std::span<const profile::WatchRow> watches, std::span<cons
       }
     }
   }
-}
-
-std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
-                                  const Strata& strata) {
-  std::vector<Evidence> evidence;
-  evidence.reserve(watches.size());
-  for (std::size_t i = 0; i < watches.size(); ++i) {
-    evidence.push_back({watches[i].thread, static_cast<double>(watches[i].sample_cpu_ns), strata.of_watch(i),
-                        stories[i].communications});
-  }
-  return evidence;
 }
 
 Defects defects_of(std::span<const WatchStory> stories, const SampleDigest& digest, const Strata& strata,
@@ -116,7 +112,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   StackTable stacks;
   find_interesting(profile.watches(), stories, view, blocks, lines, stacks);
 
-  Strata strata(profile.watches(), profile.threads());
+  Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) { digest.add(sample); }); !read) {
     return tl::unexpected<Error>(read.error());
@@ -128,8 +124,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     }
   }
 
-  const std::vector<Contribution> contributions =
-      (*estimator)(evidence_of(profile.watches(), stories, strata), strata.all());
+  const Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), stories, strata), strata);
   const std::vector<SampledAccess> sampled = digest.accesses();
   DataObjects objects(view, blocks, stacks);
 
@@ -137,19 +132,24 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.session = profile.session();
   analysis.processes = profile.processes();
   analysis.communication = communication_of(
-      {profile.watches(), stories, contributions, strata.all(), sampled, options.max_rows}, view, stacks, objects);
+      {profile.watches(), stories, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view,
+      stacks, objects);
   CodeTime time = code_time(digest.code(), view, options.max_rows);
   analysis.threads =
       thread_summaries(profile.threads(), profile.processes(), digest.threads(), analysis.communication.cells);
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
                                        {digest.samples(), digest.with_address(), digest.user_mode(),
                                         profile.watches().size(), profile.traps().size(), time.unknown_frames});
+  analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);
   analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
                                   defects_of(stories, digest, strata, code));
+  if (estimated.expansion.unknown) {
+    analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown});
+  }
   analysis.findings = findings_of(analysis);
   return analysis;
 }

@@ -128,7 +128,7 @@ struct Warning {
 };
 
 struct SamplingSummary {
-  std::string source, method;
+  std::string source, method, estimator;
   std::uint64_t samples = 0, lost = 0, armed = 0, traps = 0;
   std::uint64_t with_address = 0, user_mode = 0;  // samples
   std::optional<double> unknown_frames;           // share of samples whose function is unknown

@@ -90,7 +90,7 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
     l.consumer_site = sites.of(consumer);
     l.object =
         objects.resolve(consumer.thread, consumer.time_ns, inputs.watches[c.watch].line + consumer.bytes.first());
-    l.cost_s = cost_s(c, inputs.strata);
+    l.cost_s = cost_s(c, inputs.expansion.strata);
     located.push_back(l);
   }
   return located;
@@ -146,7 +146,7 @@ std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, con
     row.file = site.file;
     row.line = site.line;
     row.function = site.function;
-    row.cells = matrix_of(group.contributions, inputs.strata, thread_pair);
+    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
     row.cost_s = group.cost_s;
     row.call_paths = call_paths(group, row.role, view, stacks);
     rows.push_back(std::move(row));
@@ -176,7 +176,7 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
     row.consumer_line = consumer.line;
     row.consumer_function = consumer.function;
     row.object = objects[any.object.object].name;
-    row.cells = matrix_of(group.contributions, inputs.strata, thread_pair);
+    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
     row.cost_s = group.cost_s;
     rows.push_back(std::move(row));
   }
@@ -192,8 +192,8 @@ Communication communication_of(const CommunicationInputs& inputs, const ProgramV
     invalidations.insert(invalidations.end(), story.invalidations.begin(), story.invalidations.end());
   }
   Communication result;
-  result.cells = matrix_of(inputs.contributions, inputs.strata, thread_pair);
-  result.cores = matrix_of(inputs.contributions, inputs.strata, core_pair);
+  result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
+  result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
   result.invalidations = invalidation_matrix(invalidations);
   result.lines = line_rows(located, sites, inputs, view, stacks);
   result.line_pairs = line_pair_rows(located, sites, inputs, objects);

@@ -21,7 +21,7 @@ struct CommunicationInputs {
   std::span<const profile::WatchRow> watches;
   std::span<const WatchStory> stories;          // by watch
   std::span<const Contribution> contributions;  // `watch` indexes `watches`
-  std::span<const Stratum> strata;
+  const Expansion& expansion;
   std::span<const SampledAccess> sampled;  // on lines that saw communication
   std::size_t max_rows = 100;
 };

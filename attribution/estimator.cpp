@@ -3,117 +3,27 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
-#include <tuple>
+
+#include "attribution/charges.h"
 
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double ns_per_s = 1e9;
-constexpr double z95 = 1.959963984540054;
-
-/// Sums of one amount within one stratum.
-struct StratumSums {
-  double y = 0, y2 = 0, xy = 0;
-};
-
-double time_of(std::span<const Stratum> strata) {
-  double ns = 0;
-  for (const Stratum& stratum : strata) {
-    ns += std::max(stratum.eligible_ns, stratum.watched_ns);
-  }
-  return ns;
+/// Did other threads fill the watch before anything could be charged?
+bool filled(const Evidence& evidence) {
+  return evidence.watch != nullptr && evidence.watch->close == profile::CloseReason::full && loads(evidence.sampled);
 }
 
-/// One amount as it grows: contributions of one watch are put together before they are squared.
-class AmountSums {
- public:
-  void add(const Contribution& c) {
-    if (c.watch != watch_ || !open_) {
-      close_watch();
-      watch_ = c.watch;
-      stratum_ = c.stratum;
-      x_ = c.watch_ns;
-      open_ = true;
+/// On a line that is known to be exchanged, a watch that was full of reads before the next store was read says nothing:
+/// those that saw the end stand for it. Other strata may hold lines that nobody stores to, whose watches are decided.
+void let_decided_speak(Estimate& estimate, const std::map<std::uint32_t, double>& undecided_ns) {
+  for (Contribution& c : estimate.contributions) {
+    const auto found = undecided_ns.find(c.stratum);
+    const Stratum& stratum = estimate.expansion.strata[c.stratum];
+    if (found != undecided_ns.end() && stratum.one_line && found->second < stratum.watched_ns) {
+      c.cost_ns *= stratum.watched_ns / (stratum.watched_ns - found->second);
     }
-    y_ += c.cost_ns;
-    detections_ += c.seen->weight;
-    ++seen_;
-  }
-
-  /// `limit_ns` is the time of all strata: more can not be spent.
-  [[nodiscard]] Amount finish(std::span<const Stratum> strata, double limit_ns) {
-    close_watch();
-    Amount amount;
-    amount.detections = detections_;
-    amount.seen = seen_;
-    double cost = 0;
-    double variance = 0;
-    for (const auto& [id, sums] : strata_) {
-      const Stratum& stratum = strata[id];
-      cost += stratum.expansion() * sums.y;
-      variance += variance_of(stratum, sums);
-    }
-    const double half = z95 * std::sqrt(variance);
-    amount.cost_s = cost / ns_per_s;
-    amount.cost_ci95 =
-        Interval{std::max(0.0, cost - half) / ns_per_s, std::max(cost, std::min(cost + half, limit_ns)) / ns_per_s};
-    return amount;
-  }
-
- private:
-  void close_watch() {
-    if (open_ && stratum_ != Strata::none) {
-      StratumSums& sums = strata_[stratum_];
-      sums.y += y_;
-      sums.y2 += y_ * y_;
-      sums.xy += x_ * y_;
-    }
-    y_ = 0;
-    open_ = false;
-  }
-
-  static double variance_of(const Stratum& s, const StratumSums& sums) {
-    if (s.watched_ns <= 0) {
-      return 0;
-    }
-    const auto n = static_cast<double>(s.watched);
-    const double total = std::max(s.eligible_ns, s.watched_ns);
-    const double ratio = sums.y / s.watched_ns;
-    const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_ns2);
-    const double unseen = 1 - std::min(1.0, n / static_cast<double>(std::max<std::uint64_t>(s.eligible, 1)));
-    const double by_residuals = n > 1 ? residuals / (n - 1) * n / (s.watched_ns * s.watched_ns) : 1.0;
-    const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
-    const double floor = p * (1 - p) / (n + 4);
-    const double first_phase = ratio * ratio * std::max(s.eligible_ns2, s.watched_ns2);
-    return first_phase + unseen * total * total * std::max(by_residuals, floor);
-  }
-
-  std::map<std::uint32_t, StratumSums> strata_;
-  double detections_ = 0;
-  std::uint64_t seen_ = 0;
-  std::uint32_t watch_ = 0, stratum_ = Strata::none;
-  double x_ = 0, y_ = 0;
-  bool open_ = false;
-};
-
-/// Appends one watch's contributions.
-void charge(const Evidence& evidence, std::uint32_t watch, std::vector<Contribution>& out) {
-  const auto consumed = [&](const SeenCommunication& seen) { return seen.consumer.thread == evidence.thread; };
-  const bool any_own = std::any_of(evidence.communications.begin(), evidence.communications.end(), consumed);
-  double total = 0;
-  double least = 0;
-  for (const SeenCommunication& seen : evidence.communications) {
-    if (!any_own || consumed(seen)) {
-      total += seen.weight;
-      least = least == 0 ? seen.weight : std::min(least, seen.weight);
-    }
-  }
-  for (const SeenCommunication& seen : evidence.communications) {
-    const bool charged = (!any_own || consumed(seen)) && total > 0;
-    const double cost = charged ? evidence.cpu_ns * least * seen.weight / total : 0;
-    out.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, cost});
   }
 }
 
@@ -152,101 +62,127 @@ void keep_within_time(std::vector<Contribution>& contributions, std::span<const 
   keep_within(contributions, strata, times, [](const Contribution& c) { return c.seen->consumer.thread.value; });
 }
 
-struct Named {
-  std::string_view name;
-  Estimator estimator;
+using Of = StrataPolicy::Of;
+constexpr StrataPolicy by_kind{Of::any, false, true};
+constexpr std::array<Estimator, 5> known_estimators = {{
+    {"post_stratified",
+     "time of samples like those whose watches saw communication, line by line where it is known",
+     {},
+     charge_communications,
+     true,
+     true},
+    {"board",
+     "published: each trap of a thread on a line that another was sampled at counts one sampling period",
+     {Of::any, false, false},
+     charge_board,
+     false},
+    {"board_ipw", "the same, each trap divided by the chance that its thread, word and watch were drawn", by_kind,
+     charge_board_weighted, false},
+    {"next_access",
+     "time of sampled stores, to the thread that accesses the line next",
+     {Of::stores, true, true},
+     charge_next_access,
+     false},
+    {"next_store",
+     "time of sampled loads, from the thread that stores to the line next",
+     {Of::loads, true, true},
+     charge_next_store,
+     false,
+     true},
+}};
+
+/// How long lines are watched that nothing is known of: mostly briefly, some by chance for longer.
+struct Durations {
+  std::uint64_t brief_ns = UINT64_MAX;
+  double long_weight = 1;
 };
-constexpr std::array<Named, 2> estimators = {{{"automatic", post_stratified}, {"post_stratified", post_stratified}}};
 
-}  // namespace
-
-std::vector<Contribution> post_stratified(std::span<const Evidence> evidence, std::span<const Stratum> strata) {
-  std::vector<Contribution> result;
-  for (std::size_t i = 0; i < evidence.size(); ++i) {
-    if (evidence[i].stratum < strata.size()) {
-      charge(evidence[i], static_cast<std::uint32_t>(i), result);
+Durations durations_of(std::span<const profile::WatchRow> watches) {
+  Durations result;
+  double all = 0;
+  double longer = 0;
+  for (const profile::WatchRow& watch : watches) {
+    if (!watch.suspected) {
+      result.brief_ns = std::min(result.brief_ns, watch.horizon_ns);
     }
   }
-  keep_within_time(result, strata);
+  for (const profile::WatchRow& watch : watches) {
+    all += watch.suspected ? 0 : 1;
+    longer += !watch.suspected && watch.horizon_ns > result.brief_ns ? 1 : 0;
+  }
+  result.long_weight = longer > 0 ? all / longer : 1;
   return result;
 }
 
-Result<Estimator> find_estimator(std::string_view name) {
-  std::string names;
-  for (const Named& named : estimators) {
-    if (named.name == name) {
-      return named.estimator;
+}  // namespace
+
+std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
+                                  const Strata& strata) {
+  const Durations durations = durations_of(watches);
+  std::vector<Evidence> evidence;
+  evidence.reserve(watches.size());
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    Evidence seen{watch.thread,        static_cast<double>(watch.sample_cpu_ns),
+                  strata.of_watch(i),  stories[i].communications,
+                  stories[i].accesses, &watch,
+                  watch.sample_access};
+    if (!watch.suspected && watch.horizon_ns > durations.brief_ns) {
+      seen.brief_until_ns = watch.time_ns + durations.brief_ns;
+      seen.long_weight = durations.long_weight;
     }
-    names += (names.empty() ? "" : ", ") + std::string(named.name);
+    evidence.push_back(seen);
+  }
+  return evidence;
+}
+
+Expansion expansion_of(const Strata& strata) { return {strata.all(), strata.threads(), std::nullopt}; }
+
+std::span<const Estimator> estimators() { return known_estimators; }
+
+Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence, const Strata& strata) {
+  Estimate result;
+  result.expansion = expansion_of(strata);
+  std::uint64_t usable = 0;
+  std::map<std::uint32_t, double> undecided_ns;  // by stratum
+  for (std::size_t i = 0; i < evidence.size(); ++i) {
+    if (evidence[i].stratum < result.expansion.strata.size()) {
+      usable += evidence[i].cpu_ns > 0 ? 1 : 0;
+      const std::size_t before = result.contributions.size();
+      estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
+      if (estimator.till_seen && result.contributions.size() == before && filled(evidence[i])) {
+        undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
+      }
+    }
+  }
+  let_decided_speak(result, undecided_ns);
+  if (estimator.within_time) {
+    keep_within_time(result.contributions, result.expansion.strata);
+  }
+  if (usable < least_watches_of_estimate) {
+    result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +
+                               (usable == 1 ? " watch" : " watches") + " to go by and needs at least " +
+                               std::to_string(least_watches_of_estimate) + "; record for longer";
+    for (Contribution& contribution : result.contributions) {
+      contribution.cost_ns = 0;
+    }
+  }
+  return result;
+}
+
+Result<const Estimator*> find_estimator(std::string_view name) {
+  if (name == "automatic") {
+    return &known_estimators.front();
+  }
+  std::string names = "automatic";
+  for (const Estimator& estimator : known_estimators) {
+    if (estimator.name == name) {
+      return &estimator;
+    }
+    names += ", " + std::string(estimator.name);
   }
   return fail(ErrorCode::invalid_argument,
               "there is no estimator called '" + std::string(name) + "'; choose one of: " + names);
-}
-
-Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.value, seen.consumer.thread.value}; }
-
-Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
-
-Matrix matrix_of(std::span<const Contribution> contributions, std::span<const Stratum> strata, PairOf pair_of) {
-  struct Sums {
-    AmountSums true_sharing, false_sharing;
-  };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
-  for (const Contribution& c : contributions) {
-    const Pair pair = pair_of(*c.seen);
-    if (pair.producer != pair.consumer) {
-      Sums& sums = cells[{pair.producer, pair.consumer}];
-      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c);
-    }
-  }
-  const double limit_ns = time_of(strata);
-  Matrix matrix;
-  matrix.reserve(cells.size());
-  for (auto& [pair, sums] : cells) {
-    Cell cell;
-    cell.producer = pair.first;
-    cell.consumer = pair.second;
-    cell.true_sharing = sums.true_sharing.finish(strata, limit_ns);
-    cell.false_sharing = sums.false_sharing.finish(strata, limit_ns);
-    matrix.push_back(cell);
-  }
-  return matrix;
-}
-
-double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {
-  if (contribution.stratum >= strata.size()) {
-    return 0;
-  }
-  return strata[contribution.stratum].expansion() * contribution.cost_ns / ns_per_s;
-}
-
-double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata) {
-  double sum = 0;
-  for (const Contribution& c : contributions) {
-    sum += cost_s(c, strata);
-  }
-  return sum;
-}
-
-Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> cells;
-  for (const SeenInvalidation& seen : invalidations) {
-    const std::pair key{seen.store.thread.value, seen.read.thread.value};
-    if (key.first == key.second) {
-      continue;
-    }
-    Cell& cell = cells[key];
-    cell.producer = key.first;
-    cell.consumer = key.second;
-    Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
-    amount.detections += seen.weight;
-    ++amount.seen;
-  }
-  Matrix matrix;
-  for (auto& [key, cell] : cells) {
-    matrix.push_back(cell);
-  }
-  return matrix;
 }
 
 }  // namespace crosstalk::attribution

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,13 +20,25 @@
 
 namespace crosstalk::attribution {
 
-/// What one watch saw. `communications` must outlive the estimate.
+/// What one watch saw. All that it refers to must outlive the estimate.
 struct Evidence {
   ThreadId thread;    // whose sample opened the watch
   double cpu_ns = 0;  // the sample's weight
   std::uint32_t stratum = Strata::none;
   std::span<const SeenCommunication> communications;
+  std::span<const AccessPoint> accesses = {};  // all that was seen, in order
+  const profile::WatchRow* watch = nullptr;    // absent: estimators that ask for partners make nothing of it
+  AccessKind sampled = AccessKind::none;
+  std::uint64_t brief_until_ns = UINT64_MAX;  // what is seen later, only a long watch can see,
+  double long_weight = 1;                     // of which there is one in so many
+
+  /// 1 / the probability that the watch was open at `time_ns`.
+  [[nodiscard]] double duration_weight(std::uint64_t time_ns) const {
+    return time_ns > brief_until_ns ? long_weight : 1;
+  }
 };
+[[nodiscard]] std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches,
+                                                std::span<const WatchStory> stories, const Strata& strata);
 
 /// One communication's part of an estimate.
 struct Contribution {
@@ -35,17 +49,45 @@ struct Contribution {
   double cost_ns = 0;   // y: how much of it this communication is charged, before expansion
 };
 
-/// The post-stratified estimator of cost. A watch that saw communication says that its sample's time went into it.
-/// That time is charged to the communications that the sampled thread consumed, or, when it consumed none, to all
-/// that the watch saw, in proportion to their weights; where randomly drawn words were needed to see any of them, it
-/// counts 1 / probability (Horvitz-Thompson). Chance may make such counts exceed the time of a thread; then the
-/// thread's are scaled down to it. By evidence, then by communication.
-[[nodiscard]] std::vector<Contribution> post_stratified(std::span<const Evidence> evidence,
-                                                        std::span<const Stratum> strata);
+/// What turns contributions into amounts.
+struct Expansion {
+  std::vector<Stratum> strata;         // that contributions name
+  std::vector<SampledTime> threads;    // all samples of each thread
+  std::optional<std::string> unknown;  // why there can be no amounts; absent: there can
+};
+[[nodiscard]] Expansion expansion_of(const Strata& strata);
 
-using Estimator = std::vector<Contribution> (*)(std::span<const Evidence>, std::span<const Stratum>);
-/// The estimator called by `name`; an error lists the names.
-[[nodiscard]] Result<Estimator> find_estimator(std::string_view name);
+/// Contributions, and what they refer to where the estimator has put it together itself. Moved, never copied.
+struct Estimate {
+  Estimate() = default;
+  Estimate(Estimate&&) noexcept = default;
+  Estimate& operator=(Estimate&&) noexcept = default;
+  Estimate(const Estimate&) = delete;
+  Estimate& operator=(const Estimate&) = delete;
+  ~Estimate() = default;
+
+  std::vector<Contribution> contributions;  // by evidence
+  Expansion expansion;
+  std::deque<SeenCommunication> seen;  // its elements stay where they are
+};
+
+/// A way to make estimates of watches. `charge` appends what one watch contributes.
+struct Estimator {
+  std::string_view name, summary;  // as the command line has them; a clause without a full stop
+  StrataPolicy policy;
+  void (*charge)(const Evidence& evidence, std::uint32_t watch, Estimate& out) = nullptr;
+  bool within_time = false;  // what is charged to a thread is scaled down to the time that it has
+  bool till_seen = false;    // a sampled load's watch that is full before anything could be charged has not decided
+};
+/// All of them, the default first.
+[[nodiscard]] std::span<const Estimator> estimators();
+/// The estimator called by `name`, "automatic" being the default; an error lists the names.
+[[nodiscard]] Result<const Estimator*> find_estimator(std::string_view name);
+
+/// Watches that an estimator needs to say anything.
+inline constexpr std::uint64_t least_watches_of_estimate = 2;
+/// `strata` have the estimator's policy and are finished.
+[[nodiscard]] Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence, const Strata& strata);
 
 /// Who a contribution is filed under. Equal producer and consumer: not listed.
 struct Pair {
@@ -56,15 +98,17 @@ using PairOf = Pair (*)(const SeenCommunication&);
 [[nodiscard]] Pair core_pair(const SeenCommunication& seen);
 
 /// Cost, its 95 % interval, and detections of each pair. `contributions` are those of any subset of communications
-/// (a line's, an object's), in the estimator's order, so that one watch's lie together.
+/// (a line's, an object's), in the estimator's order, so that one watch's lie together. Where the expansion says that
+/// amounts are unknown, costs are absent.
 ///
 /// Cost is the sum over strata of X R with R = sum y / sum x over the stratum's watched samples and X its eligible
-/// time. Its variance is that of two-phase sampling with a ratio estimator (Cochran, Sampling Techniques, 6.4, 12.3):
-/// (1 - n/N) X^2 s_e^2 / (n xbar^2), e = y - R x, plus R^2 sum x^2 for the chance of which samples there are (Poisson).
-/// With few watches s_e is a poor estimate, so it is never taken smaller than that of a proportion with two
-/// successes and two failures added (Agresti and Coull 1998). Intervals are never negative.
-[[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, std::span<const Stratum> strata,
-                               PairOf pair_of);
+/// time. Its variance is that of two-phase sampling with a ratio estimator (Cochran, Sampling Techniques, 6.4, 12.2):
+/// - second phase, which samples were watched: X^2 s_e^2 / (n xbar^2) with e = y - R x;
+/// - first phase, which samples there are: a clock hands out a thread's whole time, so strata share a fixed sum and the
+///   variance is that of a multinomial, sum over a thread's samples of (z - rho x)^2 with z = R x of the sample's
+///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
+/// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
+[[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
 /// Sum of expanded costs, seconds.
 [[nodiscard]] double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata);
 /// One contribution's expanded cost, seconds.

@@ -150,7 +150,7 @@ std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
     row.field = busiest_field(id, g, objects);
     row.allocated_at = object.allocated_at;
     row.allocation_path = object.allocation_path;
-    row.cells = matrix_of(g.contributions, inputs.strata, thread_pair);
+    row.cells = matrix_of(g.contributions, inputs.expansion, thread_pair);
     row.offsets = offset_rows(g.offsets);
     row.cost_s = g.cost_s;
     rows.push_back(std::move(row));

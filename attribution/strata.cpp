@@ -12,6 +12,7 @@ constexpr std::uint8_t flag_mask = profile::sample_suspected | profile::sample_o
 // Both are distinct from each other and from 0, which means neither.
 std::uint64_t line_unit(std::uint64_t address) { return ((address >> line_shift) << 2U) | 1U; }
 std::uint64_t page_unit(std::uint64_t address) { return ((address >> page_shift) << 2U) | 2U; }
+bool is_line(std::uint64_t unit) { return (unit & 1U) != 0; }
 
 void add_sums(Stratum& into, const Stratum& from) {
   into.eligible += from.eligible;
@@ -24,16 +25,22 @@ void add_sums(Stratum& into, const Stratum& from) {
 
 }  // namespace
 
-Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads)
-    : has_units_(threads.size(), false), cell_of_watch_(watches.size(), none) {
+Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+               StrataPolicy policy)
+    : policy_(policy),
+      threads_(threads.size()),
+      has_units_(threads.size(), false),
+      cell_of_watch_(watches.size(), none) {
   process_of_thread_.reserve(threads.size());
   for (const profile::ThreadRow& thread : threads) {
     process_of_thread_.push_back(thread.process.value);
   }
-  choose_units(watches);
+  if (policy_.by_place) {
+    choose_units(watches);
+  }
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
-    if (watch.thread.value < threads.size()) {
+    if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
       cell_of_watch_[i] = cell_of(watch.thread.value, watch.sample_flags, watch.sample_address);
       Stratum& sums = cells_[cell_of_watch_[i]].sums;
       const auto x = static_cast<double>(watch.sample_cpu_ns);
@@ -44,12 +51,18 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
   }
 }
 
+bool Strata::takes(AccessKind kind) const {
+  return policy_.accesses == StrataPolicy::Of::any ||
+         (policy_.accesses == StrataPolicy::Of::loads ? loads(kind) : stores(kind));
+}
+
 // Lines first; a page is judged by the watches on its other lines.
 void Strata::choose_units(std::span<const profile::WatchRow> watches) {
   const auto choose = [&](auto unit_of_address) {
     std::map<std::pair<std::uint32_t, Unit>, std::uint64_t> counts;
     for (const profile::WatchRow& watch : watches) {
-      if (watch.thread.value < process_of_thread_.size() && unit_of(watch.thread.value, watch.sample_address) == rest) {
+      if (watch.thread.value < process_of_thread_.size() && takes(watch.sample_access) &&
+          unit_of(watch.thread.value, watch.sample_address) == rest) {
         ++counts[{watch.thread.value, unit_of_address(watch.sample_address)}];
       }
     }
@@ -77,11 +90,16 @@ Strata::Unit Strata::unit_of(std::uint32_t thread, std::uint64_t address) const 
 }
 
 void Strata::add(const profile::SampleRow& sample) {
-  if ((sample.flags & profile::sample_eligible) == 0 || sample.thread.value >= process_of_thread_.size()) {
+  if (sample.thread.value >= process_of_thread_.size()) {
+    return;
+  }
+  const auto x = static_cast<double>(sample.cpu_ns);
+  threads_[sample.thread.value].ns += x;
+  threads_[sample.thread.value].ns2 += x * x;
+  if ((sample.flags & profile::sample_eligible) == 0 || !takes(sample.access)) {
     return;
   }
   Stratum& sums = cells_[cell_of(sample.thread.value, sample.flags, sample.address)].sums;
-  const auto x = static_cast<double>(sample.cpu_ns);
   ++sums.eligible;
   sums.eligible_ns += x;
   sums.eligible_ns2 += x * x;
@@ -95,6 +113,7 @@ void Strata::finish() {
       join(cell, new_stratum());
       Stratum& stratum = strata_[cell.stratum];
       stratum.thread = kinds_[cell.kind].thread;
+      stratum.one_line = is_line(cell.unit);
       const auto [it, fresh] = units.try_emplace({stratum.thread, cell.unit}, cell.stratum);
       if (!fresh && strata_[it->second].watched < stratum.watched) {
         it->second = cell.stratum;
@@ -165,6 +184,7 @@ void Strata::join(Cell& cell, std::uint32_t stratum) {
 
 std::uint32_t Strata::new_stratum() {
   strata_.emplace_back();
+  strata_.back().expanded = policy_.expanded;
   return static_cast<std::uint32_t>(strata_.size() - 1);
 }
 

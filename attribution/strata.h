@@ -4,9 +4,10 @@
 // form a stratum; within it, the watched ones stand for all.
 //
 // A stratum is a thread, the collector's suspicion and the stack flag, and the cache line of data, or its 4 KiB page,
-// where that was watched often enough to stand for itself. What was hardly watched joins its neighbour: a line under
-// one suspicion joins the same line under another, and what is left of a thread joins what is left of its process's
-// others of that kind. It never joins a line or page of its own: those were watched often for a reason.
+// where that was watched often enough to stand for itself (unless an estimator wants to know of no places). What was
+// hardly watched joins its neighbour: a line under one suspicion joins the same line under another, and what is left of
+// a thread joins what is left of its process's others of that kind. It never joins a line or page of its own: those
+// were watched often for a reason.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +27,27 @@ struct Stratum {
   std::uint64_t eligible = 0, watched = 0;   // samples
   double eligible_ns = 0, eligible_ns2 = 0;  // sum of x, of x^2, over eligible samples
   double watched_ns = 0, watched_ns2 = 0;    // over watched samples
+  bool expanded = true;                      // the watched samples stand for all
+  bool one_line = false;                     // all are on one cache line
   static constexpr std::uint32_t several = UINT32_MAX;
   std::uint32_t thread = several;  // whose samples these are
   /// How many nanoseconds one watched nanosecond stands for; at least 1, and 0 when nothing was watched.
   [[nodiscard]] double expansion() const {
-    return watched_ns > 0 ? (eligible_ns > watched_ns ? eligible_ns / watched_ns : 1.0) : 0.0;
+    return watched_ns > 0 ? (expanded && eligible_ns > watched_ns ? eligible_ns / watched_ns : 1.0) : 0.0;
   }
+};
+
+/// Sums over samples of any kind.
+struct SampledTime {
+  double ns = 0, ns2 = 0;  // of weights, of their squares
+};
+
+/// What an estimator makes of samples.
+struct StrataPolicy {
+  enum class Of : std::uint8_t { any, loads, stores };
+  Of accesses = Of::any;  // samples of other kinds neither count nor are counted as watched
+  bool by_place = true;   // lines and pages that were watched often stand for themselves
+  bool expanded = true;   // the watched samples stand for all; false: for themselves alone
 };
 
 /// Made from the watches, then told of every sample, then finished; strata are known after that.
@@ -40,7 +56,8 @@ class Strata {
   /// Watches that a line or page of a thread needs to stand for itself, and that any stratum needs.
   static constexpr std::uint64_t unit_watches = 8, least_watches = 2;
 
-  Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads);
+  Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+         StrataPolicy policy = {});
   /// Counts a sample if it is eligible and of a known thread.
   void add(const profile::SampleRow& sample);
   void finish();
@@ -49,6 +66,8 @@ class Strata {
   static constexpr std::uint32_t none = UINT32_MAX;
   [[nodiscard]] std::uint32_t of_watch(std::size_t watch) const;
   [[nodiscard]] const std::vector<Stratum>& all() const { return strata_; }
+  /// All samples of each thread, whatever their kind.
+  [[nodiscard]] const std::vector<SampledTime>& threads() const { return threads_; }
   /// Eligible time in strata in which nothing was watched: nothing is known of its communication.
   [[nodiscard]] double unwatched_ns() const { return unwatched_ns_; }
   [[nodiscard]] double eligible_ns() const { return eligible_ns_; }
@@ -66,6 +85,7 @@ class Strata {
     Stratum sums;
     std::uint32_t stratum = none;
   };
+  [[nodiscard]] bool takes(AccessKind kind) const;
   void choose_units(std::span<const profile::WatchRow> watches);
   [[nodiscard]] Unit unit_of(std::uint32_t thread, std::uint64_t address) const;
   std::uint32_t kind_of(std::uint32_t thread, std::uint8_t flags);
@@ -75,6 +95,8 @@ class Strata {
   void join(Cell& cell, std::uint32_t stratum);
   std::uint32_t new_stratum();
 
+  StrataPolicy policy_;
+  std::vector<SampledTime> threads_;
   std::vector<std::uint32_t> process_of_thread_;
   std::set<std::pair<std::uint32_t, Unit>> units_;             // (thread, unit) that stand for themselves
   std::vector<bool> has_units_;                                // by thread: a quick no

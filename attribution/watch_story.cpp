@@ -51,6 +51,7 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   point.cpu = trap.cpu;
   point.instruction = trap.ip - 1;
   point.bytes = bytes_of(watch.words[trap.word]);
+  point.weight = 1 / probability_of(watch, trap.word);
   if (const auto access = access_before(Moment{thread.process, trap.time_ns}, trap.ip)) {
     if (access->instruction_bytes != 0) {
       point.instruction = trap.ip - access->instruction_bytes;
@@ -267,9 +268,20 @@ class Teller {
 std::optional<AccessPoint> opening(const profile::WatchRow& watch) {
   const bool executed =
       watch.sample_from == profile::AddressFrom::retired || watch.sample_from == profile::AddressFrom::hardware;
-  if (!executed) {
+  const AccessPoint point = sampled_access(watch);
+  if (!executed || point.bytes.empty()) {
     return std::nullopt;
   }
+  return point;
+}
+
+bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, std::size_t threads) {
+  return trap.thread.value < threads && trap.word < watch.words.size() && !bytes_of(watch.words[trap.word]).empty();
+}
+
+}  // namespace
+
+AccessPoint sampled_access(const profile::WatchRow& watch) {
   AccessPoint point;
   point.thread = watch.thread;
   point.instruction = watch.sample_access_ip != 0 ? watch.sample_access_ip : watch.sample_ip;
@@ -288,17 +300,8 @@ std::optional<AccessPoint> opening(const profile::WatchRow& watch) {
       }
     }
   }
-  if (point.bytes.empty()) {
-    return std::nullopt;
-  }
   return point;
 }
-
-bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, std::size_t threads) {
-  return trap.thread.value < threads && trap.word < watch.words.size() && !bytes_of(watch.words[trap.word]).empty();
-}
-
-}  // namespace
 
 std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, const Registers& registers,
                                        std::uint64_t ip, std::uint64_t thread_pointer, std::uint64_t line) {

@@ -30,6 +30,7 @@ struct AccessPoint {
   std::uint16_t cpu = 0;
   AccessKind kind = AccessKind::none;  // none: unknown
   bool sampled = false;                // by the opening sample, not by a trap
+  double weight = 1;                   // 1 / the probability that the word was drawn at which it was seen
 };
 
 struct SeenCommunication {
@@ -55,6 +56,9 @@ struct WatchStory {
 
 /// The instruction that ends at run-time address `ip`, if it is known and touches memory.
 using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Moment moment, std::uint64_t ip)>;
+
+/// The access of the sample that opened the watch, whether it has been made or not; `bytes` may be empty.
+[[nodiscard]] AccessPoint sampled_access(const profile::WatchRow& watch);
 
 /// `traps` are those of `watch` by ascending sequence; others, repeated and out-of-range ones are ignored. Where the
 /// sequence has a gap, what is known of the line is forgotten: a missing trap may have been anyone's store. Traps of

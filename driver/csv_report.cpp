@@ -94,6 +94,7 @@ std::string summary_table(const Analysis& analysis) {
   table.row({"threads", number(std::uint64_t{analysis.threads.size()})});
   table.row({"sampling.source", sampling.source});
   table.row({"sampling.method", sampling.method});
+  table.row({"sampling.estimator", sampling.estimator});
   table.row({"sampling.samples", number(sampling.samples)});
   table.row({"sampling.lost", number(sampling.lost)});
   table.row({"sampling.armed", number(sampling.armed)});

@@ -119,6 +119,7 @@ Json sampling(const attribution::SamplingSummary& summary) {
   }
   return {{"source", summary.source},
           {"method", summary.method},
+          {"estimator", known_text(summary.estimator)},
           {"samples", summary.samples},
           {"lost", summary.lost},
           {"armed", summary.armed},

@@ -2,7 +2,10 @@
 #include "driver/report_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
+
+#include "attribution/estimator.h"
 
 namespace crosstalk::driver {
 
@@ -44,6 +47,18 @@ Result<Value> named(const char* option, const std::map<std::string, Value>& name
               std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
 }
 
+/// Examples, then the estimators with a line each.
+std::string footer() {
+  std::string text = std::string(examples) + "\nEstimators (automatic is the first of them):\n";
+  constexpr std::size_t column = 18;
+  for (const attribution::Estimator& estimator : attribution::estimators()) {
+    std::string name = "  " + std::string(estimator.name);
+    name.resize(std::max(column, name.size() + 1), ' ');
+    text += name + std::string(estimator.summary) + "\n";
+  }
+  return text;
+}
+
 void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
@@ -51,7 +66,8 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
       ->type_name("VIEW");
   app.add_option("--by", texts.by, "Matrix by: thread, core [thread]")->type_name("WHAT");
   app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
-  app.add_option("--estimator", request.estimator, "How samples become estimates [automatic]")->type_name("NAME");
+  app.add_option("--estimator", request.estimator, "How samples become estimates, see below [automatic]")
+      ->type_name("NAME");
   app.add_option("--sysroot", request.sysroot, "Look for program files and debug files under this directory first")
       ->type_name("DIR");
   app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
@@ -95,7 +111,7 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
       "Shows a profile: which threads communicate, through which source lines and variables, at\n"
       "what cost, and where the time goes.\n",
       "crosstalk report");
-  describe(app, "crosstalk report [OPTION]... [[-i] FILE]", examples);
+  describe(app, "crosstalk report [OPTION]... [[-i] FILE]", footer());
   ReportRequest request;
   Texts texts;
   add_options(app, request, texts);

@@ -82,15 +82,10 @@ class CommunicationTest : public testing::Test {
     }
     Strata strata(watches_, threads_);
     strata.finish();
-    std::vector<Evidence> evidence;
-    for (std::size_t i = 0; i < watches_.size(); ++i) {
-      evidence.push_back({watches_[i].thread, static_cast<double>(watches_[i].sample_cpu_ns), strata.of_watch(i),
-                          stories_[i].communications});
-    }
-    const auto contributions = post_stratified(evidence, strata.all());
+    const Estimate estimated = estimate(estimators().front(), evidence_of(watches_, stories_, strata), strata);
     objects_ = std::make_unique<DataObjects>(*view_, *blocks_, stacks_);
-    return communication_of({watches_, stories_, contributions, strata.all(), sampled_, max_rows_}, *view_, stacks_,
-                            *objects_);
+    return communication_of({watches_, stories_, estimated.contributions, estimated.expansion, sampled_, max_rows_},
+                            *view_, stacks_, *objects_);
   }
 
   std::vector<profile::ProcessRow> processes_;

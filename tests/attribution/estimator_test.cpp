@@ -60,23 +60,23 @@ struct Recording {
       strata.add(row);
     }
     strata.finish();
-    std::vector<Evidence> evidence;
-    for (std::size_t i = 0; i < watches.size(); ++i) {
-      evidence.push_back(
-          {watches[i].thread, static_cast<double>(watches[i].sample_cpu_ns), strata.of_watch(i), stories[i]});
+    told.assign(stories.size(), {});
+    for (std::size_t i = 0; i < stories.size(); ++i) {
+      told[i].communications = stories[i];
     }
-    table = strata.all();
-    contributions = post_stratified(evidence, table);
+    result =
+        attribution::estimate(*find_estimator("post_stratified").value(), evidence_of(watches, told, strata), strata);
+    total_s = total_cost_s(result.contributions, result.expansion.strata);
     unwatched_ns = strata.unwatched_ns();
-    return matrix_of(contributions, table, pair);
+    return matrix_of(result.contributions, result.expansion, pair);
   }
   std::vector<profile::ThreadRow> threads;
   std::vector<profile::SampleRow> samples;
   std::vector<profile::WatchRow> watches;
   std::vector<std::vector<SeenCommunication>> stories;
-  std::vector<Contribution> contributions;
-  std::vector<Stratum> table;
-  double unwatched_ns = 0;
+  std::vector<WatchStory> told;
+  Estimate result;
+  double total_s = 0, unwatched_ns = 0;
 };
 
 TEST(Estimator, NamesAreChecked) {
@@ -164,7 +164,7 @@ TEST(Estimator, ThreadsWithTooFewWatchesArePooledByProcess) {
     }
   }
   run.estimate();
-  EXPECT_NEAR(total_cost_s(run.contributions, run.table), 0.1, 1e-12);
+  EXPECT_NEAR(run.total_s, 0.1, 1e-12);
   EXPECT_EQ(run.unwatched_ns, 0);
 }
 
@@ -215,6 +215,8 @@ TEST(Estimator, DamagedWeightsStayFinite) {
   Recording run(2);
   auto zero = eligible(0, line, 0);
   run.watch(zero, {seen(1, 0)});
+  run.watch(eligible(0, line), {});
+  run.watch(eligible(0, line), {});
   const Matrix matrix = run.estimate();
   ASSERT_EQ(matrix.size(), 1U);
   EXPECT_EQ(*matrix[0].true_sharing.cost_s, 0);

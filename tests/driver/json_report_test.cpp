@@ -46,8 +46,8 @@ TEST(JsonReport, HasTheHeadOfTheContract) {
 
 TEST(JsonReport, HasTheSamplingOfTheContract) {
   const json sampling = whole()["sampling"];
-  expect_keys(sampling,
-              {"source", "method", "samples", "lost", "armed", "traps", "unknown_frames", "events", "overhead"});
+  expect_keys(sampling, {"source", "method", "estimator", "samples", "lost", "armed", "traps", "unknown_frames",
+                         "events", "overhead"});
   expect_keys(sampling["events"][0], {"name", "period", "unit", "samples"});
   expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "memory_bytes"});
 }

@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "attribution/estimator.h"
 #include "driver/doctor.h"
 #include "driver/json_report.h"
 #include "driver/record_options.h"
@@ -68,6 +69,18 @@ TEST(Manual, HasNoOptionThatTheHelpLacks) {
         EXPECT_TRUE(options.contains("-" + (*f)[1].str())) << page << ": " << line;
       }
     }
+  }
+}
+
+TEST(Manual, NamesEveryEstimator) {
+  const std::string manual = read("man/crosstalk-report.1");
+  const std::string help = parse_report({"--help"})->text;
+  const std::string description = read("docs/report-json.md");
+  for (const attribution::Estimator& estimator : attribution::estimators()) {
+    EXPECT_NE(manual.find(".It Cm " + std::string(estimator.name) + "\n"), std::string::npos) << estimator.name;
+    EXPECT_NE(help.find("  " + std::string(estimator.name) + " "), std::string::npos) << estimator.name;
+    EXPECT_NE(help.find(estimator.summary), std::string::npos) << estimator.name;
+    EXPECT_NE(description.find("`" + std::string(estimator.name) + "`"), std::string::npos) << estimator.name;
   }
 }
 

@@ -108,8 +108,21 @@ Analysis sample_analysis() {
   a.warnings = {{"no_lines",
                  "libfoo.so.1 has no line information; install its debug package, or set DEBUGINFOD_URLS "
                  "so that it can be fetched, to see source lines in it"}};
-  a.sampling = {"clock", "auto", 1532, 0,      402, 913, 1490, 1500, 0.002, {{"task-clock", 4000000, "ns", 1532}},
-                0.021,   0.08,   0.02, 1 << 20};
+  a.sampling = {"clock",
+                "auto",
+                "post_stratified",
+                1532,
+                0,
+                402,
+                913,
+                1490,
+                1500,
+                0.002,
+                {{"task-clock", 4000000, "ns", 1532}},
+                0.021,
+                0.08,
+                0.02,
+                1 << 20};
   a.communication = sample_communication();
   a.loops = sample_loops();
   a.functions = {{long_name, "/src/bench/histogram.cpp", "/src/a.out", 38, 2.6, 0.52},

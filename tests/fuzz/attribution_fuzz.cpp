@@ -82,6 +82,14 @@ void check(const WatchStory& story, std::size_t threads) {
   }
 }
 
+void check(const Amount& amount) {
+  require(amount.cost_s.has_value() == amount.cost_ci95.has_value());
+  if (amount.cost_s) {
+    require(amount.cost_ci95->low >= 0 && amount.cost_ci95->low <= *amount.cost_s);
+    require(*amount.cost_s <= amount.cost_ci95->high);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -107,15 +115,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const WatchStory story = watch_story(watches[0], traps, threads, lookup);
   check(story, threads.size());
 
-  Strata strata(watches, threads);
-  strata.finish();
-  const std::vector<Evidence> evidence = {
-      {watches[0].thread, static_cast<double>(watches[0].sample_cpu_ns), strata.of_watch(0), story.communications}};
-  const auto contributions = post_stratified(evidence, strata.all());
-  for (const Cell& cell : matrix_of(contributions, strata.all(), thread_pair)) {
-    for (const Amount* amount : {&cell.true_sharing, &cell.false_sharing}) {
-      require(amount->cost_ci95->low >= 0 && amount->cost_ci95->low <= *amount->cost_s);
-      require(*amount->cost_s <= amount->cost_ci95->high);
+  // Twice the same: one watch is too few for an estimate.
+  const std::vector<profile::WatchRow> twice = {watches[0], watches[0]};
+  const std::vector<WatchStory> stories = {story, story};
+  for (const Estimator& estimator : estimators()) {
+    Strata strata(twice, threads, estimator.policy);
+    strata.finish();
+    const Estimate estimated = estimate(estimator, evidence_of(twice, stories, strata), strata);
+    for (const Cell& cell : matrix_of(estimated.contributions, estimated.expansion, thread_pair)) {
+      check(cell.true_sharing);
+      check(cell.false_sharing);
     }
   }
   return 0;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contributions -> amounts with intervals, and their matrices.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "attribution/estimator.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+constexpr double z95 = 1.959963984540054;
+constexpr double prior_watches = 4;
+
+double time_of(std::span<const Stratum> strata) {
+  double ns = 0;
+  for (const Stratum& stratum : strata) {
+    ns += std::max(stratum.eligible_ns, stratum.watched_ns);
+  }
+  return ns;
+}
+
+/// Sums of one amount within one stratum.
+struct StratumSums {
+  double y = 0, y2 = 0, xy = 0;
+};
+
+/// Variance of X R by which samples were watched.
+double second_phase(const Stratum& s, const StratumSums& sums) {
+  if (s.watched_ns <= 0) {
+    return 0;
+  }
+  const auto n = static_cast<double>(s.watched);
+  const double total = std::max(s.eligible_ns, s.watched_ns);
+  const double ratio = sums.y / s.watched_ns;
+  const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_ns2);
+  const double mean_ns = s.watched_ns / n;
+  const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
+  const double spread = (residuals / (mean_ns * mean_ns) + prior_watches * p * (1 - p)) / (n - 1 + prior_watches);
+  return total * total * spread / n;
+}
+
+/// What an amount has of one thread's time, in the strata in which it has any.
+struct ThreadPart {
+  double cost = 0;              // sum of X R
+  double own = 0;               // sum of R^2 X2, X2 being the sum of squared weights
+  double ratio_x2 = 0, x2 = 0;  // sum of R X2, of X2
+};
+
+/// Variance by which samples there are.
+double first_phase(const ThreadPart& part, const SampledTime& thread) {
+  if (thread.ns <= 0) {
+    return part.own;
+  }
+  const double rho = part.cost / thread.ns;
+  return std::max(0.0, part.own - 2 * rho * part.ratio_x2 + rho * rho * std::max(thread.ns2, part.x2));
+}
+
+/// One amount as it grows: contributions of one watch are put together before they are squared.
+class AmountSums {
+ public:
+  void add(const Contribution& c) {
+    if (c.watch != watch_ || !open_) {
+      close_watch();
+      watch_ = c.watch;
+      stratum_ = c.stratum;
+      x_ = c.watch_ns;
+      open_ = true;
+    }
+    y_ += c.cost_ns;
+    detections_ += c.seen->weight;
+    ++seen_;
+  }
+
+  /// `limit_ns` is the time of all strata: more can not be spent.
+  [[nodiscard]] Amount finish(const Expansion& expansion, double limit_ns) {
+    close_watch();
+    Amount amount;
+    amount.detections = detections_;
+    amount.seen = seen_;
+    if (expansion.unknown) {
+      return amount;
+    }
+    const auto [cost, variance] = cost_and_variance(expansion);
+    const double half = z95 * std::sqrt(variance);
+    amount.cost_s = cost / ns_per_s;
+    amount.cost_ci95 =
+        Interval{std::max(0.0, cost - half) / ns_per_s, std::max(cost, std::min(cost + half, limit_ns)) / ns_per_s};
+    return amount;
+  }
+
+ private:
+  void close_watch() {
+    if (open_ && stratum_ != Strata::none) {
+      StratumSums& sums = strata_[stratum_];
+      sums.y += y_;
+      sums.y2 += y_ * y_;
+      sums.xy += x_ * y_;
+    }
+    y_ = 0;
+    open_ = false;
+  }
+
+  [[nodiscard]] std::pair<double, double> cost_and_variance(const Expansion& expansion) const {
+    double cost = 0;
+    double variance = 0;
+    std::map<std::uint32_t, ThreadPart> threads;
+    for (const auto& [id, sums] : strata_) {
+      const Stratum& stratum = expansion.strata[id];
+      cost += stratum.expansion() * sums.y;
+      if (!stratum.expanded) {
+        variance += sums.y2;  // each detection comes or does not (Poisson)
+        continue;
+      }
+      variance += second_phase(stratum, sums);
+      const double ratio = stratum.watched_ns > 0 ? sums.y / stratum.watched_ns : 0;
+      const double x2 = std::max(stratum.eligible_ns2, stratum.watched_ns2);
+      ThreadPart& part = threads[stratum.thread];
+      part.cost += stratum.expansion() * sums.y;
+      part.own += ratio * ratio * x2;
+      part.ratio_x2 += ratio * x2;
+      part.x2 += x2;
+    }
+    for (const auto& [thread, part] : threads) {
+      // Strata of several threads have no one thread's time to share.
+      variance += first_phase(part, thread < expansion.threads.size() ? expansion.threads[thread] : SampledTime{});
+    }
+    return {cost, variance};
+  }
+
+  std::map<std::uint32_t, StratumSums> strata_;
+  double detections_ = 0;
+  std::uint64_t seen_ = 0;
+  std::uint32_t watch_ = 0, stratum_ = Strata::none;
+  double x_ = 0, y_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace
+
+Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.value, seen.consumer.thread.value}; }
+
+Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
+
+Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
+  struct Sums {
+    AmountSums true_sharing, false_sharing;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
+  for (const Contribution& c : contributions) {
+    const Pair pair = pair_of(*c.seen);
+    if (pair.producer != pair.consumer) {
+      Sums& sums = cells[{pair.producer, pair.consumer}];
+      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c);
+    }
+  }
+  const double limit_ns = time_of(expansion.strata);
+  Matrix matrix;
+  matrix.reserve(cells.size());
+  for (auto& [pair, sums] : cells) {
+    Cell cell;
+    cell.producer = pair.first;
+    cell.consumer = pair.second;
+    cell.true_sharing = sums.true_sharing.finish(expansion, limit_ns);
+    cell.false_sharing = sums.false_sharing.finish(expansion, limit_ns);
+    matrix.push_back(cell);
+  }
+  return matrix;
+}
+
+double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {
+  if (contribution.stratum >= strata.size()) {
+    return 0;
+  }
+  return strata[contribution.stratum].expansion() * contribution.cost_ns / ns_per_s;
+}
+
+double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata) {
+  double sum = 0;
+  for (const Contribution& c : contributions) {
+    sum += cost_s(c, strata);
+  }
+  return sum;
+}
+
+Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> cells;
+  for (const SeenInvalidation& seen : invalidations) {
+    const std::pair key{seen.store.thread.value, seen.read.thread.value};
+    if (key.first == key.second) {
+      continue;
+    }
+    Cell& cell = cells[key];
+    cell.producer = key.first;
+    cell.consumer = key.second;
+    Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
+    amount.detections += seen.weight;
+    ++amount.seen;
+  }
+  Matrix matrix;
+  for (auto& [key, cell] : cells) {
+    matrix.push_back(cell);
+  }
+  return matrix;
+}
+
+}  // namespace crosstalk::attribution
