@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each estimator where its assumptions hold: unbiased, and with intervals that hold the truth as often as they say.
+// Elsewhere: known to be wrong, and by how much, so that nobody takes it for right (docs/accuracy.md has the figures).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/study.h"
+
+namespace crosstalk::simulation {
+namespace {
+
+using attribution::Estimator;
+
+constexpr std::uint32_t runs = 200;
+constexpr double largest_bias = 0.02;  // of the true total
+constexpr double least_coverage = 0.90, most_coverage = 0.98;
+
+struct Case {
+  const char* scenario;
+  std::vector<std::string> right;  // estimators whose assumptions hold there
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.scenario; }
+
+const Estimator& named(const std::string& name) { return **attribution::find_estimator(name); }
+
+std::vector<Score> scores_of(const Case& c, const std::vector<std::string>& names, std::uint32_t count) {
+  std::vector<Estimator> chosen;
+  chosen.reserve(names.size());
+  for (const std::string& name : names) {
+    chosen.push_back(named(name));
+  }
+  return judge(scenario(c.scenario), chosen, count);
+}
+
+class Right : public testing::TestWithParam<Case> {};
+
+TEST_P(Right, UnbiasedAndCovered) {
+  const std::vector<Score> scores = scores_of(GetParam(), GetParam().right, runs);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    SCOPED_TRACE(GetParam().right[i]);
+    const Score& score = scores[i];
+    EXPECT_EQ(score.runs, runs);
+    EXPECT_GT(score.true_s, 0);
+    EXPECT_GE(score.cells, std::uint64_t{runs});
+    EXPECT_LT(std::abs(score.bias), largest_bias);
+    EXPECT_LT(score.misplaced, largest_bias);
+    EXPECT_GE(score.coverage, least_coverage);
+    EXPECT_LE(score.coverage, most_coverage);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Estimators, Right,
+    testing::Values(Case{"ping_pong", {"post_stratified", "board_ipw"}},
+                    Case{"counters", {"post_stratified", "board_ipw", "next_access", "next_store"}},
+                    Case{"false_sharing", {"post_stratified", "board_ipw"}},
+                    Case{"mixed", {"post_stratified", "board_ipw"}}, Case{"ring", {"post_stratified", "next_store"}},
+                    Case{"all_to_all", {"post_stratified"}}, Case{"one_writer", {"post_stratified", "next_store"}},
+                    Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}}),
+    [](const auto& instance) { return std::string(instance.param.scenario); });
+
+/// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
+struct Known {
+  const char* scenario;
+  const char* estimator;
+  double low, high;
+};
+
+TEST(Wrong, IsKnownToBe) {
+  constexpr std::uint32_t few = 20;
+  for (const Known& known : {Known{"counters", "board", -0.60, -0.35},        // what was not armed is not made up for
+                             Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
+                             Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
+                             Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
+                             Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
+                             Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
+                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {  // looking is no communication
+    SCOPED_TRACE(std::string(known.scenario) + " " + known.estimator);
+    const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
+    EXPECT_GT(score.bias, known.low);
+    EXPECT_LT(score.bias, known.high);
+  }
+}
+
+TEST(Wrong, NobodyFindsWhatIsNotThere) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const SimulatedRun run = simulate(scenario("private_data"), seed);
+    EXPECT_TRUE(run.truth.empty());
+    EXPECT_GT(run.watches.size(), 50U);
+    for (const Estimator& estimator : attribution::estimators()) {
+      EXPECT_TRUE(estimate_of(run, estimator).empty()) << estimator.name;
+    }
+  }
+}
+
+// One watch has no spread: there is a detection and no amount, for every estimator.
+TEST(TooFew, IsNoNumber) {
+  SimulatedRun run = simulate(scenario("counters"), 1);
+  const auto exchanged = std::find_if(run.watches.begin(), run.watches.end(), [&](const profile::WatchRow& watch) {
+    return std::any_of(run.traps.begin(), run.traps.end(), [&](const profile::TrapRow& trap) {
+      return trap.watch == watch.id && trap.thread != watch.thread;
+    });
+  });
+  ASSERT_NE(exchanged, run.watches.end());
+  run.watches = {*exchanged};
+  std::erase_if(run.traps, [&](const profile::TrapRow& trap) { return trap.watch != run.watches[0].id; });
+  for (const Estimator& estimator : attribution::estimators()) {
+    SCOPED_TRACE(std::string(estimator.name));
+    const attribution::Matrix matrix = estimate_of(run, estimator);
+    ASSERT_FALSE(matrix.empty());
+    for (const attribution::Cell& cell : matrix) {
+      for (const attribution::Amount* amount : {&cell.true_sharing, &cell.false_sharing}) {
+        EXPECT_FALSE(amount->cost_s);
+        EXPECT_FALSE(amount->cost_ci95);
+        EXPECT_FALSE(amount->count);
+      }
+      EXPECT_GT(cell.detections(), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace crosstalk::simulation

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads take turns by the time at which their next access begins. An access has its effect when it begins and lasts
+// for its latency; a sample that falls into it is handled when it ends, as the access that has just retired.
+#include "tests/simulation/run.h"
+
+#include <algorithm>
+
+#include "tests/simulation/program.h"
+#include "tests/simulation/watching.h"
+
+namespace crosstalk::simulation {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+
+struct Thread {
+  double now_ns = 0;          // when its next access begins
+  double cpu_ns = 0;          // CPU time so far
+  double tick_ns = 0;         // CPU time at which its clock next runs out
+  double last_sample_ns = 0;  // CPU time of its last sample
+  Access last;                // being made until now_ns
+  std::vector<Access> visit;  // what is left of it, the next one last
+  bool idle = true;           // nothing accessed yet
+};
+
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, std::uint64_t seed)
+      : scenario_(scenario),
+        program_(scenario),
+        random_(seed * 2 + 1),
+        watching_(scenario.observer, scenario.threads, seed * 2),
+        threads_(scenario.threads),
+        lines_(program_.lines(), SharedLine(scenario.threads)) {}
+
+  SimulatedRun finish() {
+    for (Thread& thread : threads_) {
+      thread.now_ns = unit(random_) * scenario_.latencies.private_ns;
+      thread.tick_ns = unit(random_) * scenario_.observer.period_ns;
+    }
+    double now_ns = 0;
+    while (now_ns < scenario_.duration_ns) {
+      const auto next = std::min_element(threads_.begin(), threads_.end(),
+                                         [](const Thread& a, const Thread& b) { return a.now_ns < b.now_ns; });
+      now_ns = next->now_ns;
+      step(static_cast<std::uint32_t>(next - threads_.begin()));
+    }
+    watching_.finish(now_ns);
+    fill_threads(now_ns);
+    run_.watches = watching_.take_watches();
+    run_.traps = watching_.take_traps();
+    return std::move(run_);
+  }
+
+ private:
+  void step(std::uint32_t index) {
+    Thread& thread = threads_[index];
+    watching_.pass(thread.now_ns);
+    if (!thread.idle && thread.cpu_ns >= thread.tick_ns) {
+      take_sample(index);
+    }
+    if (thread.visit.empty()) {
+      program_.visit(index, random_, thread.visit);
+      std::reverse(thread.visit.begin(), thread.visit.end());
+    }
+    thread.last = thread.visit.back();
+    thread.visit.pop_back();
+    thread.idle = false;
+    const double latency_ns = make_access(index, thread.last);
+    const std::uint32_t traps = watching_.access(index, thread.last, thread.now_ns);
+    thread.cpu_ns += latency_ns;
+    thread.now_ns += latency_ns + traps * scenario_.observer.trap_cost_ns;
+  }
+
+  /// What the access does to its line and how long it takes.
+  double make_access(std::uint32_t index, const Access& access) {
+    const Latencies& latencies = scenario_.latencies;
+    const double spread = 0.5 + unit(random_);
+    if (program_.is_private(access.line)) {
+      return latencies.private_ns * spread;
+    }
+    SharedLine& line = lines_[access.line];
+    double latency_ns = latencies.hit_ns * spread;
+    if (const auto transfer = line.transfer(index, access)) {
+      latency_ns = latencies.transfer_ns * spread;
+      Truth& truth = run_.truth[{transfer->producer, index}][transfer->true_sharing ? 1 : 0];
+      ++truth.count;
+      truth.cost_s += latency_ns / ns_per_s;
+    } else if (line.invalidates(index, access)) {
+      latency_ns = latencies.invalidation_ns * spread;
+    }
+    line.touch(index, access);
+    return latency_ns;
+  }
+
+  void take_sample(std::uint32_t index) {
+    const Observer& observer = scenario_.observer;
+    Thread& thread = threads_[index];
+    double at_ns = thread.tick_ns;
+    while (thread.tick_ns <= thread.cpu_ns) {
+      at_ns = thread.tick_ns;
+      thread.tick_ns += observer.period_ns * (1 + observer.jitter * (2 * unit(random_) - 1));
+    }
+    profile::SampleRow row;
+    row.thread = ThreadId{index};
+    row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
+    row.ip = ip_after(thread.last.kind);
+    row.access_ip = row.ip - 4;
+    row.address = address_of(thread.last.line) + thread.last.word * word_bytes;
+    row.cpu_ns = static_cast<std::uint64_t>(at_ns - thread.last_sample_ns);
+    row.cpu = static_cast<std::uint16_t>(index);
+    row.width = word_bytes;
+    row.access = thread.last.kind;
+    row.from = profile::AddressFrom::retired;
+    thread.last_sample_ns = at_ns;
+    watching_.sample(row);
+    run_.samples.push_back(row);
+  }
+
+  void fill_threads(double now_ns) {
+    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+      profile::ThreadRow row;
+      row.id = ThreadId{i};
+      row.tid = static_cast<std::int32_t>(i + 1);
+      row.end_ns = static_cast<std::uint64_t>(now_ns);
+      row.cpu_ns = static_cast<std::uint64_t>(threads_[i].cpu_ns);
+      run_.threads.push_back(row);
+      run_.cpu_s += threads_[i].cpu_ns / ns_per_s;
+    }
+  }
+
+  const Scenario& scenario_;
+  Program program_;
+  Random random_;
+  Watching watching_;
+  std::vector<Thread> threads_;
+  std::vector<SharedLine> lines_;
+  SimulatedRun run_;
+};
+
+}  // namespace
+
+SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed) { return Simulation(scenario, seed).finish(); }
+
+std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment /*moment*/, std::uint64_t ip) {
+  for (const AccessKind kind : {AccessKind::load, AccessKind::store, AccessKind::load_store}) {
+    if (ip == ip_after(kind)) {
+      symbolizer::MemoryAccess access;
+      access.kind = kind;
+      access.instruction_bytes = 4;
+      access.width = word_bytes;
+      access.base = Register::rax;
+      return access;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace crosstalk::simulation

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated program under a simulated observer: the rows that a profile of it would hold, and the truth.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attribution/watch_story.h"
+#include "profile/model.h"
+#include "tests/simulation/scenario.h"
+
+namespace crosstalk::simulation {
+
+/// Communications of one ordered pair, of one sort.
+struct Truth {
+  std::uint64_t count = 0;
+  double cost_s = 0;  // time of the communicating accesses
+};
+/// Of each (producer, consumer): [0] false sharing, [1] true sharing.
+using TrueMatrix = std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<Truth, 2>>;
+
+struct SimulatedRun {
+  std::vector<profile::ThreadRow> threads;
+  std::vector<profile::SampleRow> samples;  // in time order within a thread
+  std::vector<profile::WatchRow> watches;   // by id
+  std::vector<profile::TrapRow> traps;      // by watch, then sequence
+  TrueMatrix truth;
+  double cpu_s = 0;  // of all threads
+};
+
+/// The same seed gives the same run.
+[[nodiscard]] SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed);
+/// What the instruction before a trap of a simulated run does.
+[[nodiscard]] std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment moment, std::uint64_t ip);
+
+}  // namespace crosstalk::simulation

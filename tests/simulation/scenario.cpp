@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/scenario.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace crosstalk::simulation {
+namespace {
+
+constexpr Part private_work(double share) { return {Pattern::private_data, share, 64}; }
+
+Scenario with_parts(std::string_view name, std::string_view summary, std::vector<Part> parts) {
+  Scenario scenario;
+  scenario.name = name;
+  scenario.summary = summary;
+  scenario.parts = std::move(parts);
+  return scenario;
+}
+
+std::vector<Part> half_true_half_false() {
+  return {{Pattern::ping_pong, 0.3}, {Pattern::false_sharing, 0.3}, private_work(0.4)};
+}
+
+Scenario writer_that_waits() {
+  Scenario scenario = with_parts("waiting_writer", "one writer, three readers, and the writer waits for its line back",
+                                 {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)});
+  scenario.latencies.invalidation_ns = scenario.latencies.transfer_ns;
+  return scenario;
+}
+
+Scenario spinning() {
+  Scenario scenario = with_parts("spinning", "pairs of threads that look at their line twenty times before they store",
+                                 {{Pattern::ping_pong, 0.5, 4, 20}, private_work(0.5)});
+  scenario.latencies.hit_ns = 100;
+  return scenario;
+}
+
+Scenario with_registers(std::string_view name, std::string_view summary, std::uint32_t registers) {
+  Scenario scenario = with_parts(name, summary, half_true_half_false());
+  scenario.observer.registers = registers;
+  return scenario;
+}
+
+Scenario losing_traps() {
+  Scenario scenario =
+      with_parts("lost_traps", "as mixed, and one trap in twenty is not recorded", half_true_half_false());
+  scenario.observer.lost_traps = 0.05;
+  return scenario;
+}
+
+Scenario tight_budget() {
+  Scenario scenario = with_parts("tight_budget", "as mixed, with a sixth of the overhead budget", half_true_half_false());
+  scenario.observer.budget = 0.0052;
+  return scenario;
+}
+
+Scenario short_run() {
+  Scenario scenario =
+      with_parts("short_run", "as ping_pong, for a tenth of the time", {{Pattern::ping_pong, 0.5}, private_work(0.5)});
+  scenario.duration_ns /= 10;
+  return scenario;
+}
+
+std::vector<Scenario> all() {
+  return {
+      with_parts("ping_pong", "two pairs of threads load and store the same words",
+                 {{Pattern::ping_pong, 0.5}, private_work(0.5)}),
+      with_parts("counters", "two pairs of threads update the same words atomically",
+                 {{Pattern::ping_pong, 0.5, 4, 0, true}, private_work(0.5)}),
+      with_parts("false_sharing", "two pairs of threads load and store neighbouring words",
+                 {{Pattern::false_sharing, 0.5}, private_work(0.5)}),
+      with_parts("mixed", "as much true as false sharing, on different lines", half_true_half_false()),
+      with_parts("ring", "four threads, each stores to lines that the next one loads",
+                 {{Pattern::ring, 0.6}, private_work(0.4)}),
+      with_parts("all_to_all", "four threads load and store the same words",
+                 {{Pattern::all_to_all, 0.4}, private_work(0.6)}),
+      with_parts("one_writer", "one writer, three readers, and stores cost nothing",
+                 {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)}),
+      writer_that_waits(),
+      with_parts("many_lines", "pairs of threads that meet on each of 200 lines once in a while",
+                 {{Pattern::ping_pong, 0.5, 200}, private_work(0.5)}),
+      spinning(),
+      with_registers("two_registers", "as mixed, with two debug registers", 2),
+      with_registers("one_register", "as mixed, with one debug register", 1),
+      tight_budget(),
+      losing_traps(),
+      short_run(),
+      with_parts("private_data", "four threads that share nothing", {private_work(1)}),
+  };
+}
+
+}  // namespace
+
+std::span<const Scenario> scenarios() {
+  static const std::vector<Scenario> list = all();
+  return list;
+}
+
+const Scenario& scenario(std::string_view name) {
+  const auto found = std::find_if(scenarios().begin(), scenarios().end(),
+                                  [&](const Scenario& candidate) { return candidate.name == name; });
+  if (found == scenarios().end()) {
+    std::abort();
+  }
+  return *found;
+}
+
+}  // namespace crosstalk::simulation

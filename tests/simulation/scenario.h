@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a simulated program does and how it is observed. Times are nanoseconds of simulated time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace crosstalk::simulation {
+
+/// Who does what on a part's lines. A visit is one turn of a thread at one of them.
+enum class Pattern {
+  ping_pong,                // pairs of threads: load and store of the same word
+  false_sharing,            // pairs of threads: load and store, each of a word of its own
+  ring,                     // a thread stores to lines that the next one loads
+  all_to_all,               // every thread: load and store of the same word
+  one_writer_many_readers,  // thread 0 stores, the others load
+  private_data,             // lines of one thread
+};
+
+struct Part {
+  Pattern pattern = Pattern::private_data;
+  double share = 1;             // of each thread's visits
+  std::uint32_t lines = 4;      // of each pair, thread or program, as the pattern has it
+  std::uint32_t own_loads = 0;  // further loads of the same word in a visit, as of a thread that spins
+  bool atomic = false;          // a load and store of the same word is one access
+};
+
+/// How long accesses take; each is drawn evenly from half to one and a half of it.
+struct Latencies {
+  double transfer_ns = 4000;   // the access is a communication
+  double invalidation_ns = 5;  // a store to a line that others have read since the thread's last access
+  double hit_ns = 5;           // any other access to a line that is not private
+  double private_ns = 8000;    // a visit to private data: stands for all the work between visits
+};
+
+/// The observer. Costs are in proportion to the period as measured ones are to a real period: about a watch for each
+/// sample or two is affordable.
+struct Observer {
+  double period_ns = 200'000;
+  double jitter = 0.2;  // of the period, evenly to both sides
+  std::uint32_t registers = 4;
+  double horizon_ns = 20e6;
+  double budget = 0.03;
+  double sample_cost_ns = 1000;
+  double arm_cost_ns = 400;   // to open a watch, and for each thread that is armed
+  double trap_cost_ns = 600;  // the trapping thread stands still for so long
+  double lost_traps = 0;      // share of traps whose record is lost
+};
+
+struct Scenario {
+  std::string_view name;
+  std::string_view summary;  // one sentence
+  std::uint32_t threads = 4;
+  double duration_ns = 3e8;
+  std::vector<Part> parts;
+  Latencies latencies;
+  Observer observer;
+};
+
+/// The scenarios of the study, in its order.
+[[nodiscard]] std::span<const Scenario> scenarios();
+/// The scenario called `name`; it must exist.
+[[nodiscard]] const Scenario& scenario(std::string_view name);
+
+}  // namespace crosstalk::simulation

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator itself: the truth by its definition, the collector's rules, and rows that fit together.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/simulation/run.h"
+#include "tests/simulation/watching.h"
+
+namespace crosstalk::simulation {
+namespace {
+
+constexpr Access load_of(std::uint32_t word) { return {0, word, AccessKind::load}; }
+constexpr Access store_to(std::uint32_t word) { return {0, word, AccessKind::store}; }
+
+TEST(SharedLine, AReadAfterAnothersStoreIsACommunicationOnce) {
+  SharedLine line(2);
+  EXPECT_FALSE(line.transfer(1, load_of(0)));
+  line.touch(0, store_to(0));
+  const auto transfer = line.transfer(1, load_of(0));
+  ASSERT_TRUE(transfer);
+  EXPECT_EQ(transfer->producer, 0U);
+  EXPECT_TRUE(transfer->true_sharing);
+  line.touch(1, load_of(0));
+  EXPECT_FALSE(line.transfer(1, load_of(0)));
+  EXPECT_FALSE(line.transfer(0, store_to(0)));
+  EXPECT_TRUE(line.invalidates(0, store_to(0)));
+}
+
+TEST(SharedLine, AnotherWordIsFalseSharing) {
+  SharedLine line(2);
+  line.touch(0, store_to(3));
+  EXPECT_FALSE(line.transfer(1, load_of(0))->true_sharing);
+  EXPECT_TRUE(line.transfer(1, load_of(3))->true_sharing);
+}
+
+TEST(SharedLine, OnlyWhatTheLastStorerStoredSinceCountsAsTrue) {
+  SharedLine line(3);
+  line.touch(0, store_to(0));
+  line.touch(2, store_to(5));
+  const auto transfer = line.transfer(1, load_of(0));
+  ASSERT_TRUE(transfer);
+  EXPECT_EQ(transfer->producer, 2U);
+  EXPECT_FALSE(transfer->true_sharing);
+}
+
+TEST(SharedLine, AnOwnAccessForgetsWhatCameBefore) {
+  SharedLine line(2);
+  line.touch(0, store_to(0));
+  line.touch(1, load_of(4));
+  line.touch(0, store_to(6));
+  EXPECT_FALSE(line.transfer(1, load_of(0))->true_sharing);
+}
+
+profile::SampleRow sample_at(std::uint32_t thread, std::uint32_t line, std::uint32_t word, std::uint64_t time_ns,
+                             AccessKind kind = AccessKind::load) {
+  profile::SampleRow row;
+  row.thread = ThreadId{thread};
+  row.time_ns = time_ns;
+  row.cpu_ns = 200'000;
+  row.address = address_of(line) + word * word_bytes;
+  row.width = word_bytes;
+  row.access = kind;
+  row.from = profile::AddressFrom::retired;
+  return row;
+}
+
+TEST(Watching, FollowsRunsOfOwners) {
+  Observer observer;
+  Watching watching(observer, 3, 1);
+  auto sample = sample_at(0, 7, 2, 1000);
+  watching.sample(sample);
+  ASSERT_NE(sample.flags & profile::sample_armed, 0);
+  EXPECT_EQ(watching.access(0, {7, 2, AccessKind::load}, 1100), 0U);   // its own run: only stores matter
+  EXPECT_EQ(watching.access(1, {8, 2, AccessKind::store}, 1200), 0U);  // another line
+  EXPECT_EQ(watching.access(1, {7, 2, AccessKind::load}, 1300), 1U);
+  EXPECT_EQ(watching.access(1, {7, 2, AccessKind::load}, 1400), 0U);
+  EXPECT_EQ(watching.access(1, {7, 2, AccessKind::store}, 1500), 1U);
+  EXPECT_EQ(watching.access(1, {7, 2, AccessKind::store}, 1600), 0U);
+  EXPECT_EQ(watching.access(0, {7, 2, AccessKind::load}, 1700), 1U);
+  watching.finish(2000);
+  const auto traps = watching.take_traps();
+  ASSERT_EQ(traps.size(), 3U);
+  EXPECT_FALSE(traps[0].write_only);
+  EXPECT_TRUE(traps[1].write_only);
+  EXPECT_EQ(traps[2].thread.value, 0U);
+}
+
+TEST(Watching, ClosesWhenFullOrAfterItsTime) {
+  Observer observer;
+  Watching watching(observer, 2, 1);
+  auto sample = sample_at(0, 1, 0, 1000);
+  watching.sample(sample);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    watching.access(1 - i % 2, {1, 0, AccessKind::load_store}, 2000 + i);
+  }
+  auto another = sample_at(0, 2, 0, 10'000);
+  watching.sample(another);
+  watching.pass(10'000 + observer.horizon_ns);
+  watching.finish(1e9);
+  const auto watches = watching.take_watches();
+  ASSERT_EQ(watches.size(), 2U);
+  EXPECT_EQ(watches[0].close, profile::CloseReason::full);
+  EXPECT_LT(watches[0].close_ns, 2010U);
+}
+
+TEST(Watching, WordsAreDrawnWithTheProbabilityThatIsRecorded) {
+  constexpr int draws = 20'000;
+  int drawn = 0;
+  double recorded = 0;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    Watching watching(Observer{}, 2, seed);
+    auto sample = sample_at(0, 1, 0, 1000);
+    watching.sample(sample);
+    const auto watches = watching.take_watches();
+    ASSERT_EQ(watches.size(), 1U);
+    ASSERT_EQ(watches[0].words.size(), 2U);
+    EXPECT_EQ(watches[0].words[0].offset, 0);
+    EXPECT_NE(watches[0].words[1].offset, 0);
+    drawn += watches[0].words[1].offset == 3 * word_bytes ? 1 : 0;
+    recorded = watches[0].words[1].probability;
+  }
+  EXPECT_NEAR(recorded, 1.0 / 7, 1e-6);
+  EXPECT_NEAR(drawn / static_cast<double>(draws), recorded, 5 * std::sqrt(recorded / draws));
+}
+
+TEST(Watching, APartnersWordIsDrawnThreeTimesInFour) {
+  constexpr int draws = 20'000;
+  int drawn = 0;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    Watching watching(Observer{}, 2, seed);
+    auto partner = sample_at(1, 1, 4, 1000, AccessKind::store);
+    watching.sample(partner);
+    auto sample = sample_at(0, 1, 0, 2000);
+    watching.sample(sample);
+    ASSERT_NE(sample.flags & profile::sample_suspected, 0);
+    const auto watches = watching.take_watches();
+    ASSERT_EQ(watches.size(), 2U);
+    const bool named = watches[1].words[1].offset == 4 * word_bytes;
+    drawn += named ? 1 : 0;
+    EXPECT_NEAR(watches[1].words[1].probability, named ? 0.75 + 0.25 / 7 : 0.25 / 7, 1e-6);
+  }
+  EXPECT_NEAR(drawn / static_cast<double>(draws), 0.75 + 0.25 / 7, 0.015);
+}
+
+TEST(Simulate, TheSameSeedGivesTheSameRun) {
+  const SimulatedRun a = simulate(scenario("mixed"), 3);
+  const SimulatedRun b = simulate(scenario("mixed"), 3);
+  const SimulatedRun c = simulate(scenario("mixed"), 4);
+  EXPECT_EQ(a.samples.size(), b.samples.size());
+  EXPECT_EQ(a.cpu_s, b.cpu_s);
+  EXPECT_EQ(a.traps.size(), b.traps.size());
+  EXPECT_NE(a.cpu_s, c.cpu_s);
+}
+
+TEST(Simulate, RowsFitTogether) {
+  for (const Scenario& scenario : scenarios()) {
+    SCOPED_TRACE(std::string(scenario.name));
+    const SimulatedRun run = simulate(scenario, 1);
+    EXPECT_EQ(run.threads.size(), scenario.threads);
+    double sampled_s = 0;
+    std::size_t armed = 0;
+    for (const profile::SampleRow& sample : run.samples) {
+      sampled_s += static_cast<double>(sample.cpu_ns) / 1e9;
+      armed += (sample.flags & profile::sample_armed) != 0 ? 1 : 0;
+    }
+    EXPECT_NEAR(sampled_s, run.cpu_s, 0.01 * run.cpu_s);
+    EXPECT_EQ(armed, run.watches.size());
+    EXPECT_GT(armed, 20U);
+    for (std::size_t i = 0; i < run.watches.size(); ++i) {
+      EXPECT_EQ(run.watches[i].id.value, i + 1);
+      EXPECT_TRUE(run.watches[i].close);
+    }
+    EXPECT_TRUE(std::is_sorted(run.traps.begin(), run.traps.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.watch.value, a.sequence) < std::pair(b.watch.value, b.sequence);
+    }));
+  }
+}
+
+TEST(Simulate, PatternsExchangeWhatTheyAreNamedAfter) {
+  const auto pairs = [](const char* name) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<bool, 2>> result;
+    for (const auto& [pair, sorts] : simulate(scenario(name), 1).truth) {
+      result[pair] = {sorts[0].count > 0, sorts[1].count > 0};
+    }
+    return result;
+  };
+  using Pairs = decltype(pairs(""));
+  constexpr std::array<bool, 2> only_false = {true, false}, only_true = {false, true};
+  EXPECT_EQ(pairs("ping_pong"),
+            (Pairs{{{0, 1}, only_true}, {{1, 0}, only_true}, {{2, 3}, only_true}, {{3, 2}, only_true}}));
+  EXPECT_EQ(pairs("false_sharing"),
+            (Pairs{{{0, 1}, only_false}, {{1, 0}, only_false}, {{2, 3}, only_false}, {{3, 2}, only_false}}));
+  EXPECT_EQ(pairs("ring"), (Pairs{{{0, 1}, only_true}, {{1, 2}, only_true}, {{2, 3}, only_true}, {{3, 0}, only_true}}));
+  EXPECT_EQ(pairs("one_writer"), (Pairs{{{0, 1}, only_true}, {{0, 2}, only_true}, {{0, 3}, only_true}}));
+  EXPECT_EQ(pairs("all_to_all").size(), 12U);
+  EXPECT_TRUE(pairs("private_data").empty());
+}
+
+TEST(Simulate, LostTrapsLeaveGaps) {
+  const SimulatedRun run = simulate(scenario("lost_traps"), 1);
+  std::size_t gaps = 0;
+  for (std::size_t i = 1; i < run.traps.size(); ++i) {
+    const bool same = run.traps[i].watch == run.traps[i - 1].watch;
+    gaps += run.traps[i].sequence != (same ? run.traps[i - 1].sequence + 1 : 0) ? 1 : 0;
+  }
+  EXPECT_GT(gaps, run.traps.size() / 40);
+  EXPECT_LT(gaps, run.traps.size() / 10);
+}
+
+}  // namespace
+}  // namespace crosstalk::simulation

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/study.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attribution/torn_handovers.h"
+
+namespace crosstalk::simulation {
+namespace {
+
+using attribution::Amount;
+using attribution::Matrix;
+using CellKey = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;  // pair, sort
+
+std::vector<attribution::WatchStory> stories_of(const SimulatedRun& run) {
+  std::vector<attribution::WatchStory> stories;
+  std::span<const profile::TrapRow> left = run.traps;
+  for (const profile::WatchRow& watch : run.watches) {
+    std::size_t own = 0;
+    while (own < left.size() && left[own].watch == watch.id) {
+      ++own;
+    }
+    stories.push_back(attribution::watch_story(watch, left.first(own), run.threads, simulated_access));
+    attribution::prefer_watched_stores(stories.back().communications);
+    left = left.subspan(own);
+  }
+  return stories;
+}
+
+std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
+  std::map<CellKey, const Amount*> result;
+  for (const attribution::Cell& cell : matrix) {
+    result[{{cell.producer, cell.consumer}, 0}] = &cell.false_sharing;
+    result[{{cell.producer, cell.consumer}, 1}] = &cell.true_sharing;
+  }
+  return result;
+}
+
+/// Sums over the runs of one estimator.
+class Tally {
+ public:
+  void add(const SimulatedRun& run, const Matrix& matrix) {
+    const auto amounts = amounts_of(matrix);
+    double estimated_s = 0;
+    double true_s = 0;
+    for (const auto& [key, amount] : amounts) {
+      estimated_s += amount->cost_s.value_or(0);
+      excess_s_[key] += amount->cost_s.value_or(0);
+      seen_ += static_cast<double>(amount->seen);
+    }
+    for (const auto& [pair, sorts] : run.truth) {
+      for (std::size_t sort = 0; sort < sorts.size(); ++sort) {
+        true_s += sorts[sort].cost_s;
+        excess_s_[{pair, sort}] -= sorts[sort].cost_s;
+        const auto found = amounts.find({pair, sort});
+        if (sorts[sort].count > 0) {
+          cover(sorts[sort].cost_s, found == amounts.end() ? nullptr : found->second);
+        }
+      }
+    }
+    estimated_s_ += estimated_s;
+    true_s_ += true_s;
+    squares_ += (estimated_s - true_s) * (estimated_s - true_s);
+    ++runs_;
+  }
+
+  [[nodiscard]] Score finish(const attribution::Estimator& estimator) const {
+    Score score;
+    score.estimator = &estimator;
+    score.runs = runs_;
+    const double n = std::max(1U, runs_);
+    score.estimated_s = estimated_s_ / n;
+    score.true_s = true_s_ / n;
+    score.detections = seen_ / n;
+    score.cells = cells_;
+    score.coverage = cells_ > 0 ? static_cast<double>(covered_) / static_cast<double>(cells_) : 0;
+    score.width = intervals_ > 0 ? width_ / static_cast<double>(intervals_) : 0;
+    if (score.true_s > 0) {
+      const double error_s = score.estimated_s - score.true_s;
+      score.bias = error_s / score.true_s;
+      score.bias_error = std::sqrt(std::max(0.0, squares_ / n - error_s * error_s) / n) / score.true_s;
+      double apart = 0;
+      for (const auto& [key, excess_s] : excess_s_) {
+        apart += std::abs(excess_s) / n;
+      }
+      score.misplaced = std::max(0.0, apart - std::abs(error_s)) / 2 / score.true_s;
+    }
+    return score;
+  }
+
+ private:
+  void cover(double truth_s, const Amount* amount) {
+    ++cells_;
+    if (amount == nullptr || !amount->cost_ci95) {
+      return;
+    }
+    const attribution::Interval& interval = *amount->cost_ci95;
+    covered_ += interval.low <= truth_s && truth_s <= interval.high ? 1 : 0;
+    width_ += (interval.high - interval.low) / truth_s;
+    ++intervals_;
+  }
+
+  std::map<CellKey, double> excess_s_;
+  double estimated_s_ = 0, true_s_ = 0, squares_ = 0, width_ = 0, seen_ = 0;
+  std::uint64_t cells_ = 0, covered_ = 0, intervals_ = 0;
+  std::uint32_t runs_ = 0;
+};
+
+Matrix estimate_from(const SimulatedRun& run, std::span<const attribution::WatchStory> stories,
+                     const attribution::Estimator& estimator) {
+  attribution::Strata strata(run.watches, run.threads, estimator.policy);
+  for (const profile::SampleRow& sample : run.samples) {
+    strata.add(sample);
+  }
+  strata.finish();
+  const auto estimate =
+      attribution::estimate(estimator, attribution::evidence_of(run.watches, stories, strata), strata);
+  return attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair);
+}
+
+}  // namespace
+
+Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
+  return estimate_from(run, stories_of(run), estimator);
+}
+
+std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
+                         std::uint32_t runs, std::uint64_t first_seed) {
+  std::vector<Tally> tallies(estimators.size());
+  for (std::uint32_t i = 0; i < runs; ++i) {
+    const SimulatedRun run = simulate(scenario, first_seed + i);
+    const auto stories = stories_of(run);
+    for (std::size_t e = 0; e < estimators.size(); ++e) {
+      tallies[e].add(run, estimate_from(run, stories, estimators[e]));
+    }
+  }
+  std::vector<Score> scores;
+  for (std::size_t e = 0; e < estimators.size(); ++e) {
+    scores.push_back(tallies[e].finish(estimators[e]));
+  }
+  return scores;
+}
+
+}  // namespace crosstalk::simulation

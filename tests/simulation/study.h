@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Estimators judged by many simulated runs of a scenario.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attribution/estimator.h"
+#include "tests/simulation/run.h"
+
+namespace crosstalk::simulation {
+
+/// What an estimator makes of a run's rows, by the same steps as a report.
+[[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
+
+/// How an estimator fares in one scenario. Errors and widths are fractions of the true total cost.
+struct Score {
+  const attribution::Estimator* estimator = nullptr;
+  std::uint32_t runs = 0;
+  double bias = 0;          // mean of estimated total - true total
+  double bias_error = 0;    // its standard error
+  double misplaced = 0;     // half the sum over pairs and sorts of |mean estimate - mean truth|, beyond the bias
+  double coverage = 0;      // share of (run, pair, sort) with a true cost whose interval holds it
+  std::uint64_t cells = 0;  // how many of them there are
+  double width = 0;         // mean width of these intervals, as a fraction of the true cost of their cell
+  double detections = 0;    // mean of communications seen, a run
+  double estimated_s = 0, true_s = 0;  // mean totals
+};
+
+/// Runs with seeds first_seed, first_seed + 1, ...; one score for each estimator, in order.
+[[nodiscard]] std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
+                                       std::uint32_t runs, std::uint64_t first_seed = 1);
+
+}  // namespace crosstalk::simulation
