@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimators of communication cost against simulated programs, whose truth is known exactly."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import matplotlib
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+import common
+
+matplotlib.rcParams["svg.hashsalt"] = "estimators"  # the same figures give the same file
+
+STUDY = os.path.join(common.BUILD, "tests", "simulation", "estimator_study")
+PLOT = "estimators.svg"
+LARGEST_BIAS, LEAST_COVERAGE, MOST_COVERAGE = 0.02, 0.90, 0.98
+
+EXPLANATION = """## Estimators
+
+Written by `./dev bench estimators`. Each scenario is simulated {runs} times with different seeds (`tests/simulation/`):
+threads access lines as the scenario says, a clock samples them, watches are drawn, armed, filled and closed by the
+collector's rules, and the estimators see only the rows that a profile would hold. The truth is the time of the
+accesses that are communications by their definition.
+
+- *bias*: mean of (estimated - true) total cost, of the true one, with its standard error. Half of the time or more of
+  each thread is private work.
+- *misplaced*: share of the true cost that lies, on average over the runs, in the wrong pair or sort, beyond the bias.
+- *coverage*: in how many of (run, pair, sort) with a true cost the 95 % interval held it. A pair that was not seen
+  counts as not held.
+- *width*: mean width of these intervals, of the pair's true cost.
+- *detections*: communications that the estimate rests on, a run.
+
+In bold: bias below {bias:.0%}, and coverage from {least:.0%} to {most:.0%}.
+
+{scenarios}
+
+![Bias of each estimator in each scenario]({plot})
+
+What it says:
+
+- `post_stratified` is the default because it is right in the most scenarios. It is wrong where the time on a line is
+  not spent in communicating: `spinning`, where looking at a line that has not changed is charged like waiting for it.
+  So is every estimator that goes by the time of samples.
+- `board`, as published, counts one period a trap. It makes up neither for samples that opened no watch nor for words
+  that were not drawn, so it is low by half where all sharing is true and by more than nine tenths where it is false;
+  with several observers a sample is counted once for each, so it is high where many threads read. It takes the
+  sampled thread for the producer: where threads have different parts, its pairs are the wrong way round (*misplaced*).
+- `board_ipw` mends what can be mended by weights. The direction and the several observers remain.
+- `next_access` needs stores among the samples, and a clock's samples fall on loads; it is right where an access is both.
+- `next_store` is right where lines are taken over by loads, and leaves out what plain stores wait for.
+- `many_lines`: lines that meet too seldom to be suspected are seen by the few long watches only. Sums are right to
+  some percent, but they rest on a few events with large weights, and intervals hold less often than they say.
+- `short_run`: sums of runs of some 150 samples a thread are high by up to a tenth, which their intervals allow for.
+- `one_register`: the word that was sampled or another one is watched, never both, so what a thread consumes by other
+  words is not seen.
+
+"""
+
+
+def judged(runs, scenarios):
+    shown = subprocess.Popen([STUDY, str(runs), *scenarios], stdout=subprocess.PIPE, text=True)
+    for line in shown.stdout:
+        result = json.loads(line)
+        print(f"{result['scenario']}: " + ", ".join(f"{score['estimator']} {score['bias']:+.1%}"
+                                                    for score in result["scores"]), flush=True)
+        yield result
+    if shown.wait() != 0:
+        sys.exit(f"bench: the study ended with {shown.returncode}")
+
+
+def cells(scenario, score):
+    right = (abs(score["bias"]) < LARGEST_BIAS and LEAST_COVERAGE <= score["coverage"] <= MOST_COVERAGE)
+    bold = "**" if right else ""
+    return [f"`{scenario}`", f"`{score['estimator']}`",
+            f"{bold}{100 * score['bias']:+.1f} ± {100 * score['bias_error']:.1f}{bold}",
+            f"{100 * score['misplaced']:.1f}", f"{bold}{100 * score['coverage']:.1f}{bold}",
+            f"{score['width']:.2f}", f"{score['detections']:.0f}"]
+
+
+def tables(results):
+    rows = [cells(result["scenario"], score) for result in results for score in result["scores"] if score["true_s"] > 0]
+    text = common.table(["scenario", "estimator", "bias, %", "misplaced, %", "coverage, %", "width", "detections"], rows)
+    for result in results:
+        if result["scores"][0]["true_s"] == 0:
+            found = sum(score["estimated_s"] for score in result["scores"])
+            text += f"\n\n`{result['scenario']}`: nothing is communicated, and {found:g} s were found by all estimators together."
+    return text
+
+
+def plot(results, path):
+    shown = [result for result in results if result["scores"][0]["true_s"] > 0]
+    names = [score["estimator"] for score in shown[0]["scores"]]
+    figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(shown) + 1.2))
+    for index, name in enumerate(names):
+        scores = [next(score for score in result["scores"] if score["estimator"] == name) for result in shown]
+        heights = [row + 0.14 * (index - (len(names) - 1) / 2) for row in range(len(shown))]
+        axes.errorbar([100 * score["bias"] for score in scores], heights,
+                      xerr=[196 * score["bias_error"] for score in scores],
+                      fmt="osD^v"[index % 5], markersize=4, linewidth=1, label=name)
+    axes.axvspan(-100 * LARGEST_BIAS, 100 * LARGEST_BIAS, color="0.85", zorder=0)
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_xticks([-100, -50, -10, -5, 0, 5, 10, 50, 100, 300], ["-100", "-50", "-10", "-5", "0", "5", "10", "50", "100", "300"])
+    axes.minorticks_off()
+    axes.set_yticks(range(len(shown)), [result["scenario"] for result in shown])
+    axes.invert_yaxis()
+    axes.grid(axis="x", color="0.9")
+    axes.set_xlabel("bias of the total cost, % (95 % intervals; linear up to 10 %, then logarithmic)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.45, 1.09), ncol=5, frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    print(f"written to docs/{os.path.basename(path)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench estimators", description=__doc__)
+    parser.add_argument("--runs", type=int, default=200, help="runs of each scenario (default 200)")
+    parser.add_argument("scenario", nargs="*", help="these scenarios only; writes no document")
+    options = parser.parse_args()
+    results = list(judged(max(options.runs, 2), options.scenario))
+    if not results:
+        sys.exit(f"bench: there is no scenario called {' or '.join(options.scenario)}")
+    text = tables(results)
+    print(text)
+    if not options.scenario:
+        plot(results, os.path.join(common.TOP, "docs", PLOT))
+        scenarios = common.table(["scenario", "what happens"],
+                                 [[f"`{result['scenario']}`", result["summary"]] for result in results])
+        common.write_section("accuracy.md", "estimators", EXPLANATION.format(
+            runs=max(options.runs, 2), plot=PLOT, scenarios=scenarios, bias=LARGEST_BIAS, least=LEAST_COVERAGE,
+            most=MOST_COVERAGE) + text)
+
+
+if __name__ == "__main__":
+    main()
