@@ -12,6 +12,8 @@
 #include "attribution/data_objects.h"
 #include "attribution/estimator.h"
 #include "attribution/findings.h"
+#include "attribution/loop_progress.h"
+#include "attribution/loop_rates.h"
 #include "attribution/overview.h"
 #include "attribution/program_view.h"
 #include "attribution/sample_digest.h"
@@ -113,8 +115,13 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   find_interesting(profile.watches(), stories, view, blocks, lines, stacks);
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
+  LoopProgress progress(view);
   SampleDigest digest(profile.threads(), spaces, lines, strata);
-  if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) { digest.add(sample); }); !read) {
+  if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
+        digest.add(sample);
+        progress.add(sample);
+      });
+      !read) {
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
@@ -142,6 +149,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                         profile.watches().size(), profile.traps().size(), time.unknown_frames});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
+  add_rates(analysis.loops, progress.trails(), view);
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);

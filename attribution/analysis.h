@@ -88,6 +88,18 @@ struct ObjectRow {
   double cost_s = 0;
 };
 
+/// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.
+struct Rate {
+  std::optional<double> per_s;
+  std::optional<Interval> ci95;
+  std::string unknown;  // why there is none; empty when there is
+};
+struct LoopRates {
+  Rate iterations, instructions, flops, loads, stores, bytes;
+  std::uint64_t steps = 0;      // pairs of samples that the iterations rest on
+  bool through_outer = false;   // from the counter of a loop around and the iterations of a visit
+};
+
 struct LoopThread {
   std::uint32_t thread = 0;
   double cpu_s = 0, self_s = 0;
@@ -101,6 +113,9 @@ struct LoopRow {
   Interval share_ci95;
   std::string module;
   std::vector<LoopThread> threads;
+  std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
+  std::uint64_t header = 0;
+  LoopRates rates;
 };
 struct FunctionRow {
   std::string function, file, module;

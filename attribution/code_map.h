@@ -28,6 +28,8 @@ class CodeMap {
   /// The instruction that ends at `place`, if it touches memory.
   [[nodiscard]] virtual std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) = 0;
   [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;
+  /// The loops there as machine code; null when that is not known. Lives as long as this map.
+  [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
   /// Function at `address` in a process's JIT map.
   [[nodiscard]] virtual std::optional<std::string> jit_symbol(std::int32_t pid, std::uint64_t address) = 0;
 

@@ -245,6 +245,8 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
   LoopRow row;
   row.id = id;
   row.depth = loop.depth;
+  row.module_file = key.file;
+  row.header = loop.header;
   row.file = loop.begin.file;
   row.line_begin = loop.begin.line;
   row.line_end = std::max(loop.begin.line, loop.end.line);

@@ -42,6 +42,10 @@ const symbolizer::FunctionLoops* SymbolizedMap::loops(ModulePlace place) {
   return place.file < modules_.size() ? symbolizer_.loops(modules_[place.file], place.address) : nullptr;
 }
 
+symbolizer::LoopAnatomy* SymbolizedMap::loop_anatomy(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.loop_anatomy(modules_[place.file], place.address) : nullptr;
+}
+
 std::optional<std::string> SymbolizedMap::jit_symbol(std::int32_t pid, std::uint64_t address) {
   return symbolizer_.perf_map_symbol(pid, address);
 }

@@ -253,6 +253,10 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   row.from = record.from;
   row.flags = record.flags;
   row.previous_handler_ns = record.previous_handler_ns;
+  if ((record.flags & profile::sample_in_kernel) == 0) {
+    row.registers = record.registers;
+    row.registers->operator[](Register::rip) = record.ip;
+  }
   sink_->put(row);
   ++samples_;
   if (record.watch != 0) {

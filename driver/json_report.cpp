@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "driver/names.h"
 
@@ -105,8 +106,8 @@ Json warnings(const Analysis& analysis, bool with_loops) {
   }
   if (with_loops && !analysis.loops.empty()) {
     list.push_back(
-        {{"code", "loop_rates_unknown"},
-         {"message", "rates, busy times, waits and classes of loops are not computed by this version; they are null"}});
+        {{"code", "loop_times_unknown"},
+         {"message", "busy times, waits and classes of loops are not computed by this version; they are null"}});
   }
   return list;
 }
@@ -196,6 +197,30 @@ Json objects(const attribution::Communication& found) {
   return list;
 }
 
+/// Each a number, or null with a reason.
+Json rates(const attribution::LoopRates& rates) {
+  const std::pair<const char*, const attribution::Rate*> all[] = {
+      {"iterations_per_s", &rates.iterations}, {"instructions_per_s", &rates.instructions},
+      {"flops_per_s", &rates.flops},           {"loads_per_s", &rates.loads},
+      {"stores_per_s", &rates.stores},         {"bytes_per_s", &rates.bytes}};
+  Json object = Json::object();
+  Json intervals = Json::object();
+  Json reasons = Json::object();
+  for (const auto& [name, rate] : all) {
+    object[name] = known(rate->per_s);
+    if (rate->per_s) {
+      intervals[name] = interval(rate->ci95);
+    } else {
+      reasons[name] = known_text(rate->unknown);
+    }
+  }
+  object["ci95"] = std::move(intervals);
+  object["reasons"] = std::move(reasons);
+  object["steps"] = rates.steps;
+  object["basis"] = !rates.iterations.per_s ? Json(nullptr) : Json(rates.through_outer ? "outer_counter" : "counter");
+  return object;
+}
+
 Json loops(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::LoopRow& row : analysis.loops) {
@@ -216,7 +241,7 @@ Json loops(const Analysis& analysis) {
                     {"self_s", number(row.self_s)},
                     {"share", number(row.share)},
                     {"share_ci95", interval(row.share_ci95)},
-                    {"rates", nullptr},
+                    {"rates", rates(row.rates)},
                     {"busy", nullptr},
                     {"waits", nullptr},
                     {"class", nullptr},

@@ -8,6 +8,8 @@
 namespace crosstalk::profile {
 namespace {
 
+constexpr std::size_t stepping_registers = register_count - 1;
+constexpr std::size_t steps_header = 3;
 constexpr std::size_t length_bytes = (register_count + 1) / 2;
 // The fastest level that still halves a stack: the recorder's time is worth more than the file's size.
 constexpr int stack_level = -1;
@@ -46,6 +48,52 @@ std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed) 
     return std::nullopt;
   }
   return registers;
+}
+
+RegisterSteps::RegisterSteps(const Registers& registers, const Registers* previous) {
+  unsigned changed = 0;
+  size_ = steps_header;
+  for (std::size_t i = 0; i < stepping_registers; ++i) {
+    const std::uint64_t step = registers.value[i] - (previous != nullptr ? previous->value[i] : 0);
+    if (step == 0) {
+      continue;
+    }
+    changed |= 1U << i;
+    std::uint64_t rest = (step << 1U) ^ ((step >> 63U) != 0 ? ~std::uint64_t{0} : 0);
+    for (; rest > 0x7f; rest >>= 7U) {
+      bytes_[size_++] = static_cast<std::uint8_t>(rest | 0x80U);
+    }
+    bytes_[size_++] = static_cast<std::uint8_t>(rest);
+  }
+  bytes_[0] = previous == nullptr ? 1 : 0;
+  bytes_[1] = static_cast<std::uint8_t>(changed & 0xffU);
+  bytes_[2] = static_cast<std::uint8_t>(changed >> 8U);
+}
+
+std::optional<Registers> follow_steps(std::span<const std::uint8_t> packed, const Registers* previous) {
+  if (packed.size() < steps_header || packed[0] > 1 || (packed[0] == 0 && previous == nullptr)) {
+    return std::nullopt;
+  }
+  Registers registers = packed[0] == 0 ? *previous : Registers{};
+  const unsigned changed = packed[1] | static_cast<unsigned>(packed[2]) << 8U;
+  std::size_t at = steps_header;
+  for (std::size_t i = 0; i < stepping_registers; ++i) {
+    if ((changed >> i & 1U) == 0) {
+      continue;
+    }
+    std::uint64_t rest = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      if (at == packed.size() || shift > 63) {
+        return std::nullopt;
+      }
+      rest |= static_cast<std::uint64_t>(packed[at] & 0x7fU) << shift;
+      if ((packed[at++] & 0x80U) == 0) {
+        break;
+      }
+    }
+    registers.value[i] += (rest >> 1U) ^ ((rest & 1U) != 0 ? ~std::uint64_t{0} : 0);
+  }
+  return at == packed.size() ? std::optional(registers) : std::nullopt;
 }
 
 struct StackPacker::State {

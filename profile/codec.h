@@ -30,6 +30,25 @@ class PackedRegisters {
 /// Nothing when `packed` is not what PackedRegisters makes.
 [[nodiscard]] std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed);
 
+/// What a thread's registers have become since its previous sample: most of a loop's stay or move a little.
+/// Registers but rip, which the sample has. First byte 1: counted from 0; 0: from the thread's previous registers.
+/// Then 2 bytes, little-endian, with a bit for each register that has changed, and for each of those the
+/// difference: zigzag (0, -1, 1, -2, ...), 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
+class RegisterSteps {
+ public:
+  /// `previous` null: counts from 0.
+  RegisterSteps(const Registers& registers, const Registers* previous);
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {bytes_, size_}; }
+
+ private:
+  std::uint8_t bytes_[3 + 10 * (register_count - 1)] = {};
+  std::size_t size_ = 0;
+};
+
+/// rip is that of `previous`. Nothing when `packed` is not what RegisterSteps makes, or counts from registers that are
+/// not there.
+[[nodiscard]] std::optional<Registers> follow_steps(std::span<const std::uint8_t> packed, const Registers* previous);
+
 /// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
 class StackPacker {
  public:

@@ -85,6 +85,7 @@ struct SampleRow {
   AccessKind access = AccessKind::none;
   AddressFrom from = AddressFrom::none;
   std::uint8_t flags = 0;  // SampleFlags
+  std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
 };
 
 struct WatchRow {

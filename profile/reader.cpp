@@ -57,6 +57,7 @@ struct ProfileReader::State {
   Database database;
   Bounds bounds;
   Session session;
+  std::int64_t version = schema::version;
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ModuleRow> modules;
@@ -143,16 +144,17 @@ Result<void> ProfileReader::State::load_meta() {
   if (!result) {
     return result;
   }
-  const auto version = meta.find("schema_version");
+  const auto stored_version = meta.find("schema_version");
   const auto base = meta.find("time_base_ns");
-  if (version == meta.end() || base == meta.end() || version->second.integer < 1) {
+  if (stored_version == meta.end() || base == meta.end() || stored_version->second.integer < 1) {
     return corrupt("table meta lacks schema_version or time_base_ns");
   }
-  if (version->second.integer > schema::version) {
+  if (stored_version->second.integer > schema::version) {
     return read_failure(path, ErrorCode::unsupported,
-                        "its schema version is " + version->second.text + ", this crosstalk reads up to " +
+                        "its schema version is " + stored_version->second.text + ", this crosstalk reads up to " +
                             std::to_string(schema::version) + "; use a newer crosstalk");
   }
+  version = stored_version->second.integer;
   bounds.time_base_ns = static_cast<std::uint64_t>(base->second.integer);
   visit_session(session, [&meta](const char* key, auto& field) {
     const auto found = meta.find(key);
@@ -257,8 +259,10 @@ const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->bloc
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit) const {
-  return state_->each("sample", schema::get_samples, [&](ColumnScan& scan) {
-    const SampleRow row = sample_of(scan, state_->bounds);
+  std::vector<std::optional<Registers>> last(state_->threads.size());
+  const char* const sql = state_->version == 1 ? schema::get_samples_of_version_1 : schema::get_samples;
+  return state_->each("sample", sql, [&](ColumnScan& scan) {
+    const SampleRow row = sample_of(scan, state_->bounds, last);
     if (scan.sound()) {
       visit(row);
     }

@@ -126,7 +126,7 @@ ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-SampleRow sample_of(ColumnScan& scan, const Bounds& bounds) {
+SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, std::vector<std::optional<Registers>>& last) {
   SampleRow row;
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
@@ -143,6 +143,18 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds) {
   row.flags = scan.number<std::uint8_t>("flags", all_sample_flags);
   row.previous_handler_ns =
       scan.number<std::uint32_t>("previous_handler", UINT32_MAX / schema::handler_unit_ns) * schema::handler_unit_ns;
+  if (scan.next_is_null() || row.thread.value >= last.size()) {
+    scan.skip();
+    return row;
+  }
+  std::optional<Registers>& registers = last[row.thread.value];
+  registers = follow_steps(scan.blob(), registers ? &*registers : nullptr);
+  if (!registers) {
+    scan.reject("registers", 0);
+    return row;
+  }
+  row.registers = registers;
+  row.registers->operator[](Register::rip) = row.ip;
   return row;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "profile/model.h"
 #include "profile/sqlite.h"
@@ -85,7 +86,8 @@ class ColumnScan {
 [[nodiscard]] ProcessRow process_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
-[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds);
+/// `last` has the previous registers of each thread, and is brought up to date.
+[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);

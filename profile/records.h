@@ -139,6 +139,7 @@ struct Sample {
   std::uint8_t flags = 0;      // SampleFlags
   std::uint8_t has_stack = 0;  // 1: a StackSlice and its bytes follow as tail
   std::uint8_t reserved = 0;
+  Registers registers;  // interrupted; rip is `ip` again
 };
 
 /// A slice of a thread's stack with the registers to unwind it. In a tail, `bytes` bytes of stack
@@ -222,7 +223,7 @@ struct Message {
   char code[32] = {};  // stable, snake_case
 };
 
-static_assert(sizeof(Sample) == 64);
+static_assert(sizeof(Sample) == 64 + sizeof(Registers));
 static_assert(sizeof(WatchOpen) == 88);
 static_assert(std::is_trivially_copyable_v<Sample> && std::is_trivially_copyable_v<WatchTrap>);
 

@@ -23,7 +23,7 @@ CREATE TABLE module(
 CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
   cpu_ns INTEGER NOT NULL, watch INTEGER, stack INTEGER, cpu INTEGER NOT NULL, width INTEGER,
-  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER);
+  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER, registers BLOB);
 CREATE TABLE watch(
   id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, time INTEGER NOT NULL, line INTEGER NOT NULL,
   selection REAL NOT NULL, threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
@@ -50,7 +50,7 @@ const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?
 const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?)";
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
 const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
@@ -73,7 +73,10 @@ const char* const get_modules =
     "FROM module";
 const char* const get_samples =
     "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags, "
-    "previous_handler FROM sample ORDER BY rowid";
+    "previous_handler, registers FROM sample ORDER BY rowid";
+const char* const get_samples_of_version_1 =
+    "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags, "
+    "previous_handler, NULL FROM sample ORDER BY rowid";
 const char* const get_watches =
     "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include "profile/codec.h"
@@ -88,6 +89,7 @@ struct ProfileWriter::State {
   std::uint64_t time_base_ns = 0;  // what `time` columns count from; fixed by the first session put
   bool based = false;
   bool failed = false;
+  std::unordered_map<std::uint32_t, Registers> registers;  // by thread: what its next sample's are counted from
 
   /// Runs `write` in the open transaction, unless an earlier failure has not been retried.
   template <class Write>
@@ -110,6 +112,7 @@ struct ProfileWriter::State {
 
   [[nodiscard]] tl::unexpected<Error> give_up(const Error& error) {
     failed = true;
+    registers.clear();  // rows that are lost are nothing to count from
     if (database.in_transaction()) {
       (void)database.execute("ROLLBACK");  // SQLite may have done so itself: then this fails harmlessly
     }
@@ -136,6 +139,7 @@ struct ProfileWriter::State {
   }
 
   [[nodiscard]] Result<void> put_words(const WatchRow& row);
+  [[nodiscard]] RegisterSteps steps_to(ThreadId thread, const Registers& registers_now);
 };
 
 ProfileWriter::ProfileWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -246,8 +250,19 @@ Result<void> ProfileWriter::put(const SampleRow& row) {
     put.bind(std::int64_t{row.cpu}).bind_unless_zero(row.width).bind(static_cast<std::int64_t>(row.access));
     put.bind(static_cast<std::int64_t>(row.from)).bind(std::int64_t{row.flags});
     put.bind_unless_zero(row.previous_handler_ns / schema::handler_unit_ns);
-    return put.run();
+    if (!row.registers) {
+      return put.bind_null().run();
+    }
+    const RegisterSteps steps = s.steps_to(row.thread, *row.registers);  // a blob is bound by its address
+    return put.bind(steps.bytes()).run();
   });
+}
+
+RegisterSteps ProfileWriter::State::steps_to(ThreadId thread, const Registers& registers_now) {
+  const auto [previous, first] = registers.try_emplace(thread.value);
+  const RegisterSteps steps(registers_now, first ? nullptr : &previous->second);
+  previous->second = registers_now;
+  return steps;
 }
 
 Result<void> ProfileWriter::State::put_words(const WatchRow& row) {

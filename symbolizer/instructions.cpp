@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolizer/instructions.h"
 
-#include <Zydis/Zydis.h>
-
 #include <algorithm>
-#include <array>
+
+#include "symbolizer/zydis_decode.h"
 
 namespace crosstalk::symbolizer {
 namespace {
-
-const ZydisDecoder& decoder() {
-  static const ZydisDecoder instance = [] {
-    ZydisDecoder made;
-    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return made;
-  }();
-  return instance;
-}
-
-struct Decoded {
-  ZydisDecodedInstruction instruction;
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
-  [[nodiscard]] std::span<const ZydisDecodedOperand> used() const {
-    return {operands.data(), instruction.operand_count};
-  }
-};
-
-bool decode_full(std::span<const std::uint8_t> code, Decoded& decoded) {
-  return !code.empty() && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(),
-                                                              &decoded.instruction, decoded.operands.data()));
-}
 
 Flow flow_of(const ZydisDecodedInstruction& instruction) {
   const bool relative = instruction.raw.imm[0].is_relative != 0;
@@ -56,54 +33,6 @@ Flow flow_of(const ZydisDecodedInstruction& instruction) {
       return Flow::stop;
     default:
       return Flow::next;
-  }
-}
-
-/// Zydis numbers registers as instructions encode them; we number them as DWARF does.
-std::optional<Register> integer_register(ZydisRegister reg) {
-  static constexpr std::array<Register, 16> by_encoding = {Register::rax, Register::rcx, Register::rdx, Register::rbx,
-                                                           Register::rsp, Register::rbp, Register::rsi, Register::rdi,
-                                                           Register::r8,  Register::r9,  Register::r10, Register::r11,
-                                                           Register::r12, Register::r13, Register::r14, Register::r15};
-  if (reg == ZYDIS_REGISTER_RIP) {
-    return Register::rip;
-  }
-  if (ZydisRegisterGetClass(reg) != ZYDIS_REGCLASS_GPR64) {
-    return std::nullopt;
-  }
-  const auto id = static_cast<unsigned char>(ZydisRegisterGetId(reg));  // -1, for none, becomes 255
-  return id < by_encoding.size() ? std::optional(by_encoding[id]) : std::nullopt;
-}
-
-AccessKind kind_of(const ZydisDecodedOperand& operand) {
-  const bool read = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
-  const bool write = (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
-  return static_cast<AccessKind>((read ? 1U : 0U) | (write ? 2U : 0U));
-}
-
-bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
-  switch (instruction.meta.category) {
-    case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP:
-    case ZYDIS_CATEGORY_PREFETCH:
-    case ZYDIS_CATEGORY_PREFETCHWT1:
-    case ZYDIS_CATEGORY_CLFLUSHOPT:
-    case ZYDIS_CATEGORY_CLWB:
-    case ZYDIS_CATEGORY_CLDEMOTE:
-      return true;
-    default:
-      break;
-  }
-  switch (instruction.mnemonic) {
-    case ZYDIS_MNEMONIC_LEA:
-    case ZYDIS_MNEMONIC_CLFLUSH:
-    case ZYDIS_MNEMONIC_INVLPG:
-    case ZYDIS_MNEMONIC_MONITOR:
-    case ZYDIS_MNEMONIC_MONITORX:
-    case ZYDIS_MNEMONIC_UMONITOR:
-      return true;
-    default:
-      return false;
   }
 }
 

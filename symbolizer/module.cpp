@@ -223,6 +223,19 @@ const FunctionLoops* Module::loops(std::uint64_t address) {
   return &*function->loops;
 }
 
+LoopAnatomy* Module::loop_anatomy(std::uint64_t address) {
+  open();
+  FunctionCode* function = function_code(address);
+  if (function == nullptr || function->flow.instructions.empty()) {
+    return nullptr;
+  }
+  if (!function->anatomy) {
+    function->anatomy =
+        std::make_unique<LoopAnatomy>(function->flow, [this](std::uint64_t a) { return code()->code_at(a); });
+  }
+  return function->anatomy.get();
+}
+
 std::optional<std::string> Module::missing() const {
   if (!asked_) {
     return std::nullopt;

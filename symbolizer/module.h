@@ -12,6 +12,7 @@
 #include "symbolizer/frame_ranges.h"
 #include "symbolizer/frame_rules.h"
 #include "symbolizer/lines.h"
+#include "symbolizer/loop_anatomy.h"
 #include "symbolizer/module_file.h"
 #include "symbolizer/symbol_table.h"
 #include "symbolizer/symbolizer.h"
@@ -32,6 +33,7 @@ class Module {
   [[nodiscard]] std::optional<MemoryAccess> access_at(std::uint64_t address);
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
   [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
+  [[nodiscard]] LoopAnatomy* loop_anatomy(std::uint64_t address);
   /// For unwinding; null when the file is missing. Asking does not count for missing().
   [[nodiscard]] FrameRules* frame_rules();
   /// Why symbols or lines lack that were asked for, with a remedy; nullopt when nothing was asked or lacks.
@@ -45,6 +47,7 @@ class Module {
   struct FunctionCode {
     ControlFlow flow;
     std::optional<FunctionLoops> loops;
+    std::unique_ptr<LoopAnatomy> anatomy;
   };
   void open();
   [[nodiscard]] const ElfFile* code() const { return files_.code ? &*files_.code : nullptr; }

@@ -19,6 +19,8 @@
 
 namespace crosstalk::symbolizer {
 
+class LoopAnatomy;  // loop_anatomy.h
+
 struct Options {
   std::string sysroot;     // prefix under which module paths are looked for first
   bool debuginfod = true;  // ask the servers of DEBUGINFOD_URLS when that variable is set
@@ -133,6 +135,9 @@ class Symbolizer {
   [[nodiscard]] std::optional<MemoryAccess> access_at(ModuleId module, std::uint64_t address);
   /// Loops of the function that holds `address`; null when the function or its code is unknown. Cached.
   [[nodiscard]] const FunctionLoops* loops(ModuleId module, std::uint64_t address);
+
+  /// The loops of that function as machine code, numbered as in loops(); null as there. Lives as long as this.
+  [[nodiscard]] LoopAnatomy* loop_anatomy(ModuleId module, std::uint64_t address);
 
   /// Return addresses of the callers of registers[rip], innermost first, registers[rip] itself as element 0.
   /// Uses .eh_frame/.debug_frame of the mapped modules, then the frame pointer. Stops at the end of `stack`

@@ -145,6 +145,7 @@ void write_sample(ThreadState& self, profile::Sample& sample, const Registers& r
     bytes = copy_stack(self, registers, sample.time_ns, buffer.data(), buffer.size());
   }
   sample.has_stack = bytes != 0 ? 1 : 0;
+  sample.registers = registers;
   append(self, &sample, sizeof sample, buffer.data(), bytes);
   if (!taken) {
     buffer_taken.store(false, std::memory_order_release);

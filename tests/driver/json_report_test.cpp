@@ -90,7 +90,7 @@ TEST(JsonReport, UnknownIsNullNeverZero) {
   EXPECT_TRUE(report["machine"]["cpu_model"].is_null());
   bool says_why = false;
   for (const json& warning : report["warnings"]) {
-    says_why |= warning["code"] == "loop_rates_unknown";
+    says_why |= warning["code"] == "loop_times_unknown";
   }
   EXPECT_TRUE(says_why);
 }

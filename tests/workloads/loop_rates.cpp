@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops of many shapes that count their own iterations and time themselves with the thread's CPU clock, in an order
+// and in visits of lengths that no sampling period can beat against. Iterations are those of the machine code's loop:
+// a body that does four elements is one. Built without unrolling and vectorising, so that the source is that loop.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "workload.h"
+
+namespace {
+
+using workload::Flags;
+using workload::Truth;
+
+using Pair = double __attribute__((vector_size(16)));
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+constexpr std::size_t big = 1U << 22U;    // elements of 8 bytes: more than the caches hold
+constexpr std::size_t small = 1U << 10U;  // elements in the first-level cache
+
+struct Data {
+  std::vector<double> a = std::vector<double>(big, 1.5);
+  std::vector<double> b = std::vector<double>(big, 0.25);
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(big, 7);
+  std::vector<std::uint32_t> next = std::vector<std::uint32_t>(small);
+  std::uint64_t sink = 0;
+  double real_sink = 0;
+  Data() {
+    words.back() = 0;
+    for (std::size_t i = 0; i < small; ++i) {
+      next[i] = static_cast<std::uint32_t>((i * 389 + 1) % small);
+    }
+  }
+};
+
+/// Each runs about `n` units of work and returns the iterations of its loop.
+using Run = std::uint64_t (*)(Data&, std::uint64_t n);
+
+[[gnu::noinline]] std::uint64_t count_up(Data& data, std::uint64_t n) {
+  std::uint64_t x = data.sink;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    x = x * 3 + i;
+  }
+  data.sink = x;
+  return n;
+}
+
+[[gnu::noinline]] std::uint64_t count_down(Data& data, std::uint64_t n) {
+  double x = data.real_sink;
+  for (std::uint64_t i = n; i != 0; --i) {
+    x = x * 0.5 + 1.25;
+  }
+  data.real_sink = x;
+  return n;
+}
+
+[[gnu::noinline]] std::uint64_t narrow_counter(Data& data, std::uint64_t n) {
+  const auto end = static_cast<std::uint32_t>(n);
+  std::uint64_t x = data.sink;
+  for (std::uint32_t i = 0; i != end; ++i) {
+    x = (x ^ i) * 5;
+  }
+  data.sink = x;
+  return end;
+}
+
+[[gnu::noinline]] std::uint64_t unrolled(Data& data, std::uint64_t n) {
+  const std::size_t mask = small - 1;
+  double x = 0;
+  double y = 0;
+  double z = 0;
+  double w = 0;
+  std::uint64_t i = 0;
+  for (; i < 4 * n; i += 4) {
+    const double* at = &data.b[i & mask];
+    x += at[0] * 1.5;
+    y += at[1] * 1.5;
+    z += at[2] * 1.5;
+    w += at[3] * 1.5;
+  }
+  data.real_sink += x + y + z + w;
+  return i / 4;
+}
+
+[[gnu::noinline]] std::uint64_t vectorised(Data& data, std::uint64_t n) {
+  const Pair scale = {0.5, 0.5};
+  const std::uint64_t rounds = n / (big / 2) + 1;
+  auto* to = reinterpret_cast<Pair*>(data.a.data());
+  const auto* from = reinterpret_cast<const Pair*>(data.b.data());
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < big / 2; ++i) {
+      to[i] = from[i] * scale + to[i];
+    }
+  }
+  return rounds * (big / 2);
+}
+
+[[gnu::noinline]] std::uint64_t strided(Data& data, std::uint64_t n, std::uint64_t stride) {
+  std::uint64_t sum = 0;
+  const std::uint64_t end = n * stride;
+  for (std::uint64_t i = 0; i != end; i += stride) {
+    sum += data.words[i & (small - 1)];
+  }
+  data.sink += sum;
+  return n;
+}
+std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
+  volatile std::uint64_t stride = 3;  // so that it is in a register
+  return strided(data, n, stride);
+}
+
+[[gnu::noinline]] std::uint64_t pointer_bump(Data& data, std::uint64_t /*n*/) {
+  double sum = 0;
+  const double* const end = data.a.data() + big;
+  for (const double* p = data.a.data(); p != end; ++p) {
+    sum += *p;
+  }
+  data.real_sink += sum;
+  return big;
+}
+
+[[gnu::noinline]] std::uint64_t short_inner(Data& data, std::uint64_t n) {
+  const std::uint64_t rounds = n / small + 1;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < small; ++i) {
+      data.a[i] = data.a[i] * 0.5 + data.b[i];
+    }
+  }
+  return rounds * small;
+}
+
+[[gnu::noinline]] std::uint64_t sentinel(Data& data, std::uint64_t /*n*/) {
+  const std::uint64_t* p = data.words.data();
+  while (*p != 0) {
+    ++p;
+  }
+  return static_cast<std::uint64_t>(p - data.words.data());
+}
+
+[[gnu::noinline]] std::uint64_t lea_countdown(Data& data, std::uint64_t n) {
+  std::uint64_t x = data.sink;
+  std::uint64_t left = n;
+  // NOLINTNEXTLINE(hicpp-no-assembler): the shape is what is wanted
+  asm volatile(
+      "1: lea (%0,%0,4), %0\n"
+      "   lea -1(%1), %1\n"
+      "   test %1, %1\n"
+      "   jne 1b\n"
+      : "+r"(x), "+r"(left)::"cc");
+  data.sink = x;
+  return n;
+}
+
+[[gnu::noinline]] std::uint64_t outer_only(Data& data, std::uint64_t n) {
+  std::uint64_t total = data.sink;
+  const std::uint64_t rounds = n / 64 + 1;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    for (std::uint64_t x = i | 1; x != 1; x = (x & 1U) != 0 ? 3 * x + 1 : x / 2) {  // Collatz: nothing counts it
+      total ^= x;
+    }
+  }
+  data.sink = total;
+  return rounds;
+}
+
+[[gnu::noinline]] std::uint64_t early_exit(Data& data, std::uint64_t n) {
+  std::uint64_t i = 0;
+  std::uint32_t at = 0;
+  for (; i < n; ++i) {
+    at = data.next[at];
+    if (at == small) {  // never, but who knows
+      break;
+    }
+  }
+  data.sink += at;
+  return i;
+}
+
+[[gnu::noinline]] std::uint64_t branches(Data& data, std::uint64_t n) {
+  std::uint64_t x = data.sink | 1;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    x ^= x << 13U, x ^= x >> 7U, x ^= x << 17U;
+    if ((x & 3U) == 0) {
+      x = x * 7 + x / 3 + i;
+      data.words[x & (small - 1)] = 7;
+    }
+  }
+  data.sink = x;
+  return n;
+}
+
+[[gnu::noinline]] double called(double x, double y) { return (x + y) * 0.5; }
+[[gnu::noinline]] std::uint64_t with_calls(Data& data, std::uint64_t n) {
+  double x = data.real_sink;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    x = called(x, 3);
+  }
+  data.real_sink = x;
+  return n;
+}
+
+struct Shape {
+  const char* name;
+  Run run;
+  double units_per_s;   // about; sets the lengths of visits
+  bool outermost;       // the loop that is counted: else the innermost
+  double flops, bytes;  // of one iteration; -1: not fixed
+};
+constexpr Shape shapes[] = {
+    {"count_up", count_up, 8e8, false, 0, 0},
+    {"count_down", count_down, 3.5e8, false, 2, 0},
+    {"narrow_counter", narrow_counter, 8e8, false, 0, 0},
+    {"unrolled", unrolled, 5e8, false, 8, 32},
+    {"vectorised", vectorised, 3e8, false, 4, 48},
+    {"strided", strided_by_three, 1e9, false, 0, 8},
+    {"pointer_bump", pointer_bump, 1e9, false, 1, 8},
+    {"short_inner", short_inner, 8e8, false, 2, 24},
+    {"sentinel", sentinel, 1e9, false, 0, 8},
+    {"lea_countdown", lea_countdown, 1.5e9, false, 0, 0},
+    {"outer_only", outer_only, 4e8, true, -1, -1},
+    {"early_exit", early_exit, 6e8, false, 0, 4},
+    {"branches", branches, 2e8, false, -1, -1},
+    {"with_calls", with_calls, 2e8, false, -1, -1},
+};
+constexpr std::size_t shape_count = sizeof shapes / sizeof shapes[0];
+
+struct Times {
+  double cpu_s[shape_count] = {};
+  std::uint64_t iterations[shape_count] = {};
+};
+
+Times run_shapes(double seconds, double visit_s) {
+  Data data;
+  Times times;
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> jitter(0.7, 1.4);
+  const double begin = thread_seconds();
+  std::vector<std::size_t> order(shape_count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  while (thread_seconds() - begin < seconds) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t k : order) {
+      const auto n = static_cast<std::uint64_t>(shapes[k].units_per_s * visit_s * jitter(random)) + 1;
+      const double from = thread_seconds();
+      times.iterations[k] += shapes[k].run(data, n);
+      times.cpu_s[k] += thread_seconds() - from;
+    }
+  }
+  return times;
+}
+
+std::string describe(const Times& times) {
+  std::string text = "\"loops\":[";
+  for (std::size_t k = 0; k < shape_count; ++k) {
+    char row[240];
+    std::snprintf(row, sizeof row,
+                  "%s{\"function\":\"%s\",\"outermost\":%s,\"iterations\":%llu,\"cpu_s\":%.6f,\"flops\":%g,\"bytes\":%g}",
+                  k > 0 ? "," : "", shapes[k].name, shapes[k].outermost ? "true" : "false",
+                  static_cast<unsigned long long>(times.iterations[k]), times.cpu_s[k], shapes[k].flops,
+                  shapes[k].bytes);
+    text += row;
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags("loop_rates", "loops that count their iterations");
+  flags.number("--seconds", 10, 0.1, 3600, "CPU time of the thread")
+      .number("--visit", 0.06, 0.0001, 10, "about how long a visit of a loop lasts, s");
+  flags.parse(argc, argv);
+  const double begin = thread_seconds();
+  Times times;
+  workload::run_crew(1, [&](int) { times = run_shapes(flags.real("--seconds"), flags.real("--visit")); });
+  Truth truth("loop_rates", 2);
+  truth.file = __FILE_NAME__;
+  truth.print(thread_seconds() - begin, describe(times));
+}
