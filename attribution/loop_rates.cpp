@@ -17,6 +17,7 @@ constexpr std::size_t least_steps = 4;    // for a figure
 constexpr std::size_t least_to_judge = 8;  // for a verdict
 constexpr double most_ended = 0.25;        // of steps, by the end of a visit
 constexpr double same_way = 0.1;           // ways through an iteration may differ by this part
+constexpr double least_unseen = 0.05;      // of a loop's time: begins and ends of visits always are
 constexpr double z95 = 1.959963984540054;
 
 /// Student's t for 95 %: Cornish-Fisher expansion in 1/df (Abramowitz and Stegun, 26.7.5), 1 % off at 4 degrees.
@@ -111,37 +112,54 @@ Verdict judge(std::span<const LoopStep> steps) {
   return line.slope - 2 * line.error > limit ? Verdict::too_short : Verdict::ambiguous;
 }
 
-std::optional<Speed> speed_of(std::span<const LoopStep> steps) {
-  const std::vector<LoopStep> same = steps_of_one_visit(steps);
+std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s) {
+  struct SeenVisit {
+    double cpu_s = 0, iterations = 0, steps = 0, residual = 0;
+    // A visit is seen from its first sample to its last, on average a step less than it lasted. Slow visits last longer
+    // and would count for too much.
+    [[nodiscard]] double weight() const { return 1 + 1 / steps; }
+  };
+  std::unordered_map<std::uint32_t, SeenVisit> visits;
+  double seen_s = 0;
+  double n = 0;
+  for (const LoopStep& step : steps) {
+    if (step.same) {
+      SeenVisit& visit = visits[step.visit];
+      visit.cpu_s += step.cpu_s, visit.iterations += step.iterations, visit.steps += 1;
+      seen_s += step.cpu_s - step.callees_s, n += 1;
+    }
+  }
   double cpu_s = 0;
   double iterations = 0;
-  for (const LoopStep& step : same) {
-    cpu_s += step.cpu_s, iterations += step.iterations;
+  for (const auto& [id, visit] : visits) {
+    cpu_s += visit.weight() * visit.cpu_s, iterations += visit.weight() * visit.iterations;
   }
-  if (same.size() < least_steps || cpu_s <= 0 || iterations <= 0) {
+  if (n < static_cast<double>(least_steps) || cpu_s <= 0 || iterations <= 0) {
     return std::nullopt;
   }
   const double speed = iterations / cpu_s;
-  std::unordered_map<std::uint32_t, double> of_visit;
   double by_step = 0;
-  for (const LoopStep& step : same) {
-    const double residual = step.iterations - speed * step.cpu_s;
-    by_step += residual * residual;
-    of_visit[step.visit] += residual;
+  for (const LoopStep& step : steps) {
+    if (step.same) {
+      SeenVisit& visit = visits[step.visit];
+      const double residual = visit.weight() * (step.iterations - speed * step.cpu_s);
+      by_step += residual * residual;
+      visit.residual += residual;
+    }
   }
   double by_visit = 0;
-  for (const auto& [visit, residual] : of_visit) {
-    by_visit += residual * residual;
+  for (const auto& [id, visit] : visits) {
+    by_visit += visit.residual * visit.residual;
   }
-  const auto n = static_cast<double>(same.size());
-  const auto visits = static_cast<double>(of_visit.size());
+  const auto count = static_cast<double>(visits.size());
   by_step *= n / (n - 1);
-  const bool many_visits = of_visit.size() > least_steps && by_visit * visits / (visits - 1) > by_step;
-  const double variance = many_visits ? by_visit * visits / (visits - 1) : by_step;
-  // A counter stands at whole iterations: each end of a visit is off by half of one, evenly (variance 1/12).
-  const double half =
-      student((many_visits ? visits : n) - 1) * std::sqrt(variance + visits * 2 / 12) / cpu_s;
-  return Speed{speed, {std::max(0.0, speed - half), speed + half}, same.size()};
+  by_visit *= count / std::max(count - 1, 1.0);
+  const bool many_visits = visits.size() > least_steps && by_visit > by_step;
+  const double unseen = loop_cpu_s > 0 ? std::clamp(1 - seen_s / loop_cpu_s, least_unseen, 1.0) : 1.0;
+  const double variance = (many_visits ? by_visit : by_step) * unseen;
+  // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
+  const double half = student((many_visits ? count : n) - 1) * std::sqrt(variance + count * 2 / 12) / cpu_s;
+  return Speed{speed, {std::max(0.0, speed - half), speed + half}, static_cast<std::uint64_t>(n)};
 }
 
 namespace {
@@ -237,18 +255,20 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   for (const LoopStep& step : trail.steps) {
     (step.anchored ? anchored : loose).push_back(step);
   }
+  // Where the counter of the loop around tells visits apart, nothing needs to be judged; but steps within visits that
+  // are hardly longer than a step fall into the slower ones.
   const bool outer_trusted = outer != nullptr && trusted_[outer->id];
-  // Where the counter of the loop around tells visits apart, nothing needs to be judged.
-  const Verdict verdict = outer_trusted && anchored.size() >= least_steps ? Verdict::sound : judge(loose);
-  const auto& chosen = outer_trusted && anchored.size() >= least_steps ? anchored : loose;
+  const bool by_outer = outer_trusted && anchored.size() >= least_steps;
+  const bool brief = static_cast<double>(trail.moved_on) > most_ended * static_cast<double>(trail.steps.size());
+  const Verdict verdict = brief ? Verdict::too_short : by_outer ? Verdict::sound : judge(loose);
   if (verdict == Verdict::sound) {
     trusted_[loop.id] = true;
-    if (const auto speed = speed_of(chosen)) {
+    if (const auto speed = speed_of(by_outer ? anchored : loose, loop.cpu_s)) {
       loop.rates.steps = speed->steps;
       return {speed->per_s, speed->ci95, ""};
     }
   }
-  if (trail.moved_on > trail.steps.size() || verdict == Verdict::too_short) {
+  if (verdict == Verdict::too_short) {
     return unknown("its visits are shorter than the time between two samples");
   }
   if (trail.unreadable > trail.steps.size()) {

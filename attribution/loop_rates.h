@@ -25,13 +25,15 @@ enum class Verdict : std::uint8_t {
 [[nodiscard]] Verdict judge(std::span<const LoopStep> steps);
 
 /// Iterations a second over steps of the same visit, with its 95 % interval: a ratio estimate, its variance by the
-/// steps' or the visits' residuals, whichever is larger, and Student's t. nullopt for fewer than four such steps.
+/// steps' or the visits' residuals, whichever is larger, with Student's t, and with the correction for a finite
+/// population (Cochran, "Sampling Techniques", 2.6 and 9A.8): it is the rate of this run that is wanted, and the steps
+/// cover a part of the loop's `cpu_s`, time in callees aside. nullopt for fewer than four such steps.
 struct Speed {
   double per_s = 0;
   Interval ci95;
   std::uint64_t steps = 0;
 };
-[[nodiscard]] std::optional<Speed> speed_of(std::span<const LoopStep> steps);
+[[nodiscard]] std::optional<Speed> speed_of(std::span<const LoopStep> steps, double cpu_s);
 
 /// Fills in `rates` of all loops.
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails, const ProgramView& view);
