@@ -96,8 +96,8 @@ struct Rate {
 };
 struct LoopRates {
   Rate iterations, instructions, flops, loads, stores, bytes;
-  std::uint64_t steps = 0;      // pairs of samples that the iterations rest on
-  bool through_outer = false;   // from the counter of a loop around and the iterations of a visit
+  std::uint64_t steps = 0;     // pairs of samples that the iterations rest on
+  bool through_outer = false;  // from the counter of a loop around and the iterations of a visit
 };
 
 struct LoopThread {

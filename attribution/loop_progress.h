@@ -39,9 +39,9 @@ struct LoopStep {
 struct LoopTrail {
   std::vector<LoopStep> steps;
   std::uint64_t samples = 0;
-  std::uint64_t moved_on = 0;    // steps in which the loop around went on: this one was entered anew
-  std::uint64_t unreadable = 0;  // steps with no counter to read
-  bool counts = false;           // it has counters
+  std::uint64_t moved_on = 0;              // steps in which the loop around went on: this one was entered anew
+  std::uint64_t unreadable = 0;            // steps with no counter to read
+  bool counts = false;                     // it has counters
   double trips_least = 0, trips_most = 0;  // iterations of one visit, by the registers at samples
   std::uint64_t trips_read = 0;            // samples that told
 };

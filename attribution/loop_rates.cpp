@@ -13,7 +13,7 @@
 namespace crosstalk::attribution {
 namespace {
 
-constexpr std::size_t least_steps = 4;    // for a figure
+constexpr std::size_t least_steps = 4;     // for a figure
 constexpr std::size_t least_to_judge = 8;  // for a verdict
 constexpr double most_ended = 0.25;        // of steps, by the end of a visit
 constexpr double same_way = 0.1;           // ways through an iteration may differ by this part
@@ -61,7 +61,8 @@ Line slope_within_groups(std::span<const LoopStep> steps, double typical_s) {
     n += 1, xx += x * x, xy += x * y, yy += y * y;
   }
   const double degrees = n - static_cast<double>(groups.size()) - 1;
-  if (degrees < 2 || xx <= 0) {
+  constexpr double clock_s = 1e-7;  // two readings of a clock differ by so much for no reason
+  if (degrees < 2 || xx <= n * clock_s * clock_s) {
     return {0, INFINITY};
   }
   const double slope = xy / xx;
@@ -293,8 +294,7 @@ Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   }
   const Rate& visits = outer->rates.iterations;
   const double speed = *visits.per_s * trail.trips_most / *part->per_s;
-  const double half =
-      speed * combined(half_width(*visits.ci95, *visits.per_s), half_width(*part->ci95, *part->per_s));
+  const double half = speed * combined(half_width(*visits.ci95, *visits.per_s), half_width(*part->ci95, *part->per_s));
   loop.rates.steps = outer->rates.steps;
   loop.rates.through_outer = true;
   return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
@@ -348,7 +348,7 @@ void Rates::fill_work(LoopRow& loop) {
   LoopRates& rates = loop.rates;
   symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy({loop.module_file, loop.header});
   const std::uint32_t index = anatomy != nullptr ? anatomy->innermost(loop.header) : symbolizer::Loop::no_parent;
-  std::string why = !rates.iterations.per_s                                     ? rates.iterations.unknown
+  std::string why = !rates.iterations.per_s                           ? rates.iterations.unknown
                     : anatomy == nullptr || index >= anatomy->loops() ? "its code is not known"
                                                                       : anatomy->work(index).unknown;
   for (std::size_t kind = 0; kind < symbolizer::work_kinds; ++kind) {

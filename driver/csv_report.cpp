@@ -142,11 +142,14 @@ std::string objects_table(const Analysis& analysis) {
 
 std::string loops_table(const Analysis& analysis) {
   Table table({"id", "parent", "function", "file", "line_begin", "line_end", "depth", "module", "cpu_s", "self_s",
-               "share", "share_ci95.low", "share_ci95.high"});
+               "share", "share_ci95.low", "share_ci95.high", "iterations_per_s", "instructions_per_s", "flops_per_s",
+               "loads_per_s", "stores_per_s", "bytes_per_s"});
   for (const attribution::LoopRow& row : analysis.loops) {
     table.row({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
                known_line(row.line_end), number(std::uint64_t{row.depth}), row.module, number(row.cpu_s),
-               number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high)});
+               number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high),
+               known(row.rates.iterations.per_s), known(row.rates.instructions.per_s), known(row.rates.flops.per_s),
+               known(row.rates.loads.per_s), known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
   }
   return table.take();
 }

@@ -126,6 +126,49 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   }
 }
 
+namespace {
+
+std::string rate_text(const attribution::Rate& rate) { return rate.per_s ? count_text(*rate.per_s) : "-"; }
+
+/// Of +-: half of the 95 % interval.
+std::string doubt_text(const attribution::Rate& rate) {
+  if (!rate.per_s || !rate.ci95 || *rate.per_s <= 0) {
+    return "";
+  }
+  return percent_text((rate.ci95->high - rate.ci95->low) / 2 / *rate.per_s);
+}
+
+}  // namespace
+
+void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
+  constexpr int columns = 8;
+  std::vector<const LoopRow*> shown;
+  for (std::size_t i = 0; i < std::min(most, analysis.loops.size()); ++i) {
+    if (analysis.loops[i].rates.iterations.per_s) {
+      shown.push_back(&analysis.loops[i]);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  canvas.heading("Rates of loops", "per second of CPU time in them; +-: half of the 95 % interval");
+  std::string header = "  ";
+  for (const char* const name : {"iter/s", "+-", "instr/s", "flop/s", "load/s", "store/s", "byte/s"}) {
+    header += pad_left(name, columns) + "  ";
+  }
+  canvas.line(canvas.colored(header + "loop", Hue::faint));
+  for (const LoopRow* loop : shown) {
+    const attribution::LoopRates& rates = loop->rates;
+    std::string row = "  " + pad_left(rate_text(rates.iterations), columns) + "  " +
+                      pad_left(doubt_text(rates.iterations), columns) + "  ";
+    for (const attribution::Rate* rate :
+         {&rates.instructions, &rates.flops, &rates.loads, &rates.stores, &rates.bytes}) {
+      row += pad_left(rate_text(*rate), columns) + "  ";
+    }
+    canvas.line(row + place_cell(canvas, loop->function, lines_text(*loop), canvas.width() - 2 - 7 * (columns + 2)));
+  }
+}
+
 void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   if (analysis.functions.empty()) {
     return;

@@ -61,6 +61,7 @@ std::string render_text(const Analysis& analysis, View view, By by, TextStyle st
       break;
     case View::loops:
       draw_loops(canvas, analysis, all);
+      draw_rates(canvas, analysis, all);
       draw_functions(canvas, analysis, 20);
       break;
     case View::threads:

@@ -22,6 +22,8 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most);
 void draw_objects(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most, bool detailed);
 void draw_loops(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
+/// What is known of how fast the weightiest loops go; nothing when nothing is.
+void draw_rates(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_functions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_threads(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_sampling(Canvas& canvas, const attribution::Analysis& analysis);

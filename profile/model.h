@@ -84,7 +84,7 @@ struct SampleRow {
   std::uint8_t width = 0;
   AccessKind access = AccessKind::none;
   AddressFrom from = AddressFrom::none;
-  std::uint8_t flags = 0;  // SampleFlags
+  std::uint8_t flags = 0;              // SampleFlags
   std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
 };
 

@@ -15,8 +15,8 @@ double operations_of(std::string_view name) {
       return 2;
     }
   }
-  for (const std::string_view one : {"addsub", "hadd", "hsub", "add", "sub", "mul", "div", "min", "max", "sqrt",
-                                     "rsqrt", "rcp"}) {
+  for (const std::string_view one :
+       {"addsub", "hadd", "hsub", "add", "sub", "mul", "div", "min", "max", "sqrt", "rsqrt", "rcp"}) {
     if (name.starts_with(one)) {
       return 1;
     }
@@ -86,8 +86,8 @@ std::optional<double> flops_of(const Decoded& decoded) {
 }
 
 void count_accesses(const Decoded& decoded, Work& work) {
-  const bool repeated = (decoded.instruction.attributes &
-                         (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+  const bool repeated =
+      (decoded.instruction.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
   for (const ZydisDecodedOperand& operand : decoded.used()) {
     if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN) {
       continue;
@@ -96,8 +96,7 @@ void count_accesses(const Decoded& decoded, Work& work) {
     if (kind == AccessKind::none) {
       continue;
     }
-    const bool conditional =
-        (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
+    const bool conditional = (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
     if (repeated || conditional || is_masked(decoded) || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) {
       work.loads = loads(kind) ? std::nullopt : work.loads;
       work.stores = stores(kind) ? std::nullopt : work.stores;

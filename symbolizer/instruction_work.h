@@ -15,9 +15,9 @@ struct Work {
   std::optional<double> loads = 0.0, stores = 0.0, bytes = 0.0, flops = 0.0;
 };
 
-/// Of the instruction at the start of `code`; nullopt for no valid one. Floating-point operations are counted as Intel's
-/// FP_ARITH_INST_RETIRED does: one for each element that is added, subtracted, multiplied, divided, compared for
-/// its minimum or maximum, rooted or inverted, two where it multiplies and adds; scalar, packed and x87 alike.
+/// Of the instruction at the start of `code`; nullopt for no valid one. Floating-point operations are counted as
+/// Intel's FP_ARITH_INST_RETIRED does: one for each element that is added, subtracted, multiplied, divided, compared
+/// for its minimum or maximum, rooted or inverted, two where it multiplies and adds; scalar, packed and x87 alike.
 [[nodiscard]] std::optional<Work> work_of(std::span<const std::uint8_t> code);
 
 }  // namespace crosstalk::symbolizer

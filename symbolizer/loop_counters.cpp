@@ -22,6 +22,12 @@ std::uint64_t evaluate(const Linear& form, const LoopMoment& moment, std::size_t
   return value;
 }
 
+/// The register and a constant.
+bool displaced(Linear form, std::size_t reg) {
+  form.constant = 0;
+  return form == Linear::of(reg);
+}
+
 constexpr std::size_t none = general_registers;
 
 }  // namespace
@@ -140,8 +146,8 @@ std::optional<LoopMoment> LoopCounters::at(std::uint64_t address, const Register
   for (std::size_t i = 0; i < general_registers; ++i) {
     const bool kept = (fixed_ & bit(i)) != 0;
     for (std::size_t holder = 0; kept && holder < general_registers; ++holder) {
-      if (forms->at(holder) == Linear::of(i)) {
-        moment.value.at(i) = registers.value.at(holder);
+      if (forms->at(holder) && displaced(*forms->at(holder), i)) {
+        moment.value.at(i) = registers.value.at(holder) - forms->at(holder)->constant;
         moment.fixed |= bit(i);
         break;
       }

@@ -78,8 +78,8 @@ MaybeLinear shifted(const Decoded& decoded, const RegisterForms& forms) {
 }
 
 MaybeLinear multiplied(const Decoded& decoded, const RegisterForms& forms) {
-  const bool fixed = decoded.instruction.operand_count_visible == 3 &&
-                     decoded.operands[2].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  const bool fixed =
+      decoded.instruction.operand_count_visible == 3 && decoded.operands[2].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   return fixed ? product(value_of(decoded.operands[1], forms), decoded.operands[2].imm.value.s) : std::nullopt;
 }
 
@@ -239,8 +239,7 @@ FlagEffect flag_effect(std::span<const std::uint8_t> code, const RegisterForms& 
   switch (decoded.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_CMP:
     case ZYDIS_MNEMONIC_SUB:
-      return {true, true,
-              narrowed(sum(value_of(to, before), value_of(decoded.operands[1], before), -1), to.size)};
+      return {true, true, narrowed(sum(value_of(to, before), value_of(decoded.operands[1], before), -1), to.size)};
     case ZYDIS_MNEMONIC_TEST:
       return {true, false, same_register(decoded) ? narrowed(value_of(to, before), to.size) : std::nullopt};
     case ZYDIS_MNEMONIC_ADD:

@@ -80,9 +80,8 @@ std::optional<Test> test_of(const ControlFlow& flow, const NaturalLoop& loop, co
   if (branch.flow != Flow::branch || !decode_full(read(branch.address), decoded)) {
     return std::nullopt;
   }
-  const bool stays_when_taken = std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](std::uint32_t b) {
-    return flow.blocks[b].begin == branch.target;
-  });
+  const bool stays_when_taken = std::any_of(loop.blocks.begin(), loop.blocks.end(),
+                                            [&](std::uint32_t b) { return flow.blocks[b].begin == branch.target; });
   const auto condition = leaves_when(decoded.instruction.mnemonic, !stays_when_taken);
   for (std::uint32_t i = of.last; condition && i-- > of.first;) {
     const std::uint64_t address = flow.instructions[i].address;
@@ -113,8 +112,8 @@ std::optional<Linear> change_of(const Linear& form, const LoopCounters& counters
 }
 
 /// Registers when the inner loop is entered, in terms of those at the header of the loop around.
-std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const NaturalLoop& inner,
-                                            const NaturalLoop& outer, const LoopCounters& outer_counters) {
+std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer,
+                                            const LoopCounters& outer_counters) {
   std::optional<RegisterForms> forms;
   for (const std::uint32_t block : outer.blocks) {
     const auto& next = flow.blocks[block].successors;

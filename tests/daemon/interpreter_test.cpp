@@ -85,6 +85,7 @@ class Interpreter : public ::testing::Test {
     s.time_ns = time;
     s.ip = 0x1234;
     s.watch = watch;
+    s.registers[Register::rbx] = time + 1;
     return bytes_of(s, RecordType::sample);
   }
   static WatchOpen an_opening(std::uint32_t watch) {
@@ -126,6 +127,19 @@ TEST_F(Interpreter, AProcessAndItsThreadAreNamed) {
   EXPECT_EQ(sink_.threads[0].tid, 11);
   EXPECT_EQ(sink_.threads[0].name, "sixteen bytes xx");
   EXPECT_EQ(sink_.threads[0].process, ProcessId{0});
+}
+
+TEST_F(Interpreter, RegistersOfASampleAreKeptUnlessTheKernelHadThem) {
+  begin();
+  Sample in_kernel;
+  in_kernel.time_ns = 130;
+  in_kernel.flags = profile::sample_in_kernel;
+  pass({{0, sample(120)}, {0, bytes_of(in_kernel, RecordType::sample)}});
+  ASSERT_EQ(sink_.samples.size(), 2U);
+  ASSERT_TRUE(sink_.samples[0].registers);
+  EXPECT_EQ((*sink_.samples[0].registers)[Register::rbx], 121U);
+  EXPECT_EQ((*sink_.samples[0].registers)[Register::rip], 0x1234U);
+  EXPECT_FALSE(sink_.samples[1].registers);
 }
 
 TEST_F(Interpreter, AThreadFoundBeforeItsProcessInOnePassGetsIt) {

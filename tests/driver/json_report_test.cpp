@@ -86,13 +86,29 @@ TEST(JsonReport, UnknownIsNullNeverZero) {
   EXPECT_TRUE(report["threads"][4]["cpu_s"].is_null());
   EXPECT_TRUE(report["lines"][1]["file"].is_null());
   EXPECT_TRUE(report["lines"][1]["line"].is_null());
-  EXPECT_TRUE(report["loops"][0]["rates"].is_null());
+  expect_keys(report["loops"][0]["rates"], {"iterations_per_s", "instructions_per_s", "flops_per_s", "loads_per_s",
+                                            "stores_per_s", "bytes_per_s", "ci95", "reasons"});
+  EXPECT_TRUE(report["loops"][0]["rates"]["iterations_per_s"].is_null());
   EXPECT_TRUE(report["machine"]["cpu_model"].is_null());
   bool says_why = false;
   for (const json& warning : report["warnings"]) {
     says_why |= warning["code"] == "loop_times_unknown";
   }
   EXPECT_TRUE(says_why);
+}
+
+TEST(JsonReport, ARateIsANumberWithAnIntervalOrNullWithAReason) {
+  auto analysis = test::sample_analysis();
+  analysis.loops[0].rates.iterations = {2e9, attribution::Interval{1.9e9, 2.1e9}, ""};
+  analysis.loops[0].rates.flops = {std::nullopt, std::nullopt, "it calls functions"};
+  const json rates = json::parse(render_json(analysis, View::loops))["loops"][0]["rates"];
+  EXPECT_EQ(rates["iterations_per_s"], 2e9);
+  EXPECT_EQ(rates["ci95"]["iterations_per_s"], (json{1.9e9, 2.1e9}));
+  EXPECT_FALSE(rates["reasons"].contains("iterations_per_s"));
+  EXPECT_TRUE(rates["flops_per_s"].is_null());
+  EXPECT_EQ(rates["reasons"]["flops_per_s"], "it calls functions");
+  EXPECT_FALSE(rates["ci95"].contains("flops_per_s"));
+  EXPECT_EQ(rates["basis"], "counter");
 }
 
 TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {

@@ -104,6 +104,20 @@ TEST_F(HostileFile, NewerSchemaInMetaOnly) {
   expect_refused(ErrorCode::unsupported, "schema version is 99");
 }
 
+TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
+  execute(path_,
+          "ALTER TABLE sample DROP COLUMN registers; PRAGMA user_version = 1;"
+          "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  int samples = 0;
+  ASSERT_TRUE(reader->for_each_sample([&](const SampleRow& row) {
+    ++samples;
+    EXPECT_FALSE(row.registers);
+  }));
+  EXPECT_EQ(samples, 2000);
+}
+
 TEST_F(HostileFile, TruncatedAnywhere) {
   const std::string whole = test::contents(path_);
   for (const double part : {0.0001, 0.01, 0.1, 0.5, 0.9, 0.9999}) {
@@ -125,6 +139,13 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"UPDATE sample SET cpu = 65536", "cpu is 65536"},
       {"UPDATE sample SET width = 256", "width is 256"},
       {"UPDATE sample SET stack = 4294967296", "stack is 4294967296"},
+      {"UPDATE sample SET registers = x''", "registers is 0"},
+      {"UPDATE sample SET registers = x'020000'", "registers is 0"},
+      {"UPDATE sample SET registers = x'000000'", "registers is 0"},  // the first has nothing to count from
+      {"UPDATE sample SET registers = x'010100'", "registers is 0"},
+      {"UPDATE sample SET registers = x'01010080'", "registers is 0"},
+      {"UPDATE sample SET registers = x'01010080808080808080808080808001'", "registers is 0"},
+      {"UPDATE sample SET registers = x'0100000000'", "registers is 0"},
       {"UPDATE thread SET process = 5", "process is 5"},
       {"UPDATE thread SET id = 1", "thread id is 1"},
       {"UPDATE thread SET clock = 3", "clock is 3"},

@@ -144,6 +144,41 @@ TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {
   EXPECT_EQ(got[2].watch, extreme.watch);
 }
 
+SampleRow sample_with(std::uint32_t thread, std::uint64_t ip, std::uint64_t rax, std::uint64_t r15) {
+  SampleRow row = a_sample();
+  row.thread = ThreadId{thread};
+  row.ip = ip;
+  row.registers.emplace();
+  (*row.registers)[Register::rax] = rax;
+  (*row.registers)[Register::r15] = r15;
+  return row;
+}
+
+TEST_F(RoundTrip, RegistersOfSamplesAreThoseOfTheirThread) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  SampleRow without = a_sample();
+  without.registers.reset();
+  put(sample_with(0, 0x10, 1, most)), put(sample_with(1, 0x20, 500, 0)), put(without);
+  put(sample_with(0, 0x30, 0, most)), put(sample_with(1, 0x40, most, 1ULL << 63U)), put(sample_with(1, 0x50, 0, 1));
+  const ProfileReader reader = read();
+  std::vector<SampleRow> got;
+  ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& row) { got.push_back(row); }));
+  ASSERT_EQ(got.size(), 6U);
+  const auto expect = [&](std::size_t at, std::uint64_t ip, std::uint64_t rax, std::uint64_t r15) {
+    ASSERT_TRUE(got[at].registers) << at;
+    EXPECT_EQ((*got[at].registers)[Register::rip], ip) << at;
+    EXPECT_EQ((*got[at].registers)[Register::rax], rax) << at;
+    EXPECT_EQ((*got[at].registers)[Register::rcx], 0U) << at;
+    EXPECT_EQ((*got[at].registers)[Register::r15], r15) << at;
+  };
+  expect(0, 0x10, 1, most);
+  expect(1, 0x20, 500, 0);
+  EXPECT_FALSE(got[2].registers);
+  expect(3, 0x30, 0, most);
+  expect(4, 0x40, most, 1ULL << 63U);
+  expect(5, 0x50, 0, 1);
+}
+
 TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   WatchRow watch;
   watch.id = WatchId{7};

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-constexpr std::size_t big = 1U << 20U;    // elements of 8 bytes
+constexpr std::size_t big = 1U << 20U;  // elements of 8 bytes
 constexpr std::size_t long_text = 1U << 26U;
 constexpr std::size_t small = 1U << 10U;  // elements in the first-level cache
 
@@ -167,7 +166,8 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   std::uint64_t total = data.sink;
   const std::uint64_t rounds = n / 64 + 1;
   for (std::uint64_t i = 0; i < rounds; ++i) {
-    for (std::uint64_t x = (i & 0xfffU) | 1; x != 1; x = (x & 1U) != 0 ? 3 * x + 1 : x / 2) {  // Collatz: nothing counts it
+    for (std::uint64_t x = (i & 0xfffU) | 1; x != 1;
+         x = (x & 1U) != 0 ? 3 * x + 1 : x / 2) {  // Collatz: nothing counts it
       total ^= x;
     }
   }
@@ -201,7 +201,7 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return n;
 }
 
-[[gnu::noinline]] double called(double x, double y) { return (x + y) * 0.5; }
+[[gnu::noipa]] double called(double x, double y) { return (x + y) * 0.5; }
 [[gnu::noinline]] std::uint64_t with_calls(Data& data, std::uint64_t n) {
   double x = data.real_sink;
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -242,14 +242,18 @@ struct Times {
   std::uint64_t iterations[shape_count] = {};
 };
 
-Times run_shapes(double seconds, double visit_s) {
+Times run_shapes(double seconds, double visit_s, double spread, const std::string& only) {
   Data data;
   Times times;
   std::mt19937 random(5);
-  std::uniform_real_distribution<double> jitter(0.7, 1.4);
+  std::uniform_real_distribution<double> jitter(1 - spread, 1 + spread);
   const double begin = thread_seconds();
-  std::vector<std::size_t> order(shape_count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < shape_count; ++k) {
+    if (only == "all" || only == shapes[k].name) {
+      order.push_back(k);
+    }
+  }
   while (thread_seconds() - begin < seconds) {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t k : order) {
@@ -264,14 +268,19 @@ Times run_shapes(double seconds, double visit_s) {
 
 std::string describe(const Times& times) {
   std::string text = "\"loops\":[";
+  const char* comma = "";
   for (std::size_t k = 0; k < shape_count; ++k) {
+    if (times.iterations[k] == 0) {
+      continue;
+    }
     char row[240];
-    std::snprintf(row, sizeof row,
-                  "%s{\"function\":\"%s\",\"outermost\":%s,\"iterations\":%llu,\"cpu_s\":%.6f,\"flops\":%g,\"bytes\":%g}",
-                  k > 0 ? "," : "", shapes[k].name, shapes[k].outermost ? "true" : "false",
-                  static_cast<unsigned long long>(times.iterations[k]), times.cpu_s[k], shapes[k].flops,
-                  shapes[k].bytes);
+    std::snprintf(
+        row, sizeof row,
+        "%s{\"function\":\"%s\",\"outermost\":%s,\"iterations\":%llu,\"cpu_s\":%.6f,\"flops\":%g,\"bytes\":%g}", comma,
+        shapes[k].name, shapes[k].outermost ? "true" : "false", static_cast<unsigned long long>(times.iterations[k]),
+        times.cpu_s[k], shapes[k].flops, shapes[k].bytes);
     text += row;
+    comma = ",";
   }
   return text + "]";
 }
@@ -281,11 +290,19 @@ std::string describe(const Times& times) {
 int main(int argc, char** argv) {
   Flags flags("loop_rates", "loops that count their iterations");
   flags.number("--seconds", 10, 0.1, 3600, "CPU time of the thread")
-      .number("--visit", 0.06, 0.0001, 10, "about how long a visit of a loop lasts, s");
+      .number("--visit", 0.06, 0.0001, 10, "about how long a visit of a loop lasts, s")
+      .number("--spread", 0.35, 0, 0.9, "by which part visits are longer or shorter, by chance");
+  std::vector<std::string> names{"all"};
+  for (const Shape& shape : shapes) {
+    names.emplace_back(shape.name);
+  }
+  flags.choice("--only", names, "the loop to run");
   flags.parse(argc, argv);
   const double begin = thread_seconds();
   Times times;
-  workload::run_crew(1, [&](int) { times = run_shapes(flags.real("--seconds"), flags.real("--visit")); });
+  workload::run_crew(1, [&](int) {
+    times = run_shapes(flags.real("--seconds"), flags.real("--visit"), flags.real("--spread"), flags.word("--only"));
+  });
   Truth truth("loop_rates", 2);
   truth.file = __FILE_NAME__;
   truth.print(thread_seconds() - begin, describe(times));

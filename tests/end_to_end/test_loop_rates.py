@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that count their own iterations: rates must be those, or absent with a reason. Needs a timer and no PMU."""
+
+import harness
+
+MAX_ERROR = 0.02       # of iterations a second
+MAX_WORK_ERROR = 0.05  # of flops and bytes a second
+
+
+def rates_of(report, loop):
+    """Of the innermost or outermost loop of the function that the truth names."""
+    rows = [row for row in report["loops"] if row["share"] > 0.002 and row["function"]
+            and loop["function"] == row["function"].split("::")[-1].split("(")[0]]
+    if not rows:
+        return None
+    depth = (min if loop["outermost"] else max)(row["depth"] for row in rows)
+    return max((row for row in rows if row["depth"] == depth), key=lambda row: row["cpu_s"])["rates"]
+
+
+class LoopRates(harness.Case):
+    def check(self, rates, name, known, error):
+        found = rates[name]
+        self.assertIsNotNone(found, f"{name}: {rates['reasons'].get(name)}")
+        print(f"  {name}: found {found:.4g}, known {known:.4g}, 95 % {rates['ci95'][name]}")
+        self.assertAlmostEqual(found, known, delta=error * known)
+
+    def test_rates_are_those_that_loops_count(self):
+        report, truth = self.observe("loop_rates", "--seconds", "20")
+        for loop in truth["loops"]:
+            with self.subTest(loop["function"]):
+                print(loop["function"])
+                rates = rates_of(report, loop)
+                self.assertIsNotNone(rates)
+                iterations = loop["iterations"] / loop["cpu_s"]
+                self.check(rates, "iterations_per_s", iterations, MAX_ERROR)
+                if loop["flops"] >= 0:
+                    self.check(rates, "flops_per_s", loop["flops"] * iterations, MAX_WORK_ERROR)
+                    self.check(rates, "bytes_per_s", loop["bytes"] * iterations, MAX_WORK_ERROR)
+                else:
+                    self.assertTrue(rates["flops_per_s"] is not None or rates["reasons"]["flops_per_s"])
+
+    def test_visits_that_beat_with_the_clock_give_no_wrong_rate(self):
+        for visit in ("0.0038", "0.0019", "0.003"):
+            report, truth = self.observe("loop_rates", "--seconds", "4", "--visit", visit, "--spread", "0", "--only",
+                                         "early_exit")
+            rates = rates_of(report, truth["loops"][0])
+            found = rates["iterations_per_s"]
+            print(f"visits of {visit} s: {found or rates['reasons']['iterations_per_s']}")
+            if found is not None:
+                known = truth["loops"][0]["iterations"] / truth["loops"][0]["cpu_s"]
+                self.assertAlmostEqual(found, known, delta=2 * MAX_ERROR * known)
+
+
+if __name__ == "__main__":
+    harness.main()
