@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of CPU time of loops that time themselves, against the report's."""
+"""Shares of CPU time and rates of loops that time and count themselves, against the report's."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ import subprocess
 
 import common
 import harness
+import test_loop_rates
 
 
 EXPLANATION = """## CPU time a loop
@@ -32,11 +33,56 @@ def shares(folder, threads, seconds):
         yield loop, found / harness.cpu_seconds(report), loop["cpu_s"] / truth["cpu_s"]
 
 
+RATES = """## Rates of loops
+
+Written by `./dev bench loops`. Loops of {shapes} shapes count their own iterations and time themselves, {seconds:g} s of CPU
+time in all (`tests/workloads/loop_rates.cpp`); the report's rates, which rest on no counter of the processor, are
+compared. An interval is the report's 95 % interval of the iterations. `-`: the shape has no fixed amount.
+
+Machine: {machine}.
+
+"""
+
+
+def difference(rates, name, known):
+    if rates[name] is None:
+        return rates["reasons"][name]
+    return f"{100 * (rates[name] / known - 1):+.2f} %" if known else f"{rates[name]:g}"
+
+
+def rate_rows(folder, seconds):
+    profile = folder.file("rates.db")
+    command = common.recorded([os.path.join(common.WORKLOADS, "loop_rates"), "--seconds", str(seconds)], profile)
+    truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    report = common.report(profile)
+    for loop in truth["loops"]:
+        rates = test_loop_rates.rates_of(report, loop)
+        if rates is None:
+            yield [loop["function"], "", "no samples", "", "", ""]
+            continue
+        known = loop["iterations"] / loop["cpu_s"]
+        interval = rates["ci95"].get("iterations_per_s")
+        yield [loop["function"], f"{known:.4g}", difference(rates, "iterations_per_s", known),
+               f"{100 * (interval[0] / known - 1):+.1f}..{100 * (interval[1] / known - 1):+.1f} %" if interval else "",
+               *(difference(rates, name + "_per_s", loop[name] * known) if loop[name] >= 0 else "-"
+                 for name in ("flops", "bytes"))]
+
+
+def measure_rates(seconds):
+    with common.Folder() as folder:
+        rows = list(rate_rows(folder, seconds))
+    text = common.table(["loop", "iterations/s", "found", "interval", "flops/s", "bytes/s"], rows)
+    print(text)
+    common.write_section("accuracy.md", "loop-rates", RATES.format(shapes=len(rows), seconds=seconds,
+                                                                   machine=common.machine()) + text)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench loops", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs (default 3)")
     parser.add_argument("--threads", type=int, default=2, help="threads (default 2)")
     parser.add_argument("--seconds", type=float, default=4, help="CPU time of each thread (default 4)")
+    parser.add_argument("--rate-seconds", type=float, default=20, help="CPU time for the rates (default 20)")
     options = parser.parse_args()
     rows, worst = [], 0.0
     with common.Folder() as folder:
@@ -50,6 +96,7 @@ def main():
     print(text)
     common.write_section("accuracy.md", "loops", EXPLANATION.format(
         threads=options.threads, seconds=options.seconds, machine=common.machine()) + text)
+    measure_rates(options.rate_seconds)
 
 
 if __name__ == "__main__":
