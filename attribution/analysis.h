@@ -115,7 +115,7 @@ struct LoopRow {
   std::vector<LoopThread> threads;
   std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
   std::uint64_t header = 0;
-  LoopRates rates;
+  LoopRates rates{};
 };
 struct FunctionRow {
   std::string function, file, module;

@@ -113,54 +113,73 @@ Verdict judge(std::span<const LoopStep> steps) {
   return line.slope - 2 * line.error > limit ? Verdict::too_short : Verdict::ambiguous;
 }
 
-std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s) {
-  struct SeenVisit {
-    double cpu_s = 0, iterations = 0, steps = 0, residual = 0;
-    // A visit is seen from its first sample to its last, on average a step less than it lasted. Slow visits last longer
-    // and would count for too much.
-    [[nodiscard]] double weight() const { return 1 + 1 / steps; }
-  };
-  std::unordered_map<std::uint32_t, SeenVisit> visits;
-  double seen_s = 0;
-  double n = 0;
-  for (const LoopStep& step : steps) {
-    if (step.same) {
-      SeenVisit& visit = visits[step.visit];
-      visit.cpu_s += step.cpu_s, visit.iterations += step.iterations, visit.steps += 1;
-      seen_s += step.cpu_s - step.callees_s, n += 1;
-    }
+namespace {
+
+struct SeenVisit {
+  double cpu_s = 0, iterations = 0, steps = 0, residual = 0;
+  // A visit is seen from its first sample to its last, on average a step less than it lasted. Slow visits last longer
+  // and would count for too much.
+  [[nodiscard]] double weight() const { return 1 + 1 / steps; }
+};
+using SeenVisits = std::unordered_map<std::uint32_t, SeenVisit>;
+
+SeenVisits visits_of(std::span<const LoopStep> same) {
+  SeenVisits visits;
+  for (const LoopStep& step : same) {
+    SeenVisit& visit = visits[step.visit];
+    visit.cpu_s += step.cpu_s, visit.iterations += step.iterations, visit.steps += 1;
   }
-  double cpu_s = 0;
-  double iterations = 0;
-  for (const auto& [id, visit] : visits) {
-    cpu_s += visit.weight() * visit.cpu_s, iterations += visit.weight() * visit.iterations;
-  }
-  if (n < static_cast<double>(least_steps) || cpu_s <= 0 || iterations <= 0) {
-    return std::nullopt;
-  }
-  const double speed = iterations / cpu_s;
+  return visits;
+}
+
+struct Spread {
+  double variance = 0, units = 0;  // of the sum of residuals, and of how many units it was found
+};
+
+/// Residuals by step, or by visit where they are alike within one.
+Spread spread_of(std::span<const LoopStep> same, double speed, SeenVisits& visits) {
   double by_step = 0;
-  for (const LoopStep& step : steps) {
-    if (step.same) {
-      SeenVisit& visit = visits[step.visit];
-      const double residual = visit.weight() * (step.iterations - speed * step.cpu_s);
-      by_step += residual * residual;
-      visit.residual += residual;
-    }
+  for (const LoopStep& step : same) {
+    SeenVisit& visit = visits[step.visit];
+    const double residual = visit.weight() * (step.iterations - speed * step.cpu_s);
+    by_step += residual * residual;
+    visit.residual += residual;
   }
   double by_visit = 0;
   for (const auto& [id, visit] : visits) {
     by_visit += visit.residual * visit.residual;
   }
+  const auto n = static_cast<double>(same.size());
   const auto count = static_cast<double>(visits.size());
   by_step *= n / (n - 1);
   by_visit *= count / std::max(count - 1, 1.0);
-  const bool many_visits = visits.size() > least_steps && by_visit > by_step;
+  return visits.size() > least_steps && by_visit > by_step ? Spread{by_visit, count} : Spread{by_step, n};
+}
+
+}  // namespace
+
+std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s) {
+  const std::vector<LoopStep> same = steps_of_one_visit(steps);
+  SeenVisits visits = visits_of(same);
+  double cpu_s = 0;
+  double iterations = 0;
+  for (const auto& [id, visit] : visits) {
+    cpu_s += visit.weight() * visit.cpu_s, iterations += visit.weight() * visit.iterations;
+  }
+  if (same.size() < least_steps || cpu_s <= 0 || iterations <= 0) {
+    return std::nullopt;
+  }
+  double seen_s = 0;
+  for (const LoopStep& step : same) {
+    seen_s += step.cpu_s - step.callees_s;
+  }
   const double unseen = loop_cpu_s > 0 ? std::clamp(1 - seen_s / loop_cpu_s, least_unseen, 1.0) : 1.0;
-  const double variance = (many_visits ? by_visit : by_step) * unseen;
+  const double speed = iterations / cpu_s;
+  const Spread spread = spread_of(same, speed, visits);
   // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
-  const double half = student((many_visits ? count : n) - 1) * std::sqrt(variance + count * 2 / 12) / cpu_s;
-  return Speed{speed, {std::max(0.0, speed - half), speed + half}, static_cast<std::uint64_t>(n)};
+  const double rounding = static_cast<double>(visits.size()) * 2 / 12;
+  const double half = student(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
+  return Speed{speed, {std::max(0.0, speed - half), speed + half}, same.size()};
 }
 
 namespace {

@@ -137,42 +137,48 @@ std::optional<RegisterForms> LoopCounters::forms_at(std::uint64_t address) const
   }
 }
 
+void LoopCounters::read_fixed(const RegisterForms& forms, const Registers& registers, LoopMoment& moment) const {
+  for (std::size_t i = 0; i < general_registers; ++i) {
+    for (std::size_t holder = 0; is_fixed(i) && holder < general_registers; ++holder) {
+      if (forms.at(holder) && displaced(*forms.at(holder), i)) {
+        moment.value.at(i) = registers.value.at(holder) - forms.at(holder)->constant;
+        moment.fixed |= bit(i);
+        break;
+      }
+    }
+  }
+}
+
+void LoopCounters::read_counter(std::size_t reg, const RegisterForms& forms, const Registers& registers,
+                                LoopMoment& moment) const {
+  for (std::size_t holder = 0; holder < general_registers; ++holder) {
+    const std::optional<Linear>& form = forms.at(holder);
+    if (!form || form->factor.at(reg) != 1 || !on_fixed_only(*form, reg, moment.fixed)) {
+      continue;
+    }
+    const bool narrow = form->narrow || step_.at(reg).narrow;
+    const std::uint64_t raw = evaluate(step_.at(reg), moment, none);
+    const auto step = narrow ? static_cast<std::int32_t>(raw) : static_cast<std::int64_t>(raw);
+    if (step != 0) {
+      moment.value.at(reg) = registers.value.at(holder) - evaluate(*form, moment, reg);
+      moment.step.at(reg) = step;
+      moment.counters |= bit(reg);
+      moment.narrow |= narrow ? bit(reg) : 0;
+    }
+    return;
+  }
+}
+
 std::optional<LoopMoment> LoopCounters::at(std::uint64_t address, const Registers& registers) const {
   const std::optional<RegisterForms> forms = forms_at(address);
   if (!forms) {
     return std::nullopt;
   }
   LoopMoment moment;
+  read_fixed(*forms, registers, moment);
   for (std::size_t i = 0; i < general_registers; ++i) {
-    const bool kept = (fixed_ & bit(i)) != 0;
-    for (std::size_t holder = 0; kept && holder < general_registers; ++holder) {
-      if (forms->at(holder) && displaced(*forms->at(holder), i)) {
-        moment.value.at(i) = registers.value.at(holder) - forms->at(holder)->constant;
-        moment.fixed |= bit(i);
-        break;
-      }
-    }
-  }
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if ((counters_ & bit(i)) == 0 || !on_fixed_only(step_.at(i), none, moment.fixed)) {
-      continue;
-    }
-    for (std::size_t holder = 0; holder < general_registers; ++holder) {
-      const std::optional<Linear>& form = forms->at(holder);
-      if (!form || form->factor.at(i) != 1 || !on_fixed_only(*form, i, moment.fixed)) {
-        continue;
-      }
-      const bool narrow = form->narrow || step_.at(i).narrow;
-      const std::uint64_t step = evaluate(step_.at(i), moment, none);
-      const auto signed_step = narrow ? static_cast<std::int32_t>(step) : static_cast<std::int64_t>(step);
-      if (signed_step == 0) {
-        break;
-      }
-      moment.value.at(i) = registers.value.at(holder) - evaluate(*form, moment, i);
-      moment.step.at(i) = signed_step;
-      moment.counters |= bit(i);
-      moment.narrow |= narrow ? bit(i) : 0;
-      break;
+    if ((counters_ & bit(i)) != 0 && on_fixed_only(step_.at(i), none, moment.fixed)) {
+      read_counter(i, *forms, registers, moment);
     }
   }
   return moment;

@@ -44,6 +44,8 @@ class LoopCounters {
 
  private:
   void solve(const NaturalLoop& loop);
+  void read_fixed(const RegisterForms& forms, const Registers& registers, LoopMoment& moment) const;
+  void read_counter(std::size_t reg, const RegisterForms& forms, const Registers& registers, LoopMoment& moment) const;
   void find_counters(const NaturalLoop& loop);
   [[nodiscard]] RegisterForms behind(std::uint32_t block, RegisterForms forms) const;
   [[nodiscard]] bool on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed) const;

@@ -275,8 +275,7 @@ std::string describe(const Times& times) {
     }
     char row[240];
     std::snprintf(
-        row, sizeof row,
-        "%s{\"function\":\"%s\",\"outermost\":%s,\"iterations\":%llu,\"cpu_s\":%.6f,\"flops\":%g,\"bytes\":%g}", comma,
+        row, sizeof row, R"(%s{"function":"%s","outermost":%s,"iterations":%llu,"cpu_s":%.6f,"flops":%g,"bytes":%g})",
         shapes[k].name, shapes[k].outermost ? "true" : "false", static_cast<unsigned long long>(times.iterations[k]),
         times.cpu_s[k], shapes[k].flops, shapes[k].bytes);
     text += row;
