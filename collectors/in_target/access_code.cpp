@@ -27,7 +27,8 @@ std::uint64_t code_key(std::uint64_t address, const std::uint8_t* code, unsigned
   } else {
     high &= (std::uint64_t{1} << (8 * (length - 8))) - 1;
   }
-  return AccessCache::mix(AccessCache::mix(address, low), high);
+  // The address is mixed by itself: next to the code it could be another address with other code, by as many bits.
+  return AccessCache::mix(AccessCache::mix(AccessCache::mix(0, address), low), high);
 }
 
 static_assert(sizeof(DecodedInstruction) == sizeof(AccessCache::Payload));

@@ -166,6 +166,36 @@ TEST(AccessCache, WritersAtOnceNeverMixEntries) {
   EXPECT_GT(seen, 0U);
 }
 
+// Moves between registers whose codes differ in the same bits as the addresses that they lie at.
+TEST(AccessCache, OtherCodeAtAnotherAddressIsNotTakenForIt) {
+  static constexpr std::uint8_t between_registers = 0xc0;
+  const CodeReader reader{nullptr,
+                          [](void*, std::uint64_t address, void* out, std::size_t bytes) {
+                            const auto operands = static_cast<std::uint8_t>(between_registers | (address >> 16U & 63U));
+                            const std::array<std::uint8_t, 4> move = {0x48, 0x89, operands, 0x90};
+                            for (std::size_t i = 0; i < bytes; ++i) {
+                              static_cast<std::uint8_t*>(out)[i] = move[(address + i) % move.size()];
+                            }
+                            return true;
+                          },
+                          nullptr};
+  const auto cache = std::make_unique<AccessCache>();
+  constexpr std::uint64_t begin = 0x557fd4000000;
+  for (std::uint64_t offset = 0; offset < 0x10000; offset += 64) {
+    for (std::uint64_t operands = 0; operands < 64; ++operands) {  // some share a place in the cache
+      const std::uint64_t at = begin + (operands << 16U) + offset;
+      CodeWindow window(reader, *cache);
+      DecodedInstruction instruction;
+      ASSERT_TRUE(window.decode(at, instruction));
+      DecodedInstruction fresh;
+      const std::array<std::uint8_t, 15> code = {0x48, 0x89, static_cast<std::uint8_t>(between_registers | operands)};
+      ASSERT_TRUE(decode_instruction(code.data(), code.size(), fresh));
+      ASSERT_EQ(instruction.source, fresh.source) << std::hex << at;
+      ASSERT_EQ(instruction.destination, fresh.destination) << std::hex << at;
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace crosstalk::in_target
