@@ -66,7 +66,7 @@ class Watching {
   void close(Slot& slot, double now_ns, profile::CloseReason reason);
   void spend(double ns, bool exploring);
 
-  const Observer& observer_;
+  const Observer observer_;  // its own: callers pass what they just made
   std::uint32_t threads_, slots_;
   Random random_;
   std::unique_ptr<in_target::Board> board_ = std::make_unique<in_target::Board>();
