@@ -157,9 +157,9 @@ long open_watch_event(std::uint32_t word, OwnedEvent& event) {
   return adopt(perf_event_open(watch_attributes({}, event.mark)), duplicate_high, event);
 }
 
-long open_brief_watch_event(std::int32_t tid, std::uint32_t word, const WatchPlace& place, OwnedEvent& event) {
+long open_brief_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event) {
   event.mark = watch_mark + word;
-  return adopt(perf_event_open(watch_attributes(place, event.mark), tid), duplicate_briefly, event);
+  return adopt(perf_event_open(watch_attributes({}, event.mark), tid), duplicate_briefly, event);
 }
 
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place) {

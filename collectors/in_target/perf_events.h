@@ -29,8 +29,9 @@ struct WatchPlace {
 
 /// Opens a disabled data watchpoint on the calling thread, to be kept.
 long open_watch_event(std::uint32_t word, OwnedEvent& event);
-/// Opens one on the thread `tid` of this process, for as long as a watch lasts.
-long open_brief_watch_event(std::int32_t tid, std::uint32_t word, const WatchPlace& place, OwnedEvent& event);
+/// Opens one on the thread `tid` of this process, for as long as a watch lasts: disabled too, for a thread that is
+/// trapped moves the event by the descriptor, which must be known by then.
+long open_brief_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
 /// Moves a watchpoint.
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 /// Opens and starts a task clock with a synchronous SIGTRAP on the calling thread.

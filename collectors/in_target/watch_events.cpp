@@ -69,8 +69,10 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
   if (tid == 0) {
     return -ESRCH;
   }
-  note_mode(thread, event, place.mode);
-  const long result = open_brief_watch_event(tid, event, place, thread.watch_event[event]);
+  long result = open_brief_watch_event(tid, event, thread.watch_event[event]);
+  if (result >= 0 && place.mode != WatchMode::off) {
+    result = set_event(thread, event, place);
+  }
   // A thread that ends closes its events, and looks for them after it has said so.
   if (result < 0 || !lives(thread)) {
     note_mode(thread, event, WatchMode::off);
