@@ -50,7 +50,8 @@ Scenario losing_traps() {
 }
 
 Scenario tight_budget() {
-  Scenario scenario = with_parts("tight_budget", "as mixed, with a sixth of the overhead budget", half_true_half_false());
+  Scenario scenario =
+      with_parts("tight_budget", "as mixed, with a sixth of the overhead budget", half_true_half_false());
   scenario.observer.budget = 0.0052;
   return scenario;
 }
