@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
@@ -22,13 +23,18 @@ constexpr std::uint64_t review_samples = 16;
 constexpr std::uint64_t first_review = 2;  // soon: a thread may be one that switches all the time
 constexpr double clock_share = 0.5;        // of the budget that the clock alone may take
 
-// POSIX timers of CPU time are looked at once in a tick.
+// POSIX timers of CPU time are looked at once in a tick. It is asked for once: it does not change.
 std::uint64_t tick_ns() {
-  timespec resolution{};
   constexpr std::uint64_t usual_ns = 4'000'000;
-  return system_call(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &resolution) < 0 || resolution.tv_nsec <= 0
-             ? usual_ns
-             : static_cast<std::uint64_t>(resolution.tv_nsec);
+  static constinit std::atomic<std::uint64_t> known{0};
+  std::uint64_t tick = known.load(std::memory_order_relaxed);
+  if (tick == 0) {
+    timespec resolution{};
+    const bool answered = system_call(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &resolution) >= 0;
+    tick = answered && resolution.tv_nsec > 0 ? static_cast<std::uint64_t>(resolution.tv_nsec) : usual_ns;
+    known.store(tick, std::memory_order_relaxed);
+  }
+  return tick;
 }
 
 std::uint64_t context_switches() {

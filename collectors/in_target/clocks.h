@@ -15,7 +15,7 @@ void stop_clock(ThreadState& self);
 /// Charges the context switches since the last call at what they cost with the clock and the watchpoints of now.
 void charge_switches(ThreadState& self);
 /// Every so many samples: charges context switches, and moves to the other kind of clock or to another period, or to
-/// another duty of its watchpoints, where the budget says so.
+/// keeps or parts with its watch events, where the budget says so.
 void review_clock(ThreadState& self, std::uint64_t cpu_ns);
 
 }  // namespace crosstalk::in_target

@@ -7,30 +7,12 @@
 #include <array>
 #include <string_view>
 
+#include "symbolizer/zydis_decode.h"
+
 namespace crosstalk::reference {
 namespace {
 
-const ZydisDecoder& decoder() {
-  static const ZydisDecoder instance = [] {
-    ZydisDecoder made;
-    ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    return made;
-  }();
-  return instance;
-}
-
-struct Decoded {
-  ZydisDecodedInstruction instruction;
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
-  [[nodiscard]] std::span<const ZydisDecodedOperand> used() const {
-    return {operands.data(), instruction.operand_count};
-  }
-};
-
-bool decode(std::span<const std::uint8_t> code, Decoded& decoded) {
-  return !code.empty() && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(),
-                                                              &decoded.instruction, decoded.operands.data()));
-}
+using symbolizer::Decoded;
 
 /// What the emulator does piece by piece, and not all of it or not in one row.
 bool comes_in_pieces(const ZydisDecodedInstruction& instruction) {
@@ -134,7 +116,7 @@ unsigned flops_of(const Decoded& decoded) {
 
 std::optional<InstructionFacts> instruction_facts(std::span<const std::uint8_t> code) {
   Decoded decoded;
-  if (!decode(code, decoded)) {
+  if (!symbolizer::decode_full(code, decoded)) {
     return std::nullopt;
   }
   InstructionFacts facts;
@@ -152,7 +134,7 @@ std::optional<InstructionFacts> instruction_facts(std::span<const std::uint8_t> 
 
 std::string instruction_text(std::span<const std::uint8_t> code) {
   Decoded decoded;
-  if (!decode(code, decoded)) {
+  if (!symbolizer::decode_full(code, decoded)) {
     return {};
   }
   ZydisFormatter formatter;
