@@ -7,16 +7,19 @@
 // thread will make first when it goes on, found by interpreting ahead, across branches.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/registers.h"
 #include "collectors/in_target/access_cache.h"
+#include "collectors/in_target/access_lineage.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 
 class CodeWindow;
+class Route;
 
 /// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
 /// false and leave `out` in any state; they must be safe for every address. `read` is asked for code around the
@@ -36,6 +39,8 @@ struct FoundAccess {
   AccessKind kind = AccessKind::none;
   profile::AddressFrom from = profile::AddressFrom::none;  ///< retired or next
   bool spill = false;  ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
+  bool recipe = false; ///< answered without decoding
+  RegisterForm form;   ///< how the address follows from the registers, where it does so simply
 };
 
 /// Finds accesses. One for a process, in zero-initialised static storage (it holds caches of decoded code, and no
@@ -47,7 +52,8 @@ struct FoundAccess {
 /// useless answer, never a fault. Each function returns false, and leaves `out` alone, when there is no answer.
 class AccessFinder {
  public:
-  /// The retired access if it is certain enough and no spill, else the next one, else a retired spill.
+  /// The retired access if it is certain enough and no spill, else the next one, else a retired spill. Where that
+  /// was decided by the code and the flags alone it is remembered as a recipe (access_recipe.h), and not found again.
   bool find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
             FoundAccess& out);
 
@@ -64,11 +70,14 @@ class AccessFinder {
 
  private:
   bool retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-               FoundAccess& out);
+               FoundAccess& out, Route& route);
   bool next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-            const CodeReader& reader, FoundAccess& out);
+            const CodeReader& reader, FoundAccess& out, Route& route);
+  bool decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+              FoundAccess& out, Route& route);
 
   AccessCache cache_;
+  std::atomic<std::uint32_t> followed_;  // recipes
 };
 
 }  // namespace crosstalk::in_target

@@ -4,6 +4,7 @@
 #include "collectors/in_target/access_finder.h"
 #include "collectors/in_target/access_machine.h"
 #include "collectors/in_target/access_memory.h"
+#include "collectors/in_target/access_recipe.h"
 #include "collectors/in_target/access_spill.h"
 
 namespace crosstalk::in_target {
@@ -14,13 +15,36 @@ constexpr unsigned max_instructions = 64;
 
 enum class Step : std::uint8_t { on, found, stop };
 
+bool may_write_flags(Operation operation) {
+  switch (operation) {
+    case Operation::nop:
+    case Operation::move:
+    case Operation::move_signed:
+    case Operation::exchange:
+    case Operation::lea:
+    case Operation::bit_not:
+    case Operation::byte_swap:
+    case Operation::sign_fill:
+    case Operation::set_if:
+    case Operation::move_if:
+    case Operation::push:
+    case Operation::leave:
+      return false;
+    default:
+      return true;
+  }
+}
+
 class Interpreter {
  public:
   Interpreter(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-              const CodeReader& reader)
+              const CodeReader& reader, Route& route)
       : machine_(registers, flags, fs_base),
+        registers_(registers),
+        fs_base_(fs_base),
         memory_(reader),
         window_(window),
+        route_(route),
         at_(registers[Register::rip]),
         stack_(registers[Register::rsp]) {}
 
@@ -37,8 +61,13 @@ class Interpreter {
   void change_direction_and_flags();
 
   Machine machine_;
+  Lineage lineage_;  // beside it
+  const Registers& registers_;
+  std::uint64_t fs_base_;
   InterpretedMemory memory_;
   CodeWindow& window_;
+  Route& route_;
+  bool flags_written_ = false;
   std::uint64_t at_;
   std::uint64_t stack_;  // rsp at the start
   std::uint64_t after_ = 0;
@@ -74,12 +103,16 @@ Step Interpreter::step(FoundAccess& out) {
     return Step::stop;
   }
   after_ = at_ + instruction_.length;
+  route_.passes(at_, after_);
   address_ = {};
   Value memory;
   if (instruction_.has(trait_explicit_access)) {
     if (instruction_.operation == Operation::string && instruction_.has(trait_repeat) &&
         !machine_.get(Register::rcx).known) {
       return Step::stop;
+    }
+    if (instruction_.operation == Operation::string && instruction_.has(trait_repeat)) {
+      route_.depends();  // on the count
     }
     if (takes_part()) {
       const Step seen = access(out);
@@ -101,11 +134,16 @@ Step Interpreter::access(FoundAccess& out) {
   if (!spill && is_fixed_jump(instruction_)) {
     return address_.known ? Step::on : Step::stop;
   }
+  if (!address_.known) {
+    route_.depends();  // on what could not be loaded
+  }
   if (!spill && !address_.known) {
     return Step::stop;
   }
-  const FoundAccess found{at_,  address_.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::next,
-                          spill};
+  FoundAccess found{at_, address_.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::next, spill, false, {}};
+  if (address_.known) {
+    found.form = lineage_.form(instruction_, address_.bits, registers_, fs_base_);
+  }
   if (!spill) {
     out = found;
     return Step::found;
@@ -154,6 +192,9 @@ Step Interpreter::advance(Value memory) {
   switch (instruction_.operation) {
     case Operation::jump_if: {
       const Truth taken = machine_.holds(instruction_.condition);
+      if (flags_written_) {
+        route_.depends();
+      }
       if (taken == Truth::unknown) {
         return Step::stop;
       }
@@ -198,12 +239,18 @@ Step Interpreter::advance(Value memory) {
       }
     }
   }
+  lineage_.advance(instruction_);
+  flags_written_ = flags_written_ || may_write_flags(instruction_.operation);
   at_ = after_;
   return Step::on;
 }
 
 Step Interpreter::transfer(Value memory) {
   Value target = memory;
+  if (instruction_.source != Place::immediate || instruction_.operation == Operation::ret) {
+    route_.depends();  // on where it leads to
+  }
+  lineage_.advance(instruction_);
   if (instruction_.operation == Operation::ret) {
     target = pop(8);
     Value top = machine_.get(Register::rsp);
@@ -229,8 +276,8 @@ Step Interpreter::transfer(Value memory) {
 }  // namespace
 
 bool AccessFinder::next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-                        const CodeReader& reader, FoundAccess& out) {
-  return Interpreter(registers, flags, fs_base, window, reader).run(out);
+                        const CodeReader& reader, FoundAccess& out, Route& route) {
+  return Interpreter(registers, flags, fs_base, window, reader, route).run(out);
 }
 
 }  // namespace crosstalk::in_target

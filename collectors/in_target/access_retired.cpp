@@ -6,6 +6,7 @@
 #include "collectors/in_target/access_finder.h"
 #include "collectors/in_target/access_machine.h"
 #include "collectors/in_target/access_predecessors.h"
+#include "collectors/in_target/access_recipe.h"
 #include "collectors/in_target/access_spill.h"
 
 namespace crosstalk::in_target {
@@ -146,11 +147,21 @@ void Undo::undo_string() {
   }
 }
 
+/// Whether all that an instruction writes comes from memory: nothing to compare.
+bool is_load(const DecodedInstruction& instruction) {
+  return instruction.operation == Operation::nop || instruction.operation == Operation::other ||
+         (instruction.operation == Operation::move &&
+          (instruction.source == Place::memory || instruction.destination == Place::memory));
+}
+
 class Retracer {
  public:
-  Retracer(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window)
+  Retracer(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window, Route& route)
       : machine_(registers, flags, fs_base),
+        registers_(registers),
+        fs_base_(fs_base),
         window_(window),
+        route_(route),
         at_(registers[Register::rip]),
         stack_(registers[Register::rsp]) {}
 
@@ -163,15 +174,22 @@ class Retracer {
   static bool sure(const Predecessors& candidates);
   bool try_from(std::uint64_t from, bool by_jump);
   bool undo_from(std::uint64_t from);
+  void note_contradiction(const Machine& predicted);
   bool arrives(std::uint64_t from, bool by_jump) const;
   Verdict look(FoundAccess& out);
 
   Machine machine_;  // before the instruction at at_
+  Lineage lineage_;  // the same
+  const Registers& registers_;
+  std::uint64_t fs_base_;
   CodeWindow& window_;
+  Route& route_;
   std::uint64_t at_;
   std::uint64_t stack_;
   DecodedInstruction instruction_;
   bool has_spill_ = false;
+  bool above_ = false;     // it is asked whether execution may have come from above
+  bool compared_ = false;  // and values had a say in it
 };
 
 bool Retracer::run(FoundAccess& out) {
@@ -218,7 +236,10 @@ bool Retracer::sure(const Predecessors& candidates) {
 /// contradicts the registers. (Above a loop there often is one that sets its counter.)
 [[gnu::noinline]] bool Retracer::may_come_from_above() {
   const Machine machine = machine_;
+  const Lineage lineage = lineage_;
   const std::uint64_t at = at_;
+  above_ = true;
+  compared_ = false;
   bool may = true;
   bool only_padding = true;
   for (unsigned i = 0; i < max_steps_above && may; ++i) {
@@ -238,7 +259,12 @@ bool Retracer::sure(const Predecessors& candidates) {
     may = try_from(at_ - candidates.distance, false);
   }
   machine_ = machine;
+  lineage_ = lineage;
   at_ = at;
+  above_ = false;
+  if (may && compared_) {
+    route_.depends();
+  }
   return may;
 }
 
@@ -275,10 +301,12 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
 [[gnu::noinline]] bool Retracer::undo_from(std::uint64_t from) {
   Machine before = machine_;
   const Undo undo(instruction_, machine_, before);
+  route_.passes(from, from + instruction_.length);
   if (instruction_.operation == Operation::string) {
     const Value count = machine_.get(Register::rcx);
     const bool copies = !instruction_.has(trait_writes_flags);
     if (instruction_.has(trait_repeat) && copies && count.known && count.bits != 0) {
+      route_.depends();
       return false;  // it would not have ended
     }
   } else if (instruction_.operation != Operation::push && instruction_.operation != Operation::pop &&
@@ -286,12 +314,40 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
     Machine again = before;
     again.execute(instruction_, from + instruction_.length, {});
     if (!again.agrees_with(machine_)) {
+      note_contradiction(again);
       return false;
     }
+    compared_ = compared_ || !is_load(instruction_);
   }
   machine_ = before;
+  lineage_.go_back(instruction_);
   at_ = from;
   return true;
+}
+
+/// Execution did not come by `instruction_`, for what it would have left in its destination is not there. That is so
+/// again where what it leaves is told by the same guard.
+void Retracer::note_contradiction(const Machine& predicted) {
+  if (!above_ || !is_register(instruction_.destination)) {
+    route_.depends();
+    return;
+  }
+  const auto r = static_cast<std::uint8_t>(instruction_.destination);
+  const Value left = predicted.get(instruction_.destination, 8);
+  const Value found = machine_.get(instruction_.destination, 8);
+  Lineage before = lineage_;
+  before.go_back(instruction_);
+  before.advance(instruction_);
+  const std::uint8_t left_from = before.of(r);
+  const std::uint8_t found_from = lineage_.of(r);
+  if (!left.known || !found.known || left.bits == found.bits || left_from == RegisterForm::mixed ||
+      found_from == RegisterForm::mixed) {
+    route_.depends();
+    return;
+  }
+  const std::uint64_t left_plus = left.bits - register_or_zero(registers_, left_from);
+  const std::uint64_t found_plus = found.bits - register_or_zero(registers_, found_from);
+  route_.depends_on({left_from, found_from, found_plus - left_plus});
 }
 
 /// Does the instruction stepped back to access memory, and where?
@@ -304,8 +360,10 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
   if (!address.known) {
     return spill ? Verdict::on : Verdict::stop;
   }
-  const FoundAccess found{at_,  address.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::retired,
-                          spill};
+  FoundAccess found{at_, address.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::retired, spill, false, {}};
+  if (address.known) {
+    found.form = lineage_.form(instruction_, address.bits, registers_, fs_base_);
+  }
   if (!spill) {
     out = found;
     return Verdict::found;
@@ -320,8 +378,8 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
 }  // namespace
 
 bool AccessFinder::retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-                           FoundAccess& out) {
-  return Retracer(registers, flags, fs_base, window).run(out);
+                           FoundAccess& out, Route& route) {
+  return Retracer(registers, flags, fs_base, window, route).run(out);
 }
 
 }  // namespace crosstalk::in_target
