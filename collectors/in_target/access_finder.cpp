@@ -40,7 +40,7 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
                         const CodeReader& reader, FoundAccess& out) {
   FoundAccess by_recipe;
   bool has_access = false;
-  const bool followed = follow_recipe(cache_, registers, flags, fs_base, reader, by_recipe, has_access);
+  const bool followed = follow_recipe(recipes_, registers, flags, fs_base, reader, by_recipe, has_access);
   if (followed && followed_.fetch_add(1, std::memory_order_relaxed) % audited_one_in != audited_one_in - 1) {
     if (has_access) {
       out = by_recipe;
@@ -50,9 +50,9 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
   Route route(registers[Register::rip]);
   const bool found = decide(registers, flags, fs_base, reader, out, route);
   if (!followed) {
-    learn_recipe(cache_, registers, flags, reader, route, found ? &out : nullptr);
+    learn_recipe(recipes_, registers, flags, reader, route, found ? &out : nullptr);
   } else if (found != has_access || (found && !same_answer(out, by_recipe))) {
-    disprove_recipe(cache_, registers, flags);
+    disprove_recipe(recipes_, registers, flags);
   }
   return found;
 }

@@ -14,6 +14,7 @@
 #include "base/registers.h"
 #include "collectors/in_target/access_cache.h"
 #include "collectors/in_target/access_lineage.h"
+#include "collectors/in_target/recipe_table.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
@@ -38,9 +39,9 @@ struct FoundAccess {
   std::uint8_t width = 0;         ///< bytes; 0: more than 64, or not fixed
   AccessKind kind = AccessKind::none;
   profile::AddressFrom from = profile::AddressFrom::none;  ///< retired or next
-  bool spill = false;  ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
-  bool recipe = false; ///< answered without decoding
-  RegisterForm form;   ///< how the address follows from the registers, where it does so simply
+  bool spill = false;   ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
+  bool recipe = false;  ///< answered without decoding
+  RegisterForm form;    ///< how the address follows from the registers, where it does so simply
 };
 
 /// Finds accesses. One for a process, in zero-initialised static storage (it holds caches of decoded code, and no
@@ -77,6 +78,7 @@ class AccessFinder {
               FoundAccess& out, Route& route);
 
   AccessCache cache_;
+  RecipeTable recipes_;
   std::atomic<std::uint32_t> followed_;  // recipes
 };
 

@@ -37,8 +37,7 @@ bool adds_to_itself(const DecodedInstruction& lea) {
 
 bool is_zeroing(const DecodedInstruction& instruction) {
   return (instruction.operation == Operation::bit_xor || instruction.operation == Operation::subtract) &&
-         instruction.size >= 4 && is_register(instruction.destination) &&
-         instruction.source == instruction.destination;
+         instruction.size >= 4 && is_register(instruction.destination) && instruction.source == instruction.destination;
 }
 
 void Lineage::mix(std::uint16_t registers) {

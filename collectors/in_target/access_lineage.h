@@ -33,7 +33,8 @@ inline std::uint64_t register_or_zero(const Registers& registers, std::uint8_t n
 }
 
 /// Follows the origins of all registers beside a Machine. An origin is the register whose first value, plus a
-/// constant, the register now holds; `constant`, or `mixed` where it is neither. Never wrong, sometimes needlessly mixed.
+/// constant, the register now holds; `constant`, or `mixed` where it is neither. Never wrong, sometimes needlessly
+/// mixed.
 class Lineage {
  public:
   Lineage() {

@@ -102,14 +102,7 @@ Truth Machine::holds(std::uint8_t condition) const {
   if ((flags_known_ & used[which]) != used[which]) {
     return Truth::unknown;
   }
-  const bool less = ((flags_ & flag_sign) != 0) != ((flags_ & flag_overflow) != 0);
-  bool holds = (flags_ & used[which]) != 0;
-  if (which == 6) {
-    holds = less;
-  } else if (which == 7) {
-    holds = less || (flags_ & flag_zero) != 0;
-  }
-  return holds != ((condition & 1U) != 0) ? Truth::yes : Truth::no;
+  return condition_holds(condition, flags_) ? Truth::yes : Truth::no;
 }
 
 Value Machine::address(const DecodedInstruction& instruction, std::uint64_t after) const {

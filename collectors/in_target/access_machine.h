@@ -30,6 +30,42 @@ inline constexpr std::uint64_t condition_flags =
 
 enum class Truth : std::uint8_t { no, yes, unknown };
 
+/// Whether condition code 0..15, as in the low bits of jcc's opcode, holds with these flags.
+[[nodiscard]] constexpr bool condition_holds(std::uint8_t condition, std::uint64_t flags) {
+  const bool less = ((flags & flag_sign) != 0) != ((flags & flag_overflow) != 0);
+  const bool zero = (flags & flag_zero) != 0;
+  const bool carry = (flags & flag_carry) != 0;
+  bool holds = false;
+  switch (condition >> 1U & 7U) {
+    case 0:
+      holds = (flags & flag_overflow) != 0;
+      break;
+    case 1:
+      holds = carry;
+      break;
+    case 2:
+      holds = zero;
+      break;
+    case 3:
+      holds = carry || zero;
+      break;
+    case 4:
+      holds = (flags & flag_sign) != 0;
+      break;
+    case 5:
+      holds = (flags & flag_parity) != 0;
+      break;
+    case 6:
+      holds = less;
+      break;
+    default:
+      holds = less || zero;
+      break;
+  }
+  return holds != ((condition & 1U) != 0);
+}
+[[nodiscard]] constexpr bool tests_parity(std::uint8_t condition) { return (condition >> 1U & 7U) == 5; }
+
 class Machine {
  public:
   /// Everything is known.

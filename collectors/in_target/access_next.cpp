@@ -4,7 +4,7 @@
 #include "collectors/in_target/access_finder.h"
 #include "collectors/in_target/access_machine.h"
 #include "collectors/in_target/access_memory.h"
-#include "collectors/in_target/access_recipe.h"
+#include "collectors/in_target/access_route.h"
 #include "collectors/in_target/access_spill.h"
 
 namespace crosstalk::in_target {
@@ -59,6 +59,9 @@ class Interpreter {
   void push(Value value, unsigned size);
   Value pop(unsigned size);
   void change_direction_and_flags();
+  bool term(Place place, Term& out) const;
+  void note_flags();
+  void note_turn(Truth taken);
 
   Machine machine_;
   Lineage lineage_;  // beside it
@@ -67,6 +70,7 @@ class Interpreter {
   InterpretedMemory memory_;
   CodeWindow& window_;
   Route& route_;
+  Turn flags_tell_;  // where flags_written_
   bool flags_written_ = false;
   std::uint64_t at_;
   std::uint64_t stack_;  // rsp at the start
@@ -140,7 +144,8 @@ Step Interpreter::access(FoundAccess& out) {
   if (!spill && !address_.known) {
     return Step::stop;
   }
-  FoundAccess found{at_, address_.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::next, spill, false, {}};
+  FoundAccess found{
+      at_, address_.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::next, spill, false, {}};
   if (address_.known) {
     found.form = lineage_.form(instruction_, address_.bits, registers_, fs_base_);
   }
@@ -192,9 +197,7 @@ Step Interpreter::advance(Value memory) {
   switch (instruction_.operation) {
     case Operation::jump_if: {
       const Truth taken = machine_.holds(instruction_.condition);
-      if (flags_written_) {
-        route_.depends();
-      }
+      note_turn(taken);
       if (taken == Truth::unknown) {
         return Step::stop;
       }
@@ -218,6 +221,8 @@ Step Interpreter::advance(Value memory) {
       const Value value = pop(instruction_.size);
       machine_.set(instruction_.destination, instruction_.size, value);
       if (instruction_.has(trait_writes_flags)) {
+        flags_written_ = true;
+        flags_tell_ = {};
         change_direction_and_flags();
       }
       break;
@@ -229,6 +234,7 @@ Step Interpreter::advance(Value memory) {
     case Operation::string:  // not executed: its count is zero
       break;
     default: {
+      note_flags();
       const Value result = machine_.execute(instruction_, after_, memory);
       if (instruction_.has(trait_explicit_access) && stores(instruction_.kind())) {
         if (address_.known) {
@@ -240,9 +246,60 @@ Step Interpreter::advance(Value memory) {
     }
   }
   lineage_.advance(instruction_);
-  flags_written_ = flags_written_ || may_write_flags(instruction_.operation);
   at_ = after_;
   return Step::on;
+}
+
+/// A register or an immediate, as the interrupted thread's register plus a constant. False: it is none.
+bool Interpreter::term(Place place, Term& out) const {
+  if (place == Place::immediate) {
+    out = {RegisterForm::constant, instruction_.immediate_value()};
+    return true;
+  }
+  if (!is_register(place)) {
+    return false;
+  }
+  const std::uint8_t from = lineage_.of(static_cast<std::uint8_t>(place));
+  const Value value = machine_.get(place, 8);
+  out = {from, value.bits - register_or_zero(registers_, from)};
+  return value.known && from != RegisterForm::mixed;
+}
+
+/// Before an instruction is executed: what its flags will tell of.
+void Interpreter::note_flags() {
+  const Operation operation = instruction_.operation;
+  if (!may_write_flags(operation)) {
+    return;
+  }
+  flags_written_ = true;
+  Turn turn;
+  if (operation == Operation::compare || operation == Operation::subtract) {
+    turn.of = Turn::Of::difference;
+  } else if (operation == Operation::test || operation == Operation::bit_and) {
+    turn.of = Turn::Of::conjunction;
+  }
+  turn.size = instruction_.size;
+  const bool told = term(instruction_.destination, turn.left) && term(instruction_.source, turn.right);
+  flags_tell_ = told ? turn : Turn{};
+}
+
+/// A conditional jump: by the interrupted thread's flags, or by others that what was interpreted has set.
+void Interpreter::note_turn(Truth taken) {
+  if (!flags_written_) {
+    route_.depends_on_flags();
+    if (tests_parity(instruction_.condition)) {
+      route_.depends();
+    }
+    return;
+  }
+  Turn turn = flags_tell_;
+  turn.condition = instruction_.condition;
+  turn.taken = taken == Truth::yes;
+  if (taken == Truth::unknown) {
+    route_.depends();
+  } else {
+    route_.depends_on(turn);
+  }
 }
 
 Step Interpreter::transfer(Value memory) {

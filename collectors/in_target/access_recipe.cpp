@@ -2,7 +2,6 @@
 #include "collectors/in_target/access_recipe.h"
 
 #include <bit>
-#include <cstring>
 
 #include "collectors/in_target/access_machine.h"
 
@@ -10,98 +9,172 @@ namespace crosstalk::in_target {
 
 namespace {
 
-constexpr std::uint64_t kind_recipe = 64;  // and above: the state that answers are kept apart by
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t most_code = 192;  // bytes that an answer may rest on
+constexpr std::uint64_t any_flags = 0;  // the place of an answer that does not depend on flags
+constexpr std::uint64_t by_flags = 16;  // and of one that does: by_flags + those
 
-/// 24 bytes: a payload of the cache.
+/// A Turn in 12 bytes.
+struct PackedTurn {
+  std::int32_t left_plus = 0;
+  std::int32_t right_plus = 0;
+  std::uint8_t left = 0;
+  std::uint8_t right = 0;
+  std::uint8_t of_and_size = 0;          // Turn::Of, or'ed with the size << 4
+  std::uint8_t condition_and_taken = 0;  // condition, or'ed with taken << 4
+};
+
+/// 56 bytes: a payload of the table.
 struct Recipe {
   std::uint64_t offset = 0;
-  std::int32_t guard_difference = 1;
+  std::int32_t guard_left_plus = 0;
+  std::int32_t guard_right_plus = 0;
   std::int16_t instruction = 0;  // from the instruction pointer
-  std::uint8_t before = 0;  // bytes of code that the answer rests on, before the instruction pointer
-  std::uint8_t after = 0;   // and from it
+  std::uint8_t before = 0;       // bytes of code that the answer rests on, before the instruction pointer
+  std::uint8_t after = 0;        // and from it
   std::uint8_t width = 0;
-  std::uint8_t kind_and_from = 0;     // AccessKind, or'ed with AddressFrom << 4
-  std::uint8_t shift_fs_spill = 0;    // shift, fs << 2, spill << 3
+  std::uint8_t kind_and_from = 0;   // AccessKind, or'ed with AddressFrom << 4
+  std::uint8_t shift_fs_spill = 0;  // shift, fs << 2, spill << 3
+  std::uint8_t disproved = 0;
   std::uint8_t base = RegisterForm::constant;
   std::uint8_t index = RegisterForm::constant;
   std::uint8_t guard_left = RegisterForm::constant;
   std::uint8_t guard_right = RegisterForm::constant;
-  std::uint8_t disproved = 0;
+  std::uint8_t reserved[4] = {};
+  PackedTurn turn[Route::most_turns];
 };
-static_assert(sizeof(Recipe) == sizeof(AccessCache::Payload));
+static_assert(sizeof(Recipe) == sizeof(RecipeTable::Payload));
 
-/// What of the state, other than registers in general, decides between paths: the flags, and whether rbp is a frame
-/// pointer (is_spill).
-std::uint64_t class_of(const Registers& registers, std::uint64_t flags) {
-  constexpr std::uint64_t near_stack = std::uint64_t{1} << 20U;
-  const std::uint64_t distance = registers[Register::rbp] - registers[Register::rsp];
-  std::uint64_t bits = distance < near_stack ? 32U : 0U;
-  bits |= (flags & flag_carry) != 0 ? 1U : 0U;
-  bits |= (flags & flag_parity) != 0 ? 2U : 0U;
-  bits |= (flags & flag_zero) != 0 ? 4U : 0U;
-  bits |= (flags & flag_sign) != 0 ? 8U : 0U;
-  bits |= (flags & flag_overflow) != 0 ? 16U : 0U;
-  return kind_recipe + bits;
+bool is_int32(std::uint64_t bits) {
+  return static_cast<std::int64_t>(bits) == static_cast<std::int32_t>(static_cast<std::int64_t>(bits));
+}
+std::int32_t as_int32(std::uint64_t bits) { return static_cast<std::int32_t>(static_cast<std::int64_t>(bits)); }
+std::uint64_t as_bits(std::int32_t value) { return static_cast<std::uint64_t>(std::int64_t{value}); }
+
+std::uint64_t flags_of(std::uint64_t flags) {
+  return ((flags & flag_carry) != 0 ? 1U : 0U) | ((flags & flag_zero) != 0 ? 2U : 0U) |
+         ((flags & flag_sign) != 0 ? 4U : 0U) | ((flags & flag_overflow) != 0 ? 8U : 0U);
 }
 
-/// The cache's key: the place and the code that the answer rests on. False: the code can not be read.
-bool key_of(const CodeReader& reader, std::uint64_t ip, std::uint64_t low, std::uint64_t bytes, std::uint64_t& key) {
+/// Where in the table: by the instruction pointer, the flags if they count, and whether rbp is a frame pointer, which
+/// makes what is relative to it a spill.
+std::uint64_t place_of(const Registers& registers, std::uint64_t flags) {
+  constexpr std::uint64_t near_stack = std::uint64_t{1} << 20U;
+  const bool frame = registers[Register::rbp] - registers[Register::rsp] < near_stack;
+  return registers[Register::rip] + ((flags | (frame ? 32U : 0U)) << 56U);
+}
+
+/// The key: the place and the code that the answer rests on. False: the code can not be read.
+bool key_of(const CodeReader& reader, std::uint64_t place, std::uint64_t low, std::uint64_t bytes, std::uint64_t& key) {
   std::uint64_t code[most_code / sizeof(std::uint64_t)] = {};
   if (bytes > most_code || ((low ^ (low + bytes)) & ~(page_bytes - 1)) != 0 ||
       (bytes != 0 && !reader.read(reader.context, low, code, bytes))) {
     return false;
   }
-  key = AccessCache::mix(kind_recipe, ip);
+  key = AccessCache::mix(bytes, place);
   for (std::size_t i = 0; i * sizeof(std::uint64_t) < bytes; ++i) {
     key = AccessCache::mix(key, code[i]);
   }
   return true;
 }
 
+/// Of a disproved recipe, whatever the code.
+std::uint64_t disproved_key(std::uint64_t place) { return ~AccessCache::mix(0, place); }
+
 bool plausible(const Recipe& recipe) {
-  return recipe.disproved == 0 && std::size_t{recipe.before} + recipe.after <= most_code && recipe.base <= RegisterForm::constant && recipe.index <= RegisterForm::constant &&
-         recipe.guard_left <= RegisterForm::constant && recipe.guard_right <= RegisterForm::constant;
+  return recipe.disproved == 0 && std::size_t{recipe.before} + recipe.after <= most_code &&
+         recipe.base <= RegisterForm::constant && recipe.index <= RegisterForm::constant;
 }
 
-/// Of a disproved recipe, whatever the code.
-std::uint64_t disproved_key(std::uint64_t ip) { return ~AccessCache::mix(kind_recipe, ip); }
+Turn unpacked(const PackedTurn& packed) {
+  Turn turn;
+  turn.of = static_cast<Turn::Of>(packed.of_and_size & 15U);
+  turn.size = packed.of_and_size >> 4U;
+  turn.condition = packed.condition_and_taken & 15U;
+  turn.taken = (packed.condition_and_taken & 16U) != 0;
+  turn.left = {packed.left, as_bits(packed.left_plus)};
+  turn.right = {packed.right, as_bits(packed.right_plus)};
+  return turn;
+}
 
-bool was_disproved(const AccessCache& cache, std::uint64_t ip, std::uint64_t state) {
-  return cache.at(ip, state).holds(disproved_key(ip));
+bool pack(const Turn& turn, PackedTurn& packed) {
+  packed.left_plus = as_int32(turn.left.plus);
+  packed.right_plus = as_int32(turn.right.plus);
+  packed.left = turn.left.from;
+  packed.right = turn.right.from;
+  packed.of_and_size = static_cast<std::uint8_t>(static_cast<unsigned>(turn.of) | unsigned{turn.size} << 4U);
+  packed.condition_and_taken = static_cast<std::uint8_t>(turn.condition | (turn.taken ? 16U : 0U));
+  return is_int32(turn.left.plus) && is_int32(turn.right.plus);
+}
+
+bool same_way(const Recipe& recipe, const Registers& registers) {
+  const Guard guard{{recipe.guard_left, as_bits(recipe.guard_left_plus)},
+                    {recipe.guard_right, as_bits(recipe.guard_right_plus)}};
+  if (!guard.holds(registers)) {
+    return false;
+  }
+  for (const PackedTurn& turn : recipe.turn) {
+    if (turn.of_and_size != 0 && !unpacked(turn).holds(registers)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The recipe at `place`, if there is one for this code and these registers.
+bool find_recipe(const RecipeTable& table, std::uint64_t place, const Registers& registers, const CodeReader& reader,
+                 Recipe& recipe) {
+  const RecipeTable::Candidate candidate = table.at(place);
+  recipe = std::bit_cast<Recipe>(candidate.payload);
+  std::uint64_t key = 0;
+  return plausible(recipe) &&
+         key_of(reader, place, registers[Register::rip] - recipe.before, std::uint64_t{recipe.before} + recipe.after,
+                key) &&
+         candidate.holds(key) && same_way(recipe, registers);
+}
+
+void describe(const FoundAccess& access, std::uint64_t ip, Recipe& recipe) {
+  recipe.offset = access.form.offset;
+  recipe.instruction = static_cast<std::int16_t>(access.instruction - ip);
+  recipe.width = access.width;
+  recipe.kind_and_from =
+      static_cast<std::uint8_t>(static_cast<unsigned>(access.kind) | static_cast<unsigned>(access.from) << 4U);
+  recipe.shift_fs_spill =
+      static_cast<std::uint8_t>(access.form.shift | (access.form.fs ? 4U : 0U) | (access.spill ? 8U : 0U));
+  recipe.base = access.form.base;
+  recipe.index = access.form.index;
+}
+
+bool describe(const Route& route, Recipe& recipe) {
+  const std::uint64_t before = route.ip() - route.low();
+  const std::uint64_t after = route.high() - route.ip();
+  const Guard& guard = route.guard();
+  if (!route.fixed() || before + after > most_code || !is_int32(guard.left.plus) || !is_int32(guard.right.plus)) {
+    return false;
+  }
+  recipe.before = static_cast<std::uint8_t>(before);
+  recipe.after = static_cast<std::uint8_t>(after);
+  recipe.guard_left = guard.left.from;
+  recipe.guard_right = guard.right.from;
+  recipe.guard_left_plus = as_int32(guard.left.plus);
+  recipe.guard_right_plus = as_int32(guard.right.plus);
+  for (std::size_t i = 0; i < route.turns().size(); ++i) {
+    const Turn& turn = route.turns()[i];
+    if (turn.of != Turn::Of::nothing && !pack(turn, recipe.turn[i])) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
-void Route::depends_on(const Guard& guard) {
-  if (guard_ == Guard{}) {
-    guard_ = guard;
-  } else if (guard_ != guard) {
-    fixed_ = false;
-  }
-}
-
-void Route::passes(std::uint64_t begin, std::uint64_t end) {
-  low_ = begin < low_ ? begin : low_;
-  high_ = end > high_ ? end : high_;
-}
-
-bool follow_recipe(const AccessCache& cache, const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+bool follow_recipe(const RecipeTable& table, const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                    const CodeReader& reader, FoundAccess& out, bool& found) {
-  const std::uint64_t ip = registers[Register::rip];
-  const AccessCache::Candidate candidate = cache.at(ip, class_of(registers, flags));
-  const auto recipe = std::bit_cast<Recipe>(candidate.payload);
-  std::uint64_t key = 0;
-  if (!plausible(recipe) || (flags & flag_direction) != 0) {
-    return false;
-  }
-  if (!key_of(reader, ip, ip - recipe.before, std::uint64_t{recipe.before} + recipe.after, key) || !candidate.holds(key)) {
-    return false;
-  }
-  const Guard guard{recipe.guard_left, recipe.guard_right,
-                    static_cast<std::uint64_t>(std::int64_t{recipe.guard_difference})};
-  if (!guard.holds(registers)) {
+  Recipe recipe;
+  if ((flags & flag_direction) != 0 ||
+      (!find_recipe(table, place_of(registers, any_flags), registers, reader, recipe) &&
+       !find_recipe(table, place_of(registers, by_flags + flags_of(flags)), registers, reader, recipe))) {
     return false;
   }
   const auto kind = static_cast<AccessKind>(recipe.kind_and_from & 15U);
@@ -111,7 +184,7 @@ bool follow_recipe(const AccessCache& cache, const Registers& registers, std::ui
   }
   const unsigned shift = recipe.shift_fs_spill & 3U;
   const bool fs = (recipe.shift_fs_spill & 4U) != 0;
-  out.instruction = ip + static_cast<std::uint64_t>(std::int64_t{recipe.instruction});
+  out.instruction = registers[Register::rip] + static_cast<std::uint64_t>(std::int64_t{recipe.instruction});
   out.address = register_or_zero(registers, recipe.base) + (register_or_zero(registers, recipe.index) << shift) +
                 recipe.offset + (fs ? fs_base : 0);
   out.width = recipe.width;
@@ -123,44 +196,29 @@ bool follow_recipe(const AccessCache& cache, const Registers& registers, std::ui
   return true;
 }
 
-void learn_recipe(AccessCache& cache, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+void learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access) {
-  const std::uint64_t ip = route.ip();
-  const std::uint64_t before = ip - route.low();
-  const std::uint64_t after = route.high() - ip;
-  const auto difference = static_cast<std::int64_t>(route.guard().difference);
-  if (!route.fixed() || (flags & flag_direction) != 0 || before + after > most_code ||
-      difference != static_cast<std::int32_t>(difference) || (access != nullptr && !access->form.known())) {
+  Recipe recipe;
+  if ((flags & flag_direction) != 0 || (access != nullptr && !access->form.known()) || !describe(route, recipe)) {
     return;
   }
-  Recipe recipe;
-  recipe.before = static_cast<std::uint8_t>(before);
-  recipe.after = static_cast<std::uint8_t>(after);
-  recipe.guard_left = route.guard().left;
-  recipe.guard_right = route.guard().right;
-  recipe.guard_difference = static_cast<std::int32_t>(difference);
   if (access != nullptr) {
-    recipe.offset = access->form.offset;
-    recipe.instruction = static_cast<std::int16_t>(access->instruction - ip);
-    recipe.width = access->width;
-    recipe.kind_and_from =
-        static_cast<std::uint8_t>(static_cast<unsigned>(access->kind) | static_cast<unsigned>(access->from) << 4U);
-    recipe.shift_fs_spill = static_cast<std::uint8_t>(access->form.shift | (access->form.fs ? 4U : 0U) |
-                                                      (access->spill ? 8U : 0U));
-    recipe.base = access->form.base;
-    recipe.index = access->form.index;
+    describe(*access, route.ip(), recipe);
   }
+  const std::uint64_t any = place_of(registers, any_flags);
+  const std::uint64_t place = route.by_flags() ? place_of(registers, by_flags + flags_of(flags)) : any;
   std::uint64_t key = 0;
-  if (!was_disproved(cache, ip, class_of(registers, flags)) && key_of(reader, ip, route.low(), before + after, key)) {
-    cache.put(ip, class_of(registers, flags), key, std::bit_cast<AccessCache::Payload>(recipe));
+  if (!table.at(any).holds(disproved_key(any)) && key_of(reader, place, route.low(), route.high() - route.low(), key)) {
+    table.put(place, key, std::bit_cast<RecipeTable::Payload>(recipe));
   }
 }
 
-void disprove_recipe(AccessCache& cache, const Registers& registers, std::uint64_t flags) {
-  const std::uint64_t ip = registers[Register::rip];
+void disprove_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags) {
   Recipe recipe;
   recipe.disproved = 1;
-  cache.put(ip, class_of(registers, flags), disproved_key(ip), std::bit_cast<AccessCache::Payload>(recipe));
+  const std::uint64_t any = place_of(registers, any_flags);
+  table.put(any, disproved_key(any), std::bit_cast<RecipeTable::Payload>(recipe));
+  table.put(place_of(registers, by_flags + flags_of(flags)), 0, {});
 }
 
 }  // namespace crosstalk::in_target

@@ -6,7 +6,7 @@
 #include "collectors/in_target/access_finder.h"
 #include "collectors/in_target/access_machine.h"
 #include "collectors/in_target/access_predecessors.h"
-#include "collectors/in_target/access_recipe.h"
+#include "collectors/in_target/access_route.h"
 #include "collectors/in_target/access_spill.h"
 
 namespace crosstalk::in_target {
@@ -175,7 +175,8 @@ class Retracer {
   bool try_from(std::uint64_t from, bool by_jump);
   bool undo_from(std::uint64_t from);
   void note_contradiction(const Machine& predicted);
-  bool arrives(std::uint64_t from, bool by_jump) const;
+  bool arrives(std::uint64_t from, bool by_jump);
+  Truth holds(std::uint8_t condition);
   Verdict look(FoundAccess& out);
 
   Machine machine_;  // before the instruction at at_
@@ -268,21 +269,33 @@ bool Retracer::sure(const Predecessors& candidates) {
   return may;
 }
 
+/// Of the machine's flags, which are those of the interrupted thread where they are known.
+Truth Retracer::holds(std::uint8_t condition) {
+  const Truth truth = machine_.holds(condition);
+  if (truth != Truth::unknown) {
+    route_.depends_on_flags();
+    if (tests_parity(condition)) {
+      route_.depends();
+    }
+  }
+  return truth;
+}
+
 /// Whether the instruction at `from` can be followed by the one at at_, as far as flags tell.
-bool Retracer::arrives(std::uint64_t from, bool by_jump) const {
+bool Retracer::arrives(std::uint64_t from, bool by_jump) {
   const std::uint64_t after = from + instruction_.length;
   if (by_jump) {
     if (after + instruction_.immediate_value() != at_) {
       return false;
     }
     if (instruction_.operation == Operation::jump_if) {
-      return machine_.holds(instruction_.condition) != Truth::no;
+      return holds(instruction_.condition) != Truth::no;
     }
     return instruction_.operation == Operation::jump && instruction_.source == Place::immediate;
   }
   switch (instruction_.operation) {
     case Operation::jump_if:
-      return after == at_ && machine_.holds(instruction_.condition) != Truth::yes;
+      return after == at_ && holds(instruction_.condition) != Truth::yes;
     case Operation::jump:
     case Operation::call:
     case Operation::ret:
@@ -345,9 +358,8 @@ void Retracer::note_contradiction(const Machine& predicted) {
     route_.depends();
     return;
   }
-  const std::uint64_t left_plus = left.bits - register_or_zero(registers_, left_from);
-  const std::uint64_t found_plus = found.bits - register_or_zero(registers_, found_from);
-  route_.depends_on({left_from, found_from, found_plus - left_plus});
+  route_.depends_on(Guard{{left_from, left.bits - register_or_zero(registers_, left_from)},
+                          {found_from, found.bits - register_or_zero(registers_, found_from)}});
 }
 
 /// Does the instruction stepped back to access memory, and where?
@@ -360,7 +372,8 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
   if (!address.known) {
     return spill ? Verdict::on : Verdict::stop;
   }
-  FoundAccess found{at_, address.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::retired, spill, false, {}};
+  FoundAccess found{
+      at_, address.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::retired, spill, false, {}};
   if (address.known) {
     found.form = lineage_.form(instruction_, address.bits, registers_, fs_base_);
   }

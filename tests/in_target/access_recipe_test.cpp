@@ -25,6 +25,7 @@ using in_target::FoundAccess;
 using in_target::Guard;
 using in_target::RegisterForm;
 using in_target::Route;
+using in_target::Turn;
 
 // In static storage, which is zero.
 AccessFinder learning;
@@ -125,24 +126,49 @@ TEST(AccessRecipe, CodeThatWasWrittenOverIsDecodedAgain) {
   EXPECT_EQ(found.address, 0x2010U);
 }
 
+constexpr std::uint8_t rax = 0;
+constexpr std::uint8_t rdx = 1;
+
 TEST(AccessRecipe, TwoGuardsAreOneTooMany) {
   Route route(4096);
   EXPECT_TRUE(route.fixed());
-  const Guard first{0, RegisterForm::constant, 5};
+  const Guard first{{rax, 0}, {RegisterForm::constant, 5}};
   route.depends_on(first);
   route.depends_on(first);
   EXPECT_TRUE(route.fixed());
-  route.depends_on({1, RegisterForm::constant, 5});
+  route.depends_on(Guard{{rdx, 0}, {RegisterForm::constant, 5}});
   EXPECT_FALSE(route.fixed());
 }
 
-TEST(AccessRecipe, AGuardHoldsWhereTheDifferenceIsAnother) {
+TEST(AccessRecipe, AGuardHoldsWhereItsTermsDiffer) {
   Registers registers;
   registers[Register::rax] = 12;
   registers[Register::rdx] = 7;
-  EXPECT_FALSE((Guard{0, 1, 5}.holds(registers)));
-  EXPECT_TRUE((Guard{0, 1, 6}.holds(registers)));
+  EXPECT_FALSE((Guard{{rax, 0}, {rdx, 5}}.holds(registers)));
+  EXPECT_TRUE((Guard{{rax, 0}, {rdx, 6}}.holds(registers)));
   EXPECT_TRUE(Guard{}.holds(registers));
+}
+
+TEST(AccessRecipe, ATurnGoesByTheFlagsOfItsTerms) {
+  constexpr std::uint8_t below = 2;
+  constexpr std::uint8_t equal = 4;
+  constexpr std::uint8_t less = 12;
+  Registers registers;
+  registers[Register::rax] = ~std::uint64_t{0};
+  registers[Register::rdx] = 7;
+  const auto turn = [&](Turn::Of of, std::uint8_t size, std::uint8_t condition) {
+    return Turn{of, size, condition, true, {rax, 0}, {rdx, 0}}.holds(registers);
+  };
+  EXPECT_TRUE(turn(Turn::Of::difference, 8, less));    // -1 < 7
+  EXPECT_FALSE(turn(Turn::Of::difference, 8, below));  // 2^64 - 1 is not
+  EXPECT_FALSE(turn(Turn::Of::conjunction, 8, equal));
+  registers[Register::rdx] = std::uint64_t{1} << 32U;
+  EXPECT_TRUE(turn(Turn::Of::conjunction, 4, equal));  // of the lower half
+  EXPECT_FALSE(turn(Turn::Of::conjunction, 8, equal));
+  registers[Register::rax] = 0x80;
+  registers[Register::rdx] = 1;
+  EXPECT_TRUE(turn(Turn::Of::difference, 1, less));  // -128 - 1 overflows
+  EXPECT_FALSE(turn(Turn::Of::difference, 2, less));
 }
 
 }  // namespace
