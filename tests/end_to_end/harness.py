@@ -10,6 +10,7 @@ import ctypes
 import dataclasses
 import functools
 import json
+import math
 import os
 import platform
 import shutil
@@ -123,6 +124,30 @@ def cells_by_truth(report, truth):
     return costs
 
 
+def longer(arguments, factor):
+    """The arguments of a workload, for a run `factor` times as long."""
+    lengths = {"--seconds", "--iterations"}
+    return [str(int(value) * factor) if before in lengths else value for before, value in zip(("", *arguments), arguments)]
+
+
+def too_little(report, truth):
+    """None where a run can be judged by its report: its threads had the processors for a good part of the time, and the
+    costs found on its data are known to within half of themselves. Else what was missing."""
+    least_busy, widest = 0.25, 0.5
+    share = cpu_seconds(report) / report["duration_s"]
+    if share < least_busy:
+        return f"its threads had {share:.0%} of one processor"
+    sources = [report["communication"]["cells"]]
+    if truth["sync"]:
+        sources = [entry["cells"] for entry in report["objects"]
+                   if any(object_named(entry, name) for name in truth["data"])]
+    sides = [cell[sort] for cells in sources for cell in cells for sort in ("true", "false")
+             if (cell.get(sort) or {}).get("cost_s")]
+    cost = sum(side["cost_s"] for side in sides)
+    off = math.sqrt(sum(((side["cost_ci95"][1] - side["cost_ci95"][0]) / 2) ** 2 for side in sides))
+    return None if off < widest * cost else f"its costs of {cost:.3f} s are known to within {off:.3f} s"
+
+
 def object_named(entry, name):
     """`(anonymous namespace)::ball`, `ball` and `ball[3]` are all the variable `ball`."""
     bare = entry["name"].split("[")[0].split(".")[0].rsplit("::", 1)[-1]
@@ -185,6 +210,17 @@ class Case(unittest.TestCase):
         result = self.record([workload(name), *arguments], options)
         self.assertEqual(result.status, 0, result.stderr)
         return self.report(result.profile), result.truth
+
+    def observe_enough(self, name, *arguments):
+        """As observe; again, and longer, while there is too little to judge by: threads that yield get next to nothing
+        of processors that are busy with others' work, and a handful of samples says nothing."""
+        for factor in (1, 2, 4):
+            report, truth = self.observe(name, *longer(arguments, factor))
+            why = too_little(report, truth)
+            if why is None:
+                return report, truth
+            print(f"{name}: {why}")
+        return report, truth
 
     def assert_one_line_error(self, result, statuses=(1, 2, 125, 126, 127)):
         self.assertIn(result.status, statuses, result.stderr)

@@ -18,7 +18,7 @@ NEXT_LINES = 2  # a sample may be charged to the statement that follows within t
 
 class Communication(harness.Case):
     def check(self, name, *arguments, distance=MAX_DISTANCE):
-        report, truth = self.observe(name, *arguments)
+        report, truth = self.observe_enough(name, *arguments)
         costs = harness.cells_by_truth(report, truth)
         self.assertTrue(costs, f"no communication was found on {truth['data'] if truth['sync'] else 'any line'}")
         found = harness.matrix_distance(costs, truth)
