@@ -9,8 +9,12 @@ namespace crosstalk::in_target {
 namespace {
 
 // A recipe takes it that execution came the same way. Where it may come by a jump from afar, which is not seen, only
-// the values tell; so some answers are checked, and a place where one was wrong is decided anew each time.
-constexpr std::uint32_t audited_one_in = 16;
+// the values tell; so some answers are checked, and a place where one was wrong is decided anew from then on.
+// Which, is drawn: threads whose clocks tick in turn would else have always the same one of them checked.
+bool audited(std::uint32_t number) {
+  constexpr unsigned one_in_16 = 60;
+  return AccessCache::mix(0, number) >> one_in_16 == 0;
+}
 
 bool same_answer(const FoundAccess& a, const FoundAccess& b) {
   return a.instruction == b.instruction && a.address == b.address && a.width == b.width && a.kind == b.kind;
@@ -41,7 +45,7 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
   FoundAccess by_recipe;
   bool has_access = false;
   const bool followed = follow_recipe(recipes_, registers, flags, fs_base, reader, by_recipe, has_access);
-  if (followed && followed_.fetch_add(1, std::memory_order_relaxed) % audited_one_in != audited_one_in - 1) {
+  if (followed && !audited(followed_.fetch_add(1, std::memory_order_relaxed))) {
     if (has_access) {
       out = by_recipe;
     }

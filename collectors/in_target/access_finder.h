@@ -54,7 +54,8 @@ struct FoundAccess {
 class AccessFinder {
  public:
   /// The retired access if it is certain enough and no spill, else the next one, else a retired spill. Where that
-  /// was decided by the code and the flags alone it is remembered as a recipe (access_recipe.h), and not found again.
+  /// was decided by the code, the flags and a few comparisons of registers it is remembered as a recipe
+  /// (access_recipe.h), and mostly not found again.
   bool find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
             FoundAccess& out);
 

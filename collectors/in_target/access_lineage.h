@@ -33,8 +33,9 @@ inline std::uint64_t register_or_zero(const Registers& registers, std::uint8_t n
 }
 
 /// Follows the origins of all registers beside a Machine. An origin is the register whose first value, plus a
-/// constant, the register now holds; `constant`, or `mixed` where it is neither. Never wrong, sometimes needlessly
-/// mixed.
+/// constant, the register now holds; `constant`, or `mixed` where it is neither. Where a copy is
+/// retraced that did not execute, both its registers are taken for equal; whoever asks knows that (Retracer). Sometimes
+/// needlessly mixed.
 class Lineage {
  public:
   Lineage() {

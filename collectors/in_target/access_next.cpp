@@ -103,11 +103,15 @@ bool Interpreter::takes_part() const {
 }
 
 Step Interpreter::step(FoundAccess& out) {
-  if (!window_.decode(at_, instruction_) || instruction_.operation == Operation::stop) {
+  if (!window_.decode(at_, instruction_)) {
+    route_.depends();  // on what can be read
     return Step::stop;
   }
   after_ = at_ + instruction_.length;
   route_.passes(at_, after_);
+  if (instruction_.operation == Operation::stop) {
+    return Step::stop;
+  }
   address_ = {};
   Value memory;
   if (instruction_.has(trait_explicit_access)) {

@@ -149,7 +149,8 @@ bool describe(const Route& route, Recipe& recipe) {
   const std::uint64_t before = route.ip() - route.low();
   const std::uint64_t after = route.high() - route.ip();
   const Guard& guard = route.guard();
-  if (!route.fixed() || before + after > most_code || !is_int32(guard.left.plus) || !is_int32(guard.right.plus)) {
+  if (!route.fixed() || before + after == 0 || before + after > most_code || !is_int32(guard.left.plus) ||
+      !is_int32(guard.right.plus)) {
     return false;
   }
   recipe.before = static_cast<std::uint8_t>(before);

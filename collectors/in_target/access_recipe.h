@@ -24,7 +24,7 @@ bool follow_recipe(const RecipeTable& table, const Registers& registers, std::ui
 void learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access);
 
-/// A recipe's answer was not what the code says: the place gets no recipe any more.
+/// A recipe's answer was not what the code says: the place gets no recipe, until the mark is displaced from the table.
 void disprove_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags);
 
 }  // namespace crosstalk::in_target

@@ -322,6 +322,7 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
       route_.depends();
       return false;  // it would not have ended
     }
+    compared_ = compared_ || (instruction_.has(trait_repeat) && count.known);
   } else if (instruction_.operation != Operation::push && instruction_.operation != Operation::pop &&
              instruction_.operation != Operation::leave) {
     Machine again = before;
@@ -354,7 +355,7 @@ void Retracer::note_contradiction(const Machine& predicted) {
   const std::uint8_t left_from = before.of(r);
   const std::uint8_t found_from = lineage_.of(r);
   if (!left.known || !found.known || left.bits == found.bits || left_from == RegisterForm::mixed ||
-      found_from == RegisterForm::mixed) {
+      found_from == RegisterForm::mixed || (left_from == found_from && left_from != RegisterForm::constant)) {
     route_.depends();
     return;
   }

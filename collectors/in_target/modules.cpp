@@ -23,6 +23,7 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/hooks.h"
 #include "collectors/in_target/interpose.h"
+#include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
 namespace modules {
@@ -43,9 +44,9 @@ struct Book {
   unsigned long long subs = 0;
   std::uint64_t last_look_ns = 0;
   std::int64_t lowest_static_tls = 0;
-  bool complete = false;                // every record of the last look was taken
-  char path[path_limit] = {};           // of the module being reported: the stack may be small
-  std::atomic<std::int32_t> looker{0};  // the process whose thread is looking; 0: none
+  bool complete = false;       // every record of the last look was taken
+  char path[path_limit] = {};  // of the module being reported: the stack may be small
+  ProcessFlag looked_at;       // by one thread at a time
 };
 
 constinit Book book;
@@ -219,28 +220,6 @@ int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   return 0;
 }
 
-/// Held by a thread of this process, or by none: a lock that a thread of our parent held when we were forked
-/// is nobody's.
-class LookLock {
- public:
-  LookLock() : pid_(kernel_process_id()) {
-    std::int32_t holder = book.looker.load(std::memory_order_relaxed);
-    held_ = holder != pid_ && book.looker.compare_exchange_strong(holder, pid_, std::memory_order_acquire);
-  }
-  ~LookLock() {
-    if (held_) {
-      book.looker.store(0, std::memory_order_release);
-    }
-  }
-  LookLock(const LookLock&) = delete;
-  LookLock& operator=(const LookLock&) = delete;
-  [[nodiscard]] bool held() const { return held_; }
-
- private:
-  std::int32_t pid_;
-  bool held_ = false;
-};
-
 }  // namespace
 }  // namespace modules
 
@@ -250,7 +229,7 @@ void on_module_change() {
     return;
   }
   const SavedErrno saved;
-  const LookLock lock;
+  const TryLock lock(book.looked_at, kernel_process_id());
   if (!lock.held()) {
     return;
   }

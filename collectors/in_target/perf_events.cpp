@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
+#include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -66,13 +67,14 @@ rlim_t hiding_place(const rlimit64& limit) { return limit.rlim_cur < high_enough
 class LimitLock {
  public:
   LimitLock() {
+    const std::int32_t pid = kernel_process_id();
     for (int i = 0; i < 2000 && !held_; ++i) {
-      held_ = !taken.exchange(true, std::memory_order_acquire);
+      held_ = taken.try_take(pid);
     }
   }
   ~LimitLock() {
     if (held_) {
-      taken.store(false, std::memory_order_release);
+      taken.give();
     }
   }
   LimitLock(const LimitLock&) = delete;
@@ -80,7 +82,7 @@ class LimitLock {
   [[nodiscard]] bool held() const { return held_; }
 
  private:
-  static inline constinit std::atomic<bool> taken{false};
+  static inline constinit ProcessFlag taken;
   bool held_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include "collectors/in_target/clocks.h"
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/threads.h"
+#include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -156,7 +157,7 @@ std::size_t copy_stack(const ThreadState& self, const Registers& registers, std:
 
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns) {
   static std::byte buffer[8192];
-  static std::atomic<bool> taken;
+  static constinit ProcessFlag taken;
   profile::WatchTrap record;
   record.header.type = profile::RecordType::watch_trap;
   record.time_ns = now_ns;
@@ -168,16 +169,13 @@ void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& reg
   record.write_only = facts.write_only ? 1 : 0;
   record.stack.registers = registers;
   std::size_t bytes = 0;
-  const bool mine = !taken.exchange(true, std::memory_order_acquire);
-  if (mine) {
+  const TryLock lock(taken, the_runtime.pid);
+  if (lock.held()) {
     bytes = copy_stack(self, registers, now_ns, buffer, sizeof buffer);
   }
   record.has_stack = bytes != 0 ? 1 : 0;
   record.stack.bytes = bytes != 0 ? bytes - sizeof(profile::StackSlice) : 0;
   append(self, &record, sizeof record, buffer + sizeof(profile::StackSlice), record.stack.bytes);
-  if (mine) {
-    taken.store(false, std::memory_order_release);
-  }
   self.slot->traps.fetch_add(1, std::memory_order_relaxed);
   note_code_address(record.ip);
 }

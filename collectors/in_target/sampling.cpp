@@ -11,6 +11,7 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/off_limits.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -33,6 +34,21 @@ bool in_kernel(const Registers& registers, std::uint64_t flags) {
 bool suspect(const Suspicion& known, std::uint32_t now_ms) {
   return known.other_thread && now_ms - known.partner.time_ms < memory_ms && known.duds < forgiven_duds &&
          (known.store_seen || known.duds < 2);
+}
+
+// Which samples begin a watch (`record --method`): next-access asks who comes after a store, next-store whose store a
+// load has met, board looks only where the board knows of another thread.
+bool asked_of(profile::Method method, AccessKind access, bool suspected) {
+  switch (method) {
+    case profile::Method::next_access:
+      return stores(access);
+    case profile::Method::next_store:
+      return loads(access);
+    case profile::Method::board:
+      return suspected;
+    default:
+      return true;
+  }
 }
 
 // A line that has been seen exchanged many times has told its story; what it would cost finds others. Chance decides,
@@ -88,7 +104,7 @@ std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
     sample.flags |= profile::sample_suspected;
   }
   if (!r.watch.usable() || off_limits(sample.address) || self.watch_events.load(std::memory_order_relaxed) == 0 ||
-      registry().live() < 2) {
+      registry().live() < 2 || !asked_of(r.config.method, sample.access, request.suspected)) {
     return 0;
   }
   sample.flags |= profile::sample_eligible;
@@ -138,18 +154,15 @@ void write_sample(ThreadState& self, profile::Sample& sample, const Registers& r
   // Written by one thread's handler at a time; the bytes need not outlive the call. On the handler's stack
   // they would take more of the target's than a guest should.
   static std::array<std::byte, stack_capacity> buffer;
-  static std::atomic<bool> buffer_taken;
+  static constinit ProcessFlag buffer_taken;
+  const TryLock lock(buffer_taken, runtime().pid);
   std::size_t bytes = 0;
-  const bool taken = buffer_taken.exchange(true, std::memory_order_acquire);
-  if (!taken) {
+  if (lock.held()) {
     bytes = copy_stack(self, registers, sample.time_ns, buffer.data(), buffer.size());
   }
   sample.has_stack = bytes != 0 ? 1 : 0;
   sample.registers = registers;
   append(self, &sample, sizeof sample, buffer.data(), bytes);
-  if (!taken) {
-    buffer_taken.store(false, std::memory_order_release);
-  }
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+#include "collectors/in_target/guest.h"
+#include "collectors/in_target/runtime.h"
+
 namespace crosstalk::in_target {
 namespace {
 
@@ -56,6 +59,13 @@ void close_events(ThreadState& thread) {
   close_event(thread.alarm_event);
 }
 
+void end_events(ThreadState& self) {
+  for (std::uint32_t event = 0; event < max_words; ++event) {
+    set_event(self, event, {});
+  }
+  close_events(self);
+}
+
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
   note_mode(thread, event, place.mode);
   return set_watch_event(thread.watch_event[event], place);
@@ -66,7 +76,8 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
     return set_event(thread, event, place);
   }
   const std::int32_t tid = thread.tid.load(std::memory_order_relaxed);
-  if (tid == 0) {
+  // A thread made by raw clone() ends unseen, and its number may be another process's by now.
+  if (tid == 0 || system_call(SYS_tgkill, runtime().pid, tid, 0) != 0) {
     return -ESRCH;
   }
   long result = open_brief_watch_event(tid, event, thread.watch_event[event]);
@@ -87,12 +98,12 @@ bool in_use(ThreadState& thread, std::uint32_t event) {
 }
 
 long dismiss_event(ThreadState& thread, std::uint32_t event) {
-  if (!on_demand(thread, event)) {
-    return set_event(thread, event, {});
+  const long result = set_event(thread, event, {});
+  if (on_demand(thread, event)) {
+    close_event(thread.watch_event[event]);
+    return 0;
   }
-  note_mode(thread, event, WatchMode::off);
-  close_event(thread.watch_event[event]);
-  return 0;
+  return result;
 }
 
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {

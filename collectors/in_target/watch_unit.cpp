@@ -392,10 +392,11 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   if (first_taken) {
     slot.deadline_ns = std::max(slot.deadline_ns, now_ns + verdict_ns);
   }
-  if (sequence + 1 >= max_traps || runs >= max_runs || now_ns >= slot.deadline_ns) {
+  const bool full = sequence + 1 >= max_traps || runs >= max_runs;
+  if (full || now_ns >= slot.deadline_ns) {
     if (try_lock(slot)) {
       if (slot.watch.load(std::memory_order_relaxed) == id) {
-        close(slot, self, profile::CloseReason::full);
+        close(slot, self, full ? profile::CloseReason::full : profile::CloseReason::horizon);
       }
       unlock(slot);
     }
@@ -479,7 +480,7 @@ void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
 
 void WatchUnit::leave(ThreadState& self) {
   self.watch_events.store(0, std::memory_order_seq_cst);
-  close_events(self);
+  end_events(self);
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {

@@ -177,8 +177,9 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
   const std::uint32_t previous = slot.runner;
   slot.runner = thread;
   slot.runs += previous != thread ? 1 : 0;
-  if (slot.sequence >= max_traps || slot.runs >= max_runs || now_ns >= slot.deadline_ns) {
-    close(slot, now_ns, profile::CloseReason::full);
+  const bool full = slot.sequence >= max_traps || slot.runs >= max_runs;
+  if (full || now_ns >= slot.deadline_ns) {
+    close(slot, now_ns, full ? profile::CloseReason::full : profile::CloseReason::horizon);
   } else if (previous != thread) {
     slot.mode[previous].fill(Mode::read_write);
   }
