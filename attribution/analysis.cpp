@@ -142,8 +142,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
       {profile.watches(), stories, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view,
       stacks, objects);
   CodeTime time = code_time(digest.code(), view, options.max_rows);
-  analysis.threads =
-      thread_summaries(profile.threads(), profile.processes(), digest.threads(), analysis.communication.cells);
+  const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
+  analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
+                                      communication_known ? &analysis.communication.cells : nullptr);
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
                                        {digest.samples(), digest.with_address(), digest.user_mode(),
                                         profile.watches().size(), profile.traps().size(), time.unknown_frames});

@@ -136,7 +136,7 @@ struct ThreadSummary {
   std::optional<double> cpu_s;
   std::uint64_t samples = 0;
   double kernel_share = 0;
-  double communication_s = 0;  // cost of its communicating accesses, as consumer
+  std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
 };
 struct Warning {
   std::string code, message;

@@ -112,7 +112,7 @@ void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, st
 
 std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
                                             std::span<const profile::ProcessRow> processes,
-                                            std::span<const ThreadTotal> totals, const Matrix& cells) {
+                                            std::span<const ThreadTotal> totals, const Matrix* cells) {
   std::vector<ThreadSummary> result;
   result.reserve(threads.size());
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -130,9 +130,15 @@ std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> 
     summary.kernel_share = total.ns > 0 ? total.kernel_ns / total.ns : 0;
     result.push_back(std::move(summary));
   }
-  for (const Cell& cell : cells) {
+  if (cells == nullptr) {
+    return result;
+  }
+  for (ThreadSummary& summary : result) {
+    summary.communication_s = summary.samples != 0 ? std::optional(0.0) : std::nullopt;
+  }
+  for (const Cell& cell : *cells) {
     if (cell.consumer < result.size()) {
-      result[cell.consumer].communication_s += cell.cost();
+      result[cell.consumer].communication_s = result[cell.consumer].communication_s.value_or(0) + cell.cost();
     }
   }
   return result;

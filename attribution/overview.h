@@ -12,10 +12,10 @@
 
 namespace crosstalk::attribution {
 
-/// By thread index. `cells` is the finished thread matrix.
+/// By thread index. `cells` is the finished thread matrix; null where communication is not known.
 [[nodiscard]] std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
                                                           std::span<const profile::ProcessRow> processes,
-                                                          std::span<const ThreadTotal> totals, const Matrix& cells);
+                                                          std::span<const ThreadTotal> totals, const Matrix* cells);
 
 struct SampleCounts {
   std::uint64_t samples = 0, with_address = 0, user_mode = 0;

@@ -159,7 +159,7 @@ std::string threads_table(const Analysis& analysis) {
   for (const attribution::ThreadSummary& thread : analysis.threads) {
     table.row({number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid), thread.name,
                known(thread.cpu_s), number(thread.samples), thread.samples == 0 ? "" : number(thread.kernel_share),
-               number(thread.communication_s)});
+               known(thread.communication_s)});
   }
   return table.take();
 }

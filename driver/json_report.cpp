@@ -94,7 +94,7 @@ Json threads(const Analysis& analysis) {
                     {"cpu_s", known(thread.cpu_s)},
                     {"samples", thread.samples},
                     {"kernel_share", thread.samples == 0 ? Json(nullptr) : number(thread.kernel_share)},
-                    {"communication_s", number(thread.communication_s)}});
+                    {"communication_s", known(thread.communication_s)}});
   }
   return list;
 }

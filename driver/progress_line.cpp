@@ -14,7 +14,7 @@
 namespace crosstalk::driver {
 
 std::string describe_progress(const daemon::Progress& progress) {
-  return fmt::format("{:.1f} s, {} thread{}, {} samples, {} communications seen, overhead {:.1f} %", progress.elapsed_s,
+  return fmt::format("{:.1f} s, {} thread{}, {} samples, {} accesses trapped, overhead {:.1f} %", progress.elapsed_s,
                      progress.threads, progress.threads == 1 ? "" : "s", progress.samples, progress.traps,
                      progress.overhead * 100);
 }

@@ -8,7 +8,7 @@
 
 namespace crosstalk::driver {
 
-/// "12.3 s, 4 threads, 3051 samples, 120 communications seen, overhead 1.2 %"
+/// "12.3 s, 4 threads, 3051 samples, 120 accesses trapped, overhead 1.2 %"
 [[nodiscard]] std::string describe_progress(const daemon::Progress& progress);
 
 class ProgressLine {

@@ -125,7 +125,7 @@ void say_where(const daemon::RecordOutcome& outcome) {
   const std::string file = outcome.output == "crosstalk.db" ? "" : " " + shell_quoted(outcome.output);
   const daemon::Progress& totals = outcome.totals;
   log_notice(
-      fmt::format("wrote {} ({} samples, {} communications seen, overhead {:.1f} %); see it with: "
+      fmt::format("wrote {} ({} samples, {} accesses trapped, overhead {:.1f} %); see it with: "
                   "crosstalk report{}",
                   outcome.output, totals.samples, totals.traps, totals.overhead * 100, file));
 }

@@ -84,7 +84,7 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
       ->type_name("EVENT")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us or ms [4ms]")
+  app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us, ms or s [4ms]")
       ->type_name("N");
   app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
       ->type_name("PCT");

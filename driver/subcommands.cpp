@@ -40,7 +40,7 @@ std::string help() {
   text +=
       "\n"
       "Options:\n"
-      "  -h, --help     show this help; crosstalk SUBCOMMAND --help shows a subcommand's\n"
+      "  -h, --help     show this help; crosstalk SUBCOMMAND --help, or help SUBCOMMAND: a subcommand's\n"
       "  --version      show the version\n"
       "\n"
       "Begin with:\n"

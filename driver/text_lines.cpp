@@ -71,7 +71,7 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
 }
 
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {
-  canvas.heading("Ends of communication", "each source line by its role, with the heaviest call paths");
+  canvas.heading("Ends of communication", "source lines by role, with their call paths");
   if (communication.lines.empty()) {
     canvas.paragraph("  ", "No communicating source line is known.");
     return;

@@ -101,7 +101,7 @@ std::string time_columns_of(const Canvas& canvas, double share, double total_s, 
 }  // namespace
 
 void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
-  canvas.heading("Loops", "share of all threads' CPU time; a loop's time holds that of the loops in it");
+  canvas.heading("Loops", "share of CPU time; a loop's time holds its inner loops'");
   if (analysis.loops.empty()) {
     canvas.paragraph("  ", "No sample fell into a loop whose code is known.");
     return;

@@ -119,9 +119,9 @@ std::string column_heads(const Canvas& canvas, const Picture& picture, bool valu
   return heads;
 }
 
-void draw_legend(Canvas& canvas, const Picture& picture, bool values) {
+void draw_legend(Canvas& canvas, const Picture& picture, bool values, const std::string& noun) {
   std::string legend =
-      picture.by_cost ? "thread time spent in communicating accesses" : "detected communications, weighted";
+      picture.by_cost ? "thread time spent in communicating accesses" : "detected " + noun + ", weighted";
   if (values) {
     legend += "; t true, f false, m mixed sharing";
   } else {
@@ -141,7 +141,7 @@ void draw_legend(Canvas& canvas, const Picture& picture, bool values) {
   canvas.paragraph("  ", legend);
 }
 
-void draw_picture(Canvas& canvas, const Picture& picture) {
+void draw_picture(Canvas& canvas, const Picture& picture, const std::string& noun) {
   const auto groups = static_cast<int>(picture.groups.size());
   const bool values = 2 + picture.label_columns + 2 + groups * value_columns <= canvas.width();
   const int indent = 2 + picture.label_columns + 2;
@@ -157,18 +157,19 @@ void draw_picture(Canvas& canvas, const Picture& picture) {
     }
     canvas.line(line);
   }
-  draw_legend(canvas, picture, values);
+  draw_legend(canvas, picture, values, noun);
 }
 
-void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by) {
+/// `noun`: what the matrix counts.
+void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by, const std::string& noun) {
   const Picture picture = picture_of(analysis, matrix, by, canvas.width());
-  draw_picture(canvas, picture);
+  draw_picture(canvas, picture, noun);
   const bool folded = std::any_of(picture.groups.begin(), picture.groups.end(),
                                   [](const Group& group) { return group.first != group.last; });
   if (folded) {
     canvas.paragraph("  ", "Neighbours are folded into groups to fit; --format csv --view matrix lists every pair.");
   }
-  if (by == By::thread && picture.groups.size() < analysis.threads.size() && !folded) {
+  if (&matrix == &analysis.communication.cells && picture.groups.size() < analysis.threads.size() && !folded) {
     const std::size_t silent = analysis.threads.size() - picture.groups.size();
     canvas.paragraph("  ", silent == 1 ? "One further thread was not seen to communicate."
                                        : fmt::format("{} further threads were not seen to communicate.", silent));
@@ -180,6 +181,10 @@ void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by)
 void draw_matrix(Canvas& canvas, const Analysis& analysis, By by) {
   const Matrix& matrix = by == By::core ? analysis.communication.cores : analysis.communication.cells;
   canvas.heading("Who talks to whom", by == By::core ? "by processor; pairs on one processor left out" : "by thread");
+  if (matrix.empty() && by == By::core && !analysis.communication.cells.empty()) {
+    canvas.paragraph("  ", "All communication seen was between threads on one processor.");
+    return;
+  }
   if (matrix.empty()) {
     canvas.paragraph("  ",
                      analysis.sampling.armed == 0
@@ -187,15 +192,15 @@ void draw_matrix(Canvas& canvas, const Analysis& analysis, By by) {
                          : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));
     return;
   }
-  draw(canvas, analysis, matrix, by);
+  draw(canvas, analysis, matrix, by, "communications");
 }
 
 void draw_invalidations(Canvas& canvas, const Analysis& analysis) {
   if (analysis.communication.invalidations.empty()) {
     return;
   }
-  canvas.heading("Invalidations", "stores to lines that others had only read since; no part of communication");
-  draw(canvas, analysis, analysis.communication.invalidations, By::thread);
+  canvas.heading("Invalidations", "stores to lines that others had only read; counted apart");
+  draw(canvas, analysis, analysis.communication.invalidations, By::thread, "invalidations");
 }
 
 }  // namespace crosstalk::driver

@@ -52,7 +52,7 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, threads.size()); ++i) {
     const ThreadSummary& thread = *threads[i];
     canvas.line(thread_columns(canvas, thread.cpu_s ? seconds_text(*thread.cpu_s) : "-",
-                               thread.communication_s > 0 ? seconds_text(thread.communication_s) : "-",
+                               thread.communication_s.value_or(0) > 0 ? seconds_text(*thread.communication_s) : "-",
                                thread.samples > 0 ? percent_text(thread.kernel_share) : "-",
                                std::to_string(thread.samples), std::to_string(thread.tid)) +
                 canvas.cell(thread_label(analysis, thread.index), name_columns(canvas)));

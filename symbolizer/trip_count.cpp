@@ -129,6 +129,19 @@ std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const Natur
   return forms;
 }
 
+/// Whether every iteration of the loop around enters the inner one: its header lies on all ways to a latch.
+bool always_entered(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer) {
+  const std::vector<std::uint32_t> dominator = immediate_dominators(flow);
+  return std::all_of(outer.latches.begin(), outer.latches.end(), [&](std::uint32_t latch) {
+    for (std::uint32_t block = latch; block < dominator.size(); block = dominator[block]) {
+      if (block == inner.header) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
 bool on_fixed_only(const Linear& form, const LoopCounters& counters) {
   for (std::size_t i = 0; i < general_registers; ++i) {
     if (form.factor.at(i) != 0 && !counters.is_fixed(i)) {
@@ -210,7 +223,8 @@ std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& 
   }
   const auto distance = substitute(test->distance, *entry);
   const auto step = substitute(*change, *entry);
-  if (!distance || !step || !on_fixed_only(*distance, outer_counters) || !on_fixed_only(*step, outer_counters)) {
+  if (!distance || !step || !on_fixed_only(*distance, outer_counters) || !on_fixed_only(*step, outer_counters) ||
+      !always_entered(flow, inner, outer)) {
     return std::nullopt;
   }
   return TripCount{*distance, *step, test->until, !is_latch};

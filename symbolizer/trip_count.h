@@ -22,7 +22,8 @@ struct TripCount {
   [[nodiscard]] std::optional<double> at(const LoopMoment& around) const;
 };
 
-/// nullopt when the loop has several exits, or its exit or its entry is not understood, or visits differ.
+/// nullopt when the loop has several exits, or its exit or its entry is not understood, or visits differ, or not every
+/// iteration of the loop around makes one.
 [[nodiscard]] std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& inner,
                                                   const LoopCounters& inner_counters, const NaturalLoop& outer,
                                                   const LoopCounters& outer_counters, const ReadBytes& read);

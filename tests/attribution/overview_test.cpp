@@ -34,13 +34,17 @@ TEST(ThreadSummaries, TimesAndShares) {
   std::vector<ThreadTotal> totals(3);
   totals[0] = {10, 1e9, 0.25e9};
   totals[1] = {1, 1e6, 0};
-  const auto summaries = thread_summaries(threads, processes, totals, {cell(0, 1, 0.1, 0.2, 1)});
+  const Matrix cells = {cell(0, 1, 0.1, 0.2, 1)};
+  const auto summaries = thread_summaries(threads, processes, totals, &cells);
   ASSERT_EQ(summaries.size(), 3U);
   EXPECT_EQ(summaries[0].pid, 42);
   EXPECT_NEAR(*summaries[0].cpu_s, 2, 1e-12);
   EXPECT_NEAR(summaries[0].kernel_share, 0.25, 1e-12);
   EXPECT_NEAR(*summaries[1].cpu_s, 0.001, 1e-12);
-  EXPECT_NEAR(summaries[1].communication_s, 0.3, 1e-12);
+  EXPECT_NEAR(*summaries[1].communication_s, 0.3, 1e-12);
+  EXPECT_EQ(summaries[0].communication_s, 0);
+  EXPECT_FALSE(summaries[2].communication_s);  // no samples: not known
+  EXPECT_FALSE(thread_summaries(threads, processes, totals, nullptr)[0].communication_s);
   EXPECT_FALSE(summaries[2].cpu_s);
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads that force their communication: the matrix, the verdict, the variable and the lines must be right."""
 
+import contextlib
 import os
+import sqlite3
 import unittest
 
 import harness
@@ -12,6 +14,7 @@ from harness import needs_watchpoints
 MAX_DISTANCE = 0.25
 MAX_VERDICT_ERROR = 0.10
 MAX_MIXED_VERDICT_ERROR = 0.20
+LOAD, STORE = 1, 2  # AccessKind (base/registers.h)
 FIRST_LINES = 2
 NEXT_LINES = 2  # a sample may be charged to the statement that follows within the same loop
 
@@ -155,6 +158,31 @@ class Silence(harness.Case):
     @needs_watchpoints
     def test_counters_in_lines_of_their_own(self):
         self.check("false_sharing", "--seconds", "6", "--stride", "64")
+
+
+class Methods(harness.Case):
+    """`record --method` says which samples begin a watch."""
+
+    def watched(self, method):
+        """(AccessKind, suspected) of the sample of each watch."""
+        result = self.record([harness.workload("ping_pong"), "--seconds", "2"], ("--method", method))
+        self.assertEqual(result.status, 0, result.stderr)
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT sample_access, suspected FROM watch").fetchall()
+
+    @needs_watchpoints
+    def test_next_store_watches_loads(self):
+        kinds = {kind for kind, _ in self.watched("next-store")}
+        self.assertTrue(kinds)
+        self.assertFalse(kinds - {LOAD, LOAD | STORE})
+
+    @needs_watchpoints
+    def test_next_access_watches_stores(self):
+        self.assertFalse({kind for kind, _ in self.watched("next-access")} - {STORE, LOAD | STORE})
+
+    @needs_watchpoints
+    def test_board_watches_what_another_thread_was_seen_at(self):
+        self.assertEqual({suspected for _, suspected in self.watched("board")}, {1})
 
 
 class Proportions(harness.Case):

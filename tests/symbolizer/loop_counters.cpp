@@ -83,6 +83,21 @@ nest_inner: .globl nest_inner
   jne nest_outer
   ret
 begin nest_end
+begin skipped
+skipped_outer:
+  testb $1, (%rdi)
+  je skipped_over
+  xor %eax, %eax
+skipped_inner: .globl skipped_inner
+  add $16, %rax
+  cmp %rsi, %rax
+  jne skipped_inner
+skipped_over:
+  inc %rdi
+  sub $1, %rcx
+  jne skipped_outer
+  ret
+begin skipped_end
 begin exits
 exits_outer:
   mov %rdi, %rax
@@ -116,6 +131,7 @@ extern const std::uint8_t loop_stride[], loop_stride_header[], loop_stride_end[]
 extern const std::uint8_t loop_ways[], loop_ways_header[], loop_ways_end[];
 extern const std::uint8_t loop_call[], loop_call_header[], loop_call_end[];
 extern const std::uint8_t nest[], nest_outer[], nest_inner[], nest_end[];
+extern const std::uint8_t skipped[], skipped_inner[], skipped_end[];
 extern const std::uint8_t exits[], exits_inner[], exits_end[];
 extern const std::uint8_t push_loop[], push_loop_header[], push_loop_inside[], push_loop_end[];
 }
@@ -275,6 +291,11 @@ TEST(TripCount, IsWhatTheRegistersOfTheLoopAroundSay) {
 TEST(TripCount, IsUnknownWithSeveralExits) {
   Function function(exits, exits_end);
   EXPECT_FALSE(function.anatomy.trips(function.anatomy.innermost(address(exits_inner))));
+}
+
+TEST(TripCount, IsUnknownWhereTheLoopAroundMaySkipTheInnerOne) {
+  Function function(skipped, skipped_end);
+  EXPECT_FALSE(function.anatomy.trips(function.anatomy.innermost(address(skipped_inner))));
 }
 
 TEST(TripCount, ConditionsMeetWhereArithmeticSays) {
