@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of workloads that force their communication, against what they force. Writes docs/accuracy.md."""
+"""Reports of workloads that force their communication, against what they force: a table of many workloads at defaults,
+and a study of how accuracy and overhead depend on each parameter. Writes docs/accuracy.md."""
 
 import argparse
 import json
@@ -10,6 +11,9 @@ import sys
 
 import common
 import harness
+import sensitivity
+import sensitivity_model
+import sensitivity_text
 
 CASES = [
     ("ping_pong", ["--seconds", "3"]),
@@ -122,22 +126,81 @@ def row(name, arguments, results):
     ]
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="./dev bench accuracy", description=__doc__)
-    parser.add_argument("--runs", type=int, default=3, help="runs of each workload (default 3)")
-    parser.add_argument("--only", default="", help="workloads whose name contains this; writes no document")
-    options = parser.parse_args()
+def measure_table(runs, only, writes):
     rows = []
     with common.Folder() as folder:
         for name, arguments in CASES:
-            if options.only not in name:
+            if only not in name:
                 continue
-            results = [compare(*observe(name, arguments, folder.file("run.db"))) for _ in range(max(options.runs, 1))]
+            results = [compare(*observe(name, arguments, folder.file("run.db"))) for _ in range(runs)]
             rows.append(row(name, arguments, results))
             print(" | ".join(rows[-1]), flush=True)
     text = common.table(["workload", "distance", "true sharing", "cost", "count", "first", "overhead"], rows)
-    if not options.only:
-        common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=options.runs, machine=common.machine()) + "\n" + text + "\n")
+    if writes:
+        common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
+
+
+def write_study(path):
+    """Plots and text of the results in `path`, beside it; of results in docs/, as a section of docs/accuracy.md."""
+    import sensitivity_plots  # needs matplotlib, which measuring does not
+    folder = os.path.dirname(os.path.abspath(path))
+    study = sensitivity_text.Study(sensitivity.read(path))
+    text = sensitivity_text.section(study, os.path.basename(path), sensitivity_plots.plots(study, folder))
+    if os.path.realpath(folder) == os.path.realpath(os.path.join(common.TOP, "docs")):
+        common.write_section("accuracy.md", "sensitivity", text)
+        return
+    with open(os.path.join(folder, "sensitivity.md"), "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"written to {file.name}")
+
+
+def study_path(options):
+    """Results of a part of the study are no documentation."""
+    if options.output:
+        return options.output
+    if not options.quick and not options.sweep:
+        return os.path.join(common.TOP, "docs", "sensitivity.json")
+    folder = os.path.join(common.BUILD, "sensitivity")
+    os.makedirs(folder, exist_ok=True)
+    return os.path.join(folder, "sensitivity.json")
+
+
+def parse():
+    sweeps = [sweep.name for sweep in sensitivity_model.SWEEPS]
+    parser = argparse.ArgumentParser(prog="./dev bench accuracy", description=__doc__)
+    parser.add_argument("--table", action="store_true", help="only the table of workloads at defaults")
+    parser.add_argument("--study", action="store_true", help="only the study of sensitivity")
+    parser.add_argument("--quick", action="store_true",
+                        help="fewer values, programs and runs, shorter; the study goes to the build folder, the table nowhere")
+    parser.add_argument("--runs", type=int, help="runs of each workload (default 3; quick: 1, of the study 2)")
+    parser.add_argument("--seconds", type=float, help="length of a run of the study (default 4; quick: 2.5)")
+    parser.add_argument("--only", default="", help="table of the workloads whose name contains this; writes no document")
+    parser.add_argument("--sweep", action="append", default=[], choices=sweeps,
+                        help="only this parameter of the study, may be repeated; goes to the build folder")
+    parser.add_argument("--output", default="", metavar="FILE",
+                        help="results of the study, plots and text beside it (default docs/sensitivity.json)")
+    parser.add_argument("--resume", action="store_true", help="measure what the results of the study lack")
+    parser.add_argument("--from", dest="source", default="", metavar="FILE",
+                        help="plots and text of the study from its results, without measuring")
+    options = parser.parse_args()
+    if options.runs is not None and options.runs < 1:
+        parser.error(f"--runs {options.runs}: choose 1 or more")
+    if options.seconds is not None and not 0.1 <= options.seconds <= 600:
+        parser.error(f"--seconds {options.seconds:g}: choose 0.1 to 600")
+    return options
+
+
+def main():
+    options = parse()
+    if options.source:
+        return write_study(options.source)
+    if not options.study and not options.sweep:
+        measure_table(options.runs or (1 if options.quick else 3), options.only, not options.only and not options.quick)
+    if not options.table and not options.only:
+        path = study_path(options)
+        sensitivity.study(path, options.runs or (2 if options.quick else 3),
+                          options.seconds or (2.5 if options.quick else 4), options.quick, options.sweep, options.resume)
+        write_study(path)
 
 
 if __name__ == "__main__":

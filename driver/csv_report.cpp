@@ -100,6 +100,11 @@ std::string summary_table(const Analysis& analysis) {
   table.row({"sampling.armed", number(sampling.armed)});
   table.row({"sampling.traps", number(sampling.traps)});
   table.row({"sampling.unknown_frames", known(sampling.unknown_frames)});
+  const profile::SessionConfig& config = analysis.session.config;
+  table.row({"sampling.settings.period_s", number(static_cast<double>(config.period_ns) * 1e-9)});
+  table.row({"sampling.settings.budget", number(config.budget)});
+  table.row({"sampling.settings.watchpoints", number(std::uint64_t{config.watchpoints})});
+  table.row({"sampling.settings.board_slots", number(std::uint64_t{config.board_slots})});
   table.row({"sampling.overhead.fraction", known(sampling.overhead_fraction)});
   table.row({"sampling.overhead.handlers_s", number(sampling.handlers_s)});
   table.row({"sampling.overhead.switches_s", number(sampling.switches_s)});

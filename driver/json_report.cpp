@@ -112,7 +112,14 @@ Json warnings(const Analysis& analysis, bool with_loops) {
   return list;
 }
 
-Json sampling(const attribution::SamplingSummary& summary) {
+Json settings(const profile::SessionConfig& config) {
+  return {{"period_s", static_cast<double>(config.period_ns) * 1e-9},
+          {"budget", config.budget},
+          {"watchpoints", config.watchpoints},
+          {"board_slots", config.board_slots}};
+}
+
+Json sampling(const attribution::SamplingSummary& summary, const profile::SessionConfig& config) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
     events.push_back(
@@ -129,6 +136,7 @@ Json sampling(const attribution::SamplingSummary& summary) {
           {"user_mode", summary.user_mode},
           {"unknown_frames", known(summary.unknown_frames)},
           {"events", events},
+          {"settings", settings(config)},
           {"overhead",
            {{"fraction", known(summary.overhead_fraction)},
             {"handlers_s", number(summary.handlers_s)},
@@ -293,7 +301,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view) {
   Json report = head(analysis, wants(View::loops));
   if (wants(View::summary)) {
     report["findings"] = findings(analysis);
-    report["sampling"] = sampling(analysis.sampling);
+    report["sampling"] = sampling(analysis.sampling, analysis.session.config);
   }
   if (wants(View::matrix)) {
     report["communication"] = communication(analysis.communication);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 #include <utility>
 
@@ -92,6 +93,9 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
       ->type_name("METHOD");
   app.add_option("--watchpoints", request.config.watchpoints, "Debug registers to use at most, 0 to 4 [4]")
       ->type_name("N");
+  app.add_option("--board-slots", request.config.board_slots,
+                 "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
+      ->type_name("N");
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
   app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")->type_name("N");
   app.add_option("--heap-threshold", request.config.heap_threshold, "Leave heap blocks of fewer bytes unnamed [0]")
@@ -133,6 +137,11 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
   request.config.budget = texts.budget_percent / 100;
   if (request.config.watchpoints > 4) {
     return fail(ErrorCode::invalid_argument, "--watchpoints: x86-64 has 4 debug registers; choose 0 to 4");
+  }
+  if (const std::uint32_t slots = request.config.board_slots;
+      !std::has_single_bit(slots) || slots < profile::board_slots_least || slots > profile::board_slots_most) {
+    return fail(ErrorCode::invalid_argument,
+                "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
   }
   request.config.follow_children = texts.no_children ? 0 : 1;
   if (request.output.empty()) {

@@ -25,9 +25,13 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 3;
+inline constexpr std::uint32_t arena_version = 4;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cache_line = 64;
+
+// Lines that the bulletin board of a process can remember: a power of two.
+inline constexpr std::uint32_t board_slots_least = 16;
+inline constexpr std::uint32_t board_slots_most = 16384;
 
 enum class SessionState : std::uint32_t { running = 1, stopping = 2 };
 
@@ -52,6 +56,7 @@ struct SessionConfig {
   std::uint64_t horizon_ns = 20'000'000;  // how long a line is watched at most
   std::uint32_t stack_bytes = 4096;       // bytes of stack copied with a sample at most
   std::uint32_t stacks_per_s = 20;        // stacks copied a second and thread at most, samples'
+  std::uint32_t board_slots = 4096;       // lines that the bulletin board remembers, see board_slots_least
   // calibrated by the recorder on this machine before the start, nanoseconds
   std::uint32_t signal_cost_ns = 2000;        // delivery of and return from one signal
   std::uint32_t trap_cost_ns = 5000;          // one watchpoint trap without its handler

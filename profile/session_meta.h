@@ -36,6 +36,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.horizon_ns", config.horizon_ns);
   visit("config.stack_bytes", config.stack_bytes);
   visit("config.stacks_per_s", config.stacks_per_s);
+  visit("config.board_slots", config.board_slots);
   visit("config.signal_cost_ns", config.signal_cost_ns);
   visit("config.trap_cost_ns", config.trap_cost_ns);
   visit("config.switch_cost_ns", config.switch_cost_ns);

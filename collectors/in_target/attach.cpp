@@ -154,6 +154,7 @@ __attribute__((constructor(101))) void on_load() {
   r.attached_ns = monotonic_ns();
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
   r.watch.start(words, r.config.horizon_ns);
+  board().start(r.config.board_slots);
   end_threads_with_a_key();
   pthread_atfork(nullptr, nullptr, in_forked_child);
   if (begin_process(false)) {

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "base/registers.h"
+#include "profile/arena.h"
 
 namespace crosstalk::in_target {
 
@@ -44,6 +46,16 @@ struct Suspicion {
 
 class Board {
  public:
+  static constexpr std::uint32_t most_slots = profile::board_slots_most;
+
+  /// How many lines can be remembered, before anything is published. What is no power of two within the bounds (the
+  /// other side may be corrupt) is ignored.
+  void start(std::uint32_t slots) {
+    if (std::has_single_bit(slots) && slots >= profile::board_slots_least && slots <= most_slots) {
+      shift_ = 64U - static_cast<std::uint32_t>(std::countr_zero(slots));
+    }
+  }
+
   /// Publishes a sampled access and returns what was known of its line before.
   Suspicion publish(std::uint64_t line, const Publication& access) {
     Entry& entry = entries_[hash(line)];
@@ -87,7 +99,6 @@ class Board {
   }
 
  private:
-  static constexpr std::uint32_t size = 4096;
   struct Entry {
     std::atomic<std::uint64_t> line;
     std::atomic<std::uint64_t> latest;  // Publication
@@ -95,11 +106,13 @@ class Board {
     std::atomic<std::uint32_t> duds;
     std::atomic<std::uint32_t> hits;
   };
-  static std::uint32_t hash(std::uint64_t line) {
-    return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> 52U);
+  [[nodiscard]] std::uint32_t hash(std::uint64_t line) const {
+    return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> shift_);
   }
-  static_assert(size == 1U << 12U);
-  Entry entries_[size];
+
+  std::uint32_t shift_ = 52;  // 64 - log2(slots)
+  // Slots of which no use is made are never touched, so they take no memory.
+  Entry entries_[most_slots];
 };
 
 }  // namespace crosstalk::in_target

@@ -29,6 +29,7 @@ TEST(RecordCommandLine, TakesDefaultsAndACommand) {
   EXPECT_EQ(request.config.period_ns, 4'000'000U);
   EXPECT_DOUBLE_EQ(request.config.budget, 0.03);
   EXPECT_EQ(request.config.watchpoints, 4U);
+  EXPECT_EQ(request.config.board_slots, 4096U);
   EXPECT_EQ(request.config.follow_children, 1U);
   EXPECT_EQ(request.source, SourceChoice::automatic);
 }
@@ -51,6 +52,8 @@ TEST(RecordCommandLine, TakesEveryOption) {
                                           "next-store",
                                           "--watchpoints",
                                           "2",
+                                          "--board-slots",
+                                          "128",
                                           "--no-children",
                                           "--seed",
                                           "7",
@@ -68,6 +71,7 @@ TEST(RecordCommandLine, TakesEveryOption) {
   EXPECT_DOUBLE_EQ(request.config.budget, 0.015);
   EXPECT_EQ(request.config.method, profile::Method::next_store);
   EXPECT_EQ(request.config.watchpoints, 2U);
+  EXPECT_EQ(request.config.board_slots, 128U);
   EXPECT_EQ(request.config.follow_children, 0U);
   EXPECT_EQ(request.config.seed, 7U);
   EXPECT_EQ(request.config.heap_threshold, 4096U);
@@ -96,6 +100,11 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   for (const char* const budget : {"0", "-1", "101", "nan", "x"}) {
     EXPECT_NE(record_error({"--budget", budget, "ls"}).find("--budget"), std::string::npos) << budget;
   }
+  for (const char* const slots : {"0", "8", "1000", "32768", "4294967296", "-16", "x"}) {
+    EXPECT_NE(record_error({"--board-slots", slots, "ls"}).find("--board-slots"), std::string::npos) << slots;
+  }
+  EXPECT_EQ(recorded({"--board-slots", "16", "ls"}).config.board_slots, 16U);
+  EXPECT_EQ(recorded({"--board-slots", "16384", "ls"}).config.board_slots, 16384U);
   EXPECT_NE(record_error({"-o", "", "ls"}).find("--output"), std::string::npos);
   EXPECT_NE(record_error({"-o"}).find("--help"), std::string::npos);
 }

@@ -49,6 +49,11 @@ TEST(JsonReport, HasTheSamplingOfTheContract) {
   expect_keys(sampling, {"source", "method", "estimator", "samples", "lost", "armed", "traps", "unknown_frames",
                          "events", "overhead"});
   expect_keys(sampling["events"][0], {"name", "period", "unit", "samples"});
+  const json& settings = sampling["settings"];
+  EXPECT_DOUBLE_EQ(settings["period_s"].get<double>(), 0.004);
+  EXPECT_DOUBLE_EQ(settings["budget"].get<double>(), 0.03);
+  EXPECT_EQ(settings["watchpoints"], 4);
+  EXPECT_EQ(settings["board_slots"], 4096);
   expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "memory_bytes"});
 }
 

@@ -106,18 +106,20 @@ def needs_watchpoints(test):
 
 # ---- reports against truth ------------------------------------------------------------------------------------
 
+def cells_of_data(report, truth):
+    """All cells; where the workload synchronises by lines of their own, those of the variables that hold data."""
+    if not truth["sync"]:
+        return report["communication"]["cells"]
+    return [cell for entry in report["objects"] if any(object_named(entry, name) for name in truth["data"])
+            for cell in entry["cells"]]
+
+
 def cells_by_truth(report, truth):
-    """Cost by (producer, consumer, sort) in the truth's thread indices. Where the workload synchronises by lines of
-    their own, only the cells of the variables that hold data."""
+    """Cost by (producer, consumer, sort) in the truth's thread indices, of cells_of_data()."""
     index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
     index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
-    if truth["sync"]:
-        sources = [entry["cells"] for entry in report["objects"]
-                   if any(object_named(entry, name) for name in truth["data"])]
-    else:
-        sources = [report["communication"]["cells"]]
     costs = {}
-    for cell in (cell for cells in sources for cell in cells):
+    for cell in cells_of_data(report, truth):
         for sort in ("true", "false"):
             key = (index.get(cell["producer"]), index.get(cell["consumer"]), sort)
             costs[key] = costs.get(key, 0.0) + (cell.get(sort, {}).get("cost_s") or 0.0)
@@ -137,11 +139,7 @@ def too_little(report, truth):
     share = cpu_seconds(report) / report["duration_s"]
     if share < least_busy:
         return f"its threads had {share:.0%} of one processor"
-    sources = [report["communication"]["cells"]]
-    if truth["sync"]:
-        sources = [entry["cells"] for entry in report["objects"]
-                   if any(object_named(entry, name) for name in truth["data"])]
-    sides = [cell[sort] for cells in sources for cell in cells for sort in ("true", "false")
+    sides = [cell[sort] for cell in cells_of_data(report, truth) for sort in ("true", "false")
              if (cell.get(sort) or {}).get("cost_s")]
     cost = sum(side["cost_s"] for side in sides)
     off = math.sqrt(sum(((side["cost_ci95"][1] - side["cost_ci95"][0]) / 2) ** 2 for side in sides))

@@ -45,7 +45,8 @@ class Workloads(harness.Case):
                                  ["false_sharing", "--threads", "11"], ["openmp_reduction", "--threads", "12"],
                                  ["ping_pong", "--threads", "3"], ["ring", "--threads", "2.5"],
                                  ["halo_exchange", "--iterations", "0.5"], ["halo_exchange", "--iterations", "7.5"], ["all_to_all", "--threads", "65"],
-                                 ["all_to_all", "--lines", "0"], ["reduction_tree", "--threads", "1"],
+                                 ["all_to_all", "--lines", "0"], ["all_to_all", "--posted", "257"],
+                                 ["all_to_all", "--posted", "0.5"], ["reduction_tree", "--threads", "1"],
                                  ["work_stealing", "--threads", "1e9"], ["processes", "--threads", "1"],
                                  ["processes", "--memory", "paper"], ["processes", "--seconds", "0"]):
             result = run([workload(name), *arguments])
@@ -129,6 +130,14 @@ class Workloads(harness.Case):
         self.assertEqual(len(set(known.values())), 1)
         self.assertEqual(known[1, 2] % 3, 0)
         self.assertEqual({pair: count + 3 for pair, count in cells(truth["invalidations"]).items()}, known)
+
+    def test_all_to_all_posts_a_part(self):
+        for posted in (0, 2, 8):
+            truth = self.truth("all_to_all", "--threads", "3", "--lines", "8", "--posted", str(posted), "--seconds", "0.1")
+            known = cells(truth["matrix"])
+            self.assertEqual(len(known), 6 if posted else 0)
+            self.assertTrue(all(count % posted == 0 for count in known.values()), known)
+            self.assertEqual(truth["data"], ["mail"] if posted else [])
 
     def test_reduction_tree_goes_to_the_parent(self):
         for threads, tree in ((2, {(2, 1)}), (5, {(2, 1), (3, 1), (4, 3), (5, 1)}),
@@ -235,6 +244,7 @@ class SecondOpinion(harness.Case):
 
     def test_all_to_all(self):
         self.check_counts("all_to_all", "--threads", "4", "--lines", "3", "--seconds", "0.1")
+        self.check_counts("all_to_all", "--threads", "3", "--lines", "16", "--posted", "4", "--seconds", "0.1")
 
     def test_reduction_tree(self):
         self.check_counts("reduction_tree", "--threads", "2", "--seconds", "0.1")

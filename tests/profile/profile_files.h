@@ -79,6 +79,7 @@ inline Session a_session() {
   session.config.budget = 0.05;
   session.config.clock = ClockKind::perf;
   session.config.method = Method::next_store;
+  session.config.board_slots = 256;
   session.config.seed = 0xffffffffffffffffU;
   return session;
 }

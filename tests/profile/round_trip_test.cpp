@@ -56,6 +56,7 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_DOUBLE_EQ(got.config.budget, 0.05);
   EXPECT_EQ(got.config.clock, ClockKind::perf);
   EXPECT_EQ(got.config.method, Method::next_store);
+  EXPECT_EQ(got.config.board_slots, 256U);
   EXPECT_EQ(got.config.seed, want.config.seed);
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // In each round every thread writes a letter to every other one, all meet, and every thread reads its mail: each pair
-// communicates alike, by every line of a letter once a round.
+// communicates alike, by every line of a letter once a round. Of each letter a given share is posted; the rest its
+// writer keeps and reads alone, so the share of the work that is shared can be chosen.
+#include <algorithm>
+#include <optional>
+
 #include "rendezvous.h"
 
 namespace {
@@ -11,7 +15,7 @@ using workload::Rendezvous;
 using workload::Truth;
 
 constexpr int max_threads = 64;
-constexpr int max_lines = 64;
+constexpr int max_lines = 256;
 
 struct Letter {
   struct alignas(workload::line_bytes) Line {
@@ -20,6 +24,13 @@ struct Letter {
   Line lines[max_lines];
 };
 Letter mail[max_threads][max_threads];  // by sender and addressee
+Letter kept[max_threads][max_threads];  // by writer, and the addressee of the rest
+
+std::optional<Rendezvous> rendezvous;
+
+struct Lengths {
+  int posted = 0, kept = 0;  // lines
+};
 
 constexpr int write_line = __LINE__ + 3;
 void write_letter(Letter& letter, int lines, std::uint64_t word) {
@@ -38,19 +49,24 @@ std::uint64_t read_letter(const Letter& letter, int lines) {
 }
 
 /// Returns the number of rounds; 0 when a letter did not say what its sender wrote.
-std::uint64_t correspond(int me, int threads, int lines, Rendezvous& rendezvous, const Deadline& deadline) {
+std::uint64_t correspond(int me, int threads, Lengths lines, const Deadline& deadline) {
+  const auto all_lines = static_cast<std::uint64_t>(lines.posted + lines.kept);
   bool all_right = true;
   std::uint64_t round = 0;
   do {
     ++round;
     for (int n = 1; n < threads; ++n) {
-      write_letter(mail[me][(me + n) % threads], lines, round);
+      const int other = (me + n) % threads;
+      write_letter(mail[me][other], lines.posted, round);
+      write_letter(kept[me][other], lines.kept, round);
     }
-    rendezvous.meet();
+    rendezvous->meet();
     for (int n = 1; n < threads; ++n) {
-      all_right &= read_letter(mail[(me + n) % threads][me], lines) == round * static_cast<std::uint64_t>(lines);
+      const int other = (me + n) % threads;
+      const std::uint64_t sum = read_letter(mail[other][me], lines.posted) + read_letter(kept[me][other], lines.kept);
+      all_right &= sum == round * all_lines;
     }
-  } while (rendezvous.meet_again(deadline));
+  } while (rendezvous->meet_again(deadline));
   return all_right ? round : 0;
 }
 
@@ -60,19 +76,25 @@ int main(int argc, char** argv) {
   Flags flags("all_to_all", "every thread writes to every other one in each round");
   flags.number("--threads", 3, 2, max_threads, "threads").number("--seconds", 3, 0.01, 3600, "run time");
   flags.number("--lines", 1, 1, max_lines, "cache lines of a letter");
+  flags.number("--posted", max_lines, 0, max_lines,
+               "lines of it that are posted, at most all; the rest is private work");
   flags.parse(argc, argv);
   const int threads = flags.integer("--threads");
-  const int lines = flags.integer("--lines");
+  const int written = flags.integer("--lines");
+  const int posted = std::min(flags.integer("--posted"), written);
+  const Lengths lines{posted, written - posted};
 
   const Deadline deadline(flags.real("--seconds"));
-  Rendezvous rendezvous(static_cast<std::uint32_t>(threads));
+  rendezvous.emplace(static_cast<std::uint32_t>(threads));
   std::vector<std::uint64_t> rounds(static_cast<std::size_t>(threads));
   workload::run_crew(threads, [&](int index) {
-    rounds[static_cast<std::size_t>(index - 1)] = correspond(index - 1, threads, lines, rendezvous, deadline);
+    rounds[static_cast<std::size_t>(index - 1)] = correspond(index - 1, threads, lines, deadline);
   });
 
   Truth truth("all_to_all", threads + 1);
-  truth.add_data("mail", mail);
+  if (posted > 0) {
+    truth.add_data("mail", mail);
+  }
   truth.sync = {"rendezvous"};
   truth.file = __FILE_NAME__;
   truth.producer_line = write_line;
@@ -84,9 +106,9 @@ int main(int argc, char** argv) {
     }
     for (int writer = 1; writer <= threads; ++writer) {
       if (writer != reader) {
-        truth.add_true(writer, reader, read * static_cast<std::uint64_t>(lines));
+        truth.add_true(writer, reader, read * static_cast<std::uint64_t>(posted));
         // The first round finds nothing read yet.
-        truth.add_invalidations(writer, reader, (read - 1) * static_cast<std::uint64_t>(lines));
+        truth.add_invalidations(writer, reader, (read - 1) * static_cast<std::uint64_t>(posted));
       }
     }
   }
