@@ -13,6 +13,7 @@ namespace {
 constexpr double ns_per_s = 1e9;
 constexpr double z95 = 1.959963984540054;
 constexpr double prior_watches = 4;
+constexpr double least_counted = 0.95;  // of what was seen of an amount, for its count to be known
 
 double time_of(std::span<const Stratum> strata) {
   double ns = 0;
@@ -58,10 +59,53 @@ double first_phase(const ThreadPart& part, const SampledTime& thread) {
   return std::max(0.0, part.own - 2 * rho * part.ratio_x2 + rho * rho * std::max(thread.ns2, part.x2));
 }
 
+/// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
+class CountSums {
+ public:
+  void add(std::uint32_t group) { seen_[group] += 1; }
+
+  void fill(Amount& amount, const CountTable* table) const {
+    if (table == nullptr || seen_.empty()) {
+      amount.count_unknown = seen_.empty() && table != nullptr ? "none was seen" : "the estimator does not count";
+      return;
+    }
+    double counted = 0;
+    double variance = 0;
+    double known = 0;
+    double all = 0;
+    double most = 0;
+    for (const auto& [id, seen] : seen_) {
+      all += seen;
+      const CountGroup* group = id < table->groups.size() ? &table->groups[id] : nullptr;
+      if (group != nullptr && group->count) {
+        known += seen;
+        const double part = std::min(1.0, seen / group->seen);
+        counted += part * *group->count;
+        variance += std::pow(*group->count, 2) *
+                    (std::pow(part * group->error / z95, 2) + part * (1 - part) / std::max(group->watches, 1.0));
+      } else if (seen > most) {
+        most = seen;
+        amount.count_unknown = group != nullptr ? group->unknown : "the estimator does not count";
+      }
+    }
+    if (known < least_counted * all) {
+      return;
+    }
+    const double half = z95 * std::sqrt(variance);
+    const double rest = counted * (all / known - 1);  // uncounted: as often again, or not at all, or twice as often
+    amount.count_unknown.clear();
+    amount.count = counted + rest;
+    amount.count_ci95 = Interval{std::max(0.0, counted - half), counted + 2 * rest + half};
+  }
+
+ private:
+  std::map<std::uint32_t, double> seen_;  // by group
+};
+
 /// One amount as it grows: contributions of one watch are put together before they are squared.
 class AmountSums {
  public:
-  void add(const Contribution& c) {
+  void add(const Contribution& c, const CountTable* counts) {
     if (c.watch != watch_ || !open_) {
       close_watch();
       watch_ = c.watch;
@@ -72,6 +116,9 @@ class AmountSums {
     y_ += c.cost_ns;
     detections_ += c.seen->weight;
     ++seen_;
+    if (counts != nullptr) {
+      counts_.add(counts->group(c.seen));
+    }
   }
 
   /// `limit_ns` is the time of all strata: more can not be spent.
@@ -80,6 +127,7 @@ class AmountSums {
     Amount amount;
     amount.detections = detections_;
     amount.seen = seen_;
+    counts_.fill(amount, expansion.counts);
     if (expansion.unknown) {
       return amount;
     }
@@ -130,6 +178,7 @@ class AmountSums {
     return {cost, variance};
   }
 
+  CountSums counts_;
   std::map<std::uint32_t, StratumSums> strata_;
   double detections_ = 0;
   std::uint64_t seen_ = 0;
@@ -153,7 +202,7 @@ Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& e
     const Pair pair = pair_of(*c.seen);
     if (pair.producer != pair.consumer) {
       Sums& sums = cells[{pair.producer, pair.consumer}];
-      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c);
+      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion.counts);
     }
   }
   const double limit_ns = time_of(expansion.strata);
@@ -201,6 +250,7 @@ Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
   }
   Matrix matrix;
   for (auto& [key, cell] : cells) {
+    cell.true_sharing.count_unknown = cell.false_sharing.count_unknown = "invalidations are seen, not counted";
     matrix.push_back(cell);
   }
   return matrix;

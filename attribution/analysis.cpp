@@ -9,6 +9,7 @@
 #include "attribution/address_space.h"
 #include "attribution/code_time.h"
 #include "attribution/communication.h"
+#include "attribution/communication_counts.h"
 #include "attribution/data_objects.h"
 #include "attribution/estimator.h"
 #include "attribution/findings.h"
@@ -116,10 +117,12 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   LoopProgress progress(view);
+  ConsumerSamples consumers(stories);
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
         digest.add(sample);
         progress.add(sample);
+        consumers.add(sample);
       });
       !read) {
     return tl::unexpected<Error>(read.error());
@@ -131,7 +134,10 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     }
   }
 
-  const Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), stories, strata), strata);
+  Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), stories, strata), strata);
+  const CountTable counts = count_communications({profile.watches(), profile.traps(), stories, consumers,
+                                                  static_cast<double>(profile.session().config.trap_cost_ns)});
+  estimated.expansion.counts = &counts;
   const std::vector<SampledAccess> sampled = digest.accesses();
   DataObjects objects(view, blocks, stacks);
 

@@ -25,6 +25,7 @@ struct Interval {
 struct Amount {
   std::optional<double> count;  // estimated communications
   std::optional<Interval> count_ci95;
+  std::string count_unknown;     // why there is no count; empty when there is
   std::optional<double> cost_s;  // thread time spent in communicating accesses
   std::optional<Interval> cost_ci95;
   double detections = 0;   // weighted sum of what was seen; the raw evidence

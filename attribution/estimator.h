@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attribution/analysis.h"
+#include "attribution/communication_counts.h"
 #include "attribution/strata.h"
 #include "attribution/watch_story.h"
 #include "base/result.h"
@@ -54,6 +55,7 @@ struct Expansion {
   std::vector<Stratum> strata;         // that contributions name
   std::vector<SampledTime> threads;    // all samples of each thread
   std::optional<std::string> unknown;  // why there can be no amounts; absent: there can
+  const CountTable* counts = nullptr;  // absent: counts are not known
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 

@@ -280,6 +280,9 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   row.word = record.word;
   row.write_only = record.write_only != 0;
   row.registers = record.stack.registers;
+  if (record.has_frame != 0) {
+    std::copy_n(record.frame, profile::trap_frame_words, row.frame.emplace().begin());
+  }
   if (record.has_stack != 0) {
     row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
   }

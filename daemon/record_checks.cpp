@@ -46,7 +46,7 @@ bool possible(const profile::WatchOpen& record) {
 }
 
 bool possible(const profile::WatchTrap& record) {
-  return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1;
+  return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1 && record.has_frame <= 1;
 }
 
 bool possible(const profile::WatchClose& record) {

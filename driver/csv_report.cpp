@@ -54,8 +54,8 @@ Fields operator+(Fields left, const Fields& right) {
 Fields cell_header() {
   Fields header = {"producer", "consumer"};
   for (const std::string kind : {"true.", "false."}) {
-    for (const char* const name : {"count", "count_ci95.low", "count_ci95.high", "cost_s", "cost_ci95.low",
-                                   "cost_ci95.high", "detections", "seen"}) {
+    for (const char* const name : {"count", "count_ci95.low", "count_ci95.high", "count_unknown", "cost_s",
+                                   "cost_ci95.low", "cost_ci95.high", "detections", "seen"}) {
       header.push_back(kind + name);
     }
   }
@@ -65,8 +65,11 @@ Fields cell_header() {
 Fields amount_fields(const attribution::Amount& amount) {
   const auto low = [](const auto& interval) { return interval ? number(interval->low) : std::string(); };
   const auto high = [](const auto& interval) { return interval ? number(interval->high) : std::string(); };
-  return {known(amount.count),   low(amount.count_ci95), high(amount.count_ci95),   known(amount.cost_s),
-          low(amount.cost_ci95), high(amount.cost_ci95), number(amount.detections), number(amount.seen)};
+  return {known(amount.count),     low(amount.count_ci95),
+          high(amount.count_ci95), amount.count ? std::string() : amount.count_unknown,
+          known(amount.cost_s),    low(amount.cost_ci95),
+          high(amount.cost_ci95),  number(amount.detections),
+          number(amount.seen)};
 }
 
 Fields cell_fields(const Cell& cell) {

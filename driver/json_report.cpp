@@ -37,6 +37,7 @@ Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(li
 Json amount(const attribution::Amount& amount) {
   return {{"count", known(amount.count)},
           {"count_ci95", interval(amount.count_ci95)},
+          {"count_unknown", amount.count ? Json(nullptr) : known_text(amount.count_unknown)},
           {"cost_s", known(amount.cost_s)},
           {"cost_ci95", interval(amount.cost_ci95)},
           {"detections", number(amount.detections)},

@@ -164,6 +164,9 @@ void draw_picture(Canvas& canvas, const Picture& picture, const std::string& nou
 void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by, const std::string& noun) {
   const Picture picture = picture_of(analysis, matrix, by, canvas.width());
   draw_picture(canvas, picture, noun);
+  if (const std::string rate = rate_of_exchange_text(matrix, analysis.duration_s); !rate.empty()) {
+    canvas.paragraph("  ", "In all " + rate + ".");
+  }
   const bool folded = std::any_of(picture.groups.begin(), picture.groups.end(),
                                   [](const Group& group) { return group.first != group.last; });
   if (folded) {

@@ -112,7 +112,7 @@ std::string about(const ObjectRow& object) {
   return text;
 }
 
-void draw_object(Canvas& canvas, const ObjectRow& object) {
+void draw_object(Canvas& canvas, const ObjectRow& object, double duration_s) {
   const Exchanged amount = exchanged(object.cells, has_cost(object.cells));
   const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount));
   const int room = canvas.width() - 2 - display_width(facts) - 2;
@@ -122,6 +122,9 @@ void draw_object(Canvas& canvas, const ObjectRow& object) {
   const std::string kind = about(object);
   canvas.line("  " + canvas.colored(facts, sharing_hue(amount)) + "  " +
               canvas.cell(name + (kind.empty() ? "" : "  (" + kind + ")"), room));
+  if (const std::string rate = rate_of_exchange_text(object.cells, duration_s); !rate.empty()) {
+    canvas.line("    " + canvas.cell(rate, canvas.width() - 4));
+  }
   if (!object.allocated_at.empty()) {
     canvas.line(
         canvas.colored("    " + canvas.cell("allocated at " + object.allocated_at, canvas.width() - 4), Hue::faint));
@@ -155,7 +158,7 @@ void draw_objects(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
     if (i != 0) {
       canvas.blank();
     }
-    draw_object(canvas, objects[i]);
+    draw_object(canvas, objects[i], analysis.duration_s);
     if (detailed) {
       draw_allocation(canvas, objects[i]);
     }

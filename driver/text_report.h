@@ -55,6 +55,8 @@ struct Exchanged {
 [[nodiscard]] const char* sharing_word(const Exchanged& amount);
 [[nodiscard]] Hue sharing_hue(const Exchanged& amount);
 /// "1.23 s" or, without a cost, "41 seen"; "-" when nothing.
+/// "about 1.2M hand-overs a second"; empty where nearly all of them can not be counted.
+[[nodiscard]] std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s);
 [[nodiscard]] std::string amount_text(const attribution::Matrix& cells);
 
 }  // namespace crosstalk::driver

@@ -88,4 +88,20 @@ std::string amount_text(const attribution::Matrix& cells) {
   return seen == 0 ? "-" : count_text(static_cast<double>(seen)) + " seen";
 }
 
+std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s) {
+  double count = 0;
+  double seen = 0;
+  double counted = 0;
+  for (const attribution::Cell& cell : cells) {
+    for (const attribution::Amount* amount : {&cell.true_sharing, &cell.false_sharing}) {
+      seen += static_cast<double>(amount->seen);
+      counted += amount->count ? static_cast<double>(amount->seen) : 0;
+      count += amount->count.value_or(0);
+    }
+  }
+  constexpr double nearly_all = 0.95;
+  const bool known = count > 0 && counted >= nearly_all * seen && duration_s > 0;
+  return known ? "about " + count_text(count / duration_s) + " hand-overs a second" : "";
+}
+
 }  // namespace crosstalk::driver

@@ -3,6 +3,7 @@
 // Times are seconds-free: nanoseconds of CLOCK_MONOTONIC; `Session::begin_ns` is the zero of a report.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -109,6 +110,9 @@ struct WatchRow {
   std::uint64_t close_ns = 0;
 };
 
+/// The lowest words of a thread's stack, from rsp upward.
+using TrapFrame = std::array<std::uint64_t, trap_frame_words>;
+
 struct TrapRow {
   WatchId watch;
   ThreadId thread;
@@ -119,6 +123,7 @@ struct TrapRow {
   bool write_only = false;
   Registers registers;
   StackId stack;
+  std::optional<TrapFrame> frame;  // absent for traps that go on with a run, and before schema version 3
 };
 
 struct BlockRow {

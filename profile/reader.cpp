@@ -190,7 +190,8 @@ Result<void> ProfileReader::State::load_watches() {
 
 /// Traps of a watch whose opening was lost say nothing: they are left out.
 Result<void> ProfileReader::State::load_traps() {
-  Result<void> result = load("trap", schema::get_traps, traps, trap_of);
+  const char* const sql = version < 3 ? schema::get_traps_of_version_2 : schema::get_traps;
+  Result<void> result = load("trap", sql, traps, trap_of);
   if (!result) {
     return result;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/reader_rows.h"
 
+#include <algorithm>
+
 #include "profile/codec.h"
 #include "profile/schema.h"
 
@@ -211,6 +213,13 @@ TrapRow trap_of(ColumnScan& scan, const Bounds& bounds) {
   row.write_only = scan.flag("write_only");
   row.registers = registers_of(scan);
   row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  if (scan.next_is_null()) {
+    scan.skip();
+  } else if (const auto words = unpack_registers(scan.blob())) {
+    std::copy_n(words->value.begin(), trap_frame_words, row.frame.emplace().begin());
+  } else {
+    scan.reject("frame", 0);
+  }
   return row;
 }
 

@@ -177,6 +177,9 @@ struct WatchOpen {
   std::uint64_t horizon_ns = 0;
 };
 
+/// Words of 8 bytes of a thread's stack from rsp upward: where compilers keep what registers have no room for.
+inline constexpr std::size_t trap_frame_words = 16;
+
 /// A watched access happened; a trap is reported after its instruction.
 struct WatchTrap {
   RecordHeader header;
@@ -188,7 +191,9 @@ struct WatchTrap {
   std::uint8_t word = 0;        // index into WatchOpen::word
   std::uint8_t write_only = 0;  // 1: the watch was for stores only, so this was a store
   std::uint8_t has_stack = 0;   // 1: `bytes` of stack follow the registers
-  std::uint8_t reserved[3] = {};
+  std::uint8_t has_frame = 0;   // 1: `frame` was read; left out for traps that go on with a run (write_only)
+  std::uint8_t reserved[2] = {};
+  std::uint64_t frame[trap_frame_words] = {};
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
 };
 

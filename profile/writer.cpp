@@ -309,7 +309,13 @@ Result<void> ProfileWriter::put(const TrapRow& row) {
     put.bind(std::int64_t{row.watch.value}).bind(std::int64_t{row.thread.value}).bind(std::int64_t{row.sequence});
     put.bind(s.since_base(row.time_ns)).bind(as_signed(row.ip)).bind(std::int64_t{row.cpu});
     put.bind(std::int64_t{row.word}).bind(std::int64_t{row.write_only}).bind(registers.bytes());
-    return put.bind_unless_zero(row.stack.value).run();
+    put.bind_unless_zero(row.stack.value);
+    if (!row.frame) {
+      return put.bind_null().run();
+    }
+    Registers words;
+    std::copy(row.frame->begin(), row.frame->end(), words.value.begin());
+    return put.bind(PackedRegisters(words).bytes()).run();
   });
 }
 

@@ -155,6 +155,15 @@ std::size_t copy_stack(const ThreadState& self, const Registers& registers, std:
   return sizeof slice + bytes;
 }
 
+namespace {
+
+/// The lowest words of the interrupted stack; false when they are not all there.
+bool read_frame(const Registers& registers, std::uint64_t (&frame)[profile::trap_frame_words]) {
+  return read_memory(registers[Register::rsp], frame, sizeof frame, the_runtime.pid) == sizeof frame;
+}
+
+}  // namespace
+
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns) {
   static std::byte buffer[8192];
   static constinit ProcessFlag taken;
@@ -168,6 +177,7 @@ void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& reg
   record.word = facts.word;
   record.write_only = facts.write_only ? 1 : 0;
   record.stack.registers = registers;
+  record.has_frame = !facts.write_only && read_frame(registers, record.frame) ? 1 : 0;
   std::size_t bytes = 0;
   const TryLock lock(taken, the_runtime.pid);
   if (lock.held()) {

@@ -271,6 +271,8 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   WatchTrap trap;
   trap.watch = 1;
   trap.has_stack = 1;
+  trap.has_frame = 1;
+  trap.frame[5] = 77;
   trap.stack = slice;
   pass({{0, bytes_of(s, RecordType::sample, tail)},
         {0, bytes_of(block, RecordType::block, tail)},
@@ -279,6 +281,8 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   EXPECT_EQ(sink_.samples[0].stack, StackId{1});
   EXPECT_EQ(sink_.blocks[0].stack, StackId{2});
   EXPECT_EQ(sink_.traps[0].stack, StackId{3});
+  ASSERT_TRUE(sink_.traps[0].frame);
+  EXPECT_EQ(sink_.traps[0].frame->at(5), 77U);
   EXPECT_EQ(std::string(sink_.stacks[2].bytes.begin(), sink_.stacks[2].bytes.end()), "stack");
   EXPECT_EQ(sink_.stacks[1].registers[Register::rsp], 0x7000U);
 }

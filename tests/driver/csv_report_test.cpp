@@ -53,6 +53,20 @@ TEST(CsvReport, MatrixHasTheNamesOfTheJsonReport) {
   EXPECT_EQ(rows[1][column("true.cost_s")], "");  // unknown
 }
 
+TEST(CsvReport, ACountThatIsNotKnownSaysWhy) {
+  auto analysis = test::sample_analysis();
+  analysis.communication.cells[0].true_sharing.count = 1200;
+  analysis.communication.cells[0].false_sharing.count_unknown = "none was seen";
+  const auto rows = rows_of(render_csv(analysis, View::matrix, By::thread));
+  const auto field = [&rows](const char* name) {
+    return rows[1][static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin())];
+  };
+  EXPECT_EQ(field("true.count"), "1200");
+  EXPECT_EQ(field("true.count_unknown"), "");
+  EXPECT_EQ(field("false.count"), "");
+  EXPECT_EQ(field("false.count_unknown"), "none was seen");
+}
+
 TEST(CsvReport, ByCoreIsAnotherTable) {
   EXPECT_EQ(rows_of(render_csv(test::sample_analysis(), View::matrix, By::core)).size(), 3U);
 }

@@ -63,7 +63,7 @@ TEST(JsonReport, HasTheCommunicationOfTheContract) {
     for (const json& cell : report["communication"][name]) {
       EXPECT_NE(cell["producer"], cell["consumer"]);
       for (const char* const kind : {"true", "false"}) {
-        expect_keys(cell[kind], {"count", "count_ci95", "cost_s", "cost_ci95"});
+        expect_keys(cell[kind], {"count", "count_ci95", "count_unknown", "cost_s", "cost_ci95"});
       }
     }
   }
@@ -114,6 +114,20 @@ TEST(JsonReport, ARateIsANumberWithAnIntervalOrNullWithAReason) {
   EXPECT_EQ(rates["reasons"]["flops_per_s"], "it calls functions");
   EXPECT_FALSE(rates["ci95"].contains("flops_per_s"));
   EXPECT_EQ(rates["basis"], "counter");
+}
+
+TEST(JsonReport, ACountIsANumberWithAnIntervalOrNullWithAReason) {
+  auto analysis = test::sample_analysis();
+  attribution::Cell& cell = analysis.communication.cells[0];
+  cell.true_sharing.count = 1200;
+  cell.true_sharing.count_ci95 = attribution::Interval{1100, 1300};
+  cell.false_sharing.count_unknown = "none was seen";
+  const json row = json::parse(render_json(analysis, View::matrix))["communication"]["cells"][0];
+  EXPECT_EQ(row["true"]["count"], 1200.0);
+  EXPECT_EQ(row["true"]["count_ci95"], (json{1100.0, 1300.0}));
+  EXPECT_TRUE(row["true"]["count_unknown"].is_null());
+  EXPECT_TRUE(row["false"]["count"].is_null());
+  EXPECT_EQ(row["false"]["count_unknown"], "none was seen");
 }
 
 TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {

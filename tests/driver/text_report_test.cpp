@@ -124,6 +124,21 @@ TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {
   EXPECT_NE(text.find("detected communications"), std::string::npos);
 }
 
+TEST(TextReport, HandOversASecondAreSaidWhereAllAreCounted) {
+  auto analysis = test::sample_analysis();
+  analysis.duration_s = 2;
+  for (attribution::Cell& cell : analysis.communication.cells) {
+    cell.true_sharing = {};
+    cell.false_sharing.seen = 100;
+    cell.false_sharing.count = 1e6;
+  }
+  const std::string rate = count_text(0.5e6 * static_cast<double>(analysis.communication.cells.size()));
+  const std::string text = render_text(analysis, View::matrix, By::thread, {});
+  EXPECT_NE(text.find("In all about " + rate + " hand-overs a second."), std::string::npos) << text;
+  analysis.communication.cells[0].false_sharing.count.reset();
+  EXPECT_EQ(render_text(analysis, View::matrix, By::thread, {}).find("hand-overs a second"), std::string::npos);
+}
+
 TEST(TextReport, ObjectMapShowsWhoTouchesWhichByte) {
   const std::string text = render_text(test::sample_analysis(), View::objects, By::thread, {});
   EXPECT_NE(text.find("2 worker          ········ bbbbbbbb"), std::string::npos);

@@ -28,7 +28,7 @@ class HostileFile : public ::testing::Test {
     watch.id = WatchId{7};
     watch.words.resize(1);
     ASSERT_TRUE(writer.put(watch));
-    ASSERT_TRUE(writer.put(TrapRow{WatchId{7}, {}, 0, 0, 0, 0, 0, false, {}, {}}));
+    ASSERT_TRUE(writer.put(TrapRow{WatchId{7}, {}, 0, 0, 0, 0, 0, false, {}, {}, {}}));
     StackRow stack;
     stack.id = StackId{1};
     stack.bytes.assign(3000, 42);
@@ -106,7 +106,7 @@ TEST_F(HostileFile, NewerSchemaInMetaOnly) {
 
 TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
   execute(path_,
-          "ALTER TABLE sample DROP COLUMN registers; PRAGMA user_version = 1;"
+          "ALTER TABLE sample DROP COLUMN registers; ALTER TABLE trap DROP COLUMN frame; PRAGMA user_version = 1;"
           "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
@@ -116,6 +116,18 @@ TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
     EXPECT_FALSE(row.registers);
   }));
   EXPECT_EQ(samples, 2000);
+}
+
+TEST_F(HostileFile, Version2HasNoFramesAndIsRead) {
+  execute(path_,
+          "ALTER TABLE trap DROP COLUMN frame; PRAGMA user_version = 2;"
+          "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_FALSE(reader->traps().empty());
+  for (const TrapRow& trap : reader->traps()) {
+    EXPECT_FALSE(trap.frame);
+  }
 }
 
 TEST_F(HostileFile, TruncatedAnywhere) {

@@ -242,9 +242,14 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
     trap.registers.value[i] = i == 0 ? 0 : ~std::uint64_t{0} >> (3 * i);
   }
   trap.stack = StackId{8};
+  trap.frame.emplace();
+  for (std::size_t i = 0; i < trap_frame_words; ++i) {
+    trap.frame->at(i) = i == 1 ? 0 : ~std::uint64_t{0} >> (3 * i);
+  }
   put(trap);
   TrapRow first = trap;
   first.sequence = 0;
+  first.frame.reset();
   put(first);
   TrapRow orphan = trap;
   orphan.watch = WatchId{1};
@@ -264,6 +269,8 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   EXPECT_TRUE(got.write_only);
   EXPECT_EQ(got.registers.value, trap.registers.value);
   EXPECT_EQ(got.stack, StackId{8});
+  EXPECT_EQ(got.frame, trap.frame);
+  EXPECT_FALSE(reader.traps()[0].frame);
 }
 
 TEST_F(RoundTrip, BlocksStacksAndMessages) {

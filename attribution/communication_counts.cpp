@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/communication_counts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attribution/count_evidence.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double z95 = 1.959963984540054;
+constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
+constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
+constexpr double most_weighed = 0.1;       // of communications seen, through words that were drawn by chance
+constexpr double least_exchanging = 0.75;  // of watches that lasted for several cycles
+constexpr double long_enough = 4;          // cycles
+constexpr std::size_t least_long_watches = 5;
+constexpr double least_slowness = 20;  // times the cost of a cycle's traps, for an exchange to go by time
+constexpr double traps_a_cycle = 4;    // first access and first store of two threads
+constexpr double least_quickness = 8;  // usual cycles that fit into a watch: it sees the slow ones as well
+
+/// A figure with half of its 95 % interval as a part of it; or why there is none.
+struct Figure {
+  double value = 0, error = 0;
+  std::string unknown;
+};
+Figure unknown(std::string why) { return {0, 0, std::move(why)}; }
+
+/// The upper end of Wilson's 95 % interval of `k` in `n`.
+double wilson_upper(double k, double n) {
+  const double z2 = z95 * z95;
+  const double p = k / n;
+  return std::min(1.0, (p + z2 / (2 * n) + z95 * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n));
+}
+
+/// From when to when a group exchanged, as far as its samples and a counter's readings tell.
+struct Span {
+  std::uint64_t begin_ns = 0, end_ns = 0;
+  double margin_ns = 0;  // before and after, half of the usual time between two samples each
+};
+Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  Span span{begin_ns, end_ns, 0};
+  for (const SeenAt& at : group.seen) {
+    span.begin_ns = std::min(span.begin_ns, at.seen->consumer.time_ns);
+    span.end_ns = std::max(span.end_ns, at.seen->consumer.time_ns);
+  }
+  if (group.samples > 1) {
+    span.begin_ns = std::min(span.begin_ns, group.first_ns);
+    span.end_ns = std::max(span.end_ns, group.last_ns);
+    span.margin_ns = static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
+  }
+  return span;
+}
+
+class Counter {
+ public:
+  explicit Counter(const CountInputs& in) : in_(in), traps_(in.watches, in.traps) {
+    for (std::uint32_t w = 0; w < in.watches.size(); ++w) {
+      watches_of_[in.watches[w].thread.value].push_back(w);
+    }
+  }
+
+  [[nodiscard]] Figure count(const ExchangeGroup& group) const;
+
+ private:
+  [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Cycles& cycles) const;
+  [[nodiscard]] Figure by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
+                                std::span<const Standing> standings) const;
+  [[nodiscard]] Figure by_time(const ExchangeGroup& group, const Cycles& cycles) const;
+  [[nodiscard]] bool exchanges_all_along(const ExchangeGroup& group, const Cycles& cycles) const;
+
+  const CountInputs& in_;
+  TrapIndex traps_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> watches_of_;  // by the thread that opened them
+};
+
+double median_ns(std::span<const Cycle> cycles) {
+  std::vector<double> ns;
+  for (const Cycle& cycle : cycles) {
+    ns.push_back(static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns));
+  }
+  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
+  std::nth_element(ns.begin(), middle, ns.end());
+  return *middle;
+}
+
+/// Cycles are only seen where there is an exchange. Watches of the same lines that saw none for as long as several
+/// cycles say that it comes and goes, while a counter goes on.
+bool Counter::exchanges_all_along(const ExchangeGroup& group, const Cycles& cycles) const {
+  const double least_ns = long_enough * median_ns(cycles.cycles);
+  const auto found = watches_of_.find(group.consumer);
+  double lasted = 0;
+  double exchanging = 0;
+  for (const std::uint32_t w : found != watches_of_.end() ? found->second : std::vector<std::uint32_t>{}) {
+    const profile::WatchRow& watch = in_.watches[w];
+    if (!group.lines.holds(watch.line) || watch.close_ns < watch.time_ns) {
+      continue;
+    }
+    const bool any = !in_.stories[w].communications.empty();
+    if (any || static_cast<double>(watch.close_ns - watch.time_ns) >= least_ns) {
+      lasted += 1;
+      exchanging += any ? 1 : 0;
+    }
+  }
+  return lasted < least_long_watches || exchanging >= least_exchanging * lasted;
+}
+
+Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
+                         std::span<const Standing> standings) const {
+  const auto way = way_of(clock, standings);
+  if (!way || way->end_ns <= way->begin_ns || !(way->steps > 0)) {
+    return unknown("the counter that goes on with the exchanges was read once only");
+  }
+  const Span span = span_of(group, way->begin_ns, way->end_ns);
+  const double seen_ns = static_cast<double>(way->end_ns - way->begin_ns) - way->lost_ns;
+  const double unseen_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns - seen_ns;
+  if (unseen_ns > most_unseen * seen_ns) {
+    return unknown("the counter that goes on with the exchanges was read in too small a part of the time");
+  }
+  if (way->widest > most_in_one_gap && way->widest > 2 * way->widest_time) {
+    return unknown("the counter that goes on with the exchanges jumps");
+  }
+  const double steps = way->steps * (1 + unseen_ns / seen_ns);
+  const double irregular =
+      wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
+  return {steps * clock.exchanges, std::hypot(irregular, unseen_ns / (seen_ns + unseen_ns)), ""};
+}
+
+Figure Counter::by_counter(const ExchangeGroup& group, const Cycles& cycles) const {
+  const std::vector<ExchangeClock> clocks = exchange_clocks(cycles.cycles);
+  if (clocks.empty()) {
+    return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
+  }
+  const std::vector<Standing> standings = traps_.standings(cycles.thread, cycles.ip);
+  Figure first;
+  for (const ExchangeClock& clock : clocks) {
+    Figure figure = by_clock(group, clock, standings);
+    if (figure.unknown.empty()) {
+      return figure;
+    }
+    first = first.unknown.empty() ? figure : first;
+  }
+  return first;
+}
+
+/// Where an exchange takes far longer than its traps, it goes on by time nearly as if it were not watched.
+Figure Counter::by_time(const ExchangeGroup& group, const Cycles& cycles) const {
+  const double traps_ns = traps_a_cycle * in_.trap_cost_ns;
+  if (!(traps_ns > 0) || median_ns(cycles.cycles) < least_slowness * traps_ns) {
+    return unknown("exchanges are no slower than traps, and no counter goes on with them");
+  }
+  std::uint64_t horizon_ns = 0;
+  for (const std::uint32_t w : group.watches) {
+    horizon_ns = std::max(horizon_ns, in_.watches[w].horizon_ns);
+  }
+  if (median_ns(cycles.cycles) * least_quickness > static_cast<double>(horizon_ns)) {
+    return unknown("exchanges are too slow to be followed from one to the next");
+  }
+  double ns = 0;
+  double exchanges = 0;
+  for (const Cycle& cycle : cycles.cycles) {
+    ns += static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
+    exchanges += cycle.exchanges;
+  }
+  const double rate = exchanges / ns;
+  double squares = 0;
+  for (const Cycle& cycle : cycles.cycles) {
+    const double own_ns = static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
+    squares += std::pow(cycle.exchanges - rate * own_ns, 2);
+  }
+  const auto n = static_cast<double>(cycles.cycles.size());
+  const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
+  const Span span = span_of(group, cycles.cycles.front().begin.time_ns, cycles.cycles.back().end.time_ns);
+  const double all_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns;
+  return {rate * all_ns, std::hypot(spread, traps_ns * n / ns), ""};
+}
+
+Figure Counter::count(const ExchangeGroup& group) const {
+  std::set<std::uint32_t> producers;
+  double weighed = 0;
+  for (const SeenAt& at : group.seen) {
+    producers.insert(at.seen->producer.thread.value);
+    weighed += at.seen->weight != 1 ? 1 : 0;
+  }
+  if (weighed > most_weighed * static_cast<double>(group.seen.size())) {
+    return unknown("it was seen through words of the line that were drawn by chance");
+  }
+  if (!group.lines.even) {
+    return unknown("how many lines are exchanged can not be told from those that were sampled");
+  }
+  std::vector<std::uint32_t> threads{group.consumer};
+  threads.insert(threads.end(), producers.begin(), producers.end());
+  Figure best = unknown("too few exchanges were followed from one to the next; at least " +
+                        std::to_string(least_cycles) + " are needed");
+  bool any = false;
+  for (const std::uint32_t thread : threads) {
+    const Cycles cycles = cycles_of(group, thread, traps_, in_.watches, in_.stories);
+    if (cycles.cycles.size() < least_cycles) {
+      continue;
+    }
+    Figure figure = !exchanges_all_along(group, cycles) ? unknown("the lines are exchanged at times only")
+                                                        : by_counter(group, cycles);
+    if (!figure.unknown.empty() && exchanges_all_along(group, cycles)) {
+      Figure slow = by_time(group, cycles);
+      figure = slow.unknown.empty() ? slow : figure;
+    }
+    if (figure.unknown.empty()) {
+      return {figure.value * group.lines.lines, std::hypot(figure.error, group.lines.error), ""};
+    }
+    best = any ? best : figure;
+    any = true;
+  }
+  return best;
+}
+
+}  // namespace
+
+ConsumerSamples::ConsumerSamples(std::span<const WatchStory> stories) {
+  for (const WatchStory& story : stories) {
+    for (const SeenCommunication& seen : story.communications) {
+      sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
+      instructions_.insert(seen.consumer.instruction);
+    }
+  }
+}
+
+void ConsumerSamples::add(const profile::SampleRow& sample) {
+  constexpr std::uint64_t line_bytes = profile::cache_line;
+  if (sample.address == 0 || sample.access_ip == 0 || !instructions_.contains(sample.access_ip)) {
+    return;
+  }
+  const auto found = sites_.find({sample.thread.value, sample.access_ip});
+  if (found == sites_.end()) {
+    return;
+  }
+  SiteSamples& site = found->second;
+  site.first_ns = site.samples == 0 ? sample.time_ns : std::min(site.first_ns, sample.time_ns);
+  site.last_ns = std::max(site.last_ns, sample.time_ns);
+  ++site.samples;
+  ++site.lines[sample.address / line_bytes * line_bytes];
+}
+
+CountTable count_communications(const CountInputs& inputs) {
+  const Counter counter(inputs);
+  CountTable table;
+  for (const ExchangeGroup& group : exchange_groups(inputs.watches, inputs.stories, inputs.samples)) {
+    Figure figure = counter.count(group);
+    CountGroup row;
+    if (figure.unknown.empty()) {
+      row.count = figure.value;
+      row.error = figure.error;
+    }
+    row.unknown = std::move(figure.unknown);
+    row.seen = static_cast<double>(group.seen.size());
+    row.watches = static_cast<double>(group.watches.size());
+    for (const SeenAt& at : group.seen) {
+      table.group_of.emplace(at.seen, static_cast<std::uint32_t>(table.groups.size()));
+    }
+    table.groups.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace crosstalk::attribution

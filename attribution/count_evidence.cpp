@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/count_evidence.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t stray = 20;  // a line with so many times fewer samples than the mean, and no communication
+
+/// All that one consumer does at some of its instructions.
+struct Pool {
+  LineSamples lines;
+  std::set<std::uint64_t> exchanged;
+  std::vector<SeenAt> seen;
+  SiteSamples sums;
+};
+
+using Sites = std::map<ConsumerSite, Pool>;
+
+void add_time(SiteSamples& into, std::uint64_t samples, std::uint64_t first_ns, std::uint64_t last_ns) {
+  if (samples > 0) {
+    into.first_ns = into.samples == 0 ? first_ns : std::min(into.first_ns, first_ns);
+    into.last_ns = std::max(into.last_ns, last_ns);
+    into.samples += samples;
+  }
+}
+
+Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
+               const ConsumerSamples& samples) {
+  Sites sites;
+  for (std::uint32_t w = 0; w < stories.size(); ++w) {
+    for (const SeenCommunication& seen : stories[w].communications) {
+      Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
+      pool.seen.push_back({w, &seen});
+      pool.exchanged.insert(watches[w].line);
+      ++pool.lines[watches[w].line];
+    }
+  }
+  for (auto& [site, pool] : sites) {
+    if (const auto found = samples.sites().find(site); found != samples.sites().end()) {
+      const SiteSamples& own = found->second;
+      for (const auto& [line, count] : own.lines) {
+        pool.lines[line] += count;
+      }
+      add_time(pool.sums, own.samples, own.first_ns, own.last_ns);
+    }
+  }
+  return sites;
+}
+
+/// A clock's interrupt is blamed on the wrong access once in a while: such lines are left out.
+void drop_strays(Pool& pool) {
+  std::uint64_t all = 0;
+  for (const auto& [line, count] : pool.lines) {
+    all += count;
+  }
+  const std::uint64_t lines = pool.lines.size();
+  std::erase_if(pool.lines, [&](const auto& entry) {
+    return entry.second * stray * lines < all && !pool.exchanged.contains(entry.first);
+  });
+}
+
+void join(Pool& into, Pool& from) {
+  for (const auto& [line, count] : from.lines) {
+    into.lines[line] += count;
+  }
+  into.exchanged.merge(from.exchanged);
+  into.seen.insert(into.seen.end(), from.seen.begin(), from.seen.end());
+  add_time(into.sums, from.sums.samples, from.sums.first_ns, from.sums.last_ns);
+  from = Pool{};
+}
+
+/// Instructions of one thread that access the same lines belong together: each line is to be counted once.
+std::vector<Pool> joined(std::vector<Pool> pools) {
+  std::vector<std::size_t> leader(pools.size());
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](std::size_t i) {
+    while (leader[i] != i) {
+      i = leader[i] = leader[leader[i]];
+    }
+    return i;
+  };
+  std::map<std::uint64_t, std::size_t> owner;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    for (const auto& [line, count] : pools[i].lines) {
+      const auto [it, fresh] = owner.try_emplace(line, i);
+      leader[find(i)] = find(it->second);
+    }
+  }
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    if (find(i) != i) {
+      join(pools[find(i)], pools[i]);
+    }
+  }
+  std::erase_if(pools, [](const Pool& pool) { return pool.seen.empty(); });
+  return pools;
+}
+
+void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::span<const profile::WatchRow> watches,
+                      std::vector<ExchangeGroup>& groups) {
+  for (const LineCluster& cluster : line_clusters(pool.lines)) {
+    ExchangeGroup group{consumer, cluster, {}, {}, pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
+    for (const SeenAt& seen : pool.seen) {
+      if (cluster.holds(watches[seen.watch].line)) {
+        group.seen.push_back(seen);
+        group.watches.push_back(seen.watch);
+      }
+    }
+    std::sort(group.watches.begin(), group.watches.end());
+    group.watches.erase(std::unique(group.watches.begin(), group.watches.end()), group.watches.end());
+    if (!group.seen.empty()) {
+      groups.push_back(std::move(group));
+    }
+  }
+}
+
+/// The traps by which `thread` took the line from another.
+std::vector<const profile::TrapRow*> takings(std::span<const profile::TrapRow> traps, std::uint32_t opener,
+                                             std::uint32_t thread) {
+  std::vector<const profile::TrapRow*> result;
+  std::uint32_t owner = opener;
+  for (const profile::TrapRow& trap : traps) {
+    if (trap.thread.value == thread && owner != thread) {
+      result.push_back(&trap);
+    }
+    owner = trap.thread.value;
+  }
+  return result;
+}
+
+std::uint32_t exchanges_between(const WatchStory& story, std::uint32_t consumer, std::uint64_t after_ns,
+                                std::uint64_t until_ns) {
+  return static_cast<std::uint32_t>(
+      std::count_if(story.communications.begin(), story.communications.end(), [&](const SeenCommunication& seen) {
+        return seen.consumer.thread.value == consumer && !seen.consumer.sampled && seen.consumer.time_ns > after_ns &&
+               seen.consumer.time_ns <= until_ns;
+      }));
+}
+
+}  // namespace
+
+std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> watches,
+                                           std::span<const WatchStory> stories, const ConsumerSamples& samples) {
+  std::map<std::uint32_t, std::vector<Pool>> by_consumer;
+  for (auto& [site, pool] : sites_of(watches, stories, samples)) {
+    Pool own = pool;
+    drop_strays(own);
+    by_consumer[site.thread].push_back(std::move(own));
+  }
+  std::vector<ExchangeGroup> groups;
+  for (auto& [consumer, pools] : by_consumer) {
+    for (const Pool& pool : joined(std::move(pools))) {
+      split_by_cluster(consumer, pool, watches, groups);
+    }
+  }
+  return groups;
+}
+
+TrapIndex::TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps)
+    : traps_(traps) {
+  std::size_t next = 0;
+  for (const profile::WatchRow& watch : watches) {
+    while (next < traps.size() && traps[next].watch < watch.id) {
+      ++next;
+    }
+    const std::size_t begin = next;
+    while (next < traps.size() && traps[next].watch == watch.id) {
+      ++next;
+    }
+    of_watch_.emplace_back(begin, next - begin);
+  }
+  for (std::uint32_t i = 0; i < traps.size(); ++i) {
+    at_[{traps[i].thread.value, traps[i].ip}].push_back(i);
+  }
+}
+
+std::span<const profile::TrapRow> TrapIndex::of(std::uint32_t watch) const {
+  return traps_.subspan(of_watch_[watch].first, of_watch_[watch].second);
+}
+
+std::vector<Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
+  std::vector<Standing> result;
+  if (const auto found = at_.find({thread, ip}); found != at_.end()) {
+    for (const std::uint32_t trap : found->second) {
+      result.push_back(standing_at(traps_[trap]));
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Standing& a, const Standing& b) { return a.time_ns < b.time_ns; });
+  return result;
+}
+
+Cycles cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
+                 std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories) {
+  std::map<std::uint64_t, std::vector<Cycle>> by_ip;
+  for (const std::uint32_t w : group.watches) {
+    if (stories[w].gaps > 0 || stories[w].ignored > 0) {
+      continue;
+    }
+    const auto taken = takings(traps.of(w), watches[w].thread.value, thread);
+    for (std::size_t i = 1; i < taken.size(); ++i) {
+      if (taken[i]->ip == taken[i - 1]->ip) {
+        by_ip[taken[i]->ip].push_back(
+            {standing_at(*taken[i - 1]), standing_at(*taken[i]),
+             exchanges_between(stories[w], group.consumer, taken[i - 1]->time_ns, taken[i]->time_ns)});
+      }
+    }
+  }
+  Cycles result{thread, 0, {}};
+  for (auto& [ip, cycles] : by_ip) {
+    if (cycles.size() > result.cycles.size()) {
+      result.ip = ip;
+      result.cycles = std::move(cycles);
+    }
+  }
+  return result;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What communication_counts.cpp works on: groups of communications, and the cycles of threads in their watches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "attribution/communication_counts.h"
+#include "attribution/exchange_clock.h"
+
+namespace crosstalk::attribution {
+
+/// A communication that was seen.
+struct SeenAt {
+  std::uint32_t watch = 0;  // index
+  const SeenCommunication* seen = nullptr;
+};
+
+/// Communications of one consumer on one cluster of lines, by whichever instructions.
+struct ExchangeGroup {
+  std::uint32_t consumer = 0;
+  LineCluster lines;
+  std::vector<SeenAt> seen;
+  std::vector<std::uint32_t> watches;                    // that saw them, ascending
+  std::uint64_t samples = 0, first_ns = 0, last_ns = 0;  // of the consumer's accesses; 0 when there were none
+};
+[[nodiscard]] std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> watches,
+                                                         std::span<const WatchStory> stories,
+                                                         const ConsumerSamples& samples);
+
+/// Traps by watch and by (thread, instruction).
+class TrapIndex {
+ public:
+  TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps);
+  [[nodiscard]] std::span<const profile::TrapRow> of(std::uint32_t watch) const;
+  /// By time.
+  [[nodiscard]] std::vector<Standing> standings(std::uint32_t thread, std::uint64_t ip) const;
+
+ private:
+  std::span<const profile::TrapRow> traps_;
+  std::vector<std::pair<std::size_t, std::size_t>> of_watch_;  // begin, count
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> at_;
+};
+
+/// Cycles of one thread at one instruction.
+struct Cycles {
+  std::uint32_t thread = 0;
+  std::uint64_t ip = 0;  // behind the access
+  std::vector<Cycle> cycles;
+};
+/// Of `thread` in the group's watches, at the instruction with the most of them.
+[[nodiscard]] Cycles cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
+                               std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories);
+
+}  // namespace crosstalk::attribution

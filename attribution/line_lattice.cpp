@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/line_lattice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t widest_gap = 16;              // times the usual one
+constexpr double least_part = 0.75, most_part = 1.2;  // of the lines that even chances would have shown
+
+using Entry = std::pair<std::uint64_t, std::uint64_t>;  // line, samples
+
+std::uint64_t usual_gap(std::span<const Entry> entries) {
+  std::vector<std::uint64_t> gaps;
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    gaps.push_back(entries[i].first - entries[i - 1].first);
+  }
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return *middle;
+}
+
+LineCluster cluster_of(std::span<const Entry> entries) {
+  LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true};
+  double samples = 0;
+  for (const auto& [line, count] : entries) {
+    cluster.distance = std::gcd(cluster.distance, line - cluster.first);
+    samples += static_cast<double>(count);
+  }
+  if (entries.size() == 1) {
+    return cluster;
+  }
+  // The first and the last of the lines may not have been sampled: by chance each end lacks one part in n (the
+  // "German tank problem").
+  const double seen = static_cast<double>((cluster.last - cluster.first) / cluster.distance) + 1;
+  const auto distinct = static_cast<double>(entries.size());
+  const bool all = distinct == seen && samples > 3 * seen;
+  cluster.lines = all ? seen : std::floor(seen * (1 + 1 / samples) + 1 / samples);
+  const double expected = cluster.lines * -std::expm1(-samples / cluster.lines);
+  cluster.even = distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
+  // An exponential gap at each end: each has the standard deviation 1/n. Few lines may share a wider distance by
+  // chance.
+  const double chance = std::exp2(1 - distinct);
+  cluster.error = all ? chance : 2 * std::sqrt(2.0) / samples + chance;
+  return cluster;
+}
+
+}  // namespace
+
+std::vector<LineCluster> line_clusters(const LineSamples& samples) {
+  const std::vector<Entry> entries(samples.begin(), samples.end());
+  std::vector<LineCluster> clusters;
+  if (entries.empty()) {
+    return clusters;
+  }
+  const std::uint64_t limit = entries.size() > 2 ? widest_gap * usual_gap(entries) : UINT64_MAX;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= entries.size(); ++i) {
+    if (i == entries.size() || entries[i].first - entries[i - 1].first > limit) {
+      clusters.push_back(cluster_of(std::span(entries).subspan(begin, i - begin)));
+      begin = i;
+    }
+  }
+  return clusters;
+}
+
+}  // namespace crosstalk::attribution

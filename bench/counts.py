@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of communications against programs that force a known number of them. Writes a section of docs/accuracy.md."""
+
+import argparse
+import collections
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import common
+import harness
+
+CASES = [
+    ("ping_pong", ["--seconds", "3"]),
+    ("ping_pong", ["--seconds", "3", "--wait", "yield"]),
+    ("ping_pong", ["--seconds", "3", "--wait", "futex"]),
+    ("ping_pong", ["--seconds", "4", "--wait", "futex", "--lines", "128"]),
+    ("ring", ["--seconds", "4", "--threads", "3"]),
+    ("halo_exchange", ["--iterations", "80000", "--threads", "2"]),
+    ("halo_exchange", ["--iterations", "50000", "--threads", "3"]),
+    ("one_writer_many_readers", ["--seconds", "3", "--threads", "3"]),
+    ("migrating_object", ["--seconds", "3", "--threads", "2"]),
+    ("pipeline", ["--seconds", "3", "--threads", "3"]),
+    ("all_to_all", ["--seconds", "4", "--threads", "2", "--lines", "64"]),
+    ("all_to_all", ["--seconds", "4", "--threads", "3", "--lines", "64"]),
+    ("reduction_tree", ["--seconds", "4", "--threads", "2", "--lines", "1024"]),
+    ("work_stealing", ["--seconds", "3", "--threads", "2"]),
+]
+
+EXPLANATION = """## Counts
+
+Written by `./dev bench counts`: {runs} runs of each workload at default settings, whose number of communications by pair
+of threads is forced and printed. Compared are the amounts of the variables that hold the data.
+
+- *counted*: amounts (a pair of threads, true sharing) with a count, of those that were forced.
+- *found / forced*: of an amount that was counted; the median over all runs, and the worst.
+- *held*: of them, how many have the forced number within their 95 % interval.
+- *half width*: median half width of these intervals, of the count.
+- *why not*: the reason that most amounts without a count give.
+
+Machine: {machine}.
+
+"""
+
+
+def observe(name, arguments, profile):
+    command = common.recorded([os.path.join(common.WORKLOADS, name), *arguments], profile)
+    shown = subprocess.run(command, check=False, capture_output=True, text=True)
+    if shown.returncode != 0:
+        sys.exit(f"bench: {name} ended with {shown.returncode}: {shown.stderr.strip()}")
+    return common.report(profile), json.loads(shown.stdout.strip().splitlines()[-1])
+
+
+def merged(cells):
+    """One amount from those of several objects: a list of (count, low, high), or the first reason for none."""
+    for cell in cells:
+        if cell["seen"] and cell["count"] is None:
+            return None, cell["count_unknown"]
+    known = [cell for cell in cells if cell["seen"]]
+    if not known:
+        return None, "none was seen"
+    return [sum(values) for values in zip(*((cell["count"], *cell["count_ci95"]) for cell in known))], None
+
+
+def amounts(report, truth):
+    """(forced, (count, low, high) or None, reason) for each pair that is forced to share truly."""
+    index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
+    index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
+    cells = collections.defaultdict(list)
+    for entry in report["objects"]:
+        if any(harness.object_named(entry, name) for name in truth["data"]):
+            for cell in entry["cells"]:
+                cells[index.get(cell["producer"]), index.get(cell["consumer"])].append(cell["true"])
+    for producer, row in enumerate(truth["true_matrix"]):
+        for consumer, forced in enumerate(row):
+            if forced > 0:
+                yield (forced, *merged(cells[producer, consumer]))
+
+
+def row(name, arguments, seen):
+    ratios = [count[0] / forced for forced, count, _ in seen if count]
+    held = sum(count[1] <= forced <= count[2] for forced, count, _ in seen if count)
+    widths = [(count[2] - count[1]) / 2 / count[0] for _, count, _ in seen if count]
+    reasons = collections.Counter(reason for _, _, reason in seen if reason)
+    return ["`" + " ".join([name, *arguments]) + "`", f"{len(ratios)}/{len(seen)}",
+            f"{statistics.median(ratios):.3f} ({max(ratios, key=lambda ratio: abs(ratio - 1)):.3f})" if ratios else "-",
+            f"{held}/{len(ratios)}" if ratios else "-", f"{statistics.median(widths):.3f}" if widths else "-",
+            reasons.most_common(1)[0][0] if reasons else ""]
+
+
+def load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return {}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="runs of each workload (default 3)")
+    parser.add_argument("--only", default="", help="workloads whose command contains this; writes no document, "
+                        "unless --keep")
+    parser.add_argument("--keep", default="", help="a file that gathers runs over several calls; the document is "
+                        "written from all of them")
+    options = parser.parse_args()
+    kept = load(options.keep) if options.keep else {}
+    with common.Folder() as folder:
+        for name, arguments in CASES:
+            key = " ".join([name, *arguments])
+            if options.only not in key:
+                continue
+            for _ in range(max(options.runs, 0)):
+                seen = list(amounts(*observe(name, arguments, folder.file("run.db"))))
+                print(" | ".join(row(name, arguments, seen)), flush=True)
+                kept.setdefault(key, []).append(seen)
+    if options.keep:
+        with open(options.keep, "w", encoding="utf-8") as file:
+            json.dump(kept, file)
+    rows = [row(name, arguments, [amount for run in kept[key] for amount in run]) for name, arguments in CASES
+            if (key := " ".join([name, *arguments])) in kept]
+    text = common.table(["workload", "counted", "found / forced", "held", "half width", "why not"], rows)
+    print(text)
+    if rows and (options.keep or not options.only):
+        runs = max(len(runs) for runs in kept.values())
+        common.write_section("accuracy.md", "counts", EXPLANATION.format(runs=runs, machine=common.machine()) + text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/line_lattice.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t base = 0x10000;
+
+/// `samples` that fall on any of `lines` lines at `distance` bytes alike.
+LineSamples sweep(std::uint64_t lines, std::uint64_t distance, std::uint64_t samples, std::uint64_t begin = base,
+                  std::uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  LineSamples result;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    ++result[begin + random() % lines * distance];
+  }
+  return result;
+}
+
+TEST(LineLattice, NothingSampledIsNoCluster) { EXPECT_TRUE(line_clusters({}).empty()); }
+
+TEST(LineLattice, OneLineIsOneForSure) {
+  const auto clusters = line_clusters({{base, 500}});
+  ASSERT_EQ(clusters.size(), 1U);
+  EXPECT_EQ(clusters[0].lines, 1);
+  EXPECT_EQ(clusters[0].error, 0);
+  EXPECT_TRUE(clusters[0].even);
+}
+
+TEST(LineLattice, AllLinesOfAnArray) {
+  const auto clusters = line_clusters(sweep(128, 64, 3000));
+  ASSERT_EQ(clusters.size(), 1U);
+  EXPECT_EQ(clusters[0].lines, 128);
+  EXPECT_EQ(clusters[0].distance, 64U);
+  EXPECT_LT(clusters[0].error, 1e-6);
+  EXPECT_TRUE(clusters[0].even);
+}
+
+TEST(LineLattice, WhatWasNotSampledIsCountedWithinItsInterval) {
+  int held = 0;
+  constexpr int runs = 200;
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) {
+    const auto clusters = line_clusters(sweep(1024, 128, 200, base, seed));
+    ASSERT_EQ(clusters.size(), 1U);
+    EXPECT_EQ(clusters[0].distance, 128U);
+    EXPECT_TRUE(clusters[0].even);
+    EXPECT_NEAR(clusters[0].lines, 1024, 60);
+    held += std::abs(clusters[0].lines - 1024) <= clusters[0].error * clusters[0].lines + 0.5 ? 1 : 0;
+  }
+  EXPECT_GE(held, runs * 85 / 100);
+}
+
+TEST(LineLattice, FarApartIsTwoClusters) {
+  LineSamples both = sweep(256, 64, 400);
+  both.merge(sweep(256, 64, 400, base + (1U << 20U)));
+  const auto clusters = line_clusters(both);
+  ASSERT_EQ(clusters.size(), 2U);
+  EXPECT_NEAR(clusters[0].lines, 256, 8);
+  EXPECT_NEAR(clusters[1].lines, 256, 8);
+}
+
+TEST(LineLattice, LinesThatAreHardlyEverSampledAreSaidToBeUneven) {
+  LineSamples samples = sweep(8, 64, 2000);
+  samples.merge(sweep(1024, 64, 12, base));
+  const auto clusters = line_clusters(samples);
+  ASSERT_FALSE(clusters.empty());
+  bool even = true;
+  for (const LineCluster& cluster : clusters) {
+    even &= cluster.even && cluster.lines > 100;
+  }
+  EXPECT_FALSE(even);
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution
