@@ -62,7 +62,7 @@ double first_phase(const ThreadPart& part, const SampledTime& thread) {
 /// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
 class CountSums {
  public:
-  void add(std::uint32_t group) { seen_[group] += 1; }
+  void add(std::uint32_t group, double weight) { seen_[group] += weight; }
 
   void fill(Amount& amount, const CountTable* table) const {
     if (table == nullptr || seen_.empty()) {
@@ -117,7 +117,7 @@ class AmountSums {
     detections_ += c.seen->weight;
     ++seen_;
     if (counts != nullptr) {
-      counts_.add(counts->group(c.seen));
+      counts_.add(counts->group(c.seen), c.seen->weight);
     }
   }
 

@@ -13,7 +13,6 @@ namespace {
 constexpr double z95 = 1.959963984540054;
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
 constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
-constexpr double most_weighed = 0.1;       // of communications seen, through words that were drawn by chance
 constexpr double least_exchanging = 0.75;  // of watches that lasted for several cycles
 constexpr double long_enough = 4;          // cycles
 constexpr std::size_t least_long_watches = 5;
@@ -54,27 +53,80 @@ Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t e
   return span;
 }
 
+/// A thread at an instruction, and what the group's consumer is to it.
+struct Clockwork {
+  std::uint32_t thread = 0;
+  std::uint64_t ip = 0;  // behind the access
+  bool consumes = false;
+  std::span<const Cycle> own;   // of this group and thread
+  std::span<const Cycle> like;  // of all groups' threads in this role at this instruction: one law holds for them
+};
+
 class Counter {
  public:
-  explicit Counter(const CountInputs& in) : in_(in), traps_(in.watches, in.traps) {
-    for (std::uint32_t w = 0; w < in.watches.size(); ++w) {
-      watches_of_[in.watches[w].thread.value].push_back(w);
-    }
-  }
+  Counter(const CountInputs& in, std::span<const ExchangeGroup> groups);
 
-  [[nodiscard]] Figure count(const ExchangeGroup& group) const;
+  [[nodiscard]] Figure count(std::size_t group) const;
 
  private:
-  [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Cycles& cycles) const;
+  using Role = std::pair<std::uint64_t, bool>;  // ip, consumes
+  struct Own {
+    std::uint32_t thread = 0;
+    CyclesByIp cycles;
+  };
+  [[nodiscard]] std::vector<Clockwork> clockworks_of(std::size_t group) const;
+  [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Clockwork& work) const;
   [[nodiscard]] Figure by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
                                 std::span<const Standing> standings) const;
-  [[nodiscard]] Figure by_time(const ExchangeGroup& group, const Cycles& cycles) const;
-  [[nodiscard]] bool exchanges_all_along(const ExchangeGroup& group, const Cycles& cycles) const;
+  [[nodiscard]] Figure by_time(const ExchangeGroup& group, const Clockwork& work) const;
+  [[nodiscard]] Figure by_either(const ExchangeGroup& group, const Clockwork& work) const;
+  [[nodiscard]] bool exchanges_all_along(const ExchangeGroup& group, const Clockwork& work) const;
 
   const CountInputs& in_;
+  std::span<const ExchangeGroup> groups_;
   TrapIndex traps_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> watches_of_;  // by the thread that opened them
+  std::vector<std::vector<Own>> own_;                               // by group: its consumer's, then its producers'
+  std::map<Role, std::vector<Cycle>> like_;
 };
+
+Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
+    : in_(in), groups_(groups), traps_(in.watches, in.traps) {
+  for (std::uint32_t w = 0; w < in.watches.size(); ++w) {
+    watches_of_[in.watches[w].thread.value].push_back(w);
+  }
+  for (const ExchangeGroup& group : groups) {
+    std::set<std::uint32_t> producers;
+    for (const SeenAt& at : group.seen) {
+      producers.insert(at.seen->producer.thread.value);
+    }
+    std::vector<std::uint32_t> threads{group.consumer};
+    threads.insert(threads.end(), producers.begin(), producers.end());
+    std::vector<Own>& own = own_.emplace_back();
+    for (const std::uint32_t thread : threads) {
+      own.push_back({thread, cycles_of(group, thread, traps_, in.watches, in.stories)});
+      for (const auto& [ip, cycles] : own.back().cycles) {
+        std::vector<Cycle>& like = like_[{ip, thread == group.consumer}];
+        like.insert(like.end(), cycles.begin(), cycles.end());
+      }
+    }
+  }
+}
+
+/// The consumer's first, and those with the most cycles first.
+std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
+  std::vector<Clockwork> works;
+  for (const Own& own : own_[group]) {
+    for (const auto& [ip, cycles] : own.cycles) {
+      const bool consumes = own.thread == groups_[group].consumer;
+      works.push_back({own.thread, ip, consumes, cycles, like_.at({ip, consumes})});
+    }
+  }
+  std::stable_sort(works.begin(), works.end(), [](const Clockwork& a, const Clockwork& b) {
+    return std::pair(!a.consumes, b.own.size()) < std::pair(!b.consumes, a.own.size());
+  });
+  return works;
+}
 
 double median_ns(std::span<const Cycle> cycles) {
   std::vector<double> ns;
@@ -88,8 +140,8 @@ double median_ns(std::span<const Cycle> cycles) {
 
 /// Cycles are only seen where there is an exchange. Watches of the same lines that saw none for as long as several
 /// cycles say that it comes and goes, while a counter goes on.
-bool Counter::exchanges_all_along(const ExchangeGroup& group, const Cycles& cycles) const {
-  const double least_ns = long_enough * median_ns(cycles.cycles);
+bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& work) const {
+  const double least_ns = long_enough * median_ns(work.like);
   const auto found = watches_of_.find(group.consumer);
   double lasted = 0;
   double exchanging = 0;
@@ -128,12 +180,12 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   return {steps * clock.exchanges, std::hypot(irregular, unseen_ns / (seen_ns + unseen_ns)), ""};
 }
 
-Figure Counter::by_counter(const ExchangeGroup& group, const Cycles& cycles) const {
-  const std::vector<ExchangeClock> clocks = exchange_clocks(cycles.cycles);
+Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
+  const std::vector<ExchangeClock> clocks = exchange_clocks(work.like);
   if (clocks.empty()) {
     return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
   }
-  const std::vector<Standing> standings = traps_.standings(cycles.thread, cycles.ip);
+  const std::vector<Standing> standings = traps_.standings(work.thread, work.ip);
   Figure first;
   for (const ExchangeClock& clock : clocks) {
     Figure figure = by_clock(group, clock, standings);
@@ -146,66 +198,66 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Cycles& cycles) con
 }
 
 /// Where an exchange takes far longer than its traps, it goes on by time nearly as if it were not watched.
-Figure Counter::by_time(const ExchangeGroup& group, const Cycles& cycles) const {
+Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const {
   const double traps_ns = traps_a_cycle * in_.trap_cost_ns;
-  if (!(traps_ns > 0) || median_ns(cycles.cycles) < least_slowness * traps_ns) {
+  const double usual_ns = median_ns(work.like);
+  if (work.own.size() < least_cycles || !(traps_ns > 0) || usual_ns < least_slowness * traps_ns) {
     return unknown("exchanges are no slower than traps, and no counter goes on with them");
   }
   std::uint64_t horizon_ns = 0;
   for (const std::uint32_t w : group.watches) {
     horizon_ns = std::max(horizon_ns, in_.watches[w].horizon_ns);
   }
-  if (median_ns(cycles.cycles) * least_quickness > static_cast<double>(horizon_ns)) {
+  if (usual_ns * least_quickness > static_cast<double>(horizon_ns)) {
     return unknown("exchanges are too slow to be followed from one to the next");
   }
+  const auto own_ns = [traps_ns](const Cycle& cycle) {
+    return static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
+  };
   double ns = 0;
   double exchanges = 0;
-  for (const Cycle& cycle : cycles.cycles) {
-    ns += static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
+  for (const Cycle& cycle : work.own) {
+    ns += own_ns(cycle);
     exchanges += cycle.exchanges;
   }
   const double rate = exchanges / ns;
   double squares = 0;
-  for (const Cycle& cycle : cycles.cycles) {
-    const double own_ns = static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
-    squares += std::pow(cycle.exchanges - rate * own_ns, 2);
+  for (const Cycle& cycle : work.own) {
+    squares += std::pow(cycle.exchanges - rate * own_ns(cycle), 2);
   }
-  const auto n = static_cast<double>(cycles.cycles.size());
+  const auto n = static_cast<double>(work.own.size());
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
-  const Span span = span_of(group, cycles.cycles.front().begin.time_ns, cycles.cycles.back().end.time_ns);
+  const Span span = span_of(group, work.own.front().begin.time_ns, work.own.back().end.time_ns);
   const double all_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns;
-  return {rate * all_ns, std::hypot(spread, traps_ns * n / ns), ""};
+  // What a trap delays is known to about itself.
+  return {rate * all_ns, std::hypot(spread, span.margin_ns / all_ns) + traps_ns * n / ns, ""};
 }
 
-Figure Counter::count(const ExchangeGroup& group) const {
-  std::set<std::uint32_t> producers;
-  double weighed = 0;
-  for (const SeenAt& at : group.seen) {
-    producers.insert(at.seen->producer.thread.value);
-    weighed += at.seen->weight != 1 ? 1 : 0;
+Figure Counter::by_either(const ExchangeGroup& group, const Clockwork& work) const {
+  if (!exchanges_all_along(group, work)) {
+    return unknown("the lines are exchanged at times only");
   }
-  if (weighed > most_weighed * static_cast<double>(group.seen.size())) {
-    return unknown("it was seen through words of the line that were drawn by chance");
+  Figure figure = by_counter(group, work);
+  if (!figure.unknown.empty()) {
+    Figure slow = by_time(group, work);
+    return slow.unknown.empty() ? slow : figure;
   }
+  return figure;
+}
+
+Figure Counter::count(std::size_t index) const {
+  const ExchangeGroup& group = groups_[index];
   if (!group.lines.even) {
     return unknown("how many lines are exchanged can not be told from those that were sampled");
   }
-  std::vector<std::uint32_t> threads{group.consumer};
-  threads.insert(threads.end(), producers.begin(), producers.end());
   Figure best = unknown("too few exchanges were followed from one to the next; at least " +
                         std::to_string(least_cycles) + " are needed");
   bool any = false;
-  for (const std::uint32_t thread : threads) {
-    const Cycles cycles = cycles_of(group, thread, traps_, in_.watches, in_.stories);
-    if (cycles.cycles.size() < least_cycles) {
+  for (const Clockwork& work : clockworks_of(index)) {
+    if (work.like.size() < least_cycles) {
       continue;
     }
-    Figure figure = !exchanges_all_along(group, cycles) ? unknown("the lines are exchanged at times only")
-                                                        : by_counter(group, cycles);
-    if (!figure.unknown.empty() && exchanges_all_along(group, cycles)) {
-      Figure slow = by_time(group, cycles);
-      figure = slow.unknown.empty() ? slow : figure;
-    }
+    Figure figure = by_either(group, work);
     if (figure.unknown.empty()) {
       return {figure.value * group.lines.lines, std::hypot(figure.error, group.lines.error), ""};
     }
@@ -243,19 +295,21 @@ void ConsumerSamples::add(const profile::SampleRow& sample) {
 }
 
 CountTable count_communications(const CountInputs& inputs) {
-  const Counter counter(inputs);
+  const std::vector<ExchangeGroup> groups = exchange_groups(inputs.watches, inputs.stories, inputs.samples);
+  const Counter counter(inputs, groups);
   CountTable table;
-  for (const ExchangeGroup& group : exchange_groups(inputs.watches, inputs.stories, inputs.samples)) {
-    Figure figure = counter.count(group);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const ExchangeGroup& group = groups[i];
+    Figure figure = counter.count(i);
     CountGroup row;
     if (figure.unknown.empty()) {
       row.count = figure.value;
       row.error = figure.error;
     }
     row.unknown = std::move(figure.unknown);
-    row.seen = static_cast<double>(group.seen.size());
     row.watches = static_cast<double>(group.watches.size());
     for (const SeenAt& at : group.seen) {
+      row.seen += at.seen->weight;
       table.group_of.emplace(at.seen, static_cast<std::uint32_t>(table.groups.size()));
     }
     table.groups.push_back(std::move(row));

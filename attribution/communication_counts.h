@@ -51,7 +51,7 @@ struct CountGroup {
   std::optional<double> count;  // all of them
   double error = 0;             // half of its 95 % interval, as a part of it
   std::string unknown;          // why there is no count; empty when there is
-  double seen = 0;              // communications seen
+  double seen = 0;              // weighted sum of communications seen
   double watches = 0;           // watches that saw them
 };
 

@@ -12,6 +12,7 @@ constexpr std::uint64_t stray = 20;  // a line with so many times fewer samples 
 
 /// All that one consumer does at some of its instructions.
 struct Pool {
+  std::set<std::uint64_t> instructions;
   LineSamples lines;
   std::set<std::uint64_t> exchanged;
   std::vector<SeenAt> seen;
@@ -34,9 +35,9 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
   for (std::uint32_t w = 0; w < stories.size(); ++w) {
     for (const SeenCommunication& seen : stories[w].communications) {
       Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
+      pool.instructions.insert(seen.consumer.instruction);
       pool.seen.push_back({w, &seen});
       pool.exchanged.insert(watches[w].line);
-      ++pool.lines[watches[w].line];
     }
   }
   for (auto& [site, pool] : sites) {
@@ -46,6 +47,9 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
         pool.lines[line] += count;
       }
       add_time(pool.sums, own.samples, own.first_ns, own.last_ns);
+    }
+    for (const std::uint64_t line : pool.exchanged) {
+      pool.lines.try_emplace(line, 1);  // found by another thread's samples
     }
   }
   return sites;
@@ -68,6 +72,7 @@ void join(Pool& into, Pool& from) {
     into.lines[line] += count;
   }
   into.exchanged.merge(from.exchanged);
+  into.instructions.merge(from.instructions);
   into.seen.insert(into.seen.end(), from.seen.begin(), from.seen.end());
   add_time(into.sums, from.sums.samples, from.sums.first_ns, from.sums.last_ns);
   from = Pool{};
@@ -102,7 +107,8 @@ std::vector<Pool> joined(std::vector<Pool> pools) {
 void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::span<const profile::WatchRow> watches,
                       std::vector<ExchangeGroup>& groups) {
   for (const LineCluster& cluster : line_clusters(pool.lines)) {
-    ExchangeGroup group{consumer, cluster, {}, {}, pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
+    ExchangeGroup group{consumer,          pool.instructions,  cluster,          {}, {},
+                        pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
     for (const SeenAt& seen : pool.seen) {
       if (cluster.holds(watches[seen.watch].line)) {
         group.seen.push_back(seen);
@@ -114,6 +120,19 @@ void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::span<const 
     if (!group.seen.empty()) {
       groups.push_back(std::move(group));
     }
+  }
+}
+
+/// Groups of one distance and of the same instructions, of whichever threads, tell together how long their sweeps are.
+void share_lengths(std::vector<ExchangeGroup>& groups) {
+  std::map<std::pair<std::uint64_t, std::set<std::uint64_t>>, std::vector<LineCluster*>> alike;
+  for (ExchangeGroup& group : groups) {
+    if (group.lines.distance != 0) {
+      alike[{group.lines.distance, group.instructions}].push_back(&group.lines);
+    }
+  }
+  for (auto& [kind, clusters] : alike) {
+    share_length(clusters);
   }
 }
 
@@ -156,6 +175,7 @@ std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> wa
       split_by_cluster(consumer, pool, watches, groups);
     }
   }
+  share_lengths(groups);
   return groups;
 }
 
@@ -193,9 +213,9 @@ std::vector<Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t i
   return result;
 }
 
-Cycles cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
-                 std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories) {
-  std::map<std::uint64_t, std::vector<Cycle>> by_ip;
+CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
+                     std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories) {
+  CyclesByIp by_ip;
   for (const std::uint32_t w : group.watches) {
     if (stories[w].gaps > 0 || stories[w].ignored > 0) {
       continue;
@@ -209,14 +229,7 @@ Cycles cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapInd
       }
     }
   }
-  Cycles result{thread, 0, {}};
-  for (auto& [ip, cycles] : by_ip) {
-    if (cycles.size() > result.cycles.size()) {
-      result.ip = ip;
-      result.cycles = std::move(cycles);
-    }
-  }
-  return result;
+  return by_ip;
 }
 
 }  // namespace crosstalk::attribution

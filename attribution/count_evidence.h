@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct SeenAt {
 /// Communications of one consumer on one cluster of lines, by whichever instructions.
 struct ExchangeGroup {
   std::uint32_t consumer = 0;
+  std::set<std::uint64_t> instructions;  // by which it consumes; run-time addresses
   LineCluster lines;
   std::vector<SeenAt> seen;
   std::vector<std::uint32_t> watches;                    // that saw them, ascending
@@ -44,14 +46,10 @@ class TrapIndex {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> at_;
 };
 
-/// Cycles of one thread at one instruction.
-struct Cycles {
-  std::uint32_t thread = 0;
-  std::uint64_t ip = 0;  // behind the access
-  std::vector<Cycle> cycles;
-};
-/// Of `thread` in the group's watches, at the instruction with the most of them.
-[[nodiscard]] Cycles cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
-                               std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories);
+/// By the address behind the access.
+using CyclesByIp = std::map<std::uint64_t, std::vector<Cycle>>;
+/// Of `thread` in the group's watches.
+[[nodiscard]] CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
+                                   std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories);
 
 }  // namespace crosstalk::attribution

@@ -24,13 +24,17 @@ std::uint64_t usual_gap(std::span<const Entry> entries) {
   return *middle;
 }
 
+/// Exponential gaps at both ends, each with the standard deviation of one part in n; twice that.
+double range_error(double samples) { return 2 * std::sqrt(2.0) / samples; }
+
 LineCluster cluster_of(std::span<const Entry> entries) {
-  LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true};
+  LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true, 0};
   double samples = 0;
   for (const auto& [line, count] : entries) {
     cluster.distance = std::gcd(cluster.distance, line - cluster.first);
     samples += static_cast<double>(count);
   }
+  cluster.samples = samples;
   if (entries.size() == 1) {
     return cluster;
   }
@@ -42,10 +46,9 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   cluster.lines = all ? seen : std::floor(seen * (1 + 1 / samples) + 1 / samples);
   const double expected = cluster.lines * -std::expm1(-samples / cluster.lines);
   cluster.even = distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
-  // An exponential gap at each end: each has the standard deviation 1/n. Few lines may share a wider distance by
-  // chance.
+  // Few lines may share a wider distance by chance.
   const double chance = std::exp2(1 - distinct);
-  cluster.error = all ? chance : 2 * std::sqrt(2.0) / samples + chance;
+  cluster.error = all ? chance : range_error(samples) + chance;
   return cluster;
 }
 
@@ -66,6 +69,29 @@ std::vector<LineCluster> line_clusters(const LineSamples& samples) {
     }
   }
   return clusters;
+}
+
+void share_length(std::span<LineCluster*> clusters) {
+  double samples = 0;
+  double lines = 0;
+  double widest = 0;
+  for (const LineCluster* cluster : clusters) {
+    samples += cluster->samples;
+    lines += cluster->samples * cluster->lines;
+    const double seen =
+        cluster->distance != 0 ? static_cast<double>((cluster->last - cluster->first) / cluster->distance) + 1 : 1;
+    widest = std::max(widest, seen);
+  }
+  const double mean = std::round(lines / samples);
+  const double error = range_error(samples);
+  if (clusters.size() < 2 || widest > mean * (1 + error)) {
+    return;
+  }
+  for (LineCluster* cluster : clusters) {
+    const bool better = error < cluster->error && std::abs(cluster->lines - mean) <= 2 * cluster->error * mean;
+    cluster->lines = better ? mean : cluster->lines;
+    cluster->error = better ? error : cluster->error;
+  }
 }
 
 }  // namespace crosstalk::attribution

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace crosstalk::attribution {
@@ -22,11 +23,16 @@ struct LineCluster {
   double lines = 0;                   // how many there are
   double error = 0;                   // half of the 95 % interval of `lines`, as a part of it
   bool even = true;                   // samples lie as if all lines took about as long
+  double samples = 0;
   [[nodiscard]] bool holds(std::uint64_t line) const { return first <= line && line <= last; }
 };
 
 /// Clusters in ascending order. A gap that is 16 times the usual one parts two of them: among n lines that are drawn at
 /// random, the widest gap is about ln(n) times the mean one.
 [[nodiscard]] std::vector<LineCluster> line_clusters(const LineSamples& samples);
+
+/// Threads that run the same code sweep over as many lines each: what the clusters tell of one number together. They
+/// stay as they are where one is wider than all of them would have it.
+void share_length(std::span<LineCluster*> clusters);
 
 }  // namespace crosstalk::attribution
