@@ -185,10 +185,11 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) co
   if (clocks.empty()) {
     return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
   }
-  const std::vector<Standing> standings = traps_.standings(work.thread, work.ip);
+  const std::vector<Standing> own = traps_.standings(work.thread, work.ip);
+  const auto others = traps_.elsewhere(work.thread, work.ip);
   Figure first;
   for (const ExchangeClock& clock : clocks) {
-    Figure figure = by_clock(group, clock, standings);
+    Figure figure = by_clock(group, clock, with_agreeing(clock, own, others));
     if (figure.unknown.empty()) {
       return figure;
     }

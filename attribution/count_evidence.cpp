@@ -213,6 +213,16 @@ std::vector<Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t i
   return result;
 }
 
+std::vector<std::vector<Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
+  std::vector<std::vector<Standing>> result;
+  for (auto at = at_.lower_bound({thread, 0}); at != at_.end() && at->first.first == thread; ++at) {
+    if (at->first.second != ip) {
+      result.push_back(standings(thread, at->first.second));
+    }
+  }
+  return result;
+}
+
 CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
                      std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories) {
   CyclesByIp by_ip;

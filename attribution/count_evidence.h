@@ -39,6 +39,8 @@ class TrapIndex {
   [[nodiscard]] std::span<const profile::TrapRow> of(std::uint32_t watch) const;
   /// By time.
   [[nodiscard]] std::vector<Standing> standings(std::uint32_t thread, std::uint64_t ip) const;
+  /// The same for each other instruction of the thread.
+  [[nodiscard]] std::vector<std::vector<Standing>> elsewhere(std::uint32_t thread, std::uint64_t ip) const;
 
  private:
   std::span<const profile::TrapRow> traps_;

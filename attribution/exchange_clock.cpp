@@ -71,6 +71,31 @@ std::uint64_t usual_frame(std::span<const Standing> standings) {
       ->first;
 }
 
+bool earlier(const Standing& a, const Standing& b) { return a.time_ns < b.time_ns; }
+
+/// Steps from one to the other, forwards or backwards.
+double progress(const Standing& from, const Standing& to, const ExchangeClock& clock) {
+  return static_cast<double>(static_cast<std::int64_t>(to.word.at(clock.word) - from.word.at(clock.word))) /
+         static_cast<double>(clock.step);
+}
+
+/// Do readings at another instruction lie between those of `own`, which are by time?
+bool agrees(const ExchangeClock& clock, std::span<const Standing> own, std::span<const Standing> other) {
+  constexpr std::size_t least_between = 3;
+  std::size_t between = 0;
+  for (const Standing& standing : other) {
+    const auto next = std::upper_bound(own.begin(), own.end(), standing, earlier);
+    if (next == own.begin() || next == own.end()) {
+      continue;
+    }
+    if (progress(*std::prev(next), standing, clock) < -1 || progress(standing, *next, clock) < -1) {
+      return false;
+    }
+    ++between;
+  }
+  return between >= least_between;
+}
+
 }  // namespace
 
 std::uint64_t Standing::stack() const { return word.at(stack_pointer); }
@@ -99,6 +124,33 @@ std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles) {
   std::stable_sort(clocks.begin(), clocks.end(),
                    [](const ExchangeClock& a, const ExchangeClock& b) { return a.alike > b.alike; });
   return clocks;
+}
+
+std::vector<Standing> with_agreeing(const ExchangeClock& clock, std::vector<Standing> own,
+                                    std::span<const std::vector<Standing>> others) {
+  if (own.size() < 2) {
+    return own;
+  }
+  const std::uint64_t frame = usual_frame(own);
+  const auto elsewhere = [&](const Standing& standing) {
+    return standing.stack() != frame || !knows(standing, clock.word);
+  };
+  std::erase_if(own, elsewhere);
+  std::vector<Standing> all = own;
+  for (std::vector<Standing> other : others) {
+    std::erase_if(other, elsewhere);
+    if (agrees(clock, own, other)) {
+      all.insert(all.end(), other.begin(), other.end());
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), earlier);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const double back = -progress(all[i - 1], all[i], clock);
+    if (back > 0 && back <= 1) {  // another place in the same iteration
+      all[i].word.at(clock.word) = all[i - 1].word.at(clock.word);
+    }
+  }
+  return all;
 }
 
 std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Standing> standings) {

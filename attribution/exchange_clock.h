@@ -50,6 +50,12 @@ inline constexpr double least_alike = 0.9;  // of the cycles
 /// `least_cycles` cycles.
 [[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles);
 
+/// `own` readings of a clock, and those of the same thread at other instructions where the word is the same variable:
+/// at least three of an instruction's readings lie between own ones, in the same frame, and none of them is off by
+/// more than a step, which is what lies between two places in one iteration. All are by time.
+[[nodiscard]] std::vector<Standing> with_agreeing(const ExchangeClock& clock, std::vector<Standing> own,
+                                                  std::span<const std::vector<Standing>> others);
+
 /// Steps of a word over all the times at which a thread was seen at one instruction.
 struct Way {
   double steps = 0;                        // seen

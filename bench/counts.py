@@ -5,6 +5,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -18,12 +19,12 @@ CASES = [
     ("ping_pong", ["--seconds", "3", "--wait", "futex"]),
     ("ping_pong", ["--seconds", "4", "--wait", "futex", "--lines", "128"]),
     ("ring", ["--seconds", "4", "--threads", "3"]),
-    ("halo_exchange", ["--iterations", "80000", "--threads", "2"]),
-    ("halo_exchange", ["--iterations", "50000", "--threads", "3"]),
+    ("halo_exchange", ["--iterations", "40000", "--threads", "2"]),
+    ("halo_exchange", ["--iterations", "30000", "--threads", "3"]),
     ("one_writer_many_readers", ["--seconds", "3", "--threads", "3"]),
     ("migrating_object", ["--seconds", "3", "--threads", "2"]),
     ("pipeline", ["--seconds", "3", "--threads", "3"]),
-    ("all_to_all", ["--seconds", "4", "--threads", "2", "--lines", "64"]),
+    ("all_to_all", ["--seconds", "3", "--threads", "2", "--lines", "64"]),
     ("all_to_all", ["--seconds", "4", "--threads", "3", "--lines", "64"]),
     ("reduction_tree", ["--seconds", "4", "--threads", "2", "--lines", "1024"]),
     ("work_stealing", ["--seconds", "3", "--threads", "2"]),
@@ -31,7 +32,7 @@ CASES = [
 
 EXPLANATION = """## Counts
 
-Written by `./dev bench counts`: {runs} runs of each workload at default settings, whose number of communications by pair
+Written by `./dev bench counts`: up to {runs} runs of each workload at default settings, whose number of communications by pair
 of threads is forced and printed. Compared are the amounts of the variables that hold the data.
 
 - *counted*: amounts (a pair of threads, true sharing) with a count, of those that were forced.
@@ -45,12 +46,26 @@ Machine: {machine}.
 """
 
 
-def observe(name, arguments, profile):
-    command = common.recorded([os.path.join(common.WORKLOADS, name), *arguments], profile)
+def record(name, arguments, stem):
+    """Leaves the profile in `stem`.db and what the workload printed in `stem`.json."""
+    command = common.recorded([os.path.join(common.WORKLOADS, name), *arguments], stem + ".db")
     shown = subprocess.run(command, check=False, capture_output=True, text=True)
     if shown.returncode != 0:
         sys.exit(f"bench: {name} ended with {shown.returncode}: {shown.stderr.strip()}")
-    return common.report(profile), json.loads(shown.stdout.strip().splitlines()[-1])
+    with open(stem + ".json", "w", encoding="utf-8") as file:
+        file.write(shown.stdout.strip().splitlines()[-1])
+
+
+def recordings(folder, name, arguments):
+    """The stems of a workload's profiles in `folder`."""
+    begin = "_".join([name, *(argument.strip("-") for argument in arguments)]) + "."
+    return os.path.join(folder, begin), sorted(os.path.join(folder, entry[:-5]) for entry in os.listdir(folder)
+                                               if entry.startswith(begin) and entry.endswith(".json"))
+
+
+def evaluate(stem):
+    with open(stem + ".json", encoding="utf-8") as file:
+        return list(amounts(common.report(stem + ".db"), json.load(file)))
 
 
 def merged(cells):
@@ -90,42 +105,39 @@ def row(name, arguments, seen):
             reasons.most_common(1)[0][0] if reasons else ""]
 
 
-def load(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return {}
+def work(options, folder):
+    for name, arguments in CASES:
+        if re.search(options.only, " ".join([name, *arguments])):
+            begin, known = recordings(folder, name, arguments)
+            for run in range(len(known), len(known) + options.runs):
+                record(name, arguments, f"{begin}{run:03d}")
+    if options.only and options.keep:
+        return
+    rows, most = [], 0
+    for name, arguments in CASES:
+        _, stems = recordings(folder, name, arguments)
+        most = max(most, len(stems))
+        if stems:
+            rows.append(row(name, arguments, [amount for stem in stems for amount in evaluate(stem)]))
+            print(" | ".join(rows[-1]), flush=True)
+    if not options.only:
+        text = common.table(["workload", "counted", "found / forced", "held", "half width", "why not"], rows)
+        common.write_section("accuracy.md", "counts", EXPLANATION.format(runs=most, machine=common.machine()) + text)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs of each workload (default 3)")
-    parser.add_argument("--only", default="", help="workloads whose command contains this; writes no document, "
-                        "unless --keep")
-    parser.add_argument("--keep", default="", help="a file that gathers runs over several calls; the document is "
-                        "written from all of them")
+    parser.add_argument("--only", default="", help="workloads whose command matches this regular expression; writes no document")
+    parser.add_argument("--keep", default="", help="a folder for the profiles: with --only they are only recorded, "
+                        "without it all that are there count")
     options = parser.parse_args()
-    kept = load(options.keep) if options.keep else {}
-    with common.Folder() as folder:
-        for name, arguments in CASES:
-            key = " ".join([name, *arguments])
-            if options.only not in key:
-                continue
-            for _ in range(max(options.runs, 0)):
-                seen = list(amounts(*observe(name, arguments, folder.file("run.db"))))
-                print(" | ".join(row(name, arguments, seen)), flush=True)
-                kept.setdefault(key, []).append(seen)
     if options.keep:
-        with open(options.keep, "w", encoding="utf-8") as file:
-            json.dump(kept, file)
-    rows = [row(name, arguments, [amount for run in kept[key] for amount in run]) for name, arguments in CASES
-            if (key := " ".join([name, *arguments])) in kept]
-    text = common.table(["workload", "counted", "found / forced", "held", "half width", "why not"], rows)
-    print(text)
-    if rows and (options.keep or not options.only):
-        runs = max(len(runs) for runs in kept.values())
-        common.write_section("accuracy.md", "counts", EXPLANATION.format(runs=runs, machine=common.machine()) + text)
+        os.makedirs(options.keep, exist_ok=True)
+        work(options, options.keep)
+        return
+    with common.Folder() as folder:
+        work(options, folder.path)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ TEST(CommunicationCounts, TooSlowToBeFollowedIsNotCounted) {
 
 TEST(CommunicationCounts, AFewWatchesAreTooFew) {
   Program program;
-  program.watches = 3;
+  program.watches = 2;
   program.run();
   for (const CountGroup& group : both(program.count())) {
     EXPECT_FALSE(group.count);

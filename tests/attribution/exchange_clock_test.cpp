@@ -95,6 +95,24 @@ TEST(ExchangeClock, TooFewCyclesAreNone) {
   EXPECT_EQ(exchange_clocks(std::vector<Cycle>(least_cycles, cycle(rbx, 5, 6))).size(), 1U);
 }
 
+TEST(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
+  const ExchangeClock clock{rbx, 1, 20, 20, 1};
+  const std::vector<Standing> own{standing(100, rbx, 10), standing(500, rbx, 50), standing(900, rbx, 90)};
+  const std::vector<std::vector<Standing>> others{
+      {standing(50, rbx, 5), standing(200, rbx, 20), standing(300, rbx, 30), standing(510, rbx, 49)},
+      {standing(210, rbx, 7000), standing(310, rbx, 8000), standing(410, rbx, 9000)},  // another variable
+      {standing(60, rbx, 6), standing(250, rbx, 25), standing(350, rbx, 35)},          // too few to tell
+      {standing(220, rbx, 22, 0x6000), standing(320, rbx, 32, 0x6000), standing(420, rbx, 42, 0x6000)}};
+  const auto all = with_agreeing(clock, own, others);
+  ASSERT_EQ(all.size(), 7U);
+  EXPECT_EQ(all.front().time_ns, 50U);
+  EXPECT_EQ(all[5].word.at(rbx), 50U);  // a step behind, and later
+  const auto way = way_of(clock, all);
+  ASSERT_TRUE(way);
+  EXPECT_EQ(way->steps, 85);
+  EXPECT_EQ(way->lost_ns, 0);
+}
+
 TEST(Way, StepsAreCountedOverTheWholeRun) {
   const ExchangeClock clock{rbx, 4, 20, 20, 1};
   const std::vector<Standing> standings{standing(100, rbx, 400), standing(200, rbx, 800), standing(400, rbx, 1600)};

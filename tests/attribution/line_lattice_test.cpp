@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 namespace crosstalk::attribution {
 namespace {
@@ -73,6 +74,33 @@ TEST(LineLattice, LinesThatAreHardlyEverSampledAreSaidToBeUneven) {
     even &= cluster.even && cluster.lines > 100;
   }
   EXPECT_FALSE(even);
+}
+
+TEST(LineLattice, SweepsOfSeveralThreadsTellTheirLengthTogether) {
+  std::vector<LineCluster> clusters;
+  for (std::uint64_t thread = 0; thread < 4; ++thread) {
+    clusters.push_back(line_clusters(sweep(512, 64, 30, base + (thread << 20U), thread + 1)).at(0));
+  }
+  std::vector<LineCluster*> all;
+  for (LineCluster& cluster : clusters) {
+    all.push_back(&cluster);
+  }
+  const double alone = clusters[0].error;
+  share_length(all);
+  for (const LineCluster& cluster : clusters) {
+    EXPECT_NEAR(cluster.lines, 512, 20);
+    EXPECT_LT(cluster.error, alone / 2);
+  }
+}
+
+TEST(LineLattice, ASweepThatIsLongerThanAllTogetherWouldHaveItStaysAsItIs) {
+  LineCluster small = line_clusters(sweep(16, 64, 400)).at(0);
+  LineCluster large = line_clusters(sweep(512, 64, 60, base + (1U << 20U))).at(0);
+  const double before = large.lines;
+  std::vector<LineCluster*> both{&small, &large};
+  share_length(both);
+  EXPECT_EQ(small.lines, 16);
+  EXPECT_EQ(large.lines, before);
 }
 
 }  // namespace
