@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "attribution/count_evidence.h"
@@ -11,6 +12,7 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr double z95 = 1.959963984540054;
+constexpr double most_odd = 0.2;      // of exchanges a step, by which odd cycles may change the mean
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
 constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
 constexpr double least_exchanging = 0.75;  // of watches that lasted for several cycles
@@ -76,8 +78,9 @@ class Counter {
   };
   [[nodiscard]] std::vector<Clockwork> clockworks_of(std::size_t group) const;
   [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Clockwork& work) const;
-  [[nodiscard]] Figure by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
-                                std::span<const Standing> standings) const;
+  [[nodiscard]] static Figure by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
+                                       const std::optional<Way>& way);
+  [[nodiscard]] const std::optional<Way>& way(const Clockwork& work, const ExchangeClock& clock) const;
   [[nodiscard]] Figure by_time(const ExchangeGroup& group, const Clockwork& work) const;
   [[nodiscard]] Figure by_either(const ExchangeGroup& group, const Clockwork& work) const;
   [[nodiscard]] bool exchanges_all_along(const ExchangeGroup& group, const Clockwork& work) const;
@@ -88,6 +91,8 @@ class Counter {
   std::map<std::uint32_t, std::vector<std::uint32_t>> watches_of_;  // by the thread that opened them
   std::vector<std::vector<Own>> own_;                               // by group: its consumer's, then its producers'
   std::map<Role, std::vector<Cycle>> like_;
+  using Reading = std::tuple<std::uint32_t, std::uint64_t, std::size_t, std::int64_t>;  // thread, ip, word, step
+  mutable std::map<Reading, std::optional<Way>> ways_;
 };
 
 Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
@@ -159,15 +164,26 @@ bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& w
   return lasted < least_long_watches || exchanging >= least_exchanging * lasted;
 }
 
-Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
-                         std::span<const Standing> standings) const {
-  const auto way = way_of(clock, standings);
+/// Groups of one thread often share a counter: its way is found once.
+const std::optional<Way>& Counter::way(const Clockwork& work, const ExchangeClock& clock) const {
+  const auto [it, fresh] = ways_.try_emplace({work.thread, work.ip, clock.word, clock.step});
+  if (fresh) {
+    const auto others = traps_.elsewhere(work.thread, work.ip);
+    it->second = way_of(clock, with_agreeing(clock, traps_.standings(work.thread, work.ip), others));
+  }
+  return it->second;
+}
+
+Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock, const std::optional<Way>& way) {
   if (!way || way->end_ns <= way->begin_ns || !(way->steps > 0)) {
     return unknown("the counter that goes on with the exchanges was read once only");
   }
   const Span span = span_of(group, way->begin_ns, way->end_ns);
   const double seen_ns = static_cast<double>(way->end_ns - way->begin_ns) - way->lost_ns;
   const double unseen_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns - seen_ns;
+  if (std::abs(clock.exchanges / clock.usual - 1) > most_odd) {
+    return unknown("no counter goes on by the same step from one exchange to the next often enough");
+  }
   if (unseen_ns > most_unseen * seen_ns) {
     return unknown("the counter that goes on with the exchanges was read in too small a part of the time");
   }
@@ -177,7 +193,11 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   const double steps = way->steps * (1 + unseen_ns / seen_ns);
   const double irregular =
       wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
-  return {steps * clock.exchanges, std::hypot(irregular, unseen_ns / (seen_ns + unseen_ns)), ""};
+  // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved: the one says the
+  // mean, the other what is usual.
+  const double between = (clock.usual + clock.exchanges) / 2;
+  const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
+  return {steps * between, std::hypot(irregular + off, unseen_ns / (seen_ns + unseen_ns)), ""};
 }
 
 Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
@@ -185,11 +205,9 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) co
   if (clocks.empty()) {
     return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
   }
-  const std::vector<Standing> own = traps_.standings(work.thread, work.ip);
-  const auto others = traps_.elsewhere(work.thread, work.ip);
   Figure first;
   for (const ExchangeClock& clock : clocks) {
-    Figure figure = by_clock(group, clock, with_agreeing(clock, own, others));
+    Figure figure = by_clock(group, clock, way(work, clock));
     if (figure.unknown.empty()) {
       return figure;
     }
@@ -220,6 +238,9 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   for (const Cycle& cycle : work.own) {
     ns += own_ns(cycle);
     exchanges += cycle.exchanges;
+  }
+  if (!(ns > 0) || !(exchanges > 0)) {
+    return unknown("no exchange was followed to the next");
   }
   const double rate = exchanges / ns;
   double squares = 0;

@@ -29,6 +29,20 @@ void add_time(SiteSamples& into, std::uint64_t samples, std::uint64_t first_ns, 
   }
 }
 
+/// Watches that another thread's samples opened have drawn the consumer's lines, too.
+void add_found_by_others(Pool& pool, std::uint32_t consumer, std::span<const profile::WatchRow> watches) {
+  std::uint32_t last = UINT32_MAX;
+  for (const SeenAt& at : pool.seen) {
+    if (at.watch != last && watches[at.watch].thread.value != consumer) {
+      ++pool.lines[watches[at.watch].line];
+    }
+    last = at.watch;
+  }
+  for (const std::uint64_t line : pool.exchanged) {
+    pool.lines.try_emplace(line, 1);
+  }
+}
+
 Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
                const ConsumerSamples& samples) {
   Sites sites;
@@ -48,9 +62,7 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
       }
       add_time(pool.sums, own.samples, own.first_ns, own.last_ns);
     }
-    for (const std::uint64_t line : pool.exchanged) {
-      pool.lines.try_emplace(line, 1);  // found by another thread's samples
-    }
+    add_found_by_others(pool, site.thread, watches);
   }
   return sites;
 }
@@ -78,8 +90,11 @@ void join(Pool& into, Pool& from) {
   from = Pool{};
 }
 
-/// Instructions of one thread that access the same lines belong together: each line is to be counted once.
+/// Instructions of one thread that access the same lines, or lines between each other's, belong together: each line is
+/// to be counted once.
 std::vector<Pool> joined(std::vector<Pool> pools) {
+  std::sort(pools.begin(), pools.end(),
+            [](const Pool& a, const Pool& b) { return a.lines.begin()->first < b.lines.begin()->first; });
   std::vector<std::size_t> leader(pools.size());
   std::iota(leader.begin(), leader.end(), 0);
   const auto find = [&](std::size_t i) {
@@ -88,12 +103,12 @@ std::vector<Pool> joined(std::vector<Pool> pools) {
     }
     return i;
   };
-  std::map<std::uint64_t, std::size_t> owner;
-  for (std::size_t i = 0; i < pools.size(); ++i) {
-    for (const auto& [line, count] : pools[i].lines) {
-      const auto [it, fresh] = owner.try_emplace(line, i);
-      leader[find(i)] = find(it->second);
+  std::size_t widest = 0;  // of those so far, the one that reaches furthest
+  for (std::size_t i = 1; i < pools.size(); ++i) {
+    if (pools[i].lines.begin()->first <= pools[widest].lines.rbegin()->first) {
+      leader[find(i)] = find(widest);
     }
+    widest = pools[i].lines.rbegin()->first > pools[widest].lines.rbegin()->first ? i : widest;
   }
   for (std::size_t i = 0; i < pools.size(); ++i) {
     if (find(i) != i) {

@@ -41,9 +41,10 @@ std::optional<ExchangeClock> clock_by(std::size_t word, std::span<const Cycle> c
     }
   }
   for (const auto& [kind, count] : tally) {
-    if (count > clock.alike) {
+    if (kind.second > 0 && count > clock.alike) {
       clock.alike = count;
       clock.step = kind.first;
+      clock.usual = kind.second;
     }
   }
   const bool regular = static_cast<double>(clock.alike) >= least_alike * static_cast<double>(clock.cycles);

@@ -41,6 +41,7 @@ struct ExchangeClock {
   std::int64_t step = 0;     // of most cycles, never 0
   std::uint64_t cycles = 0;  // that tell of this word
   std::uint64_t alike = 0;   // of them, with that step and as many exchanges as most
+  double usual = 0;          // exchanges a step, in those
   double exchanges = 0;      // a step, over all that moved by whole steps
 };
 inline constexpr std::uint64_t least_cycles = 8;

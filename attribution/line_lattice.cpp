@@ -9,6 +9,7 @@
 namespace crosstalk::attribution {
 namespace {
 
+constexpr double least_samples = 6;
 constexpr std::uint64_t widest_gap = 16;              // times the usual one
 constexpr double least_part = 0.75, most_part = 1.2;  // of the lines that even chances would have shown
 
@@ -35,6 +36,7 @@ LineCluster cluster_of(std::span<const Entry> entries) {
     samples += static_cast<double>(count);
   }
   cluster.samples = samples;
+  cluster.even = samples >= least_samples;  // fewer may well have missed whole parts
   if (entries.size() == 1) {
     return cluster;
   }
@@ -45,7 +47,8 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   const bool all = distinct == seen && samples > 3 * seen;
   cluster.lines = all ? seen : std::floor(seen * (1 + 1 / samples) + 1 / samples);
   const double expected = cluster.lines * -std::expm1(-samples / cluster.lines);
-  cluster.even = distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
+  cluster.even =
+      cluster.even && distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
   // Few lines may share a wider distance by chance.
   const double chance = std::exp2(1 - distinct);
   cluster.error = all ? chance : range_error(samples) + chance;

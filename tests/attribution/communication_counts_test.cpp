@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "attribution/estimator.h"
 #include "rows.h"
 
 namespace crosstalk::attribution {
@@ -168,7 +169,7 @@ TEST(CommunicationCounts, TooSlowToBeFollowedIsNotCounted) {
 
 TEST(CommunicationCounts, AFewWatchesAreTooFew) {
   Program program;
-  program.watches = 2;
+  program.watches = 1;
   program.run();
   for (const CountGroup& group : both(program.count())) {
     EXPECT_FALSE(group.count);
@@ -206,6 +207,54 @@ TEST(CommunicationCounts, WatchesWithGapsAreLeftOut) {
 }
 
 TEST(CommunicationCounts, NothingSeenIsNoGroup) { EXPECT_TRUE(Program{}.count().groups.empty()); }
+
+/// Communications 1 -> 2, each in the group that `groups` says, as one amount.
+Amount amount_of(std::vector<CountGroup> groups, const std::vector<std::uint32_t>& group_of) {
+  std::vector<SeenCommunication> seen(group_of.size());
+  CountTable table;
+  table.groups = std::move(groups);
+  std::vector<Contribution> contributions;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    seen[i].producer.thread = ThreadId{1};
+    seen[i].consumer.thread = ThreadId{2};
+    seen[i].true_sharing = true;
+    table.group_of[&seen[i]] = group_of[i];
+    contributions.push_back({&seen[i], static_cast<std::uint32_t>(i), Strata::none, 0, 0});
+  }
+  Expansion expansion;
+  expansion.counts = &table;
+  const Matrix matrix = matrix_of(contributions, expansion, thread_pair);
+  EXPECT_EQ(matrix.size(), 1U);
+  EXPECT_FALSE(matrix.at(0).false_sharing.count);
+  EXPECT_EQ(matrix.at(0).false_sharing.count_unknown, "none was seen");
+  return matrix.at(0).true_sharing;
+}
+
+TEST(CountedAmount, IsThePartThatWasSeenOfItsGroup) {
+  const Amount amount = amount_of({{1000, 0.1, "", 40, 1e9}}, std::vector<std::uint32_t>(10, 0));
+  ASSERT_TRUE(amount.count);
+  EXPECT_DOUBLE_EQ(*amount.count, 250);
+  EXPECT_NEAR(amount.count_ci95->low, 225, 0.1);
+  EXPECT_NEAR(amount.count_ci95->high, 275, 0.1);
+  EXPECT_TRUE(amount.count_unknown.empty());
+}
+
+TEST(CountedAmount, WhoseGroupsAreNotAllCountedIsNotKnown) {
+  const Amount amount = amount_of({{1000, 0.1, "", 5, 5}, {std::nullopt, 0, "it varies", 5, 5}}, {0, 0, 0, 0, 0, 1});
+  EXPECT_FALSE(amount.count);
+  EXPECT_FALSE(amount.count_ci95);
+  EXPECT_EQ(amount.count_unknown, "it varies");
+}
+
+TEST(CountedAmount, AllowsForAFewThatAreNotCounted) {
+  std::vector<std::uint32_t> groups(99, 0);
+  groups.push_back(1);
+  const Amount amount = amount_of({{990, 0, "", 99, 9}, {std::nullopt, 0, "it varies", 1, 1}}, groups);
+  ASSERT_TRUE(amount.count);
+  EXPECT_DOUBLE_EQ(*amount.count, 1000);
+  EXPECT_NEAR(amount.count_ci95->low, 990, 1e-6);
+  EXPECT_NEAR(amount.count_ci95->high, 1010, 1e-6);
+}
 
 }  // namespace
 }  // namespace crosstalk::attribution

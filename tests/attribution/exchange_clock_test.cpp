@@ -66,6 +66,7 @@ TEST(ExchangeClock, AnExchangeThatIsMissedNowAndThenLowersTheMean) {
   ASSERT_EQ(clocks.size(), 1U);
   EXPECT_EQ(clocks[0].alike, 38U);
   EXPECT_DOUBLE_EQ(clocks[0].exchanges, 40.0 / 42);
+  EXPECT_DOUBLE_EQ(clocks[0].usual, 1);
 }
 
 TEST(ExchangeClock, IterationsThatVaryAreNoClock) {
@@ -79,6 +80,10 @@ TEST(ExchangeClock, IterationsThatVaryAreNoClock) {
 TEST(ExchangeClock, AWordThatStandsStillIsNoClock) {
   const std::vector<Cycle> cycles(20, cycle(rbx, 5, 5));
   EXPECT_TRUE(exchange_clocks(cycles).empty());
+}
+
+TEST(ExchangeClock, WithoutExchangesThereIsNone) {
+  EXPECT_TRUE(exchange_clocks(std::vector<Cycle>(20, cycle(rbx, 5, 6, 0))).empty());
 }
 
 TEST(ExchangeClock, FramesThatDifferSayNothing) {
@@ -96,7 +101,7 @@ TEST(ExchangeClock, TooFewCyclesAreNone) {
 }
 
 TEST(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
-  const ExchangeClock clock{rbx, 1, 20, 20, 1};
+  const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> own{standing(100, rbx, 10), standing(500, rbx, 50), standing(900, rbx, 90)};
   const std::vector<std::vector<Standing>> others{
       {standing(50, rbx, 5), standing(200, rbx, 20), standing(300, rbx, 30), standing(510, rbx, 49)},
@@ -114,7 +119,7 @@ TEST(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
 }
 
 TEST(Way, StepsAreCountedOverTheWholeRun) {
-  const ExchangeClock clock{rbx, 4, 20, 20, 1};
+  const ExchangeClock clock{rbx, 4, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 400), standing(200, rbx, 800), standing(400, rbx, 1600)};
   const auto way = way_of(clock, standings);
   ASSERT_TRUE(way);
@@ -127,7 +132,7 @@ TEST(Way, StepsAreCountedOverTheWholeRun) {
 }
 
 TEST(Way, WhereACounterBeginsAnewTheTimeIsLost) {
-  const ExchangeClock clock{rbx, 1, 20, 20, 1};
+  const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 500), standing(200, rbx, 600), standing(250, rbx, 3),
                                         standing(300, rbx, 53)};
   const auto way = way_of(clock, standings);
@@ -137,7 +142,7 @@ TEST(Way, WhereACounterBeginsAnewTheTimeIsLost) {
 }
 
 TEST(Way, OtherFramesAreLeftOut) {
-  const ExchangeClock clock{rbx, 1, 20, 20, 1};
+  const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 5), standing(200, rbx, 900, 0x6000), standing(300, rbx, 9)};
   const auto way = way_of(clock, standings);
   ASSERT_TRUE(way);

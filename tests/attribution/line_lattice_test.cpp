@@ -32,6 +32,12 @@ TEST(LineLattice, OneLineIsOneForSure) {
   EXPECT_TRUE(clusters[0].even);
 }
 
+TEST(LineLattice, AFewSamplesDoNotTellHowManyLinesThereAre) {
+  EXPECT_FALSE(line_clusters({{base, 5}}).at(0).even);
+  EXPECT_TRUE(line_clusters({{base, 6}}).at(0).even);
+  EXPECT_FALSE(line_clusters({{base, 2}, {base + 64, 2}}).at(0).even);
+}
+
 TEST(LineLattice, AllLinesOfAnArray) {
   const auto clusters = line_clusters(sweep(128, 64, 3000));
   ASSERT_EQ(clusters.size(), 1U);
