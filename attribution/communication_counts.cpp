@@ -12,6 +12,7 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr double z95 = 1.959963984540054;
+constexpr double most_error = 0.25;   // half of an interval, of the count
 constexpr double most_odd = 0.2;      // of exchanges a step, by which odd cycles may change the mean
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
 constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
@@ -39,7 +40,7 @@ double wilson_upper(double k, double n) {
 /// From when to when a group exchanged, as far as its samples and a counter's readings tell.
 struct Span {
   std::uint64_t begin_ns = 0, end_ns = 0;
-  double margin_ns = 0;  // before and after, half of the usual time between two samples each
+  double margin_ns = 0;  // before and after together: samples come by chance, the mean time between two at each end
 };
 Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t end_ns) {
   Span span{begin_ns, end_ns, 0};
@@ -50,7 +51,7 @@ Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t e
   if (group.samples > 1) {
     span.begin_ns = std::min(span.begin_ns, group.first_ns);
     span.end_ns = std::max(span.end_ns, group.last_ns);
-    span.margin_ns = static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
+    span.margin_ns = 2 * static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
   }
   return span;
 }
@@ -197,7 +198,7 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   // mean, the other what is usual.
   const double between = (clock.usual + clock.exchanges) / 2;
   const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
-  return {steps * between, std::hypot(irregular + off, unseen_ns / (seen_ns + unseen_ns)), ""};
+  return {steps * between, std::hypot(irregular + off, (unseen_ns + span.margin_ns / 2) / (seen_ns + unseen_ns)), ""};
 }
 
 Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
@@ -281,7 +282,10 @@ Figure Counter::count(std::size_t index) const {
     }
     Figure figure = by_either(group, work);
     if (figure.unknown.empty()) {
-      return {figure.value * group.lines.lines, std::hypot(figure.error, group.lines.error), ""};
+      const double error = std::hypot(figure.error, group.lines.error);
+      return error <= most_error
+                 ? Figure{figure.value * group.lines.lines, error, ""}
+                 : unknown("too little was seen: its interval would be wider than a quarter of it to each side");
     }
     best = any ? best : figure;
     any = true;

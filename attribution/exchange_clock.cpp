@@ -26,7 +26,8 @@ std::optional<double> steps_between(const Standing& from, const Standing& to, co
   if (!way || *way == INT64_MIN || *way % clock.step != 0 || *way / clock.step < 0) {
     return std::nullopt;
   }
-  return static_cast<double>(*way / clock.step);
+  const std::int64_t steps = *way / clock.step;
+  return static_cast<double>(steps);
 }
 
 /// The distance that most cycles have, with the exchanges in most of them.
