@@ -32,8 +32,8 @@ CASES = [
 
 EXPLANATION = """## Counts
 
-Written by `./dev bench counts`: up to {runs} runs of each workload at default settings, whose number of communications by pair
-of threads is forced and printed. Compared are the amounts of the variables that hold the data.
+Written by `./dev bench counts`: up to {runs} runs of each workload at default settings, whose number of communications
+by pair of threads is forced and printed. Compared are the amounts of the variables that hold the data.
 
 - *counted*: amounts (a pair of threads, true sharing) with a count, of those that were forced.
 - *found / forced*: of an amount that was counted; the median over all runs, and the worst.
@@ -128,7 +128,8 @@ def work(options, folder):
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench counts", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs of each workload (default 3)")
-    parser.add_argument("--only", default="", help="workloads whose command matches this regular expression; writes no document")
+    parser.add_argument("--only", default="", help="workloads whose command matches this regular "
+                        "expression; writes no document")
     parser.add_argument("--keep", default="", help="a folder for the profiles: with --only they are only recorded, "
                         "without it all that are there count")
     options = parser.parse_args()
