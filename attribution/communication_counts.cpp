@@ -15,6 +15,8 @@ constexpr double z95 = 1.959963984540054;
 constexpr double most_error = 0.25;   // half of an interval, of the count
 constexpr double most_odd = 0.2;      // of exchanges a step, by which odd cycles may change the mean
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
+constexpr double most_disagreement = 0.1;  // of the count, by another counter
+constexpr double most_detour = 0.05;       // of a counter's steps
 constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
 constexpr double least_exchanging = 0.75;  // of watches that lasted for several cycles
 constexpr double long_enough = 4;          // cycles
@@ -188,6 +190,10 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   if (unseen_ns > most_unseen * seen_ns) {
     return unknown("the counter that goes on with the exchanges was read in too small a part of the time");
   }
+  // Readings of something else in between would make each way back to the counter count.
+  if (way->lost_ns > 0 && std::abs(way->steps - way->net) > most_detour * way->steps) {
+    return unknown("the counter that goes on with the exchanges begins anew, or is not one all the time");
+  }
   if (way->widest > most_in_one_gap && way->widest > 2 * way->widest_time) {
     return unknown("the counter that goes on with the exchanges jumps");
   }
@@ -201,20 +207,26 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   return {steps * between, std::hypot(irregular + off, (unseen_ns + span.margin_ns / 2) / (seen_ns + unseen_ns)), ""};
 }
 
+/// What counts how long a thread waits may go on regularly while it is watched and otherwise not: where words would
+/// have different counts, none is believed.
 Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
   const std::vector<ExchangeClock> clocks = exchange_clocks(work.like);
   if (clocks.empty()) {
     return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
   }
   Figure first;
+  std::optional<Figure> found;
   for (const ExchangeClock& clock : clocks) {
     Figure figure = by_clock(group, clock, way(work, clock));
-    if (figure.unknown.empty()) {
-      return figure;
+    if (!figure.unknown.empty()) {
+      first = first.unknown.empty() ? figure : first;
+    } else if (!found) {
+      found = figure;
+    } else if (std::abs(figure.value - found->value) > most_disagreement * found->value) {
+      return unknown("counters that go on with the exchanges while they are watched disagree");
     }
-    first = first.unknown.empty() ? figure : first;
   }
-  return first;
+  return found ? *found : first;
 }
 
 /// Where an exchange takes far longer than its traps, it goes on by time nearly as if it were not watched.

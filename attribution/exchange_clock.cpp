@@ -166,7 +166,7 @@ std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Standing> 
   if (seen.size() < 2) {
     return std::nullopt;
   }
-  Way way{0, seen.front()->time_ns, seen.back()->time_ns, 0, 0, 0};
+  Way way{0, progress(*seen.front(), *seen.back(), clock), seen.front()->time_ns, seen.back()->time_ns, 0, 0, 0};
   double widest_ns = 0;
   for (std::size_t i = 1; i < seen.size(); ++i) {
     const auto ns = static_cast<double>(seen[i]->time_ns - seen[i - 1]->time_ns);

@@ -60,6 +60,7 @@ inline constexpr double least_alike = 0.9;  // of the cycles
 /// Steps of a word over all the times at which a thread was seen at one instruction.
 struct Way {
   double steps = 0;                        // seen
+  double net = 0;                          // from the first reading to the last, whatever was between
   std::uint64_t begin_ns = 0, end_ns = 0;  // first and last seen
   double lost_ns = 0;                      // in between, where it did not go on by whole steps: it was set anew
   double widest = 0;                       // part of the steps in the gap with the most of them

@@ -28,6 +28,12 @@ std::uint64_t usual_gap(std::span<const Entry> entries) {
 /// Exponential gaps at both ends, each with the standard deviation of one part in n; twice that.
 double range_error(double samples) { return 2 * std::sqrt(2.0) / samples; }
 
+/// Lines from the first to the last that was seen.
+double reach_of(const LineCluster& cluster) {
+  const std::uint64_t steps = cluster.distance != 0 ? (cluster.last - cluster.first) / cluster.distance : 0;
+  return static_cast<double>(steps) + 1;
+}
+
 LineCluster cluster_of(std::span<const Entry> entries) {
   LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true, 0};
   double samples = 0;
@@ -42,7 +48,7 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   }
   // The first and the last of the lines may not have been sampled: by chance each end lacks one part in n (the
   // "German tank problem").
-  const double seen = static_cast<double>((cluster.last - cluster.first) / cluster.distance) + 1;
+  const double seen = reach_of(cluster);
   const auto distinct = static_cast<double>(entries.size());
   const bool all = distinct == seen && samples > 3 * seen;
   cluster.lines = all ? seen : std::floor(seen * (1 + 1 / samples) + 1 / samples);
@@ -81,9 +87,7 @@ void share_length(std::span<LineCluster*> clusters) {
   for (const LineCluster* cluster : clusters) {
     samples += cluster->samples;
     lines += cluster->samples * cluster->lines;
-    const double seen =
-        cluster->distance != 0 ? static_cast<double>((cluster->last - cluster->first) / cluster->distance) + 1 : 1;
-    widest = std::max(widest, seen);
+    widest = std::max(widest, reach_of(*cluster));
   }
   const double mean = std::round(lines / samples);
   const double error = range_error(samples);

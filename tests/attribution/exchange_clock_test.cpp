@@ -138,6 +138,7 @@ TEST(Way, WhereACounterBeginsAnewTheTimeIsLost) {
   const auto way = way_of(clock, standings);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 150);
+  EXPECT_EQ(way->net, -447);
   EXPECT_EQ(way->lost_ns, 50);
 }
 
