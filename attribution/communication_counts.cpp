@@ -15,11 +15,13 @@ constexpr double z95 = 1.959963984540054;
 constexpr double most_error = 0.25;   // half of an interval, of the count
 constexpr double most_odd = 0.2;      // of exchanges a step, by which odd cycles may change the mean
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
-constexpr double most_disagreement = 0.1;  // of the count, by another counter
-constexpr double most_detour = 0.05;       // of a counter's steps
-constexpr double most_in_one_gap = 0.25;   // of a counter's steps, unless the gap is as long
-constexpr double least_exchanging = 0.75;  // of watches that lasted for several cycles
-constexpr double long_enough = 4;          // cycles
+constexpr double least_of_witness = 0.5;    // of the cycles, for a word to speak against another
+constexpr double most_contradiction = 0.3;  // of the count, by such a word
+constexpr double most_disagreement = 0.1;   // of the count, by another counter
+constexpr double most_detour = 0.05;        // of a counter's steps
+constexpr double most_in_one_gap = 0.25;    // of a counter's steps, unless the gap is as long
+constexpr double least_exchanging = 0.75;   // of watches that lasted for several cycles
+constexpr double long_enough = 4;           // cycles
 constexpr std::size_t least_long_watches = 5;
 constexpr double least_slowness = 20;  // times the cost of a cycle's traps, for an exchange to go by time
 constexpr double traps_a_cycle = 4;    // first access and first store of two threads
@@ -223,6 +225,13 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) co
     } else if (!found) {
       found = figure;
     } else if (std::abs(figure.value - found->value) > most_disagreement * found->value) {
+      return unknown("counters that go on with the exchanges while they are watched disagree");
+    }
+  }
+  for (const ExchangeClock& witness : exchange_clocks(work.like, least_of_witness)) {
+    const auto& steps = way(work, witness);
+    if (found && steps && steps->lost_ns == 0 &&
+        std::abs(steps->steps * witness.usual - found->value) > most_contradiction * found->value) {
       return unknown("counters that go on with the exchanges while they are watched disagree");
     }
   }

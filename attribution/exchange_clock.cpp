@@ -31,7 +31,7 @@ std::optional<double> steps_between(const Standing& from, const Standing& to, co
 }
 
 /// The distance that most cycles have, with the exchanges in most of them.
-std::optional<ExchangeClock> clock_by(std::size_t word, std::span<const Cycle> cycles) {
+std::optional<ExchangeClock> clock_by(std::size_t word, std::span<const Cycle> cycles, double least) {
   std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> tally;
   ExchangeClock clock;
   clock.word = word;
@@ -48,7 +48,7 @@ std::optional<ExchangeClock> clock_by(std::size_t word, std::span<const Cycle> c
       clock.usual = kind.second;
     }
   }
-  const bool regular = static_cast<double>(clock.alike) >= least_alike * static_cast<double>(clock.cycles);
+  const bool regular = static_cast<double>(clock.alike) >= least * static_cast<double>(clock.cycles);
   if (clock.cycles < least_cycles || !regular || clock.step == 0 || clock.step == INT64_MIN) {
     return std::nullopt;
   }
@@ -113,13 +113,13 @@ Standing standing_at(const profile::TrapRow& trap) {
   return standing;
 }
 
-std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles) {
+std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least) {
   std::vector<ExchangeClock> clocks;
   for (std::size_t word = 0; word < state_words; ++word) {
     if (word == stack_pointer) {
       continue;
     }
-    if (const auto clock = clock_by(word, cycles)) {
+    if (const auto clock = clock_by(word, cycles, least)) {
       clocks.push_back(*clock);
     }
   }

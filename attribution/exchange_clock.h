@@ -49,7 +49,7 @@ inline constexpr double least_alike = 0.9;  // of the cycles
 
 /// Words that are the same step further in nearly all cycles, the most regular first; empty for fewer than
 /// `least_cycles` cycles.
-[[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles);
+[[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least = least_alike);
 
 /// `own` readings of a clock, and those of the same thread at other instructions where the word is the same variable:
 /// at least three of an instruction's readings lie between own ones, in the same frame, and none of them is off by
