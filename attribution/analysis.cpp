@@ -60,15 +60,15 @@ std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, cons
 }
 
 /// The lines that saw communication, the stacks of both sides, and those of the blocks there.
-void find_interesting(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
-                      const ProgramView& view, const BlockIndex& blocks, LineSet& lines, StackTable& stacks) {
-  for (std::size_t i = 0; i < stories.size(); ++i) {
-    for (const SeenCommunication& seen : stories[i].communications) {
+void find_interesting(std::span<const WatchStory> stories, const ProgramView& view, const BlockIndex& blocks,
+                      LineSet& lines, StackTable& stacks) {
+  for (const WatchStory& story : stories) {
+    for (const SeenCommunication& seen : story.communications) {
       for (const AccessPoint& point : {seen.producer, seen.consumer}) {
         const Moment moment = view.moment(point.thread, point.time_ns);
-        lines.add(moment.process, watches[i].line);
+        lines.add(moment.process, point.line);
         stacks.want(point.stack, moment);
-        if (const auto* block = blocks.find(moment, watches[i].line + point.bytes.first())) {
+        if (const auto* block = blocks.find(moment, point.line + point.bytes.first())) {
           stacks.want(block->stack, moment);
         }
       }
@@ -113,7 +113,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   const BlockIndex blocks(profile.blocks());
   LineSet lines;
   StackTable stacks;
-  find_interesting(profile.watches(), stories, view, blocks, lines, stacks);
+  find_interesting(stories, view, blocks, lines, stacks);
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   LoopProgress progress(view);
@@ -139,14 +139,14 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                                   static_cast<double>(profile.session().config.trap_cost_ns)});
   estimated.expansion.counts = &counts;
   const std::vector<SampledAccess> sampled = digest.accesses();
-  DataObjects objects(view, blocks, stacks);
+  const SharedIndex shared(profile.shared_mappings());
+  DataObjects objects(view, blocks, shared, stacks);
 
   Analysis analysis;
   analysis.session = profile.session();
   analysis.processes = profile.processes();
   analysis.communication = communication_of(
-      {profile.watches(), stories, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view,
-      stacks, objects);
+      {stories, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view, stacks, objects);
   CodeTime time = code_time(digest.code(), view, options.max_rows);
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),

@@ -88,8 +88,7 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
     l.contribution = c;
     l.producer_site = sites.of(c.seen->producer);
     l.consumer_site = sites.of(consumer);
-    l.object =
-        objects.resolve(consumer.thread, consumer.time_ns, inputs.watches[c.watch].line + consumer.bytes.first());
+    l.object = objects.resolve(consumer.thread, consumer.time_ns, consumer.line + consumer.bytes.first());
     l.cost_s = cost_s(c, inputs.expansion.strata);
     located.push_back(l);
   }

@@ -18,9 +18,8 @@ namespace crosstalk::attribution {
 
 /// Everything that is known of communication. All spans must outlive their use.
 struct CommunicationInputs {
-  std::span<const profile::WatchRow> watches;
-  std::span<const WatchStory> stories;          // by watch
-  std::span<const Contribution> contributions;  // `watch` indexes `watches`
+  std::span<const WatchStory> stories;  // by watch
+  std::span<const Contribution> contributions;
   const Expansion& expansion;
   std::span<const SampledAccess> sampled;  // on lines that saw communication
   std::size_t max_rows = 100;

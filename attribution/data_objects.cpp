@@ -40,43 +40,93 @@ std::string allocation_site(const symbolizer::Frame& frame) {
   return at.empty() ? call_name(frame.function) : call_name(frame.function) + " at " + at;
 }
 
-}  // namespace
-
-BlockIndex::BlockIndex(std::span<const profile::BlockRow> blocks) {
-  for (const profile::BlockRow& block : blocks) {
-    if (block.begin + block.bytes > block.begin) {
-      spaces_[block.process].add(block.begin, block.begin + block.bytes, &block);
+/// Of what covers an address: what was seen last before a time, else first after it.
+template <class Row>
+class Nearest {
+ public:
+  explicit Nearest(std::uint64_t time_ns) : time_ns_(time_ns) {}
+  void offer(const Row* row) {
+    ++found_;
+    if (row->time_ns <= time_ns_) {
+      before_ = before_ == nullptr || row->time_ns > before_->time_ns ? row : before_;
+    } else {
+      after_ = after_ == nullptr || row->time_ns < after_->time_ns ? row : after_;
     }
   }
-  for (auto& [process, space] : spaces_) {
+  [[nodiscard]] const Row* best() const { return before_ != nullptr ? before_ : after_; }
+  [[nodiscard]] bool alone() const { return found_ == 1; }
+
+ private:
+  std::uint64_t time_ns_;
+  const Row* before_ = nullptr;
+  const Row* after_ = nullptr;
+  std::size_t found_ = 0;
+};
+
+template <class Row>
+std::map<ProcessId, IntervalIndex<const Row*>> by_address(std::span<const Row> rows) {
+  std::map<ProcessId, IntervalIndex<const Row*>> spaces;
+  for (const Row& row : rows) {
+    if (row.begin + row.bytes > row.begin) {
+      spaces[row.process].add(row.begin, row.begin + row.bytes, &row);
+    }
+  }
+  for (auto& [process, space] : spaces) {
     space.build();
   }
+  return spaces;
 }
 
-const profile::BlockRow* BlockIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
-  const auto space = spaces_.find(moment.process);
-  if (space == spaces_.end()) {
+template <class Row>
+const Row* nearest(const std::map<ProcessId, IntervalIndex<const Row*>>& spaces, Moment moment, std::uint64_t address,
+                   bool* alone) {
+  const auto space = spaces.find(moment.process);
+  if (space == spaces.end()) {
     return nullptr;
   }
-  const profile::BlockRow* before = nullptr;
-  const profile::BlockRow* after = nullptr;
-  std::size_t found = 0;
-  space->second.covering(address, [&](const profile::BlockRow* block, std::uint64_t, std::uint64_t) {
-    ++found;
-    if (block->time_ns <= moment.time_ns) {
-      before = before == nullptr || block->time_ns > before->time_ns ? block : before;
-    } else {
-      after = after == nullptr || block->time_ns < after->time_ns ? block : after;
-    }
-  });
+  Nearest<Row> choice(moment.time_ns);
+  space->second.covering(address, [&](const Row* row, std::uint64_t, std::uint64_t) { choice.offer(row); });
   if (alone != nullptr) {
-    *alone = found == 1;
+    *alone = choice.alone();
   }
-  return before != nullptr ? before : after;
+  return choice.best();
 }
 
-DataObjects::DataObjects(const ProgramView& view, const BlockIndex& blocks, const StackTable& stacks)
-    : view_(view), blocks_(blocks), stacks_(stacks) {}
+/// What the kernel calls a shared mapping, in a user's words.
+std::string shared_name(std::string_view name) {
+  constexpr std::string_view deleted = " (deleted)";
+  constexpr std::string_view memfd = "/memfd:";
+  constexpr std::string_view segment = "/SYSV";
+  if (name.ends_with(deleted)) {
+    name.remove_suffix(deleted.size());
+  }
+  if (name.starts_with(memfd)) {
+    return "memfd " + std::string(name.substr(memfd.size()));
+  }
+  if (name.starts_with(segment)) {
+    return "System V segment 0x" + std::string(name.substr(segment.size()));
+  }
+  return name.empty() || name == "/dev/zero" ? "anonymous shared memory" : std::string(name);
+}
+
+}  // namespace
+
+BlockIndex::BlockIndex(std::span<const profile::BlockRow> blocks) : spaces_(by_address(blocks)) {}
+
+const profile::BlockRow* BlockIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
+  return nearest(spaces_, moment, address, alone);
+}
+
+SharedIndex::SharedIndex(std::span<const profile::SharedMappingRow> mappings) : spaces_(by_address(mappings)) {}
+
+std::optional<SharedBytes> SharedIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
+  const profile::SharedMappingRow* row = nearest(spaces_, moment, address, alone);
+  return row == nullptr ? std::nullopt : std::optional(SharedBytes{row, row->file_offset + (address - row->begin)});
+}
+
+DataObjects::DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared,
+                         const StackTable& stacks)
+    : view_(view), blocks_(blocks), shared_(shared), stacks_(stacks) {}
 
 const DataObjects::ProcessData& DataObjects::data_of(ProcessId process) {
   const auto [it, fresh] = data_.try_emplace(process);
@@ -126,6 +176,9 @@ DataObjects::Found DataObjects::look_up(Moment moment, std::uint64_t address) {
     return *found;
   }
   if (const auto found = in_module(moment, address)) {
+    return *found;
+  }
+  if (const auto found = in_shared(moment, address)) {
     return *found;
   }
   if (const auto found = in_block(moment, address)) {
@@ -196,6 +249,40 @@ std::optional<DataObjects::Found> DataObjects::in_module(Moment moment, std::uin
   object.bytes = object.symbol->bytes;
   const std::uint64_t offset = place->address - object.symbol->begin;
   return Found{{intern("global " + file + " " + hex(object.symbol->begin), object), offset}, true};
+}
+
+// The place of a mapping that is gone may be taken by memory that no other process sees: what was seen there last
+// counts. A shared mapping's own block is seen at the same time.
+std::optional<DataObjects::Found> DataObjects::in_shared(Moment moment, std::uint64_t address) {
+  bool alone = false;
+  bool block_alone = true;
+  const auto bytes = shared_.find(moment, address, &alone);
+  const profile::BlockRow* block = blocks_.find(moment, address, &block_alone);
+  if (!bytes || (block != nullptr && block->time_ns > bytes->mapping->time_ns)) {
+    return std::nullopt;
+  }
+  const profile::SharedMappingRow& mapping = *bytes->mapping;
+  const std::string key = "shared " + hex(mapping.device) + " " + hex(mapping.inode);
+  const auto known = ids_.find(key);
+  if (known == ids_.end()) {
+    DataObject object;
+    object.kind = ObjectKind::shared;
+    object.name = shared_name(mapping.name);
+    object.bytes = mapping.bytes;
+    if (block != nullptr) {
+      object.allocation_path = allocation_path(moment, *block);
+    }
+    if (!object.allocation_path.empty()) {
+      const std::string at = at_line(object.allocation_path.front().source);
+      object.allocated_at = (at.empty() ? "" : at + " ") + object.allocation_path.front().function;
+    }
+    return Found{{intern(key, object), bytes->file_offset}, alone && block_alone};
+  }
+  DataObject& object = objects_[known->second];
+  if (object.bytes != mapping.bytes) {  // processes have mapped different parts of it
+    object.bytes.reset();
+  }
+  return Found{{known->second, bytes->file_offset}, alone && block_alone};
 }
 
 std::optional<DataObjects::Found> DataObjects::in_block(Moment moment, std::uint64_t address) {

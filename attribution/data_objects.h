@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which object of the program a data address belongs to: a thread's stack, a thread-local or global variable, a
-// block of the heap by its allocation site, a mapping, or memory of which nothing is known.
+// block of the heap by its allocation site, a mapping, memory that processes share, or memory of which nothing is
+// known.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,23 @@ class BlockIndex {
   std::map<ProcessId, IntervalIndex<const profile::BlockRow*>> spaces_;
 };
 
+/// What a line is called by others: the file (or memory without one) that processes share, and the byte in it. Two
+/// processes that have it mapped at different addresses mean the same by it.
+struct SharedBytes {
+  const profile::SharedMappingRow* mapping = nullptr;
+  std::uint64_t file_offset = 0;
+};
+
+/// Shared mappings by address, as BlockIndex has blocks.
+class SharedIndex {
+ public:
+  explicit SharedIndex(std::span<const profile::SharedMappingRow> mappings);
+  [[nodiscard]] std::optional<SharedBytes> find(Moment moment, std::uint64_t address, bool* alone = nullptr) const;
+
+ private:
+  std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
+};
+
 struct DataObject {
   std::string name;
   ObjectKind kind = ObjectKind::unknown;
@@ -45,7 +63,7 @@ struct DataRef {
 class DataObjects {
  public:
   /// All arguments must outlive this.
-  DataObjects(const ProgramView& view, const BlockIndex& blocks, const StackTable& stacks);
+  DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared, const StackTable& stacks);
 
   /// The object at `address` for a known thread's process at a time. Cached. Never fails: see ObjectKind::unknown.
   DataRef resolve(ThreadId thread, std::uint64_t time_ns, std::uint64_t address);
@@ -77,6 +95,7 @@ class DataObjects {
   Found look_up(Moment moment, std::uint64_t address);
   std::optional<Found> in_tls(Moment moment, std::uint64_t address);
   std::optional<Found> in_stack(Moment moment, std::uint64_t address);
+  std::optional<Found> in_shared(Moment moment, std::uint64_t address);
   std::optional<Found> in_block(Moment moment, std::uint64_t address);
   std::optional<Found> in_module(Moment moment, std::uint64_t address);
   Found nowhere(Moment moment, std::uint64_t address);
@@ -87,6 +106,7 @@ class DataObjects {
 
   const ProgramView& view_;
   const BlockIndex& blocks_;
+  const SharedIndex& shared_;
   const StackTable& stacks_;
   std::map<ProcessId, ProcessData> data_;
   std::map<std::pair<ProcessId, std::uint64_t>, DataRef> cache_;

@@ -56,15 +56,14 @@ void gather_offsets(const CommunicationInputs& inputs, std::map<std::uint32_t, G
   for (const SampledAccess& access : inputs.sampled) {
     gatherer.add(access.thread, access.time_ns, access.address, access.width, {access.loads, access.stores});
   }
-  for (std::size_t i = 0; i < inputs.stories.size(); ++i) {
-    if (inputs.stories[i].communications.empty()) {
+  for (const WatchStory& story : inputs.stories) {
+    if (story.communications.empty()) {
       continue;
     }
-    for (const AccessPoint& point : inputs.stories[i].accesses) {
+    for (const AccessPoint& point : story.accesses) {
       if (!point.sampled && !point.bytes.empty()) {  // the opening sample is among the samples already
         const OffsetCounts counts{loads(point.kind) ? 1U : 0U, stores(point.kind) ? 1U : 0U};
-        gatherer.add(point.thread, point.time_ns, inputs.watches[i].line + point.bytes.first(), point.bytes.count(),
-                     counts);
+        gatherer.add(point.thread, point.time_ns, point.line + point.bytes.first(), point.bytes.count(), counts);
       }
     }
   }

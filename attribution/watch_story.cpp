@@ -46,6 +46,7 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
                    const AccessLookup& access_before) {
   AccessPoint point;
   point.thread = trap.thread;
+  point.line = trap.line != 0 ? trap.line : watch.line;
   point.time_ns = trap.time_ns;
   point.stack = trap.stack;
   point.cpu = trap.cpu;
@@ -57,7 +58,7 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
       point.instruction = trap.ip - access->instruction_bytes;
     }
     point.kind = access->kind;
-    const auto exact = touched_bytes(*access, trap.registers, trap.ip, thread.thread_pointer, watch.line);
+    const auto exact = touched_bytes(*access, trap.registers, trap.ip, thread.thread_pointer, point.line);
     if (exact && exact->overlaps(point.bytes)) {
       point.bytes = *exact;
     } else if (exact) {
@@ -284,6 +285,7 @@ bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, s
 AccessPoint sampled_access(const profile::WatchRow& watch) {
   AccessPoint point;
   point.thread = watch.thread;
+  point.line = watch.line;
   point.instruction = watch.sample_access_ip != 0 ? watch.sample_access_ip : watch.sample_ip;
   point.time_ns = watch.time_ns;
   point.stack = watch.sample_stack;

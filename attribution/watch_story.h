@@ -31,6 +31,7 @@ struct AccessPoint {
   AccessKind kind = AccessKind::none;  // none: unknown
   bool sampled = false;                // by the opening sample, not by a trap
   double weight = 1;                   // 1 / the probability that the word was drawn at which it was seen
+  std::uint64_t line = 0;              // address of the line in the thread's process
 };
 
 struct SeenCommunication {

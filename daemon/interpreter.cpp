@@ -120,6 +120,8 @@ bool RecordInterpreter::dispatch(Slot& slot, const RecordView& view) {
       sink_->put(profile::MessageRow{code_of(record.code), one_line(text_of(view.tail())), 1});
       return true;
     }
+    case RecordType::shared_mapping:
+      return take(slot, view, view.as<profile::SharedMapping>());
   }
   return false;
 }
@@ -283,6 +285,7 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   if (record.has_frame != 0) {
     std::copy_n(record.frame, profile::trap_frame_words, row.frame.emplace().begin());
   }
+  row.line = record.line;
   if (record.has_stack != 0) {
     row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
   }
@@ -304,6 +307,23 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   row.site = record.site;
   row.kind = record.kind;
   row.stack = stack ? put_stack(stack->slice.registers, stack->bytes) : StackId{};
+  sink_->put(row);
+  return true;
+}
+
+bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::SharedMapping& record) {
+  if (!possible(record)) {
+    return false;
+  }
+  profile::SharedMappingRow row;
+  row.process = process_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.begin = record.begin;
+  row.bytes = record.bytes;
+  row.file_offset = record.file_offset;
+  row.device = record.device;
+  row.inode = record.inode;
+  row.name = one_line(text_of(view.tail()));
   sink_->put(row);
   return true;
 }

@@ -46,7 +46,8 @@ bool possible(const profile::WatchOpen& record) {
 }
 
 bool possible(const profile::WatchTrap& record) {
-  return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1 && record.has_frame <= 1;
+  return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1 &&
+         record.has_frame <= 1 && record.line % line_bytes == 0;
 }
 
 bool possible(const profile::WatchClose& record) {
@@ -56,6 +57,11 @@ bool possible(const profile::WatchClose& record) {
 
 bool possible(const profile::Block& record) {
   return record.kind == profile::BlockKind::heap || record.kind == profile::BlockKind::mapping;
+}
+
+bool possible(const profile::SharedMapping& record) {
+  return record.bytes != 0 && record.begin + record.bytes > record.begin &&
+         record.file_offset + record.bytes > record.file_offset;
 }
 
 bool possible(const profile::ModuleLoad& record) {

@@ -24,6 +24,7 @@ struct StackView {
 [[nodiscard]] bool possible(const profile::WatchTrap& record);
 [[nodiscard]] bool possible(const profile::WatchClose& record);
 [[nodiscard]] bool possible(const profile::Block& record);
+[[nodiscard]] bool possible(const profile::SharedMapping& record);
 [[nodiscard]] bool possible(const profile::ModuleLoad& record);
 
 /// Text of a fixed array that may lack its NUL.

@@ -124,6 +124,7 @@ struct TrapRow {
   Registers registers;
   StackId stack;
   std::optional<TrapFrame> frame;  // absent for traps that go on with a run, and before schema version 3
+  std::uint64_t line = 0;  // address of the line in the thread's process; 0: that of the watch
 };
 
 struct BlockRow {
@@ -131,6 +132,15 @@ struct BlockRow {
   std::uint64_t time_ns = 0, begin = 0, bytes = 0, site = 0;
   BlockKind kind = BlockKind::heap;
   StackId stack;
+};
+
+/// Memory that processes share, as one of them has mapped it.
+struct SharedMappingRow {
+  ProcessId process;
+  std::uint64_t time_ns = 0, begin = 0, bytes = 0;
+  std::uint64_t file_offset = 0;        // of `begin` in what is mapped
+  std::uint64_t device = 0, inode = 0;  // what is mapped, the same in all processes
+  std::string name;                     // as /proc/PID/maps has it
 };
 
 struct StackRow {

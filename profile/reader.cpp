@@ -64,6 +64,7 @@ struct ProfileReader::State {
   std::vector<WatchRow> watches;
   std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
+  std::vector<SharedMappingRow> shared_mappings;
   std::vector<MessageRow> messages;
 
   [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
@@ -190,8 +191,8 @@ Result<void> ProfileReader::State::load_watches() {
 
 /// Traps of a watch whose opening was lost say nothing: they are left out.
 Result<void> ProfileReader::State::load_traps() {
-  const char* const sql = version < 3 ? schema::get_traps_of_version_2 : schema::get_traps;
-  Result<void> result = load("trap", sql, traps, trap_of);
+  Result<void> result =
+      load("trap", version < 3 ? schema::get_traps_before_version_3 : schema::get_traps, traps, trap_of);
   if (!result) {
     return result;
   }
@@ -223,6 +224,9 @@ Result<void> ProfileReader::State::load_all() {
   result = result ? load_watches() : result;
   result = result ? load_traps() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
+  result = result && version >= 3
+               ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of)
+               : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
@@ -232,6 +236,10 @@ Result<void> ProfileReader::State::load_all() {
   std::stable_sort(blocks.begin(), blocks.end(), [](const BlockRow& a, const BlockRow& b) {
     return std::tie(a.process, a.time_ns) < std::tie(b.process, b.time_ns);
   });
+  std::stable_sort(shared_mappings.begin(), shared_mappings.end(),
+                   [](const SharedMappingRow& a, const SharedMappingRow& b) {
+                     return std::tie(a.process, a.time_ns) < std::tie(b.process, b.time_ns);
+                   });
   return result;
 }
 
@@ -257,6 +265,7 @@ const std::vector<ModuleRow>& ProfileReader::modules() const { return state_->mo
 const std::vector<WatchRow>& ProfileReader::watches() const { return state_->watches; }
 const std::vector<TrapRow>& ProfileReader::traps() const { return state_->traps; }
 const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
+const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit) const {

@@ -22,12 +22,13 @@ class ProfileReader {
   ~ProfileReader();
 
   [[nodiscard]] const Session& session() const;
-  [[nodiscard]] const std::vector<ProcessRow>& processes() const;  // by id: processes()[id.value]
-  [[nodiscard]] const std::vector<ThreadRow>& threads() const;     // by id
-  [[nodiscard]] const std::vector<ModuleRow>& modules() const;     // by process, then load time
-  [[nodiscard]] const std::vector<WatchRow>& watches() const;      // by id ascending
-  [[nodiscard]] const std::vector<TrapRow>& traps() const;         // by watch, then sequence
-  [[nodiscard]] const std::vector<BlockRow>& blocks() const;       // by process, then time
+  [[nodiscard]] const std::vector<ProcessRow>& processes() const;              // by id: processes()[id.value]
+  [[nodiscard]] const std::vector<ThreadRow>& threads() const;                 // by id
+  [[nodiscard]] const std::vector<ModuleRow>& modules() const;                 // by process, then load time
+  [[nodiscard]] const std::vector<WatchRow>& watches() const;                  // by id ascending
+  [[nodiscard]] const std::vector<TrapRow>& traps() const;                     // by watch, then sequence
+  [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
+  [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
   /// Calls `visit` for each sample in the order recorded.

@@ -213,6 +213,7 @@ TrapRow trap_of(ColumnScan& scan, const Bounds& bounds) {
   row.write_only = scan.flag("write_only");
   row.registers = registers_of(scan);
   row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  row.line = scan.bits();
   if (scan.next_is_null()) {
     scan.skip();
   } else if (const auto words = unpack_registers(scan.blob())) {
@@ -232,6 +233,22 @@ BlockRow block_of(ColumnScan& scan, const Bounds& bounds) {
   row.site = scan.bits();
   row.kind = scan.enumerator("kind", BlockKind::heap, BlockKind::mapping);
   row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  return row;
+}
+
+SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds) {
+  SharedMappingRow row;
+  row.process = scan.index<ProcessId>("process", bounds.processes);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.begin = scan.bits();
+  row.bytes = scan.bits();
+  row.file_offset = scan.bits();
+  row.device = scan.bits();
+  row.inode = scan.bits();
+  row.name = scan.text();
+  if (row.bytes == 0 || row.begin + row.bytes <= row.begin) {
+    scan.reject("bytes", static_cast<std::int64_t>(row.bytes));
+  }
   return row;
 }
 

@@ -91,6 +91,7 @@ class ColumnScan {
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
 /// A piece of a watched line: which watch, which of its words.
 struct WatchWordOf {

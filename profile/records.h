@@ -30,6 +30,7 @@ enum class RecordType : std::uint16_t {
   watch_close = 11,
   block = 12,
   message = 13,
+  shared_mapping = 14,
 };
 
 struct RecordHeader {
@@ -159,7 +160,8 @@ struct WatchWord {
   float probability = 1;  // that this word was chosen, given the sample
 };
 
-/// From a sample on, a line is watched in other threads of its process.
+/// From a sample on, a line is watched in other threads of its process, and, where processes share the memory that it
+/// lies in, in those of the others (docs/ring-records.md).
 /// Runs of accesses are observed: a thread's word watch goes read+write -> (its first trap) write only ->
 /// (its next trap) off, and returns to read+write when another thread traps on the line. So the trap sequence
 /// is the sequence of the line's owners, with each owner's first access and first store.
@@ -193,6 +195,7 @@ struct WatchTrap {
   std::uint8_t has_stack = 0;   // 1: `bytes` of stack follow the registers
   std::uint8_t has_frame = 0;   // 1: `frame` was read; left out for traps that go on with a run (write_only)
   std::uint8_t reserved[2] = {};
+  std::uint64_t line = 0;  // address of the line in the trapped thread's process; 0: as in WatchOpen
   std::uint64_t frame[trap_frame_words] = {};
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
 };
@@ -219,6 +222,19 @@ struct Block {
   std::uint64_t site = 0;  // return address of the allocating call
   BlockKind kind = BlockKind::heap;
   std::uint32_t has_stack = 0;  // 1: a StackSlice and its bytes, taken at the allocation, follow as tail
+};
+
+/// Memory that processes share (mmap with MAP_SHARED, or a System V segment), in the process that writes this. Written
+/// once a mapping, when a sample first touches it. Tail: its name, as /proc/PID/maps has it.
+struct SharedMapping {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;  // when it was first seen in a sample; it was mapped before
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t file_offset = 0;  // of `begin` in what is mapped
+  // What is mapped, the same in all processes: device and inode of the file. Memory without a file has some, too.
+  std::uint64_t device = 0;  // major << 32 | minor
+  std::uint64_t inode = 0;
 };
 
 /// Something a user should know. Tail: text, one line.

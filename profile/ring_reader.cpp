@@ -37,6 +37,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(Block);
     case RecordType::message:
       return sizeof(Message);
+    case RecordType::shared_mapping:
+      return sizeof(SharedMapping);
   }
   return std::nullopt;
 }

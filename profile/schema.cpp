@@ -37,10 +37,13 @@ CREATE TABLE watch_word(
 CREATE TABLE trap(
   watch INTEGER NOT NULL, thread INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
   ip INTEGER NOT NULL, cpu INTEGER NOT NULL, word INTEGER NOT NULL, write_only INTEGER NOT NULL,
-  registers BLOB NOT NULL, stack INTEGER, frame BLOB);
+  registers BLOB NOT NULL, stack INTEGER, line INTEGER, frame BLOB);
 CREATE TABLE block(
   process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
   site INTEGER, kind INTEGER NOT NULL, stack INTEGER);
+CREATE TABLE shared_mapping(
+  process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  file_offset INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, name TEXT NOT NULL);
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
@@ -54,8 +57,9 @@ const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
 const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
-const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
+const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
@@ -84,10 +88,12 @@ const char* const get_watches =
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
 const char* const get_traps =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, frame FROM trap";
-const char* const get_traps_of_version_2 =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, NULL FROM trap";
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame FROM trap";
+const char* const get_traps_before_version_3 =
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, NULL, NULL FROM trap";
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
+const char* const get_shared_mappings =
+    "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
 const char* const get_messages = "SELECT code, text, count FROM message";
 

@@ -26,6 +26,7 @@ extern const char* const put_watch_word;
 extern const char* const delete_watch_words;
 extern const char* const put_trap;
 extern const char* const put_block;
+extern const char* const put_shared_mapping;
 extern const char* const put_stack;
 extern const char* const put_message;
 
@@ -35,11 +36,12 @@ extern const char* const get_threads;
 extern const char* const get_modules;
 extern const char* const get_samples;
 extern const char* const get_samples_of_version_1;
-extern const char* const get_traps_of_version_2;
 extern const char* const get_watches;
 extern const char* const get_watch_words;
 extern const char* const get_traps;
+extern const char* const get_traps_before_version_3;
 extern const char* const get_blocks;
+extern const char* const get_shared_mappings;  // from version 3 on
 extern const char* const get_stacks;
 extern const char* const get_messages;
 

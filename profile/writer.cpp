@@ -36,7 +36,8 @@ PRAGMA journal_mode = DELETE;
 )sql";
 
 struct Statements {
-  Statement meta, process, thread, module, sample, watch, watch_word, delete_words, trap, block, stack, message;
+  Statement meta, process, thread, module, sample, watch, watch_word, delete_words, trap, block, shared_mapping, stack,
+      message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -50,6 +51,7 @@ struct Statements {
         {&delete_words, schema::delete_watch_words},
         {&trap, schema::put_trap},
         {&block, schema::put_block},
+        {&shared_mapping, schema::put_shared_mapping},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -309,7 +311,7 @@ Result<void> ProfileWriter::put(const TrapRow& row) {
     put.bind(std::int64_t{row.watch.value}).bind(std::int64_t{row.thread.value}).bind(std::int64_t{row.sequence});
     put.bind(s.since_base(row.time_ns)).bind(as_signed(row.ip)).bind(std::int64_t{row.cpu});
     put.bind(std::int64_t{row.word}).bind(std::int64_t{row.write_only}).bind(registers.bytes());
-    put.bind_unless_zero(row.stack.value);
+    put.bind_unless_zero(row.stack.value).bind_unless_zero(row.line);
     if (!row.frame) {
       return put.bind_null().run();
     }
@@ -326,6 +328,16 @@ Result<void> ProfileWriter::put(const BlockRow& row) {
     put.bind(std::int64_t{row.process.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
     put.bind(as_signed(row.bytes)).bind_unless_zero(row.site).bind(static_cast<std::int64_t>(row.kind));
     return put.bind_unless_zero(row.stack.value).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const SharedMappingRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    Statement& put = s.statements.shared_mapping;
+    put.bind(std::int64_t{row.process.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
+    put.bind(as_signed(row.bytes)).bind(as_signed(row.file_offset)).bind(as_signed(row.device));
+    return put.bind(as_signed(row.inode)).bind(std::string_view(row.name)).run();
   });
 }
 

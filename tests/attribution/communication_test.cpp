@@ -63,6 +63,7 @@ class CommunicationTest : public testing::Test {
     seen.consumer.kind = AccessKind::load;
     seen.consumer.stack = StackId{7};
     seen.consumer.time_ns = 1000;
+    seen.producer.line = seen.consumer.line = watches_.back().line;
     seen.true_sharing = true_sharing;
     WatchStory story;
     story.communications = {seen};
@@ -83,15 +84,17 @@ class CommunicationTest : public testing::Test {
     Strata strata(watches_, threads_);
     strata.finish();
     const Estimate estimated = estimate(estimators().front(), evidence_of(watches_, stories_, strata), strata);
-    objects_ = std::make_unique<DataObjects>(*view_, *blocks_, stacks_);
-    return communication_of({watches_, stories_, estimated.contributions, estimated.expansion, sampled_, max_rows_},
-                            *view_, stacks_, *objects_);
+    shared_ = std::make_unique<SharedIndex>(shared_rows_);
+    objects_ = std::make_unique<DataObjects>(*view_, *blocks_, *shared_, stacks_);
+    return communication_of({stories_, estimated.contributions, estimated.expansion, sampled_, max_rows_}, *view_,
+                            stacks_, *objects_);
   }
 
   std::vector<profile::ProcessRow> processes_;
   std::vector<profile::ThreadRow> threads_;
   std::vector<profile::ModuleRow> modules_;
   std::vector<profile::BlockRow> block_rows_;
+  std::vector<profile::SharedMappingRow> shared_rows_;
   std::vector<profile::WatchRow> watches_;
   std::vector<WatchStory> stories_;
   std::vector<SampledAccess> sampled_;
@@ -101,6 +104,7 @@ class CommunicationTest : public testing::Test {
   std::unique_ptr<AddressSpaces> spaces_;
   std::unique_ptr<ProgramView> view_;
   std::unique_ptr<BlockIndex> blocks_;
+  std::unique_ptr<SharedIndex> shared_;
   std::unique_ptr<DataObjects> objects_;
 };
 
@@ -184,6 +188,79 @@ TEST_F(CommunicationTest, MemoryIsReused) {
   block_rows_ = {old, young, future};
   communicate(0x500000, 0, true);
   EXPECT_EQ(run().objects[0].name, "heap block from main() at app.cpp:50");
+}
+
+/// Threads 0 and 1 in processes of their own, which have `inode` mapped at different addresses.
+class BetweenProcesses : public CommunicationTest {
+ protected:
+  static constexpr std::uint64_t in_producer = 0x7000'0000, in_consumer = 0x7f00'0000;
+  BetweenProcesses() {
+    processes_.resize(2);
+    processes_[1].id = ProcessId{1};
+    processes_[1].modules_of = ProcessId{0};
+    threads_[1].process = ProcessId{1};
+    threads_[1].stack_low = threads_[1].stack_high = threads_[1].thread_pointer = 0;
+  }
+  void map(std::uint32_t process, std::uint64_t begin, std::uint64_t file_offset, std::uint64_t inode,
+           const char* name) {
+    shared_rows_.push_back({ProcessId{process}, 10, begin, 0x2000, file_offset, 1, inode, name});
+  }
+  void exchange(std::uint64_t producer_line, std::uint64_t consumer_line) {
+    communicate(consumer_line, 0, true);
+    stories_.back().communications[0].producer.line = stories_.back().accesses[0].line = producer_line;
+  }
+};
+
+TEST_F(BetweenProcesses, OneObjectAtTwoAddresses) {
+  map(0, in_producer, 0, 77, "/memfd:table (deleted)");
+  map(1, in_consumer, 0x1000, 77, "/memfd:table (deleted)");  // another part of it
+  exchange(in_producer + 0x1040, in_consumer + 0x40);
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.objects[0].name, "memfd table");
+  EXPECT_EQ(c.objects[0].kind, ObjectKind::shared);
+  ASSERT_EQ(c.objects[0].offsets.size(), 2U);
+  EXPECT_EQ(c.objects[0].offsets[0].offset, 0x1040U);
+  EXPECT_EQ(c.objects[0].offsets[1].offset, 0x1040U) << "the same byte for both";
+  EXPECT_NE(c.objects[0].offsets[0].thread, c.objects[0].offsets[1].thread);
+}
+
+TEST_F(BetweenProcesses, NamedAsAUserKnowsThem) {
+  const std::pair<const char*, const char*> names[] = {{"/dev/zero (deleted)", "anonymous shared memory"},
+                                                       {"/SYSV0000002a (deleted)", "System V segment 0x0000002a"},
+                                                       {"/dev/shm/queue", "/dev/shm/queue"}};
+  std::uint64_t begin = in_consumer;
+  for (const auto& [name, known_as] : names) {
+    shared_rows_ = {{ProcessId{1}, 10, begin, 0x2000, 0, 1, begin, name}};
+    stories_.clear();
+    watches_.clear();
+    exchange(begin, begin);
+    EXPECT_EQ(run().objects.at(0).name, known_as);
+    begin += 0x10000;
+  }
+}
+
+TEST_F(BetweenProcesses, OtherMemoryOfTheSameNameIsAnotherObject) {
+  map(1, in_consumer, 0, 77, "/dev/zero (deleted)");
+  map(1, in_consumer + 0x10000, 0, 78, "/dev/zero (deleted)");
+  exchange(in_consumer, in_consumer);
+  exchange(in_consumer + 0x10000, in_consumer + 0x10000);
+  EXPECT_EQ(run().objects.size(), 2U);
+}
+
+TEST_F(BetweenProcesses, APlaceThatIsPrivateLaterIsNoSharedMemory) {
+  map(1, in_consumer, 0, 77, "/memfd:table (deleted)");
+  profile::BlockRow block;
+  block.process = ProcessId{1};
+  block.begin = in_consumer;
+  block.bytes = 0x2000;
+  block.time_ns = 10;  // the mapping's own, seen at the same time
+  block_rows_ = {block};
+  exchange(in_consumer, in_consumer);
+  EXPECT_EQ(run().objects.at(0).kind, ObjectKind::shared);
+  block.time_ns = 500;
+  block_rows_.push_back(block);
+  EXPECT_EQ(run().objects.at(0).kind, ObjectKind::heap);
 }
 
 TEST_F(CommunicationTest, StacksThreadLocalsAndUnknownMemory) {

@@ -316,6 +316,25 @@ TEST(WatchStory, TwoDrawnWordsWeighTheirJointProbability) {
   EXPECT_NEAR(story.communications[0].weight, 28, 1e-6);
 }
 
+TEST(WatchStory, TheLineHasAnotherAddressInAnotherProcess) {
+  constexpr std::uint64_t elsewhere = 0x7f00'0000;
+  symbolizer::MemoryAccess add;
+  add.kind = AccessKind::load_store;
+  add.width = 4;
+  add.base = Register::rbx;
+  Scene scene(2);
+  scene.opened_by(0, AccessKind::store, profile::AddressFrom::retired, 4, 4).knows(0x500, add).trap(1, 0x500);
+  scene.traps()[0].line = elsewhere;
+  scene.traps()[0].registers[Register::rbx] = elsewhere + 4;
+  const WatchStory story = scene.tell();
+  ASSERT_EQ(story.communications.size(), 1U);
+  const SeenCommunication& seen = story.communications[0];
+  EXPECT_EQ(seen.consumer.bytes, LineBytes::range(4, 4));
+  EXPECT_TRUE(seen.true_sharing);
+  EXPECT_EQ(seen.producer.line, line);
+  EXPECT_EQ(seen.consumer.line, elsewhere);
+}
+
 TEST(TouchedBytes, FromRegisters) {
   symbolizer::MemoryAccess access;
   access.width = 4;

@@ -22,6 +22,7 @@ struct MemorySink final : RowSink {
   std::map<std::uint32_t, WatchRow> watches;
   std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
+  std::vector<SharedMappingRow> shared_mappings;
   std::vector<StackRow> stacks;
   std::vector<MessageRow> messages;
 
@@ -32,6 +33,7 @@ struct MemorySink final : RowSink {
   void put(const WatchRow& row) override { watches[row.id.value] = row; }
   void put(const TrapRow& row) override { traps.push_back(row); }
   void put(const BlockRow& row) override { blocks.push_back(row); }
+  void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
   void put(const StackRow& row) override { stacks.push_back(row); }
   void put(const MessageRow& row) override { messages.push_back(row); }
 };
@@ -311,6 +313,11 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   reason.reason = static_cast<CloseReason>(0);
   Block kind;
   kind.kind = static_cast<BlockKind>(9);
+  WatchTrap line;
+  line.watch = 1, line.line = 0x1001;
+  SharedMapping empty;
+  SharedMapping wraps;
+  wraps.begin = 4096, wraps.bytes = ~std::uint64_t{0};
   ModuleLoad build_id;
   build_id.build_id_size = 21;
   ModuleLoad range;
@@ -325,11 +332,39 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(trap_stack, RecordType::watch_trap)},
         {0, bytes_of(reason, RecordType::watch_close)},
         {0, bytes_of(kind, RecordType::block)},
+        {0, bytes_of(line, RecordType::watch_trap)},
+        {0, bytes_of(empty, RecordType::shared_mapping)},
+        {0, bytes_of(wraps, RecordType::shared_mapping)},
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
-  EXPECT_EQ(interpreter_.malformed(), 12U);
+  EXPECT_EQ(interpreter_.malformed(), 15U);
   interpreter_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
+  EXPECT_TRUE(sink_.shared_mappings.empty());
+}
+
+TEST_F(Interpreter, SharedMappingsAndLinesOfOtherProcesses) {
+  begin();
+  SharedMapping mapping;
+  mapping.time_ns = 300, mapping.begin = 0x7000, mapping.bytes = 8192, mapping.file_offset = 4096;
+  mapping.device = 5, mapping.inode = 77;
+  WatchTrap trap;
+  trap.time_ns = 400, trap.watch = 1, trap.line = 0x7040;
+  pass({{0, bytes_of(mapping, RecordType::shared_mapping, "/memfd:two\nlines")},
+        {0, bytes_of(trap, RecordType::watch_trap)}});
+  EXPECT_EQ(interpreter_.malformed(), 0U);
+  ASSERT_EQ(sink_.shared_mappings.size(), 1U);
+  const SharedMappingRow& row = sink_.shared_mappings[0];
+  EXPECT_EQ(row.process, ProcessId{0});
+  EXPECT_EQ(row.time_ns, 300U);
+  EXPECT_EQ(row.begin, 0x7000U);
+  EXPECT_EQ(row.bytes, 8192U);
+  EXPECT_EQ(row.file_offset, 4096U);
+  EXPECT_EQ(row.device, 5U);
+  EXPECT_EQ(row.inode, 77U);
+  EXPECT_EQ(row.name, "/memfd:two lines");
+  ASSERT_EQ(sink_.traps.size(), 1U);
+  EXPECT_EQ(sink_.traps[0].line, 0x7040U);
 }
 
 TEST_F(Interpreter, TotalsAndTheThreadsEndMakeItsRow) {

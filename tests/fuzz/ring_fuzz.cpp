@@ -38,6 +38,7 @@ struct CheckingSink final : daemon_room::RowSink {
   }
   void put(const profile::TrapRow& row) override { check(row.word < profile::max_watch_words); }
   void put(const profile::BlockRow&) override {}
+  void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
   void put(const profile::StackRow& row) override {
     check(row.id.value == ++last_stack && row.bytes.size() <= profile::max_record_bytes);
   }

@@ -106,7 +106,8 @@ TEST_F(HostileFile, NewerSchemaInMetaOnly) {
 
 TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
   execute(path_,
-          "ALTER TABLE sample DROP COLUMN registers; ALTER TABLE trap DROP COLUMN frame; PRAGMA user_version = 1;"
+          "ALTER TABLE sample DROP COLUMN registers; ALTER TABLE trap DROP COLUMN frame;"
+          "ALTER TABLE trap DROP COLUMN line; DROP TABLE shared_mapping; PRAGMA user_version = 1;"
           "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;

@@ -242,6 +242,7 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
     trap.registers.value[i] = i == 0 ? 0 : ~std::uint64_t{0} >> (3 * i);
   }
   trap.stack = StackId{8};
+  trap.line = 0x7f00'1234'5640;
   trap.frame.emplace();
   for (std::size_t i = 0; i < trap_frame_words; ++i) {
     trap.frame->at(i) = i == 1 ? 0 : ~std::uint64_t{0} >> (3 * i);
@@ -249,6 +250,7 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   put(trap);
   TrapRow first = trap;
   first.sequence = 0;
+  first.line = 0;
   first.frame.reset();
   put(first);
   TrapRow orphan = trap;
@@ -260,6 +262,7 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   const ProfileReader reader = read();
   ASSERT_EQ(reader.traps().size(), 2U);
   EXPECT_EQ(reader.traps()[0].sequence, 0U);
+  EXPECT_EQ(reader.traps()[0].line, 0U);
   const TrapRow& got = reader.traps()[1];
   EXPECT_EQ(got.sequence, 1U);
   EXPECT_EQ(got.time_ns, trap.time_ns);
@@ -271,6 +274,30 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   EXPECT_EQ(got.stack, StackId{8});
   EXPECT_EQ(got.frame, trap.frame);
   EXPECT_FALSE(reader.traps()[0].frame);
+  EXPECT_EQ(got.line, trap.line);
+}
+
+TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
+  const std::uint64_t begin_ns = a_session().begin_ns;
+  const SharedMappingRow later{ProcessId{1}, begin_ns + 9,    0x9000, 4096, 8192, std::uint64_t{8} << 32U | 1,
+                               77,           "/dev/shm/table"};
+  SharedMappingRow earlier = later;
+  earlier.time_ns = begin_ns + 3;
+  earlier.name = "";
+  put(later);
+  put(earlier);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.shared_mappings().size(), 2U);
+  EXPECT_EQ(reader.shared_mappings()[0].time_ns, earlier.time_ns);
+  EXPECT_EQ(reader.shared_mappings()[0].name, "");
+  const SharedMappingRow& got = reader.shared_mappings()[1];
+  EXPECT_EQ(got.process, ProcessId{1});
+  EXPECT_EQ(got.begin, 0x9000U);
+  EXPECT_EQ(got.bytes, 4096U);
+  EXPECT_EQ(got.file_offset, 8192U);
+  EXPECT_EQ(got.device, later.device);
+  EXPECT_EQ(got.inode, 77U);
+  EXPECT_EQ(got.name, "/dev/shm/table");
 }
 
 TEST_F(RoundTrip, BlocksStacksAndMessages) {
