@@ -32,6 +32,8 @@ CASES = [
     ("work_stealing", ["--seconds", "4", "--threads", "2"]),
     ("work_stealing", ["--seconds", "8", "--threads", "3"]),
     ("clone_threads", ["--seconds", "3"]),
+    ("processes", ["--seconds", "4", "--wait", "yield"]),
+    ("processes", ["--seconds", "8", "--wait", "yield", "--threads", "3", "--memory", "memfd"]),
     ("false_sharing", ["--seconds", "3"]),
     ("false_sharing", ["--seconds", "3", "--stride", "4", "--bytes", "4"]),
     ("openmp_reduction", ["--seconds", "3"]),

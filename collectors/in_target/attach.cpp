@@ -15,7 +15,9 @@
 #include "collectors/in_target/handlers.h"
 #include "collectors/in_target/off_limits.h"
 #include "collectors/in_target/perf_events.h"
+#include "collectors/in_target/poke.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/shared_memory.h"
 #include "collectors/in_target/thread_end.h"
 #include "collectors/in_target/threads.h"
 #include "collectors/in_target/watch_events.h"
@@ -56,6 +58,7 @@ bool map_arena(const char* name) {
     return false;
   }
   r.config = r.arena.header->config;
+  r.slot_count = r.arena.header->slot_count;
   return true;
 }
 
@@ -132,6 +135,7 @@ void in_forked_child() {
     return;
   }
   blocks_after_fork();
+  shared_memory_after_fork();
   begin_process(true);
 }
 
@@ -176,6 +180,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   on_module_change();
   ThreadState* self = current_thread();
   if (self != nullptr) {
+    shut_doors();
     r.watch.close_all(*self, profile::CloseReason::stopped);
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
@@ -187,10 +192,12 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   errno = saved_errno;
 }
 
-// Stops all clocks and watches of the process; the other threads' clocks stop by the flag.
+// Stops all clocks and watches of the process; the other threads' clocks stop by the flag, and no other process signals
+// any of them.
 void quiesce() {
   Runtime& r = runtime();
   r.quiesced.store(true, std::memory_order_seq_cst);
+  shut_doors();
   if (ThreadState* self = current_thread(); self != nullptr) {
     r.watch.close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
@@ -213,6 +220,7 @@ void exec_failed() {
   Runtime& r = runtime();
   write_process_start(true);  // the process goes on; its modules are known
   r.quiesced.store(false, std::memory_order_seq_cst);
+  open_doors();
   if (ThreadState* self = current_thread(); self != nullptr) {
     start_clock(*self);
   }
@@ -233,6 +241,12 @@ void on_seccomp() {
   }
   r.observing.store(false, std::memory_order_release);
   track_blocks(false, 0);
+}
+
+void on_borrowed_signal_wanted() {
+  if (observing()) {
+    stop_sharing();
+  }
 }
 
 void on_clock_signal_taken() {

@@ -17,7 +17,7 @@ namespace crosstalk::in_target {
 
 /// One sampled access, packed into a word so that it is read whole.
 struct Publication {
-  std::uint16_t thread = 0;            // registry index + 1; 0: none
+  std::uint16_t thread = 0;            // its number (ThreadState); 0: none
   std::uint8_t offset = 0;             // in the line
   std::uint8_t width = 0;              // bytes
   AccessKind kind = AccessKind::none;  // all kinds seen of this thread since it was published first
@@ -44,6 +44,57 @@ struct Suspicion {
   Publication partner;        // the other thread's access
 };
 
+/// What is known of one line, where a hash function has put it. All-zero at first.
+class BoardLine {
+ public:
+  /// Publishes a sampled access and returns what was known of its line before.
+  Suspicion publish(std::uint64_t line, const Publication& access) {
+    if (line_.load(std::memory_order_relaxed) != line) {
+      line_.store(line, std::memory_order_relaxed);
+      latest_.store(access.packed(), std::memory_order_relaxed);
+      other_.store(0, std::memory_order_relaxed);
+      duds_.store(0, std::memory_order_relaxed);
+      hits_.store(0, std::memory_order_relaxed);
+      return {};
+    }
+    const Publication latest = Publication::unpacked(latest_.load(std::memory_order_relaxed));
+    const Publication other = Publication::unpacked(other_.load(std::memory_order_relaxed));
+    Suspicion known;
+    known.duds = duds_.load(std::memory_order_relaxed);
+    known.hits = hits_.load(std::memory_order_relaxed);
+    known.store_seen = stores(access.kind) || stores(latest.kind) || stores(other.kind);
+    known.partner = latest.thread != access.thread ? latest : other;
+    known.other_thread = known.partner.thread != 0 && known.partner.thread != access.thread;
+    Publication mine = access;
+    if (latest.thread == access.thread) {
+      mine.kind = static_cast<AccessKind>(static_cast<unsigned>(mine.kind) | static_cast<unsigned>(latest.kind));
+    } else {
+      other_.store(latest.packed(), std::memory_order_relaxed);
+    }
+    latest_.store(mine.packed(), std::memory_order_relaxed);
+    return known;
+  }
+
+  /// A watch on the line ended: an exchange was seen, or none.
+  void judged(std::uint64_t line, bool exchange) {
+    if (line_.load(std::memory_order_relaxed) != line) {
+      return;
+    }
+    const std::uint32_t duds = duds_.load(std::memory_order_relaxed);
+    duds_.store(exchange ? 0 : duds + 1, std::memory_order_relaxed);
+    if (exchange) {
+      hits_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  std::atomic<std::uint64_t> line_;
+  std::atomic<std::uint64_t> latest_;  // Publication
+  std::atomic<std::uint64_t> other_;   // the latest of another thread than `latest_`
+  std::atomic<std::uint32_t> duds_;
+  std::atomic<std::uint32_t> hits_;
+};
+
 class Board {
  public:
   static constexpr std::uint32_t most_slots = profile::board_slots_most;
@@ -56,63 +107,18 @@ class Board {
     }
   }
 
-  /// Publishes a sampled access and returns what was known of its line before.
-  Suspicion publish(std::uint64_t line, const Publication& access) {
-    Entry& entry = entries_[hash(line)];
-    if (entry.line.load(std::memory_order_relaxed) != line) {
-      entry.line.store(line, std::memory_order_relaxed);
-      entry.latest.store(access.packed(), std::memory_order_relaxed);
-      entry.other.store(0, std::memory_order_relaxed);
-      entry.duds.store(0, std::memory_order_relaxed);
-      entry.hits.store(0, std::memory_order_relaxed);
-      return {};
-    }
-    const Publication latest = Publication::unpacked(entry.latest.load(std::memory_order_relaxed));
-    const Publication other = Publication::unpacked(entry.other.load(std::memory_order_relaxed));
-    Suspicion known;
-    known.duds = entry.duds.load(std::memory_order_relaxed);
-    known.hits = entry.hits.load(std::memory_order_relaxed);
-    known.store_seen = stores(access.kind) || stores(latest.kind) || stores(other.kind);
-    known.partner = latest.thread != access.thread ? latest : other;
-    known.other_thread = known.partner.thread != 0 && known.partner.thread != access.thread;
-    Publication mine = access;
-    if (latest.thread == access.thread) {
-      mine.kind = static_cast<AccessKind>(static_cast<unsigned>(mine.kind) | static_cast<unsigned>(latest.kind));
-    } else {
-      entry.other.store(latest.packed(), std::memory_order_relaxed);
-    }
-    entry.latest.store(mine.packed(), std::memory_order_relaxed);
-    return known;
-  }
-
-  /// A watch on the line ended: an exchange was seen, or none.
-  void judged(std::uint64_t line, bool exchange) {
-    Entry& entry = entries_[hash(line)];
-    if (entry.line.load(std::memory_order_relaxed) != line) {
-      return;
-    }
-    const std::uint32_t duds = entry.duds.load(std::memory_order_relaxed);
-    entry.duds.store(exchange ? 0 : duds + 1, std::memory_order_relaxed);
-    if (exchange) {
-      entry.hits.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
+  /// As BoardLine's.
+  Suspicion publish(std::uint64_t line, const Publication& access) { return lines_[hash(line)].publish(line, access); }
+  void judged(std::uint64_t line, bool exchange) { lines_[hash(line)].judged(line, exchange); }
 
  private:
-  struct Entry {
-    std::atomic<std::uint64_t> line;
-    std::atomic<std::uint64_t> latest;  // Publication
-    std::atomic<std::uint64_t> other;   // the latest of another thread than `latest`
-    std::atomic<std::uint32_t> duds;
-    std::atomic<std::uint32_t> hits;
-  };
   [[nodiscard]] std::uint32_t hash(std::uint64_t line) const {
     return static_cast<std::uint32_t>(((line >> 6U) * 0x9e3779b97f4a7c15U) >> shift_);
   }
 
   std::uint32_t shift_ = 52;  // 64 - log2(slots)
   // Slots of which no use is made are never touched, so they take no memory.
-  Entry entries_[most_slots];
+  BoardLine lines_[most_slots];
 };
 
 }  // namespace crosstalk::in_target

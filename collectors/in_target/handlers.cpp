@@ -101,6 +101,27 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   find_threads(monotonic_ns());
 }
 
+// Another process has opened, moved or closed a watch that this thread's process may have a part in.
+void on_poke() {
+  Runtime& r = runtime();
+  const std::uint64_t begin = thread_cpu_ns();
+  ThreadState* self = current_thread();
+  if (self == nullptr || !r.observing.load(std::memory_order_relaxed) || r.quiesced.load(std::memory_order_relaxed) ||
+      self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
+    return;
+  }
+  r.watch.follow(*self, monotonic_ns());
+  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.signal_cost_ns;
+  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
+  r.budget.spend(cost);
+}
+
+// The target ignores this signal, whoever else may have sent it; two that came close together are one.
+void on_poke_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
+  on_poke();
+  repair_interrupted_call(*static_cast<ucontext_t*>(context));
+}
+
 void on_clock(int number, siginfo_t* info, void* context) {
   if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &runtime()) {
     die_of(number, info);  // somebody else's, and the target has no handler for it: else ours were not here
@@ -172,6 +193,14 @@ void install(int number, void (*handler)(int, siginfo_t*, void*)) {
 }
 
 }  // namespace
+
+bool install_poke_handler() {
+  if (!borrow_signal(poke_signal)) {
+    return false;
+  }
+  install(poke_signal, on_poke_signal);
+  return true;
+}
 
 void install_handlers() {
   install(SIGTRAP, on_trap);

@@ -8,5 +8,7 @@ namespace crosstalk::in_target {
 void install_handlers();
 /// Takes them out again, if they are still there, and puts back what the target wished for.
 void remove_handlers();
+/// False: the target has a use for the signal by which processes poke each other. Signal-safe.
+bool install_poke_handler();
 
 }  // namespace crosstalk::in_target

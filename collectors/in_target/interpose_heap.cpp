@@ -15,12 +15,15 @@
 // reach: a program without any operators of its own that loads two plugins, RTLD_LOCAL, of which one replaces
 // them and does not use malloc(): both get those of the plugin that came first.
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include <cstdarg>
 
 #include "collectors/in_target/block_table.h"
+#include "collectors/in_target/guest.h"
 #include "collectors/in_target/hooks.h"
 #include "collectors/in_target/interpose.h"
+#include "collectors/in_target/shared_maps.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -209,8 +212,23 @@ bool worth_tracking(int protection, int flags) {
   return protection != PROT_NONE && (anonymous || (flags & MAP_TYPE) != MAP_PRIVATE);
 }
 
+/// Whatever was mapped there before is gone.
+void note_mapping(const void* mapping, std::size_t bytes, bool is_shared) {
+  SharedMaps& maps = shared_maps();
+  const auto begin = reinterpret_cast<std::uint64_t>(mapping);  // NOLINT: an address
+  if (!maps.empty()) {
+    maps.remove(begin, bytes);
+  }
+  if (is_shared) {
+    maps.add(begin, bytes);
+  }
+}
+
 void* map(const void* site, void* address, std::size_t bytes, int protection, int flags, int fd, long offset) {
   void* mapping = real_mmap(address, bytes, protection, flags, fd, offset);
+  if (mapping != MAP_FAILED) {
+    note_mapping(mapping, bytes, (flags & MAP_TYPE) != MAP_PRIVATE);
+  }
   if (mapping != MAP_FAILED && worth_tracking(protection, flags)) {
     track(mapping, bytes, site, profile::BlockKind::mapping);
   }
@@ -233,7 +251,11 @@ void* wrap_mmap64(void* address, std::size_t bytes, int prot, int flags, int fd,
 CROSSTALK_INTERPOSE(int, wrap_munmap, "munmap", (void* address, std::size_t bytes));
 int wrap_munmap(void* address, std::size_t bytes) {
   // Before the call: after it another thread may have got, and entered, the same place.
-  blocks::remove(reinterpret_cast<std::uint64_t>(address), bytes);  // NOLINT: an address
+  const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  blocks::remove(begin, bytes);
+  if (!shared_maps().empty()) {
+    shared_maps().remove(begin, bytes);
+  }
   return real_munmap(address, bytes);
 }
 
@@ -244,11 +266,49 @@ void* wrap_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int f
   va_start(more, flags);
   void* wanted = va_arg(more, void*);  // as libc does: whatever the register holds when it was not given
   va_end(more);
+  const bool any_shared = !shared_maps().empty();
+  const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  const bool is_shared = any_shared && shared_maps().remove(begin, old_bytes != 0 ? old_bytes : bytes);
   void* mapping = real_mremap(address, old_bytes, bytes, flags, wanted);
-  if (mapping != MAP_FAILED) {
+  const bool moved = mapping != MAP_FAILED;
+  if (any_shared) {
+    note_mapping(moved ? mapping : address, moved ? bytes : old_bytes, is_shared);
+  }
+  if (moved) {
     track(mapping, bytes, __builtin_return_address(0), profile::BlockKind::mapping);
   }
   return mapping;
+}
+
+// ----------------------------------------------------------------------------- System V segments
+
+namespace {
+
+constinit RealFunction<void*(int, const void*, int)> real_shmat("shmat");
+constinit RealFunction<int(const void*)> real_shmdt("shmdt");
+
+std::size_t segment_bytes(int id) {
+  shmid_ds status{};
+  return system_call(SYS_shmctl, id, IPC_STAT, &status) >= 0 ? status.shm_segsz : 0;
+}
+
+}  // namespace
+
+CROSSTALK_INTERPOSE(void*, wrap_shmat, "shmat", (int id, const void* address, int flags));
+void* wrap_shmat(int id, const void* address, int flags) {
+  void* mapping = real_shmat(id, address, flags);
+  const std::size_t bytes = mapping != MAP_FAILED ? segment_bytes(id) : 0;
+  if (bytes != 0) {
+    note_mapping(mapping, bytes, true);
+    track(mapping, bytes, __builtin_return_address(0), profile::BlockKind::mapping);
+  }
+  return mapping;
+}
+
+CROSSTALK_INTERPOSE(int, wrap_shmdt, "shmdt", (const void* address));
+int wrap_shmdt(const void* address) {
+  shared_maps().remove_at(reinterpret_cast<std::uint64_t>(address));  // NOLINT: an address
+  return real_shmdt(address);
 }
 
 }  // namespace crosstalk::in_target

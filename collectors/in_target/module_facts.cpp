@@ -52,21 +52,36 @@ class MapsLine {
   }
   [[nodiscard]] bool covers(std::uint64_t address) const {
     std::size_t at = 0;
-    const std::uint64_t begin = hexadecimal(at);
+    const std::uint64_t begin = number(at, 16);
     ++at;  // '-'
-    return begin <= address && address < hexadecimal(at);
+    return begin <= address && address < number(at, 16);
   }
-  [[nodiscard]] std::size_t path_length() const { return path_length_; }
+  [[nodiscard]] MappedFile parsed() const {
+    constexpr std::size_t permissions = 4;
+    constexpr unsigned major_shift = 32;
+    MappedFile file;
+    std::size_t at = 0;
+    file.begin = number(at, 16);
+    file.end = number(++at, 16);
+    file.shared = at + permissions < head_length_ && head_[at + permissions] == 's';
+    at += permissions + 2;
+    file.offset = number(at, 16);
+    file.device = number(++at, 16) << major_shift;
+    file.device |= number(++at, 16);
+    file.inode = number(++at, 10);
+    file.path_length = path_length_;
+    return file;
+  }
 
  private:
-  std::uint64_t hexadecimal(std::size_t& at) const {
+  std::uint64_t number(std::size_t& at, unsigned base) const {
     std::uint64_t value = 0;
     for (; at < head_length_; ++at) {
       const char c = head_[at];
       if (c >= '0' && c <= '9') {
-        value = value * 16 + static_cast<std::uint64_t>(c - '0');
-      } else if (c >= 'a' && c <= 'f') {
-        value = value * 16 + static_cast<std::uint64_t>(c - 'a' + 10);
+        value = value * base + static_cast<std::uint64_t>(c - '0');
+      } else if (base == 16 && c >= 'a' && c <= 'f') {
+        value = value * base + static_cast<std::uint64_t>(c - 'a' + 10);
       } else {
         break;
       }
@@ -113,15 +128,17 @@ std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size
   return 0;
 }
 
-std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
+bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit) {
+  constexpr int most_reads = 512;  // of about ten lines each
   const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    return 0;
+    return false;
   }
-  MapsLine line(out, limit);
+  MapsLine line(path, limit);
   char chunk[1024];
   bool done = false;
-  for (long got = 1; got > 0 && !done;) {
+  long got = 1;
+  for (int reads = 0; got > 0 && !done && reads < most_reads; ++reads) {
     got = system_call(SYS_read, fd, chunk, sizeof(chunk));
     for (long i = 0; i < got && !done; ++i) {
       if (chunk[i] != '\n') {
@@ -135,7 +152,15 @@ std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
     }
   }
   system_call(SYS_close, fd);
-  return done ? line.path_length() : 0;
+  if (done) {
+    out = line.parsed();
+  }
+  return done;
+}
+
+std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
+  MappedFile file;
+  return find_mapped_file(address, file, out, limit) ? file.path_length : 0;
 }
 
 }  // namespace crosstalk::in_target::modules

@@ -96,8 +96,6 @@ std::uint32_t new_watch_id() {
   return the_runtime.arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void judge_line(std::uint64_t line, bool exchange) { board().judged(line, exchange); }
-
 void watch_events_missing(long error, std::uint32_t opened) {
   constexpr long no_space = -28;  // ENOSPC: somebody else, a debugger say, holds debug registers
   if (!first_time(said_watch_events)) {
@@ -167,6 +165,7 @@ void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& reg
   record.cpu = current_cpu();
   record.word = facts.word;
   record.write_only = facts.write_only ? 1 : 0;
+  record.line = facts.line;
   record.stack.registers = registers;
   std::size_t bytes = 0;
   const TryLock lock(taken, the_runtime.pid);

@@ -3,6 +3,8 @@
 // of this folder share. There is one Runtime, in zero-initialised storage.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +22,14 @@
 
 namespace crosstalk::in_target {
 
+// Of another process (poke.h). Ignored by default, so that it does no harm to a program that has just been executed.
+inline constexpr int poke_signal = SIGURG;
 inline constexpr int clock_signal = 64;  // the highest: its frame is then the last one set up (sampling.cpp)
 
 struct Runtime {
   profile::ArenaView arena;
   std::size_t arena_bytes = 0;
+  std::uint32_t slot_count = 0;  // of the arena
   std::int32_t pid = 0;
   std::uint64_t attached_ns = 0;
   std::atomic<bool> observing;
@@ -57,6 +62,7 @@ struct TrapFacts {
   std::uint32_t watch = 0, sequence = 0;
   std::uint8_t word = 0;
   bool write_only = false;
+  std::uint64_t line = 0;  // its address here; 0: as in the record of the watch's opening
 };
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns);
 /// A slice of the calling thread's stack, if the process's allowance (`stacks a second`) permits one now.
@@ -65,7 +71,6 @@ std::size_t copy_stack(const ThreadState& self, const Registers& registers, std:
                        std::size_t capacity);
 
 std::uint32_t new_watch_id();
-void judge_line(std::uint64_t line, bool exchange);
 void watch_events_missing(long error, std::uint32_t opened);
 void descriptors_closed();
 void too_many_strays();

@@ -11,6 +11,7 @@
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/off_limits.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/shared_memory.h"
 #include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
@@ -23,6 +24,7 @@ constexpr std::uint32_t least_one_in = 4;      // but at least at one in so many
 constexpr std::uint32_t memory_ms = 2000;      // how long the board's word of a partner is good for
 constexpr std::uint64_t stack_explored_one_in = 16;
 constexpr std::size_t stack_capacity = 8192;
+constexpr std::uint64_t poke_bit = std::uint64_t{1} << static_cast<unsigned>(poke_signal - 1);
 
 // After `syscall` the kernel returns with rcx = rip and r11 = rflags: a signal that interrupted the kernel
 // finds the registers so, and user code practically never has them.
@@ -96,15 +98,21 @@ void report_block(ThreadState& self, std::uint64_t address, std::uint64_t now_ns
 std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
   Runtime& r = runtime();
   const auto now_ms = static_cast<std::uint32_t>(sample.time_ns / 1'000'000);
-  const Publication access{static_cast<std::uint16_t>(self.index + 1),
+  const Publication access{static_cast<std::uint16_t>(self.number),
                            static_cast<std::uint8_t>(sample.address & ~line_mask), sample.width, sample.access, now_ms};
-  WatchRequest request{&self, &sample, board().publish(sample.address & line_mask, access), false};
+  WatchRequest request{&self, &sample, find_shared_line(self, sample.address, sample.time_ns), {}, false};
+  request.suspicion = request.shared.known
+                          ? exchange().line_of(request.shared.key()).publish(request.shared.key(), access)
+                          : board().publish(sample.address & line_mask, access);
   request.suspected = suspect(request.suspicion, now_ms);
   if (request.suspected) {
     sample.flags |= profile::sample_suspected;
   }
-  if (!r.watch.usable() || off_limits(sample.address) || self.watch_events.load(std::memory_order_relaxed) == 0 ||
-      registry().live() < 2 || !asked_of(r.config.method, sample.access, request.suspected)) {
+  const bool forbidden =
+      off_limits(sample.address) && !request.shared.known;  // a small mapping may lie close to the vdso
+  if (!r.watch.usable() || forbidden || self.watch_events.load(std::memory_order_relaxed) == 0 ||
+      (registry().live() < 2 && !request.shared.others) ||
+      !asked_of(r.config.method, sample.access, request.suspected)) {
     return 0;
   }
   sample.flags |= profile::sample_eligible;
@@ -196,6 +204,11 @@ void take_sample(ThreadState& self, const ucontext_t& context) {
   self.slot->cpu_ns.store(cpu_ns, std::memory_order_relaxed);
   r.budget.earn(sample.cpu_ns);
   r.watch.attend(self);
+  self.poke_blocked = (context.uc_sigmask.__val[0] & poke_bit) != 0;
+  if (sharing() && self.poke_blocked) {
+    stop_sharing();
+  }
+  r.watch.follow(self, sample.time_ns);
   std::uint64_t watching_ns = r.watch.expire(self, sample.time_ns) ? thread_cpu_ns() - cpu_ns : 0;
   if (in_kernel(registers, flags)) {
     sample.flags |= profile::sample_in_kernel;

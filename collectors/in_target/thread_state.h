@@ -32,8 +32,10 @@ struct ThreadState {
   std::atomic<std::int32_t> tid;
   std::uint32_t index = 0;  // in the registry; never changes
   profile::ThreadSlot* slot = nullptr;
+  std::uint32_t number = 0;  // of its ring: index of `slot` in the arena + 1. Other processes know the thread by it
   profile::RingWriter ring;
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
+  bool poke_blocked = false;  // the target had poke_signal blocked at the thread's last sample
 
   // clock
   profile::ClockKind clock = profile::ClockKind::automatic;

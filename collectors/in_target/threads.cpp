@@ -13,6 +13,7 @@
 #include "collectors/in_target/clocks.h"
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/perf_events.h"
+#include "collectors/in_target/poke.h"
 #include "collectors/in_target/runtime.h"
 
 namespace crosstalk::in_target {
@@ -104,10 +105,12 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   }
   prepare_state(*self, stack_low, stack_high, thread_pointer);
   self->slot = slot;
+  self->number = index + 1;
   reset_counters(*slot);
   slot->pid.store(r.pid, std::memory_order_relaxed);
   slot->tid.store(tid, std::memory_order_relaxed);
   self->ring.attach(slot, r.arena.ring(index), r.arena.header->ring_bytes);
+  open_door(*slot);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
@@ -117,6 +120,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
 void end_thread(ThreadState& self) {
   Runtime& r = runtime();
   stop_clock(self);
+  shut_door(*self.slot);
   charge_switches(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);

@@ -3,21 +3,19 @@
 
 #include <errno.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "collectors/in_target/guest.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/shared_memory.h"
 #include "collectors/in_target/watch_events.h"
 
 namespace crosstalk::in_target {
 namespace {
 
-constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after which a thread is watched no more
 constexpr std::uint32_t lock_patience = 200;
 constexpr std::uint64_t first_cost_guess_ns = 150'000;
 constexpr std::uint32_t word_bytes = 8;
-constexpr std::uint64_t verdict_ns = 400'000;  // a trap that moves others' watchpoints takes half of it
 constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
 
 /// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
@@ -28,13 +26,6 @@ profile::WatchWord piece_of(std::uint32_t offset, std::uint32_t width, float pro
     length *= 2;
   }
   return {static_cast<std::uint8_t>(offset & ~(length - 1)), static_cast<std::uint8_t>(length), 0, probability};
-}
-
-// The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
-bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
-  FoundAccess access;
-  return finder().find_retired(registers, flags, self.thread_pointer, code_reader(registers[Register::rip]), access) &&
-         stores(access.kind);
 }
 
 bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
@@ -67,7 +58,18 @@ void WatchUnit::forget() {
   for (Slot& slot : slot_) {
     slot.lock.store(0, std::memory_order_relaxed);
     slot.watch.store(0, std::memory_order_relaxed);
+    slot.shared = nullptr;
   }
+}
+
+ThreadState* WatchUnit::thread_of(std::uint32_t number) {
+  const Runtime& r = runtime();
+  if (number == 0 || number > r.slot_count) {
+    return nullptr;
+  }
+  const profile::ThreadSlot& slot = *r.arena.slot(number - 1);
+  return slot.pid.load(std::memory_order_relaxed) == r.pid ? registry().find(slot.tid.load(std::memory_order_relaxed))
+                                                           : nullptr;
 }
 
 bool WatchUnit::try_lock(Slot& slot) {
@@ -178,7 +180,8 @@ void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, lo
 
 bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
   for (std::uint32_t i = first_slot(suspected); i < last_slot(suspected); ++i) {
-    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 || now_ns >= slot_[i].deadline_ns) {
+    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 ||
+        now_ns >= progress(slot_[i]).deadline_ns.load(std::memory_order_relaxed)) {
       return true;
     }
   }
@@ -220,11 +223,11 @@ void WatchUnit::choose_words(Slot& slot, ThreadState& self, const WatchRequest& 
   slot.words = 2;
 }
 
-std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, const WatchRequest& request) {
+// `partner`: the thread that is to be armed first, by its number; 0: none.
+std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
   Registry& threads = registry();
   const std::uint32_t extent = threads.extent();
   const std::uint32_t begin = extent > max_armed ? static_cast<std::uint32_t>(next_random(self.random) % extent) : 0;
-  const std::uint32_t partner = request.suspicion.partner.thread;  // index + 1
   std::uint32_t armed = 0;
   const auto arm_one = [&](ThreadState& thread) {
     if (&thread == &self || thread.watch_events.load(std::memory_order_acquire) == 0) {
@@ -235,13 +238,14 @@ std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, const WatchRe
     }
     ++armed;
   };
-  if (partner != 0 && partner <= extent) {
-    arm_one(threads.at(partner - 1));
+  ThreadState* const first = thread_of(partner);
+  if (first != nullptr) {
+    arm_one(*first);
   }
   for (std::uint32_t i = 0; i < extent && armed < max_armed; ++i) {
-    const std::uint32_t index = (begin + i) % extent;
-    if (index + 1 != partner) {
-      arm_one(threads.at(index));
+    ThreadState& thread = threads.at((begin + i) % extent);
+    if (&thread != first) {
+      arm_one(thread);
     }
   }
   return armed;
@@ -268,152 +272,88 @@ std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const
 }
 
 bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
-  profile::Sample& sample = *request.sample;
-  const std::uint64_t begin = thread_cpu_ns();
+  const std::uint64_t begin_ns = thread_cpu_ns();
   for (std::uint32_t i = first_slot(request.suspected); i < last_slot(request.suspected); ++i) {
     Slot& slot = slot_[i];
     if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
       continue;
     }
-    if (slot.watch.load(std::memory_order_acquire) != 0) {
+    slot.cost_ns.store(0, std::memory_order_relaxed);
+    const bool free = slot.watch.load(std::memory_order_acquire) == 0;
+    if (!free || (request.shared.others && !claim_common(slot, self, request.shared, now_ns))) {
       unlock(slot);
       continue;
     }
-    slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
-    choose_words(slot, self, request);
-    slot.sequence.store(0, std::memory_order_relaxed);
-    slot.runs.store(0, std::memory_order_relaxed);
-    slot.cost_ns.store(0, std::memory_order_relaxed);
-    slot.interrupted_ns.store(0, std::memory_order_relaxed);
-    slot.suspected.store(request.suspected, std::memory_order_relaxed);
-    slot.stored.store(sample.from != profile::AddressFrom::next && stores(sample.access), std::memory_order_relaxed);
-    slot.runner.store(self.index + 1, std::memory_order_relaxed);
+    if (!request.shared.others) {
+      slot.shared = nullptr;
+    }
     const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
-    slot.opened_ns = monotonic_ns();
-    slot.deadline_ns = slot.opened_ns + horizon_ns;
-    const std::uint32_t id = new_watch_id();
-    slot.watch.store(id, std::memory_order_release);
+    begin(slot, self, request, horizon_ns);
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
-    arm_self(slot, self, sample);
-    const std::uint32_t armed = arm_others(slot, self, request);
+    arm_self(slot, self, *request.sample);
+    const std::uint32_t armed = arm_others(slot, self, request.suspicion.partner.thread);
+    if (slot.shared != nullptr) {
+      gather(slot, request.shared, now_ns);
+    }
     if (brief(horizon_ns)) {
       set_alarm(self, horizon_ns);
     }
-
-    profile::WatchOpen record;
-    record.header.type = profile::RecordType::watch_open;
-    record.time_ns = now_ns;
-    record.line = slot.line;
-    record.watch = id;
-    record.words = slot.words;
-    for (std::uint32_t w = 0; w < slot.words; ++w) {
-      record.word[w] = slot.word[w];
-    }
-    record.threads = registry().live();
-    record.armed = armed;
-    record.suspected = request.suspected ? 1 : 0;
-    record.horizon_ns = horizon_ns;
-    slot.cost_ns.fetch_add(thread_cpu_ns() - begin, std::memory_order_relaxed);
-    unlock(slot);
-    append(self, &record, sizeof record, nullptr, 0);
-    sample.watch = id;
-    sample.flags |= profile::sample_armed;
+    slot.cost_ns.fetch_add(thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
+    write_open(slot, self, request, armed, horizon_ns);
     return true;
   }
   return false;
 }
 
-void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
-  if (runner == 0 || runner > registry().extent()) {
-    return;
-  }
-  ThreadState& thread = registry().at(runner - 1);
-  for (std::uint32_t w = 0; w < slot.words; ++w) {
-    const auto mode = static_cast<WatchMode>(thread.mode[first_event(slot) + w].load(std::memory_order_relaxed));
-    if (mode != WatchMode::read_write) {
-      set_mode(slot, thread, w, WatchMode::read_write);
-    }
-  }
-}
-
-// A trap of no open watch: it was in flight while the watch was closed or moved, or another thread armed this
-// event while a third closed the watch. In the latter case it would fire at every access for ever.
-void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open) {
-  const std::uint32_t event = first_event(slot) + word;
-  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
-  if (open && mode != WatchMode::off) {
-    set_mode(slot, self, word, mode);
-  } else {
-    set_event(self, event, {});
+// Called with the lock held, and unlocked by write_open().
+void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns) {
+  const profile::Sample& sample = *request.sample;
+  slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
+  slot.identity = request.shared;
+  choose_words(slot, self, request);
+  slot.interrupted_ns.store(0, std::memory_order_relaxed);
+  slot.suspected.store(request.suspected, std::memory_order_relaxed);
+  slot.opened_ns = monotonic_ns();
+  WatchProgress& story = progress(slot);
+  const bool stored = sample.from != profile::AddressFrom::next && stores(sample.access);
+  story.sequence.store(0, std::memory_order_relaxed);
+  story.runs.store(0, std::memory_order_relaxed);
+  story.stored.store(stored ? 1 : 0, std::memory_order_relaxed);
+  story.runner.store(self.number, std::memory_order_relaxed);
+  story.deadline_ns.store(slot.opened_ns + horizon_ns, std::memory_order_relaxed);
+  slot.watch.store(new_watch_id(), std::memory_order_release);
+  if (slot.shared != nullptr) {
+    publish_common(slot);
   }
 }
 
-void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
-  if (event < self.watch_events.load(std::memory_order_acquire)) {
-    set_event(self, event, {});
-  }
-}
-
-bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
-                        std::uint64_t flags, std::uint64_t now_ns) {
-  const std::uint32_t index = event / words_per_slot;
-  if (index >= slots_) {
-    return false;
-  }
-  Slot& slot = slot_[index];
-  const std::uint32_t word = event % words_per_slot;
-  const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
-  if (id == 0 || word >= slot.words || address != slot.line + slot.word[word].offset) {
-    if (++self.stray_traps > stray_limit) {
-      leave(self);
-      too_many_strays();
-    } else {
-      correct(slot, self, word, id != 0 && word < slot.words);
-    }
-    return false;
-  }
-  self.stray_traps = 0;
-  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
-  const std::uint32_t sequence = slot.sequence.fetch_add(1, std::memory_order_relaxed);
-  record_trap(self, {id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only}, registers, now_ns);
-  if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
-    slot.stored.store(true, std::memory_order_relaxed);
-  }
-  set_mode(slot, self, word, mode == WatchMode::read_write ? WatchMode::write_only : WatchMode::off);
-  const std::uint32_t previous = slot.runner.exchange(self.index + 1, std::memory_order_acq_rel);
-  std::uint32_t runs = slot.runs.load(std::memory_order_relaxed);
-  if (previous != self.index + 1) {
-    runs = slot.runs.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
-  // Until the first thread to take the line has been watched for a while, it is not known whether it takes what the
-  // owner before had stored before the watch began.
-  const bool first_taken = runs == 1 && previous != self.index + 1;
-  if (first_taken) {
-    slot.deadline_ns = std::max(slot.deadline_ns, now_ns + verdict_ns);
-  }
-  const bool full = sequence + 1 >= max_traps || runs >= max_runs;
-  if (full || now_ns >= slot.deadline_ns) {
-    if (try_lock(slot)) {
-      if (slot.watch.load(std::memory_order_relaxed) == id) {
-        close(slot, self, full ? profile::CloseReason::full : profile::CloseReason::horizon);
-      }
-      unlock(slot);
-    }
-  } else if (previous != self.index + 1) {
-    restore_runner(slot, previous);
-  }
-  return true;
-}
-
-// Called with the slot's lock held.
-void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
-  profile::WatchClose record;
-  record.header.type = profile::RecordType::watch_close;
-  record.time_ns = monotonic_ns();
+void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+                           std::uint64_t horizon_ns) {
+  profile::WatchOpen record;
+  record.header.type = profile::RecordType::watch_open;
+  record.time_ns = request.sample->time_ns;
+  record.line = slot.line;
   record.watch = slot.watch.load(std::memory_order_relaxed);
-  record.reason = reason;
-  record.traps = slot.sequence.load(std::memory_order_relaxed);
+  record.words = slot.words;
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    record.word[w] = slot.word[w];
+  }
+  record.threads = registry().live();
+  record.armed = armed;
+  if (slot.shared != nullptr) {
+    record.threads += slot.shared->armed.load(std::memory_order_relaxed);
+    record.armed += slot.shared->armed.load(std::memory_order_relaxed);
+  }
+  record.suspected = request.suspected ? 1 : 0;
+  record.horizon_ns = horizon_ns;
+  unlock(slot);
+  append(self, &record, sizeof record, nullptr, 0);
+  request.sample->watch = record.watch;
+  request.sample->flags |= profile::sample_armed;
+}
+
+void WatchUnit::disarm_all(Slot& slot) {
   const std::uint32_t extent = registry().extent();
   for (std::uint32_t i = 0; i < extent; ++i) {
     ThreadState& thread = registry().at(i);
@@ -423,9 +363,27 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
       }
     }
   }
-  const bool exchanged = slot.stored.load(std::memory_order_relaxed) && slot.runs.load(std::memory_order_relaxed) > 0;
-  judge_line(slot.line, exchanged);
-  if (!slot.suspected.load(std::memory_order_relaxed)) {
+}
+
+// Called with the slot's lock held. Of the processes that keep a watch together, the one that ends it records the end.
+void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
+  const WatchProgress& story = progress(slot);
+  profile::WatchClose record;
+  record.header.type = profile::RecordType::watch_close;
+  record.time_ns = monotonic_ns();
+  record.watch = slot.watch.load(std::memory_order_relaxed);
+  record.reason = reason;
+  record.traps = story.sequence.load(std::memory_order_relaxed);
+  const bool exchanged =
+      story.stored.load(std::memory_order_relaxed) != 0 && story.runs.load(std::memory_order_relaxed) > 0;
+  const bool ours = slot.shared == nullptr || end_common(slot, record.watch);
+  disarm_all(slot);
+  if (ours && slot.identity.known) {
+    exchange().line_of(slot.identity.key()).judged(slot.identity.key(), exchanged);
+  } else if (ours) {
+    board().judged(slot.line, exchanged);
+  }
+  if (ours && !slot.suspected.load(std::memory_order_relaxed)) {
     runtime().budget.explored(exchanged);
   }
   charge_interruptions(slot, self);
@@ -433,7 +391,9 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
   const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
   mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
   slot.watch.store(0, std::memory_order_release);
-  append(self, &record, sizeof record, nullptr, 0);
+  if (ours) {
+    append(self, &record, sizeof record, nullptr, 0);
+  }
 }
 
 void WatchUnit::charge_interruptions(Slot& slot, ThreadState& self) {
@@ -450,10 +410,12 @@ bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
   bool closed = false;
   for (std::uint32_t i = 0; i < slots_; ++i) {
     Slot& slot = slot_[i];
-    if (slot.watch.load(std::memory_order_relaxed) == 0 || now_ns < slot.deadline_ns || !try_lock(slot)) {
+    if (slot.watch.load(std::memory_order_relaxed) == 0 ||
+        now_ns < progress(slot).deadline_ns.load(std::memory_order_relaxed) || !try_lock(slot)) {
       continue;
     }
-    if (slot.watch.load(std::memory_order_relaxed) != 0 && now_ns >= slot.deadline_ns) {
+    if (slot.watch.load(std::memory_order_relaxed) != 0 &&
+        now_ns >= progress(slot).deadline_ns.load(std::memory_order_relaxed)) {
       close(slot, self, profile::CloseReason::horizon);
       closed = true;
     }

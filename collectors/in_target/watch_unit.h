@@ -20,6 +20,11 @@
 // so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
 // known of is mostly watched briefly, and an alarm ends that watch in time where the next sample would come later.
 //
+// Where processes share the memory that a line lies in, they watch it together: one opens the watch, each arms its own
+// threads, and the progress is common (exchange.h). Two of a process's threads do each other's arming; a thread of
+// another process is signalled to look at the progress and to arm itself (poke.h). It does so before it goes on: if it
+// runs, after the time of an interrupt, and if it does not, before it can touch the line again.
+//
 // Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
 #pragma once
 
@@ -28,6 +33,7 @@
 
 #include "base/registers.h"
 #include "collectors/in_target/board.h"
+#include "collectors/in_target/exchange.h"
 #include "collectors/in_target/thread_state.h"
 #include "profile/records.h"
 
@@ -36,6 +42,7 @@ namespace crosstalk::in_target {
 struct WatchRequest {
   const ThreadState* thread = nullptr;
   profile::Sample* sample = nullptr;  // its `watch` and flags are filled in when a watch is opened
+  SharedLine shared;
   Suspicion suspicion;
   bool suspected = false;
 };
@@ -63,6 +70,9 @@ class WatchUnit {
   void trapped_in_handler(ThreadState& self, std::uint32_t event);
   /// Closes what has been open for longer than the horizon; true when there was something.
   bool expire(ThreadState& self, std::uint64_t now_ns);
+  /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
+  /// `self`, leaves those that are over. At each sample and poke; costs nothing in a program that shares no memory.
+  void follow(ThreadState& self, std::uint64_t now_ns);
   /// The alarm of `self` has rung: closes its brief watch.
   void alarmed(ThreadState& self, std::uint64_t now_ns);
   /// Closes everything (end of the session).
@@ -81,8 +91,8 @@ class WatchUnit {
   }
 
  private:
-  static constexpr std::uint32_t words_per_slot = 2;
-  static constexpr std::uint32_t max_slots = max_words / words_per_slot;
+  static constexpr std::uint32_t max_slots = watch_slots;
+  static_assert(max_slots == max_words / words_per_slot);
   static constexpr std::uint32_t max_traps = 16;
   static constexpr std::uint32_t max_runs = 6;
   static constexpr std::uint32_t words_unknown = UINT32_MAX;
@@ -90,40 +100,58 @@ class WatchUnit {
 
   struct Slot {
     std::atomic<std::uint32_t> lock;
-    std::atomic<std::uint32_t> watch;     // id; 0: idle
-    std::atomic<std::uint32_t> sequence;  // traps given a number
-    std::atomic<std::uint32_t> runner;    // registry index + 1
-    std::atomic<std::uint32_t> runs;
+    std::atomic<std::uint32_t> watch;  // id; 0: idle
     std::atomic<std::uint64_t> cost_ns;
     std::atomic<std::uint64_t> interrupted_ns;  // of it, what others lost while their watchpoints were moved
     std::atomic<bool> suspected;
-    std::atomic<bool> stored;  // a store was seen: without one there is no exchange
-    std::uint64_t line = 0, opened_ns = 0, deadline_ns = 0;
+    WatchProgress own;              // unless processes watch together
+    SharedWatch* shared = nullptr;  // they do
+    SharedLine identity;
+    std::uint64_t line = 0, opened_ns = 0;
     std::uint32_t words = 0;
     profile::WatchWord word[words_per_slot];
   };
 
+  static WatchProgress& progress(Slot& slot) { return slot.shared != nullptr ? slot.shared->progress : slot.own; }
+  static const WatchProgress& progress(const Slot& slot) {
+    return slot.shared != nullptr ? slot.shared->progress : slot.own;
+  }
   [[nodiscard]] std::uint32_t first_event(const Slot& slot) const {
     return static_cast<std::uint32_t>(&slot - slot_) * words_per_slot;
   }
   // Suspected lines have the first slot, the others are for exploring; one slot serves both.
   [[nodiscard]] std::uint32_t first_slot(bool suspected) const { return suspected || slots_ == 1 ? 0 : 1; }
   [[nodiscard]] std::uint32_t last_slot(bool suspected) const { return suspected && slots_ > 1 ? 1 : slots_; }
+  /// The thread of this process with that number; null: it is gone, or another process's.
+  static ThreadState* thread_of(std::uint32_t number);
   static bool try_lock(Slot& slot);
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
   [[nodiscard]] std::uint64_t choose_horizon(ThreadState& self, bool suspected) const;
   [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
   void choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const;
-  std::uint32_t arm_others(Slot& slot, ThreadState& self, const WatchRequest& request);
+  void begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns);
+  void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+                  std::uint64_t horizon_ns);
+  std::uint32_t arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
   void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);
   void restore_runner(Slot& slot, std::uint32_t runner);
   static void charge_interruptions(Slot& slot, ThreadState& self);
+  // Watches that processes keep together (watch_sharing.cpp).
+  bool claim_common(Slot& slot, const ThreadState& self, const SharedLine& line, std::uint64_t now_ns);
+  void publish_common(Slot& slot);
+  static void gather(Slot& slot, const SharedLine& line, std::uint64_t now_ns);
+  bool join(Slot& slot, ThreadState& self, std::uint64_t now_ns);
+  void take_part(Slot& slot, ThreadState& self, std::uint32_t id);
+  [[nodiscard]] static bool is_over(const Slot& slot, std::uint32_t id);
+  static bool end_common(Slot& slot, std::uint32_t id);
+  void end_if_over(Slot& slot, ThreadState& self, std::uint32_t id);
   void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
   void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
   static bool may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address);
   void arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
   void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
   void disarm(Slot& slot, ThreadState& thread, std::uint32_t word);
+  void disarm_all(Slot& slot);
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
 

@@ -70,6 +70,7 @@ std::int32_t attached_pid() { return pid; }
 void before_exec() { count(guest_before_exec); }
 void exec_failed() { count(guest_exec_failed); }
 void on_seccomp() { count(guest_seccomp); }
+void on_borrowed_signal_wanted() {}
 void on_clock_signal_taken() { count(guest_clock_taken); }
 
 bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std::size_t tail_bytes) {

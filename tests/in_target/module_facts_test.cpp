@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -99,6 +103,36 @@ TEST(ModuleFacts, ThePathOfAMapping) {
   const std::size_t bytes = mapped_path(code, path.data(), path.size());
   EXPECT_NE(std::string(path.data(), bytes).find("test_in_target_module_facts"), std::string::npos);
   EXPECT_EQ(mapped_path(0, path.data(), path.size()), 0U);
+}
+
+TEST(ModuleFacts, WhatASharedMappingIsOf) {
+  constexpr std::size_t page = 4096;
+  const int file = memfd_create("a table", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, 4 * page), 0);
+  struct stat status {};
+  ASSERT_EQ(fstat(file, &status), 0);
+  void* shared = mmap(nullptr, 2 * page, PROT_READ, MAP_SHARED, file, page);
+  void* own = mmap(nullptr, page, PROT_READ, MAP_PRIVATE, file, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  ASSERT_NE(own, MAP_FAILED);
+  const auto begin = reinterpret_cast<std::uint64_t>(shared);  // NOLINT: an address
+  std::array<char, 64> path{};
+  MappedFile found;
+  ASSERT_TRUE(find_mapped_file(begin + page + 1, found, path.data(), path.size()));
+  EXPECT_TRUE(found.shared);
+  EXPECT_EQ(found.begin, begin);
+  EXPECT_EQ(found.end, begin + 2 * page);
+  EXPECT_EQ(found.offset, page);
+  EXPECT_EQ(found.inode, status.st_ino);
+  EXPECT_EQ(found.device, std::uint64_t{major(status.st_dev)} << 32U | minor(status.st_dev));
+  EXPECT_EQ(std::string(path.data(), found.path_length), "/memfd:a table (deleted)");
+  ASSERT_TRUE(find_mapped_file(reinterpret_cast<std::uint64_t>(own), found, path.data(), path.size()));  // NOLINT
+  EXPECT_FALSE(found.shared);
+  EXPECT_EQ(found.offset, 0U);
+  munmap(shared, 2 * page);
+  munmap(own, page);
+  close(file);
 }
 
 }  // namespace

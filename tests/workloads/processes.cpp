@@ -45,9 +45,11 @@ struct Ledger {
   Entry entries[max_processes];
 };
 
-/// How the table comes to be in the processes. `file` is -1 for anonymous memory.
+/// How the table comes to be in the processes. `file` is -1 for anonymous memory; `name` is the kernel's, in a user's
+/// words.
 struct Memory {
   int file = -1;
+  std::string name = "anonymous shared memory";
   Table* table = nullptr;
 };
 
@@ -61,10 +63,12 @@ void* map_shared(std::size_t bytes, int file) {
   return memory;
 }
 
-int open_file(const std::string& kind) {
-  int file = -1;
+Memory open_file(const std::string& kind) {
+  Memory memory;
+  int& file = memory.file;
   if (kind == "memfd") {
     file = memfd_create("table", MFD_CLOEXEC);
+    memory.name = "memfd table";
   } else {
     const char* folder = std::getenv("TMPDIR");
     std::string name = std::string(folder != nullptr ? folder : "/tmp") + "/table-XXXXXX";
@@ -72,12 +76,13 @@ int open_file(const std::string& kind) {
     if (file >= 0) {
       unlink(name.c_str());  // nothing is left behind, however the program ends
     }
+    memory.name = name;
   }
   if (file < 0 || ftruncate(file, sizeof(Table)) != 0) {
     std::fprintf(stderr, "processes: no %s for the table: %s\n", kind.c_str(), std::strerror(errno));
     std::exit(1);
   }
-  return file;
+  return memory;
 }
 
 /// In a child: gives up the parent's mapping and maps the file anew, at another address than anybody else.
@@ -202,11 +207,11 @@ std::string addresses_text(const Ledger& ledger, int processes) {
   return "\"addresses\":[" + text + "]";
 }
 
-void print_truth(const Race& race, const Table* table, const Ledger& ledger, const std::vector<pid_t>& children,
+void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, const std::vector<pid_t>& children,
                  const std::string& kind) {
   const auto lines = static_cast<std::uint64_t>(race.lines);
   Truth truth("processes", race.processes + 1);
-  truth.add_data("table", table, sizeof(Table));
+  truth.add_data(memory.name, memory.table, sizeof(Table));
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = add_line;
   for (int me = 0; me < race.processes; ++me) {
@@ -234,8 +239,7 @@ int main(int argc, char** argv) {
   Race race{flags.integer("--threads"), flags.integer("--lines"), flags.word("--wait") == "yield",
             Deadline(flags.real("--seconds"))};
 
-  Memory memory;
-  memory.file = kind == "anonymous" ? -1 : open_file(kind);
+  Memory memory = kind == "anonymous" ? Memory{} : open_file(kind);
   memory.table = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
   auto& ledger = *static_cast<Ledger*>(map_shared(sizeof(Ledger), -1));
   std::vector<pid_t> children;
@@ -246,5 +250,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "processes: a child did not end well\n");
     return 1;
   }
-  print_truth(race, memory.table, ledger, children, kind);
+  print_truth(race, memory, ledger, children, kind);
 }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What processes exchange through memory that they share."""
+
+import sqlite3
+
+import harness
+from harness import workload
+
+
+class Processes(harness.Case):
+    def exchange(self, processes, memory, seconds):
+        report, truth = self.observe("processes", "--threads", str(processes), "--memory", memory, "--wait", "yield",
+                                     "--seconds", str(seconds))
+        costs = harness.cells_by_truth(report, truth)
+        self.assertLessEqual(harness.matrix_distance(costs, truth), 0.15, costs)
+        self.assertGreater(harness.true_share(costs), 0.9, costs)
+        self.assertGreater(harness.total_cost(report), 0.05 * harness.cpu_seconds(report))
+        self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
+        self.assertEqual([entry["kind"] for entry in report["objects"]], ["shared"])
+        self.assertEqual(max(report["lines"], key=lambda line: line["cost_s"])["file"].rsplit("/", 1)[-1], truth["file"])
+        return report, truth
+
+    @harness.needs_watchpoints
+    def test_two_with_anonymous_memory(self):
+        report, _ = self.exchange(2, "anonymous", 4)
+        entry = report["objects"][0]
+        self.assertEqual(entry["name"], "anonymous shared memory")
+        self.assertIn("map_shared", entry["allocated_at"])
+
+    @harness.needs_watchpoints
+    def test_three_with_a_memfd_at_different_addresses(self):
+        report, truth = self.exchange(3, "memfd", 8)
+        self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
+        entry = report["objects"][0]
+        self.assertEqual(entry["name"], "memfd table")
+        # A word that one process stores to and another reads is one word, whatever addresses they have it at.
+        threads = {}
+        for row in entry["offsets"]:
+            threads.setdefault(row["offset"], set()).add(row["thread"])
+        self.assertGreaterEqual(sum(len(of_word) > 1 for of_word in threads.values()), 3, threads)
+
+    @harness.needs_watchpoints
+    def test_two_with_a_file(self):
+        report, _ = self.exchange(2, "file", 4)
+        self.assertIn("/table-", report["objects"][0]["name"])
+
+    @harness.needs_watchpoints
+    def test_processes_that_share_no_memory_exchange_nothing(self):
+        program = workload("false_sharing")
+        recorded = self.record(["sh", "-c", f"{program} --seconds 2 & {program} --seconds 2; wait"])
+        self.assertEqual(recorded.status, 0, recorded.stderr)
+        report = self.report(recorded.profile)
+        pid = {thread["index"]: thread["pid"] for thread in report["threads"]}
+        cells = report["communication"]["cells"]
+        self.assertTrue(cells)
+        for cell in cells:
+            self.assertEqual(pid[cell["producer"]], pid[cell["consumer"]], cell)
+        with sqlite3.connect(recorded.profile) as database:
+            self.assertEqual(database.execute("SELECT count(*) FROM shared_mapping").fetchone(), (0,))
+
+
+if __name__ == "__main__":
+    harness.main()
