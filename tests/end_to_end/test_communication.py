@@ -103,7 +103,8 @@ class Communication(harness.Case):
 
     @needs_watchpoints
     def test_all_to_all(self):
-        self.check("all_to_all", "--seconds", "4", "--threads", "2", "--lines", "64")
+        # Which of the two waits longer for the other's letters is not forced: it differs between processors.
+        self.check("all_to_all", "--seconds", "4", "--threads", "2", "--lines", "64", distance=0.5)
 
     @needs_watchpoints
     def test_all_to_all_of_three(self):
