@@ -7,12 +7,15 @@ import harness
 from harness import workload
 
 
+MAX_DISTANCE = 0.25  # as between threads: who waits for whom shifts with what else the machine does
+
+
 class Processes(harness.Case):
     def exchange(self, processes, memory, seconds):
-        report, truth = self.observe("processes", "--threads", str(processes), "--memory", memory, "--wait", "yield",
-                                     "--seconds", str(seconds))
+        report, truth = self.observe_enough("processes", "--threads", str(processes), "--memory", memory, "--wait",
+                                            "yield", "--seconds", str(seconds))
         costs = harness.cells_by_truth(report, truth)
-        self.assertLessEqual(harness.matrix_distance(costs, truth), 0.15, costs)
+        self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
         self.assertGreater(harness.true_share(costs), 0.9, costs)
         self.assertGreater(harness.total_cost(report), 0.05 * harness.cpu_seconds(report))
         self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
