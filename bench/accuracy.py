@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import common
+import counts
 import harness
 import sensitivity
 import sensitivity_model
@@ -57,7 +58,8 @@ compared with it. Shown are medians of {runs} runs, the worst in brackets.
 - *true sharing*: share of the cost found, and the share of communications forced.
 - *cost*: all communication found, as a share of the threads' CPU time. Where nothing is communicated it should
   be 0.
-- *count*: communications found / forced, where both are known.
+- *count*: communications found / forced, of those pairs and sorts that the report gives a count for: the part of the
+  forced ones that they are follows.
 - *first*: in how many runs the variable that holds the data came first among the objects (sync aside).
 
 Machine: {machine}.
@@ -73,16 +75,12 @@ def observe(name, arguments, profile):
 
 
 def counted(report, truth):
-    """Communications found on the data, or None where the report does not count."""
-    total = None
-    for entry in report["objects"]:
-        if not any(harness.object_named(entry, name) for name in truth["data"]):
-            continue
-        for cell in entry["cells"]:
-            for sort in ("true", "false"):
-                count = (cell.get(sort) or {}).get("count")
-                total = total if count is None else (total or 0.0) + count
-    return total
+    """(communications counted / forced, share of the forced ones that this is about); None where nothing was counted.
+    What the report gives no count for, a pair or a sort of sharing, is on neither side."""
+    known = [amount for sort in ("true", "false") for amount in counts.amounts(report, truth, sort)]
+    found = sum(count[0] for _, count, _ in known if count)
+    forced = sum(amount for amount, count, _ in known if count)
+    return (found / forced, forced / sum(amount for amount, _, _ in known)) if forced else None
 
 
 def compare(report, truth):
@@ -98,7 +96,7 @@ def compare(report, truth):
         "true": None if silent else harness.true_share(costs),
         "forced_true": None if silent else truth["true"] / forced,
         "cost": harness.total_cost(report) / harness.cpu_seconds(report),
-        "count": count / forced if count is not None and truth["exact"] and not silent else None,
+        "count": count if truth["exact"] and not silent else None,
         "first": None if silent else bool(objects) and harness.object_named(objects[0], truth["object"]),
         "overhead": report["sampling"]["overhead"]["fraction"],
     }
@@ -109,6 +107,16 @@ def median_and_worst(values, worst=max, form="{:.3f}"):
     if not known:
         return "-"
     return f"{form.format(statistics.median(known))} ({form.format(worst(known))})"
+
+
+def counts_text(known):
+    """Of (ratio, share counted): the median and the worst ratio, and what share of the communications they cover."""
+    if not known:
+        return "-"
+    ratios = [ratio for ratio, _ in known]
+    worst = max(ratios, key=lambda ratio: abs(ratio - 1))
+    covered = statistics.median(share for _, share in known)
+    return f"{statistics.median(ratios):.2f} ({worst:.2f}), {100 * covered:.0f} %"
 
 
 def row(name, arguments, results):
@@ -122,7 +130,7 @@ def row(name, arguments, results):
         "-" if forced is None else
         median_and_worst(column("true"), lambda known: max(known, key=lambda value: abs(value - forced))) + f" of {forced:.2f}",
         median_and_worst(column("cost"), form="{:.4f}"),
-        median_and_worst(column("count"), form="{:.2f}"),
+        counts_text([count for count in column("count") if count]),
         f"{sum(first)}/{len(first)}" if first else "-",
         median_and_worst(column("overhead")),
     ]

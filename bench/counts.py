@@ -79,16 +79,16 @@ def merged(cells):
     return [sum(values) for values in zip(*((cell["count"], *cell["count_ci95"]) for cell in known))], None
 
 
-def amounts(report, truth):
-    """(forced, (count, low, high) or None, reason) for each pair that is forced to share truly."""
+def amounts(report, truth, sort="true"):
+    """(forced, (count, low, high) or None, reason) for each pair that is forced to share truly, or falsely."""
     index_of_tid = {tid: index for index, tid in enumerate(truth["tids"])}
     index = {thread["index"]: index_of_tid.get(thread["tid"]) for thread in report["threads"]}
     cells = collections.defaultdict(list)
     for entry in report["objects"]:
         if any(harness.object_named(entry, name) for name in truth["data"]):
             for cell in entry["cells"]:
-                cells[index.get(cell["producer"]), index.get(cell["consumer"])].append(cell["true"])
-    for producer, row in enumerate(truth["true_matrix"]):
+                cells[index.get(cell["producer"]), index.get(cell["consumer"])].append(cell[sort])
+    for producer, row in enumerate(truth[sort + "_matrix"]):
         for consumer, forced in enumerate(row):
             if forced > 0:
                 yield (forced, *merged(cells[producer, consumer]))
