@@ -124,7 +124,7 @@ struct TrapRow {
   Registers registers;
   StackId stack;
   std::optional<TrapFrame> frame;  // absent for traps that go on with a run, and before schema version 3
-  std::uint64_t line = 0;  // address of the line in the thread's process; 0: that of the watch
+  std::uint64_t line = 0;          // address of the line in the thread's process; 0: that of the watch
 };
 
 struct BlockRow {
