@@ -170,7 +170,11 @@ void LoopCounters::read_counter(std::size_t reg, const RegisterForms& forms, con
 }
 
 std::optional<LoopMoment> LoopCounters::at(std::uint64_t address, const Registers& registers) const {
-  const std::optional<RegisterForms> forms = forms_at(address);
+  auto seen = forms_seen_.find(address);
+  if (seen == forms_seen_.end()) {
+    seen = forms_seen_.emplace(address, forms_at(address)).first;
+  }
+  const std::optional<RegisterForms>& forms = seen->second;
   if (!forms) {
     return std::nullopt;
   }

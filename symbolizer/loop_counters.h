@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "symbolizer/natural_loops.h"
@@ -53,6 +54,8 @@ class LoopCounters {
   const ControlFlow& flow_;
   ReadBytes read_;
   std::map<std::uint32_t, RegisterForms> before_;  // by block of the loop
+  // What at() has worked out: samples fall on the same few addresses again and again. Not safe for several threads.
+  mutable std::unordered_map<std::uint64_t, std::optional<RegisterForms>> forms_seen_;
   std::uint16_t fixed_ = 0, counters_ = 0;
   std::array<Linear, general_registers> step_{};
 };
