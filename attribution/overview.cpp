@@ -179,10 +179,13 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
                                                       : message.text});
   }
   warn_of_recording(session, sampling, result);
-  if (!communication.cells.empty() && session.source == "clock") {
+  const bool counted = std::any_of(communication.cells.begin(), communication.cells.end(), [](const Cell& cell) {
+    return cell.true_sharing.count || cell.false_sharing.count;
+  });
+  if (!communication.cells.empty() && !counted && session.source == "clock") {
     result.push_back({"no_counts_without_pmu",
-                      "samples of a clock tell what communication costs, not how often it happens: counts need a "
-                      "hardware source (PEBS or IBS)"});
+                      "what communication costs is known, how often it happens is not: a clock's samples tell it for "
+                      "regular exchanges only; count_unknown in the JSON report says why"});
   }
   warn_of_defects(defects, sampling, result);
   return result;
