@@ -28,7 +28,7 @@ std::uint64_t code_key(std::uint64_t address, const std::uint8_t* code, unsigned
     high &= (std::uint64_t{1} << (8 * (length - 8))) - 1;
   }
   // The address is mixed by itself: next to the code it could be another address with other code, by as many bits.
-  return AccessCache::mix(AccessCache::mix(AccessCache::mix(0, address), low), high);
+  return mix(mix(mix(0, address), low), high);
 }
 
 static_assert(sizeof(DecodedInstruction) == sizeof(AccessCache::Payload));

@@ -13,7 +13,7 @@ namespace {
 // Which, is drawn: threads whose clocks tick in turn would else have always the same one of them checked.
 bool audited(std::uint32_t number) {
   constexpr unsigned one_in_16 = 60;
-  return AccessCache::mix(0, number) >> one_in_16 == 0;
+  return mix(0, number) >> one_in_16 == 0;
 }
 
 bool same_answer(const FoundAccess& a, const FoundAccess& b) {

@@ -14,13 +14,13 @@
 #include "base/registers.h"
 #include "collectors/in_target/access_cache.h"
 #include "collectors/in_target/access_lineage.h"
-#include "collectors/in_target/recipe_table.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 
 class CodeWindow;
 class Route;
+using RecipeTable = CheckedTable<7, 4096>;  // recipes by place (access_recipe.h)
 
 /// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
 /// false and leave `out` in any state; they must be safe for every address. `read` is asked for code around the

@@ -164,8 +164,7 @@ Predecessors find_predecessors(CodeWindow& window, std::uint64_t address) {
       return {};
     }
   }
-  const std::uint64_t key =
-      AccessCache::mix(AccessCache::mix(kind_predecessors, address), bytes_before(window, address));
+  const std::uint64_t key = mix(mix(kind_predecessors, address), bytes_before(window, address));
   const AccessCache::Candidate candidate = window.cache().at(address, kind_predecessors);
   if (candidate.holds(key)) {
     return std::bit_cast<Predecessors>(candidate.payload);

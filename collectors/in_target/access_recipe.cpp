@@ -71,15 +71,15 @@ bool key_of(const CodeReader& reader, std::uint64_t place, std::uint64_t low, st
       (bytes != 0 && !reader.read(reader.context, low, code, bytes))) {
     return false;
   }
-  key = AccessCache::mix(bytes, place);
+  key = mix(bytes, place);
   for (std::size_t i = 0; i * sizeof(std::uint64_t) < bytes; ++i) {
-    key = AccessCache::mix(key, code[i]);
+    key = mix(key, code[i]);
   }
   return true;
 }
 
 /// Of a disproved recipe, whatever the code.
-std::uint64_t disproved_key(std::uint64_t place) { return ~AccessCache::mix(0, place); }
+std::uint64_t disproved_key(std::uint64_t place) { return ~mix(0, place); }
 
 bool plausible(const Recipe& recipe) {
   return recipe.disproved == 0 && std::size_t{recipe.before} + recipe.after <= most_code &&
@@ -193,7 +193,6 @@ bool follow_recipe(const RecipeTable& table, const Registers& registers, std::ui
   out.from = static_cast<profile::AddressFrom>(recipe.kind_and_from >> 4U);
   out.recipe = true;
   out.spill = (recipe.shift_fs_spill & 8U) != 0;
-  out.form = {recipe.base, recipe.index, static_cast<std::uint8_t>(shift), fs, recipe.offset};
   return true;
 }
 

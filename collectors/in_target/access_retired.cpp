@@ -375,9 +375,7 @@ Retracer::Verdict Retracer::look(FoundAccess& out) {
   }
   FoundAccess found{
       at_, address.bits, instruction_.width, instruction_.kind(), profile::AddressFrom::retired, spill, false, {}};
-  if (address.known) {
-    found.form = lineage_.form(instruction_, address.bits, registers_, fs_base_);
-  }
+  found.form = lineage_.form(instruction_, address.bits, registers_, fs_base_);
   if (!spill) {
     out = found;
     return Verdict::found;

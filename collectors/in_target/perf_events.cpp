@@ -64,30 +64,11 @@ rlim_t hiding_place(const rlimit64& limit) { return limit.rlim_cur < high_enough
 
 // One thread at a time, or the second would find, and put back, the limit as the first has raised it. Who does not
 // get in within some microseconds keeps the number that it has.
-class LimitLock {
- public:
-  LimitLock() {
-    const std::int32_t pid = kernel_process_id();
-    for (int i = 0; i < 2000 && !held_; ++i) {
-      held_ = taken.try_take(pid);
-    }
-  }
-  ~LimitLock() {
-    if (held_) {
-      taken.give();
-    }
-  }
-  LimitLock(const LimitLock&) = delete;
-  LimitLock& operator=(const LimitLock&) = delete;
-  [[nodiscard]] bool held() const { return held_; }
-
- private:
-  static inline constinit ProcessFlag taken;
-  bool held_ = false;
-};
+constinit ProcessFlag limit_taken;
+constexpr int limit_tries = 2000;
 
 long duplicate_high(int fd) {
-  const LimitLock lock;
+  const TryLock lock(limit_taken, kernel_process_id(), limit_tries);
   if (!lock.held()) {
     return -EAGAIN;
   }

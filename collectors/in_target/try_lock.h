@@ -23,10 +23,14 @@ class ProcessFlag {
   std::atomic<std::int32_t> holder_{0};
 };
 
-/// Tries once to take a flag, and gives it back at the end of the scope.
+/// Tries to take a flag, `tries` times at most, and gives it back at the end of the scope.
 class TryLock {
  public:
-  TryLock(ProcessFlag& flag, std::int32_t pid) : flag_(flag), held_(flag.try_take(pid)) {}
+  TryLock(ProcessFlag& flag, std::int32_t pid, int tries = 1) : flag_(flag) {
+    for (int i = 0; i < tries && !held_; ++i) {
+      held_ = flag.try_take(pid);
+    }
+  }
   ~TryLock() {
     if (held_) {
       flag_.give();
@@ -38,7 +42,7 @@ class TryLock {
 
  private:
   ProcessFlag& flag_;
-  bool held_;
+  bool held_ = false;
 };
 
 }  // namespace crosstalk::in_target

@@ -25,6 +25,12 @@ bool on_demand(const ThreadState& thread, std::uint32_t event) {
 
 bool has_any_on_demand(const ThreadState& thread) { return thread.on_demand.load(std::memory_order_relaxed) != 0; }
 
+// Disabled first: a forked child's copy of the descriptor would keep it armed.
+void end_event(ThreadState& thread, std::uint32_t event) {
+  set_event(thread, event, {});
+  close_event(thread.watch_event[event]);
+}
+
 bool lives(const ThreadState& thread) {
   return thread.phase.load(std::memory_order_seq_cst) == static_cast<std::uint32_t>(ThreadPhase::live);
 }
@@ -61,9 +67,9 @@ void close_events(ThreadState& thread) {
 
 void end_events(ThreadState& self) {
   for (std::uint32_t event = 0; event < max_words; ++event) {
-    set_event(self, event, {});
+    end_event(self, event);
   }
-  close_events(self);
+  close_event(self.alarm_event);
 }
 
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
@@ -86,8 +92,7 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
   }
   // A thread that ends closes its events, and looks for them after it has said so.
   if (result < 0 || !lives(thread)) {
-    note_mode(thread, event, WatchMode::off);
-    close_event(thread.watch_event[event]);
+    end_event(thread, event);
   }
   return result;
 }
@@ -98,12 +103,11 @@ bool in_use(ThreadState& thread, std::uint32_t event) {
 }
 
 long dismiss_event(ThreadState& thread, std::uint32_t event) {
-  const long result = set_event(thread, event, {});
-  if (on_demand(thread, event)) {
-    close_event(thread.watch_event[event]);
-    return 0;
+  if (!on_demand(thread, event)) {
+    return set_event(thread, event, {});
   }
-  return result;
+  end_event(thread, event);
+  return 0;
 }
 
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {
