@@ -112,7 +112,11 @@ Verdict judge(std::span<const LoopStep> steps) {
   const double share = std::min((ended + 2) / all, most_ended);  // f, at most
   const double limit = 0.5 * (1 + share) / share * iterations / cpu_s;
   const Line line = slope_within_groups(same, median_interval(same));
-  if (line.slope + 2 * line.error < limit) {
+  // The slope must be near the rate rather than near the limit, which takes an error that tells the two apart; where
+  // the clock itself is disturbed, the slope falls towards zero, and is evidence of nothing.
+  const double found = iterations / cpu_s;
+  const bool tells = 4 * line.error < limit - found && line.slope + 4 * line.error > found / 2;
+  if (tells && line.slope + 2 * line.error < limit) {
     return Verdict::sound;
   }
   return line.slope - 2 * line.error > limit ? Verdict::too_short : Verdict::ambiguous;

@@ -89,11 +89,15 @@ TEST(Progress, AHalfRegisterIsCheckedAgainstAWholeOne) {
 /// Samples of a loop that is visited again and again, alike, at intervals of 4 ms that differ by 10 us or so.
 struct Repeated {
   double visit_s = 1, speed = 1e9, interval_s = 4e-3, jitter_s = 10e-6, noise = 0;
+  double clock_noise_s = 0;  // measured, but nothing ran
   std::size_t samples = 400;
+  unsigned seed = 1;
 
   [[nodiscard]] std::vector<LoopStep> steps() const {
-    std::mt19937 random(1);  // NOLINT: the same each time
+    std::mt19937 random(seed);  // NOLINT: the same each time
     std::normal_distribution<double> normal;
+    std::mt19937 other(~seed);
+    std::uniform_real_distribution<double> disturbance(0, clock_noise_s);
     std::vector<LoopStep> result;
     double position = 0;
     double visit = 0;
@@ -103,7 +107,7 @@ struct Repeated {
       const double left = std::floor(after / visit_s);
       const double to = after - left * visit_s;
       LoopStep step;
-      step.cpu_s = dt;
+      step.cpu_s = dt + disturbance(other);
       step.same = to >= position;  // all that registers tell
       step.iterations = step.same ? std::floor(to * speed) - std::floor(position * speed) : 0;
       visit += step.same ? 0 : 1;
@@ -132,6 +136,24 @@ TEST(Judge, VisitsThatBeatWithTheClockAreFoundOut) {
     EXPECT_EQ(judge(Repeated{.visit_s = visit}.steps()), Verdict::too_short) << visit;
     EXPECT_NE(judge(Repeated{.visit_s = visit, .noise = 0.01}.steps()), Verdict::sound) << visit;
     EXPECT_NE(judge(Repeated{.visit_s = visit, .jitter_s = 0}.steps()), Verdict::sound) << visit;
+  }
+}
+
+TEST(Judge, VisitsOfUnevenLengthAreNotSoundByChance) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    for (const double visit : {0.0039, 0.0037, 0.0019, 0.0018}) {
+      EXPECT_NE(judge(Repeated{.visit_s = visit, .noise = 0.05, .seed = seed}.steps()), Verdict::sound)
+          << visit << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Judge, AClockDisturbedLessThanItDiffersMisleadsNobody) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    for (const double visit : {0.0039, 0.0037, 0.0019, 0.0018}) {
+      EXPECT_NE(judge(Repeated{.visit_s = visit, .clock_noise_s = 2.5e-5, .seed = seed}.steps()), Verdict::sound)
+          << visit << ", seed " << seed;
+    }
   }
 }
 

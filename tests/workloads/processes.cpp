@@ -51,11 +51,17 @@ struct Memory {
   int file = -1;
   std::string name = "anonymous shared memory";
   Table* table = nullptr;
+  char* places = nullptr;  // where each process maps a file for itself, one after the other
 };
 
-void* map_shared(std::size_t bytes, int file) {
-  const int flags = MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+/// A multiple of the page, and of nothing that mappings are aligned to.
+constexpr std::size_t place_bytes = (sizeof(Table) / 4096 + 3) * 4096;
+
+/// Of a file that all share; without one, of anonymous memory: shared, or reserved only.
+void* map(std::size_t bytes, int file, bool reserved = false) {
+  const int flags =
+      reserved ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
+  void* memory = mmap(nullptr, bytes, reserved ? PROT_NONE : PROT_READ | PROT_WRITE, flags, file, 0);
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "processes: mmap of %zu bytes failed: %s\n", bytes, std::strerror(errno));
     std::exit(1);
@@ -90,15 +96,14 @@ Table* map_own(const Memory& memory, int me) {
   if (memory.file < 0) {
     return memory.table;
   }
-  // The parent's place stays taken while the new one is looked for, and so does what pushes it further down.
-  const std::size_t apart = sizeof(Table) * static_cast<std::size_t>(me + 1);
-  void* spacer = mmap(nullptr, apart, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  auto* own = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
-  munmap(memory.table, sizeof(Table));
-  if (spacer != MAP_FAILED) {
-    munmap(spacer, apart);
+  void* place = memory.places + static_cast<std::size_t>(me) * place_bytes;
+  void* own = mmap(place, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.file, 0);
+  if (own == MAP_FAILED) {
+    std::fprintf(stderr, "processes: mmap of %zu bytes failed: %s\n", sizeof(Table), std::strerror(errno));
+    std::exit(1);
   }
-  return own;
+  munmap(memory.table, sizeof(Table));
+  return static_cast<Table*>(own);
 }
 
 std::uint64_t await_baton(const Line& baton, std::uint64_t round, bool yields) {
@@ -240,8 +245,9 @@ int main(int argc, char** argv) {
             Deadline(flags.real("--seconds"))};
 
   Memory memory = kind == "anonymous" ? Memory{} : open_file(kind);
-  memory.table = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
-  auto& ledger = *static_cast<Ledger*>(map_shared(sizeof(Ledger), -1));
+  memory.table = static_cast<Table*>(map(sizeof(Table), memory.file));
+  memory.places = static_cast<char*>(map(place_bytes * max_processes, -1, true));
+  auto& ledger = *static_cast<Ledger*>(map(sizeof(Ledger), -1));
   std::vector<pid_t> children;
   for (int me = 0; me < race.processes; ++me) {
     children.push_back(start(me, race, memory, ledger, children));
