@@ -20,6 +20,7 @@
 #include "attribution/sample_digest.h"
 #include "attribution/strata.h"
 #include "attribution/symbolized_map.h"
+#include "attribution/third_parties.h"
 #include "attribution/torn_handovers.h"
 #include "attribution/watch_story.h"
 
@@ -109,7 +110,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   SymbolizedMap code(spaces, profile.processes(), options.symbols);
   const ProgramView view(profile.processes(), profile.threads(), spaces, code);
 
-  const std::vector<WatchStory> stories = tell_stories(profile, view);
+  std::vector<WatchStory> stories = tell_stories(profile, view);
   const BlockIndex blocks(profile.blocks());
   LineSet lines;
   StackTable stacks;
@@ -118,16 +119,19 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   LoopProgress progress(view);
   ConsumerSamples consumers(stories);
+  LineStores stores(stories, view);
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
         digest.add(sample);
         progress.add(sample);
         consumers.add(sample);
+        stores.add(sample);
       });
       !read) {
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
+  find_producers(profile.watches(), stories, stores, view);
   if (!stacks.empty()) {
     if (auto read = profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }); !read) {
       return tl::unexpected<Error>(read.error());

@@ -65,7 +65,8 @@ bool only_invalidates(const Evidence& evidence) {
 
 void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
   const auto consumed = [&](const SeenCommunication& seen) { return seen.consumer.thread == evidence.thread; };
-  const bool any_own = std::any_of(evidence.communications.begin(), evidence.communications.end(), consumed);
+  const bool any_own = std::any_of(evidence.communications.begin(), evidence.communications.end(), consumed) ||
+                       std::any_of(evidence.interrupted.begin(), evidence.interrupted.end(), consumed);
   if (!any_own && only_invalidates(evidence)) {
     for (const SeenCommunication& seen : evidence.communications) {
       out.contributions.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, 0});
@@ -74,10 +75,12 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
   }
   double total = 0;
   double least = 0;  // weight of what was easiest to see
-  for (const SeenCommunication& seen : evidence.communications) {
-    if (!any_own || consumed(seen)) {
-      total += seen.weight;
-      least = least == 0 ? seen.weight : std::min(least, seen.weight);
+  for (const auto& all : {evidence.communications, evidence.interrupted}) {
+    for (const SeenCommunication& seen : all) {
+      if (!any_own || consumed(seen)) {
+        total += seen.weight;
+        least = least == 0 ? seen.weight : std::min(least, seen.weight);
+      }
     }
   }
   for (const SeenCommunication& seen : evidence.communications) {

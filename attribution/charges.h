@@ -17,6 +17,8 @@ namespace crosstalk::attribution {
 /// The time goes to the communications that the sampled thread consumed, or, when it consumed none, to all that the
 /// watch saw, in proportion to their weights. It counts as often as what was easiest to see. A sampled plain store to
 /// a line that nobody else stores to took the line from its readers: an invalidation, which is charged to nobody.
+/// What was interrupted has its part of the sample's time, which is charged to nobody: watches that drew the third
+/// thread's word stand for it.
 /// Long watches count once: weighed by 32 they would be right on the whole, but on recorded programs a single late
 /// event moved a variable's cost by a third, and intervals did not hold.
 void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out);

@@ -167,11 +167,15 @@ std::vector<const profile::TrapRow*> takings(std::span<const profile::TrapRow> t
 
 std::uint32_t exchanges_between(const WatchStory& story, std::uint32_t consumer, std::uint64_t after_ns,
                                 std::uint64_t until_ns) {
-  return static_cast<std::uint32_t>(
-      std::count_if(story.communications.begin(), story.communications.end(), [&](const SeenCommunication& seen) {
-        return seen.consumer.thread.value == consumer && !seen.consumer.sampled && seen.consumer.time_ns > after_ns &&
-               seen.consumer.time_ns <= until_ns;
-      }));
+  const auto in_between = [&](const SeenCommunication& seen) {
+    return seen.consumer.thread.value == consumer && !seen.consumer.sampled && seen.consumer.time_ns > after_ns &&
+           seen.consumer.time_ns <= until_ns;
+  };
+  std::ptrdiff_t exchanges = 0;
+  for (const auto* seen : {&story.communications, &story.interrupted}) {
+    exchanges += std::count_if(seen->begin(), seen->end(), in_between);
+  }
+  return static_cast<std::uint32_t>(exchanges);
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, st
                   strata.of_watch(i),  stories[i].communications,
                   stories[i].accesses, &watch,
                   watch.sample_access};
+    seen.interrupted = stories[i].interrupted;
     if (!watch.suspected && watch.horizon_ns > durations.brief_ns) {
       seen.brief_until_ns = watch.time_ns + durations.brief_ns;
       seen.long_weight = durations.long_weight;
@@ -150,7 +151,8 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
       usable += evidence[i].cpu_ns > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
-      if (estimator.till_seen && result.contributions.size() == before && filled(evidence[i])) {
+      if (estimator.till_seen && result.contributions.size() == before && evidence[i].interrupted.empty() &&
+          filled(evidence[i])) {
         undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
       }
     }

@@ -32,6 +32,7 @@ struct Evidence {
   AccessKind sampled = AccessKind::none;
   std::uint64_t brief_until_ns = UINT64_MAX;  // what is seen later, only a long watch can see,
   double long_weight = 1;                     // of which there is one in so many
+  std::span<const SeenCommunication> interrupted = {};
 
   /// 1 / the probability that the watch was open at `time_ns`.
   [[nodiscard]] double duration_weight(std::uint64_t time_ns) const {

@@ -53,6 +53,7 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   point.instruction = trap.ip - 1;
   point.bytes = bytes_of(watch.words[trap.word]);
   point.weight = 1 / probability_of(watch, trap.word);
+  point.state = trap.state;
   if (const auto access = access_before(Moment{thread.process, trap.time_ns}, trap.ip)) {
     if (access->instruction_bytes != 0) {
       point.instruction = trap.ip - access->instruction_bytes;
@@ -69,6 +70,15 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
     point.kind = AccessKind::store;
   }
   return point;
+}
+
+WordMask changed_between(const std::optional<profile::LineState>& before,
+                         const std::optional<profile::LineState>& after) {
+  WordMask changed = 0;
+  for (std::uint32_t i = 0; before && after && i < profile::LineState::words; ++i) {
+    changed |= before->word[i] != after->word[i] ? static_cast<WordMask>(1U << i) : WordMask{0};
+  }
+  return changed;
 }
 
 /// The line as its watchers see it: who stored last, and when each thread last touched it.
@@ -132,8 +142,9 @@ class Line {
     const ThreadId producer = events_[last_store_].point.thread;
     const std::optional<std::size_t> overlap = overlapping_store(since, last_store_, producer, reader.point.bytes);
     const Event& source = events_[overlap.value_or(last_store_)];
-    story_.communications.push_back(
-        {source.point, reader.point, overlap.has_value(), inverse_probability(watch_, source.word, reader.word)});
+    story_.communications.push_back({source.point, reader.point, overlap.has_value(),
+                                     inverse_probability(watch_, source.word, reader.word),
+                                     changed_between(events_[last_store_].point.state, reader.point.state)});
     consumed_.push_back(reader.position);
     unsettled_.reset();
     if (!overlap && in_opening_run(last_store_)) {
@@ -290,6 +301,7 @@ AccessPoint sampled_access(const profile::WatchRow& watch) {
   point.time_ns = watch.time_ns;
   point.stack = watch.sample_stack;
   point.cpu = watch.sample_cpu;
+  point.state = watch.state;
   point.kind = watch.sample_access;
   point.sampled = true;
   const auto offset = static_cast<std::int64_t>(watch.sample_address - watch.line);

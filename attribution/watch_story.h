@@ -28,11 +28,15 @@ struct AccessPoint {
   LineBytes bytes;  // exact where the instruction tells, else the watched word's
   StackId stack;
   std::uint16_t cpu = 0;
-  AccessKind kind = AccessKind::none;  // none: unknown
-  bool sampled = false;                // by the opening sample, not by a trap
-  double weight = 1;                   // 1 / the probability that the word was drawn at which it was seen
-  std::uint64_t line = 0;              // address of the line in the thread's process
+  AccessKind kind = AccessKind::none;       // none: unknown
+  bool sampled = false;                     // by the opening sample, not by a trap
+  double weight = 1;                        // 1 / the probability that the word was drawn at which it was seen
+  std::uint64_t line = 0;                   // address of the line in the thread's process
+  std::optional<profile::LineState> state;  // of the line afterwards
 };
+
+/// Words of a line: bit n stands for bytes [8n, 8n + 8).
+using WordMask = std::uint8_t;
 
 struct SeenCommunication {
   AccessPoint producer, consumer;
@@ -40,6 +44,8 @@ struct SeenCommunication {
   /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
   /// the words that were certain to be watched show it too.
   double weight = 1;
+  /// Words whose values changed between the producer's store and the consumer's access; 0 where that is not known.
+  WordMask changed = 0;
 };
 
 struct SeenInvalidation {
@@ -49,6 +55,9 @@ struct SeenInvalidation {
 
 struct WatchStory {
   std::vector<SeenCommunication> communications;
+  /// Those in which a thread that was not seen stored in between (third_parties.h): the consumer communicated, but not
+  /// with that producer.
+  std::vector<SeenCommunication> interrupted;
   std::vector<SeenInvalidation> invalidations;
   std::vector<AccessPoint> accesses;  // all that was seen, in order
   std::uint32_t ignored = 0;          // traps that are malformed, stale or repeated

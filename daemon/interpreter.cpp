@@ -286,6 +286,9 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
     std::copy_n(record.frame, profile::trap_frame_words, row.frame.emplace().begin());
   }
   row.line = record.line;
+  if (record.has_state != 0) {
+    row.state = record.state;
+  }
   if (record.has_stack != 0) {
     row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
   }

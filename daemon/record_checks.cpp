@@ -41,13 +41,14 @@ bool possible(const profile::Sample& record) { return possible(record.access, re
 
 bool possible(const profile::WatchOpen& record) {
   return record.watch != 0 && record.words <= profile::max_watch_words && is_fraction(record.selection) &&
+         record.has_state <= 1 &&
          std::all_of(record.word, record.word + record.words,
                      [](const profile::WatchWord& word) { return possible(word); });
 }
 
 bool possible(const profile::WatchTrap& record) {
   return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1 &&
-         record.has_frame <= 1 && record.line % line_bytes == 0;
+         record.has_frame <= 1 && record.has_state <= 1 && record.line % line_bytes == 0;
 }
 
 bool possible(const profile::WatchClose& record) {

@@ -42,6 +42,9 @@ void WatchJoiner::open(ThreadId thread, const profile::WatchOpen& record) {
   row.armed = record.armed;
   row.suspected = record.suspected != 0;
   row.horizon_ns = record.horizon_ns;
+  if (record.has_state != 0) {
+    row.state = record.state;
+  }
   pending->opened = true;
   advance(*pending);
 }

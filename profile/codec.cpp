@@ -28,6 +28,24 @@ PackedRegisters::PackedRegisters(const Registers& registers) {
   }
 }
 
+PackedLineState::PackedLineState(const LineState& state) {
+  for (std::size_t i = 0; i < LineState::words; ++i) {
+    bytes_[2 * i] = static_cast<std::uint8_t>(state.word[i] & 0xffU);
+    bytes_[2 * i + 1] = static_cast<std::uint8_t>(state.word[i] >> 8U);
+  }
+}
+
+std::optional<LineState> unpack_line_state(std::span<const std::uint8_t> packed) {
+  if (packed.size() != 2 * std::size_t{LineState::words}) {
+    return std::nullopt;
+  }
+  LineState state;
+  for (std::size_t i = 0; i < LineState::words; ++i) {
+    state.word[i] = static_cast<std::uint16_t>(packed[2 * i] | (packed[2 * i + 1] << 8U));
+  }
+  return state;
+}
+
 std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed) {
   if (packed.size() < length_bytes) {
     return std::nullopt;

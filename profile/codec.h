@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/registers.h"
+#include "profile/records.h"
 
 namespace crosstalk::profile {
 
@@ -29,6 +30,19 @@ class PackedRegisters {
 
 /// Nothing when `packed` is not what PackedRegisters makes.
 [[nodiscard]] std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed);
+
+/// Two bytes a word of the line, the lower first.
+class PackedLineState {
+ public:
+  explicit PackedLineState(const LineState& state);
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::uint8_t bytes_[2 * LineState::words] = {};
+};
+
+/// Nothing when `packed` is not what PackedLineState makes.
+[[nodiscard]] std::optional<LineState> unpack_line_state(std::span<const std::uint8_t> packed);
 
 /// What a thread's registers have become since its previous sample: most of a loop's stay or move a little.
 /// Registers but rip, which the sample has. First byte 1: counted from 0; 0: from the thread's previous registers.

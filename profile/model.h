@@ -106,6 +106,7 @@ struct WatchRow {
   std::uint8_t sample_flags = 0;
   std::uint16_t sample_cpu = 0;
   StackId sample_stack;
+  std::optional<LineState> state;    // of the line while the watch was set up; absent before schema version 4
   std::optional<CloseReason> close;  // absent: still open at the end
   std::uint64_t close_ns = 0;
 };
@@ -125,6 +126,7 @@ struct TrapRow {
   StackId stack;
   std::optional<TrapFrame> frame;  // absent for traps that go on with a run, and before schema version 3
   std::uint64_t line = 0;          // address of the line in the thread's process; 0: that of the watch
+  std::optional<LineState> state;  // of the line after the access; absent before schema version 4
 };
 
 struct BlockRow {

@@ -170,7 +170,8 @@ Result<void> ProfileReader::State::load_meta() {
 }
 
 Result<void> ProfileReader::State::load_watches() {
-  Result<void> result = load("watch", schema::get_watches, watches, watch_of);
+  Result<void> result =
+      load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches, watch_of);
   if (!result) {
     return result;
   }
@@ -191,8 +192,11 @@ Result<void> ProfileReader::State::load_watches() {
 
 /// Traps of a watch whose opening was lost say nothing: they are left out.
 Result<void> ProfileReader::State::load_traps() {
-  Result<void> result =
-      load("trap", version < 3 ? schema::get_traps_before_version_3 : schema::get_traps, traps, trap_of);
+  Result<void> result = load("trap",
+                             version < 3   ? schema::get_traps_before_version_3
+                             : version < 4 ? schema::get_traps_of_version_3
+                                           : schema::get_traps,
+                             traps, trap_of);
   if (!result) {
     return result;
   }

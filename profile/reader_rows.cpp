@@ -28,6 +28,18 @@ Registers registers_of(ColumnScan& scan) {
   return registers.value_or(Registers{});
 }
 
+std::optional<LineState> line_state_of(ColumnScan& scan) {
+  if (scan.next_is_null()) {
+    scan.skip();
+    return std::nullopt;
+  }
+  const std::optional<LineState> state = unpack_line_state(scan.blob());
+  if (!state) {
+    scan.reject("state", 0);
+  }
+  return state;
+}
+
 AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", AccessKind::none, AccessKind::load_store); }
 
 AddressFrom origin_of(ColumnScan& scan) { return scan.enumerator("origin", AddressFrom::none, AddressFrom::hardware); }
@@ -184,7 +196,11 @@ WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   if (!scan.next_is_null()) {
     row.close = scan.enumerator("close", CloseReason::horizon, CloseReason::stopped);
     row.close_ns = bounds.time_base_ns + scan.bits();
+  } else {
+    scan.skip();
+    scan.skip();
   }
+  row.state = line_state_of(scan);
   return row;
 }
 
@@ -221,6 +237,7 @@ TrapRow trap_of(ColumnScan& scan, const Bounds& bounds) {
   } else {
     scan.reject("frame", 0);
   }
+  row.state = line_state_of(scan);
   return row;
 }
 

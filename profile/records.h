@@ -160,6 +160,14 @@ struct WatchWord {
   float probability = 1;  // that this word was chosen, given the sample
 };
 
+/// The values of a line's eight words, 16 bits of a hash of each: whether a word has changed between two moments shows,
+/// but not what it holds.
+struct LineState {
+  static constexpr std::uint32_t words = 8;
+  std::uint16_t word[words] = {};
+  bool operator==(const LineState&) const = default;
+};
+
 /// From a sample on, a line is watched in other threads of its process, and, where processes share the memory that it
 /// lies in, in those of the others (docs/ring-records.md).
 /// Runs of accesses are observed: a thread's word watch goes read+write -> (its first trap) write only ->
@@ -177,6 +185,9 @@ struct WatchOpen {
   std::uint32_t armed = 0;      // of the others, how many were watched
   std::uint32_t suspected = 0;  // 1: the board named the partner's word
   std::uint64_t horizon_ns = 0;
+  LineState state;              // while the watch was set up
+  std::uint32_t has_state = 0;  // 1: `state` was read
+  std::uint32_t reserved = 0;
 };
 
 /// Words of 8 bytes of a thread's stack from rsp upward: where compilers keep what registers have no room for.
@@ -194,8 +205,10 @@ struct WatchTrap {
   std::uint8_t write_only = 0;  // 1: the watch was for stores only, so this was a store
   std::uint8_t has_stack = 0;   // 1: `bytes` of stack follow the registers
   std::uint8_t has_frame = 0;   // 1: `frame` was read; left out for traps that go on with a run (write_only)
-  std::uint8_t reserved[2] = {};
+  std::uint8_t has_state = 0;   // 1: `state` was read
+  std::uint8_t reserved = 0;
   std::uint64_t line = 0;  // address of the line in the trapped thread's process; 0: as in WatchOpen
+  LineState state;         // after the access
   std::uint64_t frame[trap_frame_words] = {};
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
 };
@@ -245,7 +258,7 @@ struct Message {
 };
 
 static_assert(sizeof(Sample) == 64 + sizeof(Registers));
-static_assert(sizeof(WatchOpen) == 88);
+static_assert(sizeof(WatchOpen) == 112);
 static_assert(std::is_trivially_copyable_v<Sample> && std::is_trivially_copyable_v<WatchTrap>);
 
 }  // namespace crosstalk::profile

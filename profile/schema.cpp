@@ -30,14 +30,14 @@ CREATE TABLE watch(
   horizon_ns INTEGER NOT NULL, sample_ip INTEGER, sample_access_offset INTEGER, sample_address INTEGER,
   sample_cpu_ns INTEGER NOT NULL, sample_width INTEGER, sample_access INTEGER NOT NULL,
   sample_origin INTEGER NOT NULL, sample_flags INTEGER NOT NULL, sample_cpu INTEGER NOT NULL,
-  sample_stack INTEGER, close INTEGER, close_time INTEGER);
+  sample_stack INTEGER, close INTEGER, close_time INTEGER, state BLOB);
 CREATE TABLE watch_word(
   watch INTEGER NOT NULL, word INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
   probability REAL NOT NULL, PRIMARY KEY(watch, word)) WITHOUT ROWID;
 CREATE TABLE trap(
   watch INTEGER NOT NULL, thread INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
   ip INTEGER NOT NULL, cpu INTEGER NOT NULL, word INTEGER NOT NULL, write_only INTEGER NOT NULL,
-  registers BLOB NOT NULL, stack INTEGER, line INTEGER, frame BLOB);
+  registers BLOB NOT NULL, stack INTEGER, line INTEGER, frame BLOB, state BLOB);
 CREATE TABLE block(
   process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
   site INTEGER, kind INTEGER NOT NULL, stack INTEGER);
@@ -54,10 +54,10 @@ const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
 const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
-const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
@@ -84,13 +84,19 @@ const char* const get_samples_of_version_1 =
 const char* const get_watches =
     "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
-    "sample_flags, sample_cpu, sample_stack, close, close_time FROM watch ORDER BY id";
+    "sample_flags, sample_cpu, sample_stack, close, close_time, state FROM watch ORDER BY id";
+const char* const get_watches_before_version_4 =
+    "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
+    "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
+    "sample_flags, sample_cpu, sample_stack, close, close_time, NULL FROM watch ORDER BY id";
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
 const char* const get_traps =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame FROM trap";
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame, state FROM trap";
+const char* const get_traps_of_version_3 =
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame, NULL FROM trap";
 const char* const get_traps_before_version_3 =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, NULL, NULL FROM trap";
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, NULL, NULL, NULL FROM trap";
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
 const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";

@@ -9,7 +9,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 3;
+inline constexpr std::int64_t version = 4;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -37,9 +37,11 @@ extern const char* const get_modules;
 extern const char* const get_samples;
 extern const char* const get_samples_of_version_1;
 extern const char* const get_watches;
+extern const char* const get_watches_before_version_4;
 extern const char* const get_watch_words;
 extern const char* const get_traps;
 extern const char* const get_traps_before_version_3;
+extern const char* const get_traps_of_version_3;
 extern const char* const get_blocks;
 extern const char* const get_shared_mappings;  // from version 3 on
 extern const char* const get_stacks;

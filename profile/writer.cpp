@@ -280,6 +280,19 @@ Result<void> ProfileWriter::State::put_words(const WatchRow& row) {
   return statements.delete_words.bind(std::int64_t{row.id.value}).bind(index).run();
 }
 
+namespace {
+
+/// Binds the last column, and runs.
+Result<void> run_with_state(Statement& put, const std::optional<LineState>& state) {
+  if (!state) {
+    return put.bind_null().run();
+  }
+  const PackedLineState packed(*state);  // a blob is bound by its address
+  return put.bind(packed.bytes()).run();
+}
+
+}  // namespace
+
 Result<void> ProfileWriter::put(const WatchRow& row) {
   State& s = *state_;
   return s.guarded([&]() -> Result<void> {
@@ -298,7 +311,7 @@ Result<void> ProfileWriter::put(const WatchRow& row) {
     } else {
       put.bind_null().bind_null();
     }
-    const Result<void> result = put.run();
+    const Result<void> result = run_with_state(put, row.state);
     return result ? s.put_words(row) : result;
   });
 }
@@ -312,12 +325,13 @@ Result<void> ProfileWriter::put(const TrapRow& row) {
     put.bind(s.since_base(row.time_ns)).bind(as_signed(row.ip)).bind(std::int64_t{row.cpu});
     put.bind(std::int64_t{row.word}).bind(std::int64_t{row.write_only}).bind(registers.bytes());
     put.bind_unless_zero(row.stack.value).bind_unless_zero(row.line);
-    if (!row.frame) {
-      return put.bind_null().run();
-    }
     Registers words;
-    std::copy(row.frame->begin(), row.frame->end(), words.value.begin());
-    return put.bind(PackedRegisters(words).bytes()).run();
+    if (row.frame) {
+      std::copy(row.frame->begin(), row.frame->end(), words.value.begin());
+    }
+    const PackedRegisters frame(words);
+    row.frame ? put.bind(frame.bytes()) : put.bind_null();
+    return run_with_state(put, row.state);
   });
 }
 

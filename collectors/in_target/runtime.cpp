@@ -162,6 +162,17 @@ bool read_frame(const Registers& registers, std::uint64_t (&frame)[profile::trap
 
 }  // namespace
 
+bool read_state(std::uint64_t line, profile::LineState& state) {
+  std::uint64_t words[profile::LineState::words];
+  if (read_memory(line, words, sizeof words, the_runtime.pid) != sizeof words) {
+    return false;
+  }
+  for (std::size_t i = 0; i < profile::LineState::words; ++i) {
+    state.word[i] = static_cast<std::uint16_t>((words[i] * 0x9e3779b97f4a7c15ULL) >> 48U);  // Fibonacci hashing
+  }
+  return true;
+}
+
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns) {
   static std::byte buffer[8192];
   static constinit ProcessFlag taken;
@@ -174,7 +185,8 @@ void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& reg
   record.cpu = current_cpu();
   record.word = facts.word;
   record.write_only = facts.write_only ? 1 : 0;
-  record.line = facts.line;
+  record.line = facts.opener_elsewhere ? facts.line : 0;
+  record.has_state = read_state(facts.line, record.state) ? 1 : 0;
   record.stack.registers = registers;
   record.has_frame = !facts.write_only && read_frame(registers, record.frame) ? 1 : 0;
   std::size_t bytes = 0;

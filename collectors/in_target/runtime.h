@@ -58,11 +58,15 @@ bool append(ThreadState& self, const void* record, std::size_t bytes, const void
 /// Says something to the user, through the calling thread's ring. Signal-safe.
 void emit_message(const char* code, const char* text);
 
+/// The state of the line at `line`; false when it could not be read. Signal-safe.
+bool read_state(std::uint64_t line, profile::LineState& state);
+
 struct TrapFacts {
   std::uint32_t watch = 0, sequence = 0;
   std::uint8_t word = 0;
   bool write_only = false;
-  std::uint64_t line = 0;  // its address here; 0: as in the record of the watch's opening
+  std::uint64_t line = 0;         // its address here
+  bool opener_elsewhere = false;  // the watch may have been opened in another process, where the address is another
 };
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns);
 /// A slice of the calling thread's stack, if the process's allowance (`stacks a second`) permits one now.

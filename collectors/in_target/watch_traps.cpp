@@ -82,8 +82,8 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   WatchProgress& story = progress(slot);
   const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
   const std::uint32_t sequence = story.sequence.fetch_add(1, std::memory_order_relaxed);
-  const TrapFacts facts{id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only,
-                        slot.shared != nullptr ? slot.line : 0};
+  const TrapFacts facts{
+      id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only, slot.line, slot.shared != nullptr};
   record_trap(self, facts, registers, now_ns);
   if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
     story.stored.store(1, std::memory_order_relaxed);

@@ -289,6 +289,7 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     }
     const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
     begin(slot, self, request, horizon_ns);
+    slot.has_state = read_state(slot.line, slot.state);
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
     arm_self(slot, self, *request.sample);
@@ -347,6 +348,8 @@ void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& re
   }
   record.suspected = request.suspected ? 1 : 0;
   record.horizon_ns = horizon_ns;
+  record.state = slot.state;
+  record.has_state = slot.has_state ? 1 : 0;
   unlock(slot);
   append(self, &record, sizeof record, nullptr, 0);
   request.sample->watch = record.watch;

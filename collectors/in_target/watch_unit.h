@@ -110,6 +110,8 @@ class WatchUnit {
     std::uint64_t line = 0, opened_ns = 0;
     std::uint32_t words = 0;
     profile::WatchWord word[words_per_slot];
+    profile::LineState state;  // before anybody could be seen
+    bool has_state = false;
   };
 
   static WatchProgress& progress(Slot& slot) { return slot.shared != nullptr ? slot.shared->progress : slot.own; }

@@ -36,7 +36,7 @@ std::vector<char> sound_profile() {
     watch.id = crosstalk::WatchId{1};
     watch.words.resize(1);
     good = good && writer->put(watch) &&
-           writer->put(profile::TrapRow{crosstalk::WatchId{1}, {}, 0, 0, 0, 0, 0, false, {}, {}, {}});
+           writer->put(profile::TrapRow{crosstalk::WatchId{1}, {}, 0, 0, 0, 0, 0, false, {}, {}, {}, 0, {}});
     good = good && writer->put(profile::BlockRow{}) && writer->put(profile::MessageRow{"code", "text", 1});
     profile::StackRow stack;
     stack.id = crosstalk::StackId{1};

@@ -28,7 +28,7 @@ class HostileFile : public ::testing::Test {
     watch.id = WatchId{7};
     watch.words.resize(1);
     ASSERT_TRUE(writer.put(watch));
-    ASSERT_TRUE(writer.put(TrapRow{WatchId{7}, {}, 0, 0, 0, 0, 0, false, {}, {}, {}}));
+    ASSERT_TRUE(writer.put(TrapRow{WatchId{7}, {}, 0, 0, 0, 0, 0, false, {}, {}, {}, 0, {}}));
     StackRow stack;
     stack.id = StackId{1};
     stack.bytes.assign(3000, 42);

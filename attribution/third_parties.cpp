@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/third_parties.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr unsigned page_shift = 12;
+constexpr std::uint32_t word_bytes = 8;
+constexpr std::uint64_t line_bytes = LineBytes::line_bytes;
+constexpr std::uint32_t line_words = profile::LineState::words;
+
+LineBytes word_of(std::uint32_t word) { return LineBytes::range(std::int64_t{word} * word_bytes, word_bytes); }
+bool has(WordMask words, std::uint32_t word) { return ((words >> word) & 1U) != 0; }
+WordMask mask_of(std::uint32_t word) { return static_cast<WordMask>(1U << word); }
+
+const AccessPoint* by_thread(std::span<const AccessPoint> points, ThreadId thread) {
+  const auto found =
+      std::find_if(points.begin(), points.end(), [&](const AccessPoint& point) { return point.thread == thread; });
+  return found != points.end() ? &*found : nullptr;
+}
+
+/// A communication whose producer is to be found.
+struct Case {
+  std::size_t story = 0;
+  SeenCommunication seen;
+  std::vector<const AccessPoint*> others;  // stores of those who may have stored last, the producer seen apart
+  bool producer = true;                    // it may have, too
+  [[nodiscard]] std::size_t candidates() const { return others.size() + (producer ? 1 : 0); }
+};
+
+class ProducerSearch {
+ public:
+  ProducerSearch(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
+                 const ProgramView& view)
+      : watches_(watches), stories_(stories), stores_(stores), view_(view) {}
+
+  void run() {
+    for (std::size_t i = 0; i < stories_.size() && i < watches_.size(); ++i) {
+      take(i);
+    }
+    for (const Case& one : cases_) {
+      count(one);
+    }
+    for (Case& one : cases_) {
+      settle(one);
+    }
+  }
+
+ private:
+  using Page = std::pair<std::uint32_t, std::uint64_t>;  // consumer, page
+  struct Tally {
+    std::map<std::uint32_t, double> alone;  // by producer: communications of which it was the only candidate
+    double decided = 0, open = 0;
+  };
+
+  static Page page_of(const SeenCommunication& seen) {
+    return {seen.consumer.thread.value, seen.consumer.line >> page_shift};
+  }
+  [[nodiscard]] ProcessId process_of(const SeenCommunication& seen) const {
+    return view_.moment(seen.consumer.thread, 0).process;
+  }
+
+  /// Stories in which nothing changed unseen stay as they are.
+  void take(std::size_t story) {
+    auto& communications = stories_[story].communications;
+    if (std::all_of(communications.begin(), communications.end(), [](const auto& seen) { return seen.changed == 0; })) {
+      return;
+    }
+    const WordMask others_words = words_of_others(story);
+    for (SeenCommunication& seen : communications) {
+      Case one = case_of(story, seen);
+      if (found_by_drawn_word(story, seen)) {
+        one.seen.weight = weight_of_any(1 / seen.weight, others_words);
+      }
+      cases_.push_back(std::move(one));
+    }
+    communications.clear();
+  }
+
+  [[nodiscard]] Case case_of(std::size_t story, const SeenCommunication& seen) const {
+    Case one{story, seen, {}, seen.changed == 0};
+    for (std::uint32_t word = 0; word < line_words; ++word) {
+      const auto known = has(seen.changed, word) ? stores_.to(process_of(seen), seen.consumer.line, word)
+                                                 : std::span<const AccessPoint>();
+      if (by_thread(known, seen.producer.thread) != nullptr) {
+        one.producer = true;
+      } else if (by_thread(known, seen.consumer.thread) == nullptr) {
+        for (const AccessPoint& store : known) {
+          const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
+          if (std::none_of(one.others.begin(), one.others.end(), same)) {
+            one.others.push_back(&store);
+          }
+        }
+      }
+    }
+    one.producer |= one.others.empty();
+    return one;
+  }
+
+  /// Words that changed during the watch and that its sampled thread is not known to store to, without the one drawn.
+  [[nodiscard]] WordMask words_of_others(std::size_t story) const {
+    const profile::WatchRow& watch = watches_[story];
+    WordMask words = 0;
+    for (const SeenCommunication& seen : stories_[story].communications) {
+      for (std::uint32_t word = 0; word < line_words; ++word) {
+        const bool drawn = watch.words.size() == 2 && watch.words[1].offset / word_bytes == word;
+        const auto known = stores_.to(process_of(seen), seen.consumer.line, word);
+        if (has(seen.changed, word) && !drawn && !known.empty() && by_thread(known, watch.thread) == nullptr) {
+          words = static_cast<WordMask>(words | mask_of(word));
+        }
+      }
+    }
+    return words;
+  }
+
+  /// Was the consumer sampled, and its producer found by the word that was drawn?
+  [[nodiscard]] bool found_by_drawn_word(std::size_t story, const SeenCommunication& seen) const {
+    const profile::WatchRow& watch = watches_[story];
+    return watch.words.size() == 2 && watch.words[0].probability == 1 && seen.consumer.thread == watch.thread &&
+           seen.weight > 1;
+  }
+
+  /// 1 / the probability that the drawn word is one of those of the producer and of `others`. The collector draws one
+  /// word: a partner's that the board names with a large probability, else any of the rest. A word that was drawn
+  /// though it was unlikely says that another was named, which is then taken to be among the others.
+  static double weight_of_any(double drawn, WordMask others) {
+    constexpr double candidates = line_words - 1;
+    const double rest = std::popcount(others);
+    if (rest == 0) {
+      return 1 / drawn;
+    }
+    const double other = (1 - drawn) / (candidates - 1);
+    const double named = 1 - (candidates - 1) * drawn;
+    const double all = drawn * candidates >= 1 ? drawn + rest * other : named + rest * drawn;
+    return 1 / std::min(1.0, all);
+  }
+
+  void count(const Case& one) {
+    Tally& tally = tallies_[page_of(one.seen)];
+    if (one.candidates() > 1) {
+      tally.open += one.seen.weight;
+      return;
+    }
+    tally.decided += one.seen.weight;
+    tally.alone[one.producer ? one.seen.producer.thread.value : one.others.front()->thread.value] += one.seen.weight;
+  }
+
+  void settle(Case& one) {
+    if (one.candidates() == 1) {
+      one.producer ? keep(one) : reassign(one, *one.others.front(), 1);
+      return;
+    }
+    const Tally& tally = tallies_[page_of(one.seen)];
+    const auto alone = [&](ThreadId thread) {
+      const auto found = tally.alone.find(thread.value);
+      return found != tally.alone.end() ? found->second : 0;
+    };
+    double total = one.producer ? alone(one.seen.producer.thread) : 0;
+    for (const AccessPoint* store : one.others) {
+      total += alone(store->thread);
+    }
+    if (tally.decided < least_decided * tally.open || !(total > 0)) {
+      one.producer ? keep(one) : stories_[one.story].interrupted.push_back(one.seen);
+      return;
+    }
+    for (const AccessPoint* store : one.others) {
+      reassign(one, *store, alone(store->thread) / total);
+    }
+    one.seen.weight *= one.producer ? alone(one.seen.producer.thread) / total : 0;
+    keep(one);
+  }
+
+  void keep(const Case& one) {
+    if (one.seen.weight > 0) {
+      stories_[one.story].communications.push_back(one.seen);
+    }
+  }
+
+  /// The part `share` of a communication has another producer, by a store like that.
+  void reassign(const Case& one, const AccessPoint& store, double share) {
+    if (!(share > 0)) {
+      return;
+    }
+    SeenCommunication other = one.seen;
+    other.producer = store;
+    other.producer.line = one.seen.producer.line;
+    other.producer.time_ns = one.seen.consumer.time_ns;
+    other.producer.stack = {};
+    other.producer.sampled = false;
+    other.true_sharing = store.bytes.overlaps(one.seen.consumer.bytes);
+    other.weight *= share;
+    stories_[one.story].communications.push_back(other);
+  }
+
+  static constexpr double least_decided = 0.25;  // of what is open
+
+  std::span<const profile::WatchRow> watches_;
+  std::span<WatchStory> stories_;
+  const LineStores& stores_;
+  const ProgramView& view_;
+  std::vector<Case> cases_;
+  std::map<Page, Tally> tallies_;
+};
+
+}  // namespace
+
+LineStores::LineStores(std::span<const WatchStory> stories, const ProgramView& view) : view_(view) {
+  for (const WatchStory& story : stories) {
+    for (const SeenCommunication& seen : story.communications) {
+      if (seen.changed != 0) {
+        const ProcessId process = view_.moment(seen.consumer.thread, 0).process;
+        lines_[{process.value, seen.consumer.line}];
+        pages_[{process.value, seen.consumer.line >> page_shift}];
+      }
+    }
+  }
+  for (const WatchStory& story : stories) {
+    for (const AccessPoint& point : story.accesses) {
+      if (crosstalk::stores(point.kind)) {
+        note(view_.moment(point.thread, 0).process, point);
+      }
+    }
+  }
+}
+
+void LineStores::add(const profile::SampleRow& sample) {
+  if (pages_.empty() || sample.address == 0 || !crosstalk::stores(sample.access) || !view_.knows(sample.thread)) {
+    return;
+  }
+  AccessPoint point;
+  point.thread = sample.thread;
+  point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
+  point.time_ns = sample.time_ns;
+  point.cpu = sample.cpu;
+  point.kind = sample.access;
+  point.line = sample.address - sample.address % line_bytes;
+  point.bytes = LineBytes::range(static_cast<std::int64_t>(sample.address - point.line),
+                                 std::max<std::uint64_t>(sample.width, 1));
+  note(view_.moment(sample.thread, sample.time_ns).process, point);
+}
+
+void LineStores::note(ProcessId process, const AccessPoint& store) {
+  const auto page = pages_.find({process.value, store.line >> page_shift});
+  if (page == pages_.end()) {
+    return;
+  }
+  const auto line = lines_.find({process.value, store.line});
+  for (std::uint32_t word = 0; word < line_words; ++word) {
+    if (!store.bytes.overlaps(word_of(word))) {
+      continue;
+    }
+    for (Place* place : {&page->second, line != lines_.end() ? &line->second : nullptr}) {
+      auto* known = place != nullptr ? &place->stores[word] : nullptr;
+      if (known != nullptr && known->size() < most && by_thread(*known, store.thread) == nullptr) {
+        known->push_back(store);
+      }
+    }
+  }
+}
+
+std::span<const AccessPoint> LineStores::to(ProcessId process, std::uint64_t line, std::uint32_t word) const {
+  if (const auto own = lines_.find({process.value, line}); own != lines_.end() && !own->second.stores[word].empty()) {
+    return own->second.stores[word];
+  }
+  const auto page = pages_.find({process.value, line >> page_shift});
+  return page != pages_.end() ? std::span<const AccessPoint>(page->second.stores[word])
+                              : std::span<const AccessPoint>();
+}
+
+void find_producers(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
+                    const ProgramView& view) {
+  ProducerSearch(watches, stories, stores, view).run();
+}
+
+}  // namespace crosstalk::attribution
