@@ -119,7 +119,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   LoopProgress progress(view);
   ConsumerSamples consumers(stories);
-  LineStores stores(stories, view);
+  LineStores stores(stories, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
         digest.add(sample);
@@ -131,7 +131,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
-  find_producers(profile.watches(), stories, stores, view);
+  find_producers(profile.watches(), stories, stores, profile.threads());
   if (!stacks.empty()) {
     if (auto read = profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }); !read) {
       return tl::unexpected<Error>(read.error());

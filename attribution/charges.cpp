@@ -79,7 +79,8 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
     for (const SeenCommunication& seen : all) {
       if (!any_own || consumed(seen)) {
         total += seen.weight;
-        least = least == 0 ? seen.weight : std::min(least, seen.weight);
+        const double whole = seen.weight / seen.share;
+        least = least == 0 ? whole : std::min(least, whole);
       }
     }
   }

@@ -12,6 +12,10 @@ constexpr std::uint32_t word_bytes = 8;
 constexpr std::uint64_t line_bytes = LineBytes::line_bytes;
 constexpr std::uint32_t line_words = profile::LineState::words;
 
+ProcessId process_of(std::span<const profile::ThreadRow> threads, ThreadId thread) {
+  return threads[thread.value].process;
+}
+
 LineBytes word_of(std::uint32_t word) { return LineBytes::range(std::int64_t{word} * word_bytes, word_bytes); }
 bool has(WordMask words, std::uint32_t word) { return ((words >> word) & 1U) != 0; }
 WordMask mask_of(std::uint32_t word) { return static_cast<WordMask>(1U << word); }
@@ -34,8 +38,8 @@ struct Case {
 class ProducerSearch {
  public:
   ProducerSearch(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
-                 const ProgramView& view)
-      : watches_(watches), stories_(stories), stores_(stores), view_(view) {}
+                 std::span<const profile::ThreadRow> threads)
+      : watches_(watches), stories_(stories), stores_(stores), threads_(threads) {}
 
   void run() {
     for (std::size_t i = 0; i < stories_.size() && i < watches_.size(); ++i) {
@@ -59,9 +63,6 @@ class ProducerSearch {
   static Page page_of(const SeenCommunication& seen) {
     return {seen.consumer.thread.value, seen.consumer.line >> page_shift};
   }
-  [[nodiscard]] ProcessId process_of(const SeenCommunication& seen) const {
-    return view_.moment(seen.consumer.thread, 0).process;
-  }
 
   /// Stories in which nothing changed unseen stay as they are.
   void take(std::size_t story) {
@@ -83,8 +84,9 @@ class ProducerSearch {
   [[nodiscard]] Case case_of(std::size_t story, const SeenCommunication& seen) const {
     Case one{story, seen, {}, seen.changed == 0};
     for (std::uint32_t word = 0; word < line_words; ++word) {
-      const auto known = has(seen.changed, word) ? stores_.to(process_of(seen), seen.consumer.line, word)
-                                                 : std::span<const AccessPoint>();
+      const auto known = has(seen.changed, word)
+                             ? stores_.to(process_of(threads_, seen.consumer.thread), seen.consumer.line, word)
+                             : std::span<const AccessPoint>();
       if (by_thread(known, seen.producer.thread) != nullptr) {
         one.producer = true;
       } else if (by_thread(known, seen.consumer.thread) == nullptr) {
@@ -107,7 +109,7 @@ class ProducerSearch {
     for (const SeenCommunication& seen : stories_[story].communications) {
       for (std::uint32_t word = 0; word < line_words; ++word) {
         const bool drawn = watch.words.size() == 2 && watch.words[1].offset / word_bytes == word;
-        const auto known = stores_.to(process_of(seen), seen.consumer.line, word);
+        const auto known = stores_.to(process_of(threads_, seen.consumer.thread), seen.consumer.line, word);
         if (has(seen.changed, word) && !drawn && !known.empty() && by_thread(known, watch.thread) == nullptr) {
           words = static_cast<WordMask>(words | mask_of(word));
         }
@@ -169,21 +171,23 @@ class ProducerSearch {
     for (const AccessPoint* store : one.others) {
       reassign(one, *store, alone(store->thread) / total);
     }
-    one.seen.weight *= one.producer ? alone(one.seen.producer.thread) / total : 0;
-    keep(one);
+    if (one.producer) {
+      add(one.story, one.seen, alone(one.seen.producer.thread) / total);
+    }
   }
 
-  void keep(const Case& one) {
-    if (one.seen.weight > 0) {
-      stories_[one.story].communications.push_back(one.seen);
+  void keep(const Case& one) { stories_[one.story].communications.push_back(one.seen); }
+
+  void add(std::size_t story, SeenCommunication seen, double share) {
+    if (share > 0) {
+      seen.share = share;
+      seen.weight *= share;
+      stories_[story].communications.push_back(seen);
     }
   }
 
   /// The part `share` of a communication has another producer, by a store like that.
   void reassign(const Case& one, const AccessPoint& store, double share) {
-    if (!(share > 0)) {
-      return;
-    }
     SeenCommunication other = one.seen;
     other.producer = store;
     other.producer.line = one.seen.producer.line;
@@ -191,8 +195,7 @@ class ProducerSearch {
     other.producer.stack = {};
     other.producer.sampled = false;
     other.true_sharing = store.bytes.overlaps(one.seen.consumer.bytes);
-    other.weight *= share;
-    stories_[one.story].communications.push_back(other);
+    add(one.story, other, share);
   }
 
   static constexpr double least_decided = 0.25;  // of what is open
@@ -200,18 +203,19 @@ class ProducerSearch {
   std::span<const profile::WatchRow> watches_;
   std::span<WatchStory> stories_;
   const LineStores& stores_;
-  const ProgramView& view_;
+  std::span<const profile::ThreadRow> threads_;
   std::vector<Case> cases_;
   std::map<Page, Tally> tallies_;
 };
 
 }  // namespace
 
-LineStores::LineStores(std::span<const WatchStory> stories, const ProgramView& view) : view_(view) {
+LineStores::LineStores(std::span<const WatchStory> stories, std::span<const profile::ThreadRow> threads)
+    : threads_(threads) {
   for (const WatchStory& story : stories) {
     for (const SeenCommunication& seen : story.communications) {
       if (seen.changed != 0) {
-        const ProcessId process = view_.moment(seen.consumer.thread, 0).process;
+        const ProcessId process = process_of(threads_, seen.consumer.thread);
         lines_[{process.value, seen.consumer.line}];
         pages_[{process.value, seen.consumer.line >> page_shift}];
       }
@@ -220,14 +224,15 @@ LineStores::LineStores(std::span<const WatchStory> stories, const ProgramView& v
   for (const WatchStory& story : stories) {
     for (const AccessPoint& point : story.accesses) {
       if (crosstalk::stores(point.kind)) {
-        note(view_.moment(point.thread, 0).process, point);
+        note(process_of(threads_, point.thread), point);
       }
     }
   }
 }
 
 void LineStores::add(const profile::SampleRow& sample) {
-  if (pages_.empty() || sample.address == 0 || !crosstalk::stores(sample.access) || !view_.knows(sample.thread)) {
+  if (pages_.empty() || sample.address == 0 || !crosstalk::stores(sample.access) ||
+      sample.thread.value >= threads_.size()) {
     return;
   }
   AccessPoint point;
@@ -239,7 +244,7 @@ void LineStores::add(const profile::SampleRow& sample) {
   point.line = sample.address - sample.address % line_bytes;
   point.bytes = LineBytes::range(static_cast<std::int64_t>(sample.address - point.line),
                                  std::max<std::uint64_t>(sample.width, 1));
-  note(view_.moment(sample.thread, sample.time_ns).process, point);
+  note(process_of(threads_, sample.thread), point);
 }
 
 void LineStores::note(ProcessId process, const AccessPoint& store) {
@@ -271,8 +276,8 @@ std::span<const AccessPoint> LineStores::to(ProcessId process, std::uint64_t lin
 }
 
 void find_producers(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
-                    const ProgramView& view) {
-  ProducerSearch(watches, stories, stores, view).run();
+                    std::span<const profile::ThreadRow> threads) {
+  ProducerSearch(watches, stories, stores, threads).run();
 }
 
 }  // namespace crosstalk::attribution

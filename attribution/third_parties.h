@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/program_view.h"
 #include "attribution/watch_story.h"
 
 namespace crosstalk::attribution {
@@ -22,7 +21,7 @@ namespace crosstalk::attribution {
 class LineStores {
  public:
   /// The lines that changed unseen in `stories`, and their neighbours, with the stores that traps saw there.
-  LineStores(std::span<const WatchStory> stories, const ProgramView& view);
+  LineStores(std::span<const WatchStory> stories, std::span<const profile::ThreadRow> threads);
   /// To be told of every sample.
   void add(const profile::SampleRow& sample);
 
@@ -39,7 +38,7 @@ class LineStores {
   using Places = std::map<std::pair<std::uint32_t, std::uint64_t>, Place>;  // by process and address
   void note(ProcessId process, const AccessPoint& store);
 
-  const ProgramView& view_;
+  std::span<const profile::ThreadRow> threads_;
   Places lines_, pages_;
 };
 
@@ -51,6 +50,6 @@ class LineStores {
 /// A sampled consumer's communications are found whichever of the others' words is drawn; their weight becomes 1 / the
 /// probability of that. `watches` and `stories` go together.
 void find_producers(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
-                    const ProgramView& view);
+                    std::span<const profile::ThreadRow> threads);
 
 }  // namespace crosstalk::attribution

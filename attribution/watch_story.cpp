@@ -143,7 +143,7 @@ class Line {
     const std::optional<std::size_t> overlap = overlapping_store(since, last_store_, producer, reader.point.bytes);
     const Event& source = events_[overlap.value_or(last_store_)];
     story_.communications.push_back({source.point, reader.point, overlap.has_value(),
-                                     inverse_probability(watch_, source.word, reader.word),
+                                     inverse_probability(watch_, source.word, reader.word), 1,
                                      changed_between(events_[last_store_].point.state, reader.point.state)});
     consumed_.push_back(reader.position);
     unsettled_.reset();

@@ -44,6 +44,8 @@ struct SeenCommunication {
   /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
   /// the words that were certain to be watched show it too.
   double weight = 1;
+  /// The probability that it was this producer, 0..1, where several may have been (third_parties.h); in `weight`, too.
+  double share = 1;
   /// Words whose values changed between the producer's store and the consumer's access; 0 where that is not known.
   WordMask changed = 0;
 };

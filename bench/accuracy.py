@@ -41,6 +41,8 @@ CASES = [
     ("mixed", ["--seconds", "8", "--true-tenths", "8"]),
     ("mixed", ["--seconds", "8", "--true-tenths", "5"]),
     ("mixed", ["--seconds", "8", "--true-tenths", "2"]),
+    ("mixed", ["--seconds", "8", "--threads", "3"]),
+    ("mixed", ["--seconds", "8", "--threads", "8"]),
     ("private_only", ["--seconds", "3"]),
     ("read_only_sharing", ["--seconds", "3"]),
 ]

@@ -40,6 +40,7 @@ struct Watched {
     evidence.stratum = 0;
     evidence.accesses = accesses;
     evidence.communications = communications;
+    evidence.interrupted = interrupted;
     evidence.watch = &row;
     evidence.sampled = row.sample_access;
     evidence.brief_until_ns = brief_until_ns;
@@ -50,7 +51,7 @@ struct Watched {
   }
   profile::WatchRow row;
   std::vector<AccessPoint> accesses;
-  std::vector<SeenCommunication> communications;
+  std::vector<SeenCommunication> communications, interrupted;
   std::uint64_t brief_until_ns = UINT64_MAX;
 };
 
@@ -147,6 +148,25 @@ TEST(Communications, AStoreThatTakesTheLineFromItsReadersIsNone) {
   watched.communications.pop_back();
   watched.row.sample_access = AccessKind::load;  // a thread that hands on what it has taken over
   EXPECT_EQ(charges(watched.charged(charge_communications)), (Charges{{0, 1, true, 0.5}, {0, 2, true, 0.5}}));
+}
+
+TEST(Communications, WhatWasInterruptedIsChargedToNobody) {
+  Watched watched({});
+  watched.interrupted = {exchanged(1, 0)};
+  watched.communications = {exchanged(0, 1)};  // not the sampled thread's
+  EXPECT_EQ(charges(watched.charged(charge_communications)), (Charges{{0, 1, true, 0}}));
+  watched.communications.push_back(exchanged(2, 0));
+  EXPECT_EQ(charges(watched.charged(charge_communications)), (Charges{{0, 1, true, 0}, {2, 0, true, 0.5}}));
+}
+
+TEST(Communications, SeveralPossibleProducersShareOne) {
+  Watched watched({});
+  SeenCommunication some = exchanged(1, 0);
+  some.share = 0.25, some.weight = 7 * some.share;
+  SeenCommunication more = exchanged(2, 0);
+  more.share = 0.75, more.weight = 7 * more.share;
+  watched.communications = {some, more};
+  EXPECT_EQ(charges(watched.charged(charge_communications)), (Charges{{1, 0, true, 1.75}, {2, 0, true, 5.25}}));
 }
 
 TEST(Communications, LateOnesCountOnce) {

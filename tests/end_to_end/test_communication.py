@@ -124,6 +124,17 @@ class Communication(harness.Case):
         self.check("mixed", "--seconds", "8", "--true-tenths", "5")
 
     @needs_watchpoints
+    def test_mixed_of_three(self):
+        # A watch covers two of the three threads' words: whose was the third store shows in the line's state.
+        report, truth = self.observe_enough("mixed", "--seconds", "6", "--threads", "3", "--true-tenths", "0")
+        costs = harness.cells_by_truth(report, truth)
+        strangers = sum(cost for (producer, consumer, _), cost in costs.items()
+                        if producer is None or consumer is None or truth["matrix"][producer][consumer] == 0)
+        print(f"mixed of three: {strangers / sum(costs.values()):.3f} between threads that do not communicate")
+        self.assertLess(strangers, 0.05 * sum(costs.values()), costs)
+        self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
+
+    @needs_watchpoints
     def test_mostly_false(self):
         self.check("mixed", "--seconds", "8", "--true-tenths", "2")
 

@@ -107,6 +107,7 @@ TEST_F(HostileFile, NewerSchemaInMetaOnly) {
 TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
   execute(path_,
           "ALTER TABLE sample DROP COLUMN registers; ALTER TABLE trap DROP COLUMN frame;"
+          "ALTER TABLE trap DROP COLUMN state; ALTER TABLE watch DROP COLUMN state;"
           "ALTER TABLE trap DROP COLUMN line; DROP TABLE shared_mapping; PRAGMA user_version = 1;"
           "UPDATE meta SET value = 1 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
@@ -121,7 +122,8 @@ TEST_F(HostileFile, OlderSchemaHasNoRegistersAndIsRead) {
 
 TEST_F(HostileFile, Version2HasNoFramesAndIsRead) {
   execute(path_,
-          "ALTER TABLE trap DROP COLUMN frame; PRAGMA user_version = 2;"
+          "ALTER TABLE trap DROP COLUMN frame; ALTER TABLE trap DROP COLUMN state;"
+          "ALTER TABLE watch DROP COLUMN state; PRAGMA user_version = 2;"
           "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
@@ -129,6 +131,23 @@ TEST_F(HostileFile, Version2HasNoFramesAndIsRead) {
   for (const TrapRow& trap : reader->traps()) {
     EXPECT_FALSE(trap.frame);
   }
+}
+
+TEST_F(HostileFile, Version3HasNoStatesAndIsRead) {
+  execute(path_,
+          "ALTER TABLE trap DROP COLUMN state; ALTER TABLE watch DROP COLUMN state; PRAGMA user_version = 3;"
+          "UPDATE meta SET value = 3 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_FALSE(reader->traps().empty());
+  EXPECT_FALSE(reader->traps()[0].state);
+}
+
+TEST_F(HostileFile, StatesOfOddLengthAreCorrupt) {
+  execute(path_, "UPDATE trap SET state = x'0102'");
+  const std::optional<Error> error = read();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::corrupt) << error->message;
 }
 
 TEST_F(HostileFile, TruncatedAnywhere) {

@@ -193,6 +193,7 @@ TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   watch.sample_cpu_ns = 4'000'000, watch.sample_width = 4, watch.sample_access = AccessKind::store;
   watch.sample_from = AddressFrom::next, watch.sample_flags = sample_armed, watch.sample_cpu = 2;
   watch.sample_stack = StackId{3};
+  watch.state = LineState{{1, 0, 0xffff, 0x1234, 5, 6, 7, 8}};
   put(watch);
   watch.words.resize(1);
   watch.close = CloseReason::full;
@@ -222,6 +223,8 @@ TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   EXPECT_EQ(got.sample_from, AddressFrom::next);
   EXPECT_EQ(got.sample_cpu, 2);
   EXPECT_EQ(got.sample_stack, StackId{3});
+  EXPECT_EQ(got.state, watch.state);
+  EXPECT_FALSE(reader.watches()[0].state);
 }
 
 TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
@@ -243,6 +246,7 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   }
   trap.stack = StackId{8};
   trap.line = 0x7f00'1234'5640;
+  trap.state = LineState{{8, 7, 6, 5, 0x1234, 0xffff, 0, 1}};
   trap.frame.emplace();
   for (std::size_t i = 0; i < trap_frame_words; ++i) {
     trap.frame->at(i) = i == 1 ? 0 : ~std::uint64_t{0} >> (3 * i);
@@ -252,6 +256,7 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   first.sequence = 0;
   first.line = 0;
   first.frame.reset();
+  first.state.reset();
   put(first);
   TrapRow orphan = trap;
   orphan.watch = WatchId{1};
@@ -275,6 +280,8 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   EXPECT_EQ(got.frame, trap.frame);
   EXPECT_FALSE(reader.traps()[0].frame);
   EXPECT_EQ(got.line, trap.line);
+  EXPECT_EQ(got.state, trap.state);
+  EXPECT_FALSE(reader.traps()[0].state);
 }
 
 TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {

@@ -16,6 +16,7 @@ std::uint32_t owners(const Part& part, std::uint32_t threads) {
     case Pattern::private_data:
       return threads;
     case Pattern::all_to_all:
+    case Pattern::own_words:
     case Pattern::one_writer_many_readers:
       break;
   }
@@ -77,6 +78,8 @@ void Program::visit(std::uint32_t thread, Random& random, std::vector<Access>& o
       return load_and_store(thread / 2, thread % 2);
     case Pattern::all_to_all:
       return load_and_store(0, 0);
+    case Pattern::own_words:
+      return load_and_store(0, thread);
     case Pattern::ring:
       return unit(random) < 0.5 ? one(thread, AccessKind::store)
                                 : one((thread + scenario_.threads - 1) % scenario_.threads, AccessKind::load);

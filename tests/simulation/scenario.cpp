@@ -76,6 +76,8 @@ std::vector<Scenario> all() {
                  {{Pattern::ring, 0.6}, private_work(0.4)}),
       with_parts("all_to_all", "four threads load and store the same words",
                  {{Pattern::all_to_all, 0.4}, private_work(0.6)}),
+      with_parts("own_words", "four threads load and store neighbouring words",
+                 {{Pattern::own_words, 0.4}, private_work(0.6)}),
       with_parts("one_writer", "one writer, three readers, and stores cost nothing",
                  {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)}),
       writer_that_waits(),

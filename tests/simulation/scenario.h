@@ -15,6 +15,7 @@ enum class Pattern {
   false_sharing,            // pairs of threads: load and store, each of a word of its own
   ring,                     // a thread stores to lines that the next one loads
   all_to_all,               // every thread: load and store of the same word
+  own_words,                // every thread: load and store, each of a word of its own
   one_writer_many_readers,  // thread 0 stores, the others load
   private_data,             // lines of one thread
 };

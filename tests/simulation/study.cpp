@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attribution/third_parties.h"
 #include "attribution/torn_handovers.h"
 
 namespace crosstalk::simulation {
@@ -25,6 +26,11 @@ std::vector<attribution::WatchStory> stories_of(const SimulatedRun& run) {
     attribution::prefer_watched_stores(stories.back().communications);
     left = left.subspan(own);
   }
+  attribution::LineStores stores(stories, run.threads);
+  for (const profile::SampleRow& sample : run.samples) {
+    stores.add(sample);
+  }
+  attribution::find_producers(run.watches, stories, stores, run.threads);
   return stories;
 }
 

@@ -43,6 +43,14 @@ void Watching::spend(double ns, bool exploring) {
   }
 }
 
+profile::LineState& Watching::state_of(std::uint64_t line) {
+  const std::size_t index = (line - first_line_address) / profile::cache_line;
+  if (index >= states_.size()) {
+    states_.resize(index + 1);
+  }
+  return states_[index];
+}
+
 Watching::Slot* Watching::room(bool suspected, double now_ns) {
   for (std::uint32_t i = first_slot(suspected); i < last_slot(suspected); ++i) {
     if (slot_[i].watch != 0 && now_ns >= slot_[i].deadline_ns) {
@@ -138,6 +146,7 @@ void Watching::open(Slot& slot, profile::SampleRow& row, const in_target::Suspic
   watch.armed = threads_ - 1;
   watch.suspected = suspected;
   watch.horizon_ns = static_cast<std::uint64_t>(horizon_ns);
+  watch.state = state_of(slot.line);
   row.watch = watch.id;
   row.flags |= profile::sample_armed;
   watch.sample_ip = row.ip;
@@ -166,6 +175,7 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
   row.cpu = static_cast<std::uint16_t>(thread);
   row.word = static_cast<std::uint8_t>(word);
   row.write_only = mode == Mode::write_only;
+  row.state = state_of(slot.line);
   row.registers.value[static_cast<std::size_t>(Register::rax)] = slot.line + access.word * word_bytes;
   if (unit(random_) >= observer_.lost_traps) {
     traps_.push_back(row);
@@ -187,6 +197,9 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
 }
 
 std::uint32_t Watching::access(std::uint32_t thread, const Access& access, double now_ns) {
+  if (stores(access.kind)) {
+    ++state_of(address_of(access.line)).word[access.word];
+  }
   std::uint32_t trapped = 0;
   for (std::uint32_t i = 0; i < slots_; ++i) {
     Slot& slot = slot_[i];

@@ -65,6 +65,7 @@ class Watching {
   bool trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const Access& access, double now_ns);
   void close(Slot& slot, double now_ns, profile::CloseReason reason);
   void spend(double ns, bool exploring);
+  profile::LineState& state_of(std::uint64_t line);
 
   const Observer observer_;  // its own: callers pass what they just made
   std::uint32_t threads_, slots_;
@@ -72,6 +73,7 @@ class Watching {
   std::unique_ptr<in_target::Board> board_ = std::make_unique<in_target::Board>();
   in_target::Budget budget_;
   double mean_cost_ns_;
+  std::vector<profile::LineState> states_;  // by line; each store counts one on
   std::array<Slot, max_slots> slot_{};
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::TrapRow> traps_;

@@ -57,16 +57,23 @@ struct Memory {
 /// A multiple of the page, and of nothing that mappings are aligned to.
 constexpr std::size_t place_bytes = (sizeof(Table) / 4096 + 3) * 4096;
 
-/// Of a file that all share; without one, of anonymous memory: shared, or reserved only.
-void* map(std::size_t bytes, int file, bool reserved = false) {
-  const int flags =
-      reserved ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
-  void* memory = mmap(nullptr, bytes, reserved ? PROT_NONE : PROT_READ | PROT_WRITE, flags, file, 0);
+/// What mmap gave, or the end.
+void* mapped(void* memory, std::size_t bytes) {
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "processes: mmap of %zu bytes failed: %s\n", bytes, std::strerror(errno));
     std::exit(1);
   }
   return memory;
+}
+
+void* map_shared(std::size_t bytes, int file) {
+  const int flags = MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
+  return mapped(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0), bytes);
+}
+
+char* reserve(std::size_t bytes) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  return static_cast<char*>(mapped(mmap(nullptr, bytes, PROT_NONE, flags, -1, 0), bytes));
 }
 
 Memory open_file(const std::string& kind) {
@@ -97,11 +104,8 @@ Table* map_own(const Memory& memory, int me) {
     return memory.table;
   }
   void* place = memory.places + static_cast<std::size_t>(me) * place_bytes;
-  void* own = mmap(place, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.file, 0);
-  if (own == MAP_FAILED) {
-    std::fprintf(stderr, "processes: mmap of %zu bytes failed: %s\n", sizeof(Table), std::strerror(errno));
-    std::exit(1);
-  }
+  const int flags = MAP_SHARED | MAP_FIXED;
+  void* own = mapped(mmap(place, sizeof(Table), PROT_READ | PROT_WRITE, flags, memory.file, 0), sizeof(Table));
   munmap(memory.table, sizeof(Table));
   return static_cast<Table*>(own);
 }
@@ -245,9 +249,9 @@ int main(int argc, char** argv) {
             Deadline(flags.real("--seconds"))};
 
   Memory memory = kind == "anonymous" ? Memory{} : open_file(kind);
-  memory.table = static_cast<Table*>(map(sizeof(Table), memory.file));
-  memory.places = static_cast<char*>(map(place_bytes * max_processes, -1, true));
-  auto& ledger = *static_cast<Ledger*>(map(sizeof(Ledger), -1));
+  memory.table = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
+  memory.places = reserve(place_bytes * max_processes);
+  auto& ledger = *static_cast<Ledger*>(map_shared(sizeof(Ledger), -1));
   std::vector<pid_t> children;
   for (int me = 0; me < race.processes; ++me) {
     children.push_back(start(me, race, memory, ledger, children));
