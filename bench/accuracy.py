@@ -54,9 +54,13 @@ Written by `./dev bench accuracy`; every figure below is measured, none is typed
 Each workload (tests/workloads/) forces its communication and prints how much there was; the report's costs are
 compared with it. Shown are medians of {runs} runs, the worst in brackets.
 
-- *distance*: half the sum of absolute differences between the two matrices, each normalised to a sum of 1
-  (0 = equal, 1 = nothing in common). Where a workload synchronises by lines other than its data's, the cells of
-  the data's variable are taken.
+- *distance of costs*, *of counts*: half the sum of absolute differences between the matrix found and the one forced,
+  each normalised to a sum of 1 (0 = equal, 1 = nothing in common). Where a workload synchronises by lines other than
+  its data's, the cells of the data's variable are taken. What is forced is how often threads communicate, not how long
+  they wait: who waits longer for whom depends on who runs where, so that costs may differ where counts are alike.
+  Counts are compared where the report gives one for every pair that communicates.
+- *floor*: the distance to be expected of as many independent detections, about 0.4 sqrt(cells / detections).
+- *phantom*: share of the cost found that lies in pairs of threads that do not communicate.
 - *true sharing*: share of the cost found, and the share of communications forced.
 - *cost*: all communication found, as a share of the threads' CPU time. Where nothing is communicated it should
   be 0.
@@ -85,6 +89,15 @@ def counted(report, truth):
     return (found / forced, forced / sum(amount for amount, _, _ in known)) if forced else None
 
 
+def distance_of_counts(report, truth):
+    """None where an amount that was forced has no count."""
+    known = [amount for sort in ("true", "false") for amount in counts.amounts(report, truth, sort)]
+    if not known or any(count is None for _, count, _ in known):
+        return None
+    found_sum, forced_sum = sum(count[0] for _, count, _ in known), sum(forced for forced, _, _ in known)
+    return 0.5 * sum(abs(count[0] / found_sum - forced / forced_sum) for forced, count, _ in known)
+
+
 def compare(report, truth):
     costs = harness.cells_by_truth(report, truth)
     forced = truth["true"] + truth["false"]
@@ -95,6 +108,9 @@ def compare(report, truth):
     silent = not truth["object"] or truth["workload"] == "read_only_sharing"
     return {
         "distance": None if silent else harness.matrix_distance(costs, truth),
+        "of_counts": distance_of_counts(report, truth) if truth["exact"] and not silent else None,
+        "floor": None if silent else sensitivity_model.noise_floor(truth["matrix"], sensitivity_model.seen(report, truth)),
+        "phantom": None if silent else sensitivity_model.phantom_share(costs, truth),
         "true": None if silent else harness.true_share(costs),
         "forced_true": None if silent else truth["true"] / forced,
         "cost": harness.total_cost(report) / harness.cpu_seconds(report),
@@ -129,6 +145,9 @@ def row(name, arguments, results):
     return [
         "`" + " ".join([name, *arguments]) + "`",
         median_and_worst(column("distance")),
+        median_and_worst(column("of_counts")),
+        median_and_worst(column("floor")),
+        median_and_worst(column("phantom"), form="{:.4f}"),
         "-" if forced is None else
         median_and_worst(column("true"), lambda known: max(known, key=lambda value: abs(value - forced))) + f" of {forced:.2f}",
         median_and_worst(column("cost"), form="{:.4f}"),
@@ -147,7 +166,7 @@ def measure_table(runs, only, writes):
             results = [compare(*observe(name, arguments, folder.file("run.db"))) for _ in range(runs)]
             rows.append(row(name, arguments, results))
             print(" | ".join(rows[-1]), flush=True)
-    text = common.table(["workload", "distance", "true sharing", "cost", "count", "first", "overhead"], rows)
+    text = common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "true sharing", "cost", "count", "first", "overhead"], rows)
     if writes:
         common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
 
