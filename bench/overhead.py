@@ -18,7 +18,8 @@ Machines that others use too change their speed by tens of percent within second
   recorded / bare of each such pair: the median and, in brackets, its 95 % interval (bootstrap). Control: *bare / bare*
   is the same for two bare runs, and shows how far to believe it.
   Programs that spin, or that hang on which processors their threads meet, can not be run so; their CPU time is of
-  runs in turns, {alone} times, by lower quartiles.
+  runs in turns, {alone} times (`hackbench` 36 times), by lower quartiles. Of two `hackbench` at the same time, the one
+  that starts later switches context up to twice as often, recorded or not; one after the other, they do alike.
 - *in turns*, {turns} times, every second pair in reverse order: *run time* is what a user waits (for the server: what its
   load took), recorded / bare of the lower quartiles, with the bootstrap's 95 % interval.
 
@@ -65,7 +66,7 @@ def measure(program, folder, pairs, turns):
             rows["control"].append(first.cpu_s / second.cpu_s)
         print(f"{program.name}: together {index + 1}: CPU {rows['cpu'][-1]:.3f}, self-measured "
               f"{rows['self'][-1]:.4f}, control {rows['control'][-1]:.3f}", flush=True)
-    for index in range(pairs + turns if program.alone else turns):
+    for index in range(max(pairs + turns, program.alone) if program.alone else turns):
         order = (None, profile) if index % 2 == 0 else (profile, None)
         results = {path: program.start(folder, path).finish() for path in order}
         rows["bare_s"].append(results[None][1])

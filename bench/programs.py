@@ -54,8 +54,9 @@ def moving_picture(path, frames, width=640, height=360):
 class Program:
     """A command that runs to its end."""
 
-    def __init__(self, name, threads, needs, command, prepare=None, alone=False):
-        """`alone`: what a run costs hangs on which processors its threads meet, so that two can not run at once."""
+    def __init__(self, name, threads, needs, command, prepare=None, alone=0):
+        """`alone`: what a run costs hangs on which processors its threads meet, so that two can not run at once; so many
+        runs of each kind in turns, or more, tell."""
         self.name, self.threads, self.needs, self.alone = name, threads, needs, alone
         self._command, self._prepare = command, prepare
 
@@ -88,7 +89,7 @@ class Redis:
     that the load took are what is compared."""
 
     name, threads, needs = "redis-server --io-threads 2", "6", ["redis-server", "redis-benchmark", "redis-cli"]
-    alone = True  # its I/O threads spin
+    alone = 1  # its I/O threads spin
 
     def available(self):
         return all(shutil.which(tool) for tool in self.needs)
@@ -159,7 +160,8 @@ def all_programs():
                 lambda f: moving_picture(f.file("video.yuv"), 500)),
         Redis(),
         Program("hackbench -T (pipes)", "80", ["hackbench"],
-                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "8000"]),
-        Program("switching (pipe ping-pong)", "3", [workload], lambda f: [workload, "--iterations", "100000"],
-                alone=True),
+                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "5000"], alone=36),
+        # On two processors a hand-over costs a wake-up from idle or none, as it falls: runs differ threefold.
+        Program("switching (pipe ping-pong, one processor)", "3", [workload, "taskset"],
+                lambda f: ["taskset", "-c", str(min(os.sched_getaffinity(0))), workload, "--iterations", "400000"], alone=1),
     ]
