@@ -121,13 +121,13 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   ConsumerSamples consumers(stories);
   LineStores stores(stories, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
-  if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
-        digest.add(sample);
-        progress.add(sample);
-        consumers.add(sample);
-        stores.add(sample);
-      });
-      !read) {
+  const auto take = [&](const profile::SampleRow& sample) {
+    digest.add(sample);
+    progress.add(sample);
+    consumers.add(sample);
+    stores.add(sample);
+  };
+  if (auto read = profile.for_each_sample(take, profile::SampleParts::accesses); !read) {
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();

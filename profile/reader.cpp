@@ -272,11 +272,12 @@ const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->bloc
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
-Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit) const {
+Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
+                                            SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
-  const char* const sql = state_->version == 1 ? schema::get_samples_of_version_1 : schema::get_samples;
-  return state_->each("sample", sql, [&](ColumnScan& scan) {
-    const SampleRow row = sample_of(scan, state_->bounds, last);
+  const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all);
+  return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
+    const SampleRow row = sample_of(scan, state_->bounds, parts, last);
     if (scan.sound()) {
       visit(row);
     }
