@@ -133,7 +133,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   strata.finish();
   find_producers(profile.watches(), stories, stores, profile.threads());
   if (!stacks.empty()) {
-    if (auto read = profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }); !read) {
+    const auto wanted = [&](StackId stack) { return stacks.wants(stack); };
+    const auto unwind = [&](const profile::StackRow& stack) { stacks.add(stack, view); };
+    if (auto read = profile.for_each_stack(unwind, wanted); !read) {
       return tl::unexpected<Error>(read.error());
     }
   }

@@ -11,6 +11,7 @@
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
 #include "profile/session_meta.h"
+#include "profile/sort_in_place.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -192,6 +193,11 @@ Result<void> ProfileReader::State::load_watches() {
 
 /// Traps of a watch whose opening was lost say nothing: they are left out.
 Result<void> ProfileReader::State::load_traps() {
+  const Result<std::uint32_t> rows = count("trap");
+  if (!rows) {
+    return tl::unexpected<Error>(rows.error());
+  }
+  traps.reserve(*rows);  // they are the most memory that a report takes
   Result<void> result = load("trap",
                              version < 3   ? schema::get_traps_before_version_3
                              : version < 4 ? schema::get_traps_of_version_3
@@ -200,9 +206,7 @@ Result<void> ProfileReader::State::load_traps() {
   if (!result) {
     return result;
   }
-  std::stable_sort(traps.begin(), traps.end(), [](const TrapRow& a, const TrapRow& b) {
-    return std::tie(a.watch, a.sequence) < std::tie(b.watch, b.sequence);
-  });
+  sort_in_place(traps, [](const TrapRow& trap) { return std::pair(trap.watch, trap.sequence); });
   auto watch = watches.begin();
   std::erase_if(traps, [&](const TrapRow& trap) {
     while (watch != watches.end() && watch->id < trap.watch) {
@@ -284,9 +288,14 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
   });
 }
 
-Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit) const {
+Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit,
+                                           const std::function<bool(StackId)>& wanted) const {
   StackRow row;
   return state_->each("stack", schema::get_stacks, [&](ColumnScan& scan) {
+    row.id = stack_id_of(scan);
+    if (!scan.sound() || (wanted && !wanted(row.id))) {
+      return;
+    }
     read_stack(scan, row);
     if (scan.sound()) {
       visit(row);

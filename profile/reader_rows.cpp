@@ -276,8 +276,9 @@ MessageRow message_of(ColumnScan& scan) {
   return row;
 }
 
+StackId stack_id_of(ColumnScan& scan) { return StackId{scan.number<std::uint32_t>("stack id")}; }
+
 void read_stack(ColumnScan& scan, StackRow& row) {
-  row.id = StackId{scan.number<std::uint32_t>("stack id")};
   row.registers = registers_of(scan);
   const auto size = scan.number<std::uint32_t>("size", max_stack_bytes);
   if (!unpack_stack(scan.blob(), row.bytes) || row.bytes.size() != size) {

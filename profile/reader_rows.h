@@ -101,7 +101,8 @@ struct WatchWordOf {
   WatchWord word;
 };
 [[nodiscard]] WatchWordOf watch_word_of(ColumnScan& scan);
-/// Fills `row`, whose buffer is used again.
+[[nodiscard]] StackId stack_id_of(ColumnScan& scan);
+/// Fills the rest of `row`, whose buffer is used again.
 void read_stack(ColumnScan& scan, StackRow& row);
 
 }  // namespace crosstalk::profile

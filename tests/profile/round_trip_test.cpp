@@ -363,6 +363,11 @@ TEST_F(RoundTrip, BlocksStacksAndMessages) {
   EXPECT_EQ(stacks[0].bytes, stack.bytes);
   EXPECT_EQ(stacks[0].registers[Register::rsp], 0x7fffffffe000U);
   EXPECT_TRUE(stacks[1].bytes.empty());
+  stacks.clear();
+  const auto second = [](StackId id) { return id == StackId{2}; };
+  ASSERT_TRUE(reader.for_each_stack([&](const StackRow& row) { stacks.push_back(row); }, second));
+  ASSERT_EQ(stacks.size(), 1U);
+  EXPECT_EQ(stacks[0].id, StackId{2});
   ASSERT_EQ(reader.messages().size(), 2U);
   EXPECT_EQ(reader.messages()[0].count, 7U);
 }
