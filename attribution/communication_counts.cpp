@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -366,6 +368,8 @@ CountTable count_communications(const CountInputs& inputs) {
   const std::vector<ExchangeGroup> groups = exchange_groups(inputs.watches, inputs.stories, inputs.samples);
   const Counter counter(inputs, groups);
   CountTable table;
+  table.group_of.reserve(std::transform_reduce(groups.begin(), groups.end(), std::size_t{0}, std::plus<>(),
+                                               [](const ExchangeGroup& group) { return group.seen.size(); }));
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ExchangeGroup& group = groups[i];
     Figure figure = counter.count(i);

@@ -20,16 +20,14 @@ std::optional<double> steps_in(std::int64_t distance, std::int64_t step) {
   return static_cast<double>(steps);
 }
 
-/// How far each word that is known at both ends of a cycle has moved.
-template <class Visit>
-void each_distance(const Cycle& cycle, Visit visit) {
-  if (cycle.begin.stack() != cycle.end.stack()) {
-    return;
-  }
-  const std::size_t words = std::min(cycle.begin.words(), cycle.end.words());
-  for (std::size_t word = 0; word < words; ++word) {
-    visit(word, static_cast<std::int64_t>(cycle.end.word(word) - cycle.begin.word(word)));
-  }
+/// Words that are known at both ends of a cycle are those below.
+std::size_t words_of(const Cycle& cycle) {
+  return cycle.begin.stack() == cycle.end.stack() ? std::min(cycle.begin.words(), cycle.end.words()) : 0;
+}
+
+/// How far a known word has moved.
+std::int64_t distance(const Cycle& cycle, std::size_t word) {
+  return static_cast<std::int64_t>(cycle.end.word(word) - cycle.begin.word(word));
 }
 
 /// What a word did in a cycle.
@@ -40,70 +38,54 @@ struct Kind {
 };
 
 /// The kinds of a word's cycles that may be the most frequent one. What has more than a third of all is among the two
-/// that are left (Misra and Gries, "Finding repeated elements", 1982); how many those are is counted thereafter.
-class Tally {
+/// that are left (Misra and Gries, "Finding repeated elements", 1982).
+class Poll {
  public:
   void vote(const Kind& kind) {
     ++cycles_;
     if (kind.exchanges == 0) {
       return;
     }
-    const auto same =
-        std::find_if(kinds_.begin(), kinds_.end(), [&](const Entry& e) { return e.votes > 0 && e.kind == kind; });
-    const auto free = std::find_if(kinds_.begin(), kinds_.end(), [](const Entry& e) { return e.votes == 0; });
-    if (same != kinds_.end()) {
-      ++same->votes;
-    } else if (free != kinds_.end()) {
-      *free = {kind, 1, 0};
-    } else {
-      --kinds_[0].votes, --kinds_[1].votes;
+    for (const std::size_t i : {0, 1}) {
+      if (votes_[i] > 0 && kinds_[i] == kind) {
+        ++votes_[i];
+        return;
+      }
     }
+    for (const std::size_t i : {0, 1}) {
+      if (votes_[i] == 0) {
+        kinds_[i] = kind;
+        votes_[i] = 1;
+        return;
+      }
+    }
+    --votes_[0], --votes_[1], ++withdrawn_;
   }
-  void count(const Kind& kind) {
-    for (Entry& entry : kinds_) {
-      entry.count += entry.votes > 0 && entry.kind == kind ? 1 : 0;
-    }
-  }
-  /// Of kinds that are equally frequent, the least.
-  [[nodiscard]] ExchangeClock clock(std::size_t word) const {
-    ExchangeClock clock;
-    clock.word = word;
-    clock.cycles = cycles_;
-    const Entry* best = &kinds_[0];
-    if (kinds_[1].count > best->count || (kinds_[1].count == best->count && kinds_[1].kind < best->kind)) {
-      best = &kinds_[1];
-    }
-    if (best->count > 0) {
-      clock.alike = best->count;
-      clock.step = best->kind.distance;
-      clock.usual = best->kind.exchanges;
-    }
-    return clock;
-  }
+  /// No kind has more cycles.
+  [[nodiscard]] std::uint64_t most() const { return std::max(votes_[0], votes_[1]) + withdrawn_; }
+  [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+  [[nodiscard]] const std::array<Kind, 2>& kinds() const { return kinds_; }
 
  private:
-  struct Entry {
-    Kind kind;
-    std::uint64_t votes = 0, count = 0;
-  };
-  std::uint64_t cycles_ = 0;
-  std::array<Entry, 2> kinds_;
+  std::array<Kind, 2> kinds_;
+  std::array<std::uint64_t, 2> votes_{};
+  std::uint64_t cycles_ = 0, withdrawn_ = 0;
 };
 
-/// The distance that most cycles have, and the exchanges in most of them, by word.
-std::array<ExchangeClock, state_words> most_frequent(std::span<const Cycle> cycles) {
-  std::array<Tally, state_words> tallies;
+/// The distance that most cycles have, and the exchanges in most of them. Of kinds that are equally frequent, the
+/// least.
+ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles) {
+  std::array<std::uint64_t, 2> counts{};
   for (const Cycle& cycle : cycles) {
-    each_distance(cycle, [&](std::size_t word, std::int64_t way) { tallies[word].vote({way, cycle.exchanges}); });
+    if (word < words_of(cycle) && cycle.exchanges > 0) {
+      const Kind kind{distance(cycle, word), cycle.exchanges};
+      counts[0] += kind == poll.kinds()[0] ? 1 : 0;
+      counts[1] += kind == poll.kinds()[1] ? 1 : 0;
+    }
   }
-  for (const Cycle& cycle : cycles) {
-    each_distance(cycle, [&](std::size_t word, std::int64_t way) { tallies[word].count({way, cycle.exchanges}); });
-  }
-  std::array<ExchangeClock, state_words> clocks;
-  for (std::size_t word = 0; word < state_words; ++word) {
-    clocks[word] = tallies[word].clock(word);
-  }
-  return clocks;
+  const bool second = counts[1] > counts[0] || (counts[1] == counts[0] && poll.kinds()[1] < poll.kinds()[0]);
+  const Kind& kind = poll.kinds()[second ? 1 : 0];
+  return {word, kind.distance, poll.cycles(), counts[second ? 1 : 0], static_cast<double>(kind.exchanges), 0};
 }
 
 /// Exchanges a step, over all cycles that moved by whole steps.
@@ -111,13 +93,11 @@ double exchanges_a_step(const ExchangeClock& clock, std::span<const Cycle> cycle
   double steps = 0;
   double exchanges = 0;
   for (const Cycle& cycle : cycles) {
-    each_distance(cycle, [&](std::size_t word, std::int64_t way) {
-      const auto whole = word == clock.word ? steps_in(way, clock.step) : std::nullopt;
-      if (whole && *whole > 0) {
-        steps += *whole;
-        exchanges += cycle.exchanges;
-      }
-    });
+    const auto whole = clock.word < words_of(cycle) ? steps_in(distance(cycle, clock.word), clock.step) : std::nullopt;
+    if (whole && *whole > 0) {
+      steps += *whole;
+      exchanges += cycle.exchanges;
+    }
   }
   return exchanges / steps;
 }
@@ -173,12 +153,23 @@ bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<
 }  // namespace
 
 std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least) {
+  std::array<Poll, state_words> polls;
+  for (const Cycle& cycle : cycles) {
+    for (std::size_t word = 0; word < words_of(cycle); ++word) {
+      polls[word].vote({distance(cycle, word), cycle.exchanges});
+    }
+  }
   std::vector<ExchangeClock> clocks;
-  for (const ExchangeClock& clock : most_frequent(cycles)) {
-    const bool moves = clock.step != 0 && clock.step != INT64_MIN;
-    if (clock.word != stack_pointer && clock.cycles >= least_cycles && is_alike(clock, least) && moves) {
+  for (std::size_t word = 0; word < state_words; ++word) {
+    const Poll& poll = polls[word];
+    const bool possible = static_cast<double>(poll.most()) >= least * static_cast<double>(poll.cycles());
+    if (word == stack_pointer || poll.cycles() < least_cycles || !possible) {
+      continue;
+    }
+    ExchangeClock clock = most_frequent(word, poll, cycles);
+    if (is_alike(clock, least) && clock.step != 0 && clock.step != INT64_MIN) {
+      clock.exchanges = exchanges_a_step(clock, cycles);
       clocks.push_back(clock);
-      clocks.back().exchanges = exchanges_a_step(clock, cycles);
     }
   }
   std::stable_sort(clocks.begin(), clocks.end(),
