@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,6 +26,12 @@ struct ModulePlace {
   std::uint32_t file = 0;
   std::uint64_t address = 0;
   auto operator<=>(const ModulePlace&) const = default;
+};
+struct ModulePlaceHash {
+  std::size_t operator()(const ModulePlace& place) const noexcept {
+    const std::uint64_t h = (place.address ^ (std::uint64_t{place.file} << 52U)) * 0x9e3779b97f4a7c15ULL;  // Fibonacci
+    return static_cast<std::size_t>(h ^ (h >> 32U));
+  }
 };
 
 /// One mapping of a file into a process.

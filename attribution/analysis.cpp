@@ -121,19 +121,21 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   ConsumerSamples consumers(stories);
   LineStores stores(stories, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
-  if (auto read = profile.for_each_sample([&](const profile::SampleRow& sample) {
-        digest.add(sample);
-        progress.add(sample);
-        consumers.add(sample);
-        stores.add(sample);
-      });
-      !read) {
+  const auto take = [&](const profile::SampleRow& sample) {
+    digest.add(sample);
+    progress.add(sample);
+    consumers.add(sample);
+    stores.add(sample);
+  };
+  if (auto read = profile.for_each_sample(take, profile::SampleParts::accesses); !read) {
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
   find_producers(profile.watches(), stories, stores, profile.threads());
   if (!stacks.empty()) {
-    if (auto read = profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }); !read) {
+    const auto wanted = [&](StackId stack) { return stacks.wants(stack); };
+    const auto unwind = [&](const profile::StackRow& stack) { stacks.add(stack, view); };
+    if (auto read = profile.for_each_stack(unwind, wanted); !read) {
       return tl::unexpected<Error>(read.error());
     }
   }

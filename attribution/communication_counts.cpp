@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -60,13 +62,35 @@ Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t e
   return span;
 }
 
+double median_ns(std::span<const Cycle> cycles) {
+  std::vector<double> ns;
+  for (const Cycle& cycle : cycles) {
+    ns.push_back(static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()));
+  }
+  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
+  std::nth_element(ns.begin(), middle, ns.end());
+  return *middle;
+}
+
+/// What holds for cycles that are alike: of all threads in one role at one instruction.
+struct Law {
+  std::vector<Cycle> cycles;          // at least one
+  double usual_ns = 0;                // of a cycle
+  std::vector<ExchangeClock> clocks;  // good enough for a witness
+
+  void settle() {
+    usual_ns = median_ns(cycles);
+    clocks = exchange_clocks(cycles, least_of_witness);
+  }
+};
+
 /// A thread at an instruction, and what the group's consumer is to it.
 struct Clockwork {
   std::uint32_t thread = 0;
   std::uint64_t ip = 0;  // behind the access
   bool consumes = false;
-  std::span<const Cycle> own;   // of this group and thread
-  std::span<const Cycle> like;  // of all groups' threads in this role at this instruction: one law holds for them
+  std::span<const Cycle> own;  // of this group and thread
+  const Law* law = nullptr;    // of all groups' threads in this role at this instruction
 };
 
 class Counter {
@@ -95,7 +119,7 @@ class Counter {
   TrapIndex traps_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> watches_of_;  // by the thread that opened them
   std::vector<std::vector<Own>> own_;                               // by group: its consumer's, then its producers'
-  std::map<Role, std::vector<Cycle>> like_;
+  std::map<Role, Law> laws_;
   using Reading = std::tuple<std::uint32_t, std::uint64_t, std::size_t, std::int64_t>;  // thread, ip, word, step
   mutable std::map<Reading, std::optional<Way>> ways_;
 };
@@ -116,10 +140,13 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
     for (const std::uint32_t thread : threads) {
       own.push_back({thread, cycles_of(group, thread, traps_, in.watches, in.stories)});
       for (const auto& [ip, cycles] : own.back().cycles) {
-        std::vector<Cycle>& like = like_[{ip, thread == group.consumer}];
+        std::vector<Cycle>& like = laws_[{ip, thread == group.consumer}].cycles;
         like.insert(like.end(), cycles.begin(), cycles.end());
       }
     }
+  }
+  for (auto& [role, law] : laws_) {
+    law.settle();
   }
 }
 
@@ -129,7 +156,7 @@ std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   for (const Own& own : own_[group]) {
     for (const auto& [ip, cycles] : own.cycles) {
       const bool consumes = own.thread == groups_[group].consumer;
-      works.push_back({own.thread, ip, consumes, cycles, like_.at({ip, consumes})});
+      works.push_back({own.thread, ip, consumes, cycles, &laws_.at({ip, consumes})});
     }
   }
   std::stable_sort(works.begin(), works.end(), [](const Clockwork& a, const Clockwork& b) {
@@ -138,24 +165,15 @@ std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   return works;
 }
 
-double median_ns(std::span<const Cycle> cycles) {
-  std::vector<double> ns;
-  for (const Cycle& cycle : cycles) {
-    ns.push_back(static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns));
-  }
-  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
-  std::nth_element(ns.begin(), middle, ns.end());
-  return *middle;
-}
-
 /// Cycles are only seen where there is an exchange. Watches of the same lines that saw none for as long as several
 /// cycles say that it comes and goes, while a counter goes on.
 bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& work) const {
-  const double least_ns = long_enough * median_ns(work.like);
+  const double least_ns = long_enough * work.law->usual_ns;
   const auto found = watches_of_.find(group.consumer);
   double lasted = 0;
   double exchanging = 0;
-  for (const std::uint32_t w : found != watches_of_.end() ? found->second : std::vector<std::uint32_t>{}) {
+  for (const std::uint32_t w :
+       found != watches_of_.end() ? std::span(found->second) : std::span<const std::uint32_t>()) {
     const profile::WatchRow& watch = in_.watches[w];
     if (!group.lines.holds(watch.line) || watch.close_ns < watch.time_ns) {
       continue;
@@ -212,36 +230,41 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
 /// What counts how long a thread waits may go on regularly while it is watched and otherwise not: where words would
 /// have different counts, none is believed.
 Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) const {
-  const std::vector<ExchangeClock> clocks = exchange_clocks(work.like);
-  if (clocks.empty()) {
-    return unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
-  }
-  Figure first;
+  Figure first =
+      unknown("no counter in registers or on the stack goes on by the same step from one exchange to the next");
+  bool any = false;
   std::optional<Figure> found;
-  for (const ExchangeClock& clock : clocks) {
+  for (const ExchangeClock& clock : work.law->clocks) {
+    if (!is_alike(clock, least_alike)) {
+      continue;
+    }
     Figure figure = by_clock(group, clock, way(work, clock));
     if (!figure.unknown.empty()) {
-      first = first.unknown.empty() ? figure : first;
+      first = any ? first : figure;
+      any = true;
     } else if (!found) {
       found = figure;
     } else if (std::abs(figure.value - found->value) > most_disagreement * found->value) {
       return unknown("counters that go on with the exchanges while they are watched disagree");
     }
   }
-  for (const ExchangeClock& witness : exchange_clocks(work.like, least_of_witness)) {
+  if (!found) {
+    return first;
+  }
+  for (const ExchangeClock& witness : work.law->clocks) {
     const auto& steps = way(work, witness);
-    if (found && steps && steps->lost_ns == 0 &&
+    if (steps && steps->lost_ns == 0 &&
         std::abs(steps->steps * witness.usual - found->value) > most_contradiction * found->value) {
       return unknown("counters that go on with the exchanges while they are watched disagree");
     }
   }
-  return found ? *found : first;
+  return *found;
 }
 
 /// Where an exchange takes far longer than its traps, it goes on by time nearly as if it were not watched.
 Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const {
   const double traps_ns = traps_a_cycle * in_.trap_cost_ns;
-  const double usual_ns = median_ns(work.like);
+  const double usual_ns = work.law->usual_ns;
   if (work.own.size() < least_cycles || !(traps_ns > 0) || usual_ns < least_slowness * traps_ns) {
     return unknown("exchanges are no slower than traps, and no counter goes on with them");
   }
@@ -253,7 +276,7 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
     return unknown("exchanges are too slow to be followed from one to the next");
   }
   const auto own_ns = [traps_ns](const Cycle& cycle) {
-    return static_cast<double>(cycle.end.time_ns - cycle.begin.time_ns) - traps_ns;
+    return static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()) - traps_ns;
   };
   double ns = 0;
   double exchanges = 0;
@@ -271,7 +294,7 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   }
   const auto n = static_cast<double>(work.own.size());
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
-  const Span span = span_of(group, work.own.front().begin.time_ns, work.own.back().end.time_ns);
+  const Span span = span_of(group, work.own.front().begin.time_ns(), work.own.back().end.time_ns());
   const double all_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns;
   // What a trap delays is known to about itself.
   return {rate * all_ns, std::hypot(spread, span.margin_ns / all_ns) + traps_ns * n / ns, ""};
@@ -298,7 +321,7 @@ Figure Counter::count(std::size_t index) const {
                         std::to_string(least_cycles) + " are needed");
   bool any = false;
   for (const Clockwork& work : clockworks_of(index)) {
-    if (work.like.size() < least_cycles) {
+    if (work.law->cycles.size() < least_cycles) {
       continue;
     }
     Figure figure = by_either(group, work);
@@ -345,6 +368,8 @@ CountTable count_communications(const CountInputs& inputs) {
   const std::vector<ExchangeGroup> groups = exchange_groups(inputs.watches, inputs.stories, inputs.samples);
   const Counter counter(inputs, groups);
   CountTable table;
+  table.group_of.reserve(std::transform_reduce(groups.begin(), groups.end(), std::size_t{0}, std::plus<>(),
+                                               [](const ExchangeGroup& group) { return group.seen.size(); }));
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ExchangeGroup& group = groups[i];
     Figure figure = counter.count(i);

@@ -211,8 +211,12 @@ TrapIndex::TrapIndex(std::span<const profile::WatchRow> watches, std::span<const
     }
     of_watch_.emplace_back(begin, next - begin);
   }
-  for (std::uint32_t i = 0; i < traps.size(); ++i) {
-    at_[{traps[i].thread.value, traps[i].ip}].push_back(i);
+  for (const profile::TrapRow& trap : traps) {
+    at_[{trap.thread.value, trap.ip}].emplace_back(trap);
+  }
+  for (auto& [place, standings] : at_) {
+    std::stable_sort(standings.begin(), standings.end(),
+                     [](const Standing& a, const Standing& b) { return a.time_ns() < b.time_ns(); });
   }
 }
 
@@ -220,23 +224,16 @@ std::span<const profile::TrapRow> TrapIndex::of(std::uint32_t watch) const {
   return traps_.subspan(of_watch_[watch].first, of_watch_[watch].second);
 }
 
-std::vector<Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
-  std::vector<Standing> result;
-  if (const auto found = at_.find({thread, ip}); found != at_.end()) {
-    for (const std::uint32_t trap : found->second) {
-      result.push_back(standing_at(traps_[trap]));
-    }
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Standing& a, const Standing& b) { return a.time_ns < b.time_ns; });
-  return result;
+std::span<const Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
+  const auto found = at_.find({thread, ip});
+  return found != at_.end() ? std::span<const Standing>(found->second) : std::span<const Standing>();
 }
 
-std::vector<std::vector<Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
-  std::vector<std::vector<Standing>> result;
+std::vector<std::span<const Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
+  std::vector<std::span<const Standing>> result;
   for (auto at = at_.lower_bound({thread, 0}); at != at_.end() && at->first.first == thread; ++at) {
     if (at->first.second != ip) {
-      result.push_back(standings(thread, at->first.second));
+      result.emplace_back(at->second);
     }
   }
   return result;
@@ -253,7 +250,7 @@ CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const Tra
     for (std::size_t i = 1; i < taken.size(); ++i) {
       if (taken[i]->ip == taken[i - 1]->ip) {
         by_ip[taken[i]->ip].push_back(
-            {standing_at(*taken[i - 1]), standing_at(*taken[i]),
+            {Standing(*taken[i - 1]), Standing(*taken[i]),
              exchanges_between(stories[w], group.consumer, taken[i - 1]->time_ns, taken[i]->time_ns)});
       }
     }

@@ -32,20 +32,20 @@ struct ExchangeGroup {
                                                          std::span<const WatchStory> stories,
                                                          const ConsumerSamples& samples);
 
-/// Traps by watch and by (thread, instruction).
+/// Traps by watch and by (thread, instruction). Refers to the rows.
 class TrapIndex {
  public:
   TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps);
   [[nodiscard]] std::span<const profile::TrapRow> of(std::uint32_t watch) const;
   /// By time.
-  [[nodiscard]] std::vector<Standing> standings(std::uint32_t thread, std::uint64_t ip) const;
+  [[nodiscard]] std::span<const Standing> standings(std::uint32_t thread, std::uint64_t ip) const;
   /// The same for each other instruction of the thread.
-  [[nodiscard]] std::vector<std::vector<Standing>> elsewhere(std::uint32_t thread, std::uint64_t ip) const;
+  [[nodiscard]] std::vector<std::span<const Standing>> elsewhere(std::uint32_t thread, std::uint64_t ip) const;
 
  private:
   std::span<const profile::TrapRow> traps_;
-  std::vector<std::pair<std::size_t, std::size_t>> of_watch_;  // begin, count
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>> at_;
+  std::vector<std::pair<std::size_t, std::size_t>> of_watch_;                    // begin, count
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Standing>> at_;  // each by time
 };
 
 /// By the address behind the access.

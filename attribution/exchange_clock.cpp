@@ -2,65 +2,104 @@
 #include "attribution/exchange_clock.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
+#include <compare>
 #include <map>
-#include <utility>
 
 namespace crosstalk::attribution {
 namespace {
 
 constexpr auto stack_pointer = static_cast<std::size_t>(Register::rsp);
 
-bool knows(const Standing& standing, std::size_t word) { return word < state_registers || standing.has_frame; }
-
-std::optional<std::int64_t> distance(const Standing& from, const Standing& to, std::size_t word) {
-  if (!knows(from, word) || !knows(to, word) || from.stack() != to.stack()) {
+/// Whole steps in a distance; nullopt: none, or backwards.
+std::optional<double> steps_in(std::int64_t distance, std::int64_t step) {
+  if (distance == INT64_MIN || distance % step != 0 || distance / step < 0) {
     return std::nullopt;
   }
-  return static_cast<std::int64_t>(to.word.at(word) - from.word.at(word));
-}
-
-/// Whole steps from one to the other; nullopt: none, or backwards, or not known.
-std::optional<double> steps_between(const Standing& from, const Standing& to, const ExchangeClock& clock) {
-  const auto way = distance(from, to, clock.word);
-  if (!way || *way == INT64_MIN || *way % clock.step != 0 || *way / clock.step < 0) {
-    return std::nullopt;
-  }
-  const std::int64_t steps = *way / clock.step;
+  const std::int64_t steps = distance / step;
   return static_cast<double>(steps);
 }
 
-/// The distance that most cycles have, with the exchanges in most of them.
-std::optional<ExchangeClock> clock_by(std::size_t word, std::span<const Cycle> cycles, double least) {
-  std::map<std::pair<std::int64_t, std::uint32_t>, std::uint64_t> tally;
-  ExchangeClock clock;
-  clock.word = word;
+/// Words that are known at both ends of a cycle are those below.
+std::size_t words_of(const Cycle& cycle) {
+  return cycle.begin.stack() == cycle.end.stack() ? std::min(cycle.begin.words(), cycle.end.words()) : 0;
+}
+
+/// How far a known word has moved.
+std::int64_t distance(const Cycle& cycle, std::size_t word) {
+  return static_cast<std::int64_t>(cycle.end.word(word) - cycle.begin.word(word));
+}
+
+/// What a word did in a cycle.
+struct Kind {
+  std::int64_t distance = 0;
+  std::uint32_t exchanges = 0;
+  auto operator<=>(const Kind&) const = default;
+};
+
+/// The kinds of a word's cycles that may be the most frequent one. What has more than a third of all is among the two
+/// that are left (Misra and Gries, "Finding repeated elements", 1982).
+class Poll {
+ public:
+  void vote(const Kind& kind) {
+    ++cycles_;
+    if (kind.exchanges == 0) {
+      return;
+    }
+    for (const std::size_t i : {0, 1}) {
+      if (votes_[i] > 0 && kinds_[i] == kind) {
+        ++votes_[i];
+        return;
+      }
+    }
+    for (const std::size_t i : {0, 1}) {
+      if (votes_[i] == 0) {
+        kinds_[i] = kind;
+        votes_[i] = 1;
+        return;
+      }
+    }
+    --votes_[0], --votes_[1], ++withdrawn_;
+  }
+  /// No kind has more cycles.
+  [[nodiscard]] std::uint64_t most() const { return std::max(votes_[0], votes_[1]) + withdrawn_; }
+  [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
+  [[nodiscard]] const std::array<Kind, 2>& kinds() const { return kinds_; }
+
+ private:
+  std::array<Kind, 2> kinds_;
+  std::array<std::uint64_t, 2> votes_{};
+  std::uint64_t cycles_ = 0, withdrawn_ = 0;
+};
+
+/// The distance that most cycles have, and the exchanges in most of them. Of kinds that are equally frequent, the
+/// least.
+ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles) {
+  std::array<std::uint64_t, 2> counts{};
   for (const Cycle& cycle : cycles) {
-    if (const auto way = distance(cycle.begin, cycle.end, word)) {
-      ++tally[{*way, cycle.exchanges}];
-      ++clock.cycles;
+    if (word < words_of(cycle) && cycle.exchanges > 0) {
+      const Kind kind{distance(cycle, word), cycle.exchanges};
+      counts[0] += kind == poll.kinds()[0] ? 1 : 0;
+      counts[1] += kind == poll.kinds()[1] ? 1 : 0;
     }
   }
-  for (const auto& [kind, count] : tally) {
-    if (kind.second > 0 && count > clock.alike) {
-      clock.alike = count;
-      clock.step = kind.first;
-      clock.usual = kind.second;
-    }
-  }
-  const bool regular = static_cast<double>(clock.alike) >= least * static_cast<double>(clock.cycles);
-  if (clock.cycles < least_cycles || !regular || clock.step == 0 || clock.step == INT64_MIN) {
-    return std::nullopt;
-  }
+  const bool second = counts[1] > counts[0] || (counts[1] == counts[0] && poll.kinds()[1] < poll.kinds()[0]);
+  const Kind& kind = poll.kinds()[second ? 1 : 0];
+  return {word, kind.distance, poll.cycles(), counts[second ? 1 : 0], static_cast<double>(kind.exchanges), 0};
+}
+
+/// Exchanges a step, over all cycles that moved by whole steps.
+double exchanges_a_step(const ExchangeClock& clock, std::span<const Cycle> cycles) {
   double steps = 0;
+  double exchanges = 0;
   for (const Cycle& cycle : cycles) {
-    if (const auto whole = steps_between(cycle.begin, cycle.end, clock); whole && *whole > 0) {
+    const auto whole = clock.word < words_of(cycle) ? steps_in(distance(cycle, clock.word), clock.step) : std::nullopt;
+    if (whole && *whole > 0) {
       steps += *whole;
-      clock.exchanges += cycle.exchanges;
+      exchanges += cycle.exchanges;
     }
   }
-  clock.exchanges /= steps;
-  return clock;
+  return exchanges / steps;
 }
 
 /// The stack pointer of most.
@@ -73,24 +112,37 @@ std::uint64_t usual_frame(std::span<const Standing> standings) {
       ->first;
 }
 
-bool earlier(const Standing& a, const Standing& b) { return a.time_ns < b.time_ns; }
+std::vector<Reading> readings_in(std::uint64_t frame, std::size_t word, std::span<const Standing> standings) {
+  std::vector<Reading> readings;
+  for (const Standing& standing : standings) {
+    if (standing.stack() == frame && word < standing.words()) {
+      readings.push_back({standing.time_ns(), standing.word(word)});
+    }
+  }
+  return readings;
+}
+
+bool earlier(const Reading& a, const Reading& b) { return a.time_ns < b.time_ns; }
+
+std::int64_t distance(const Reading& from, const Reading& to) {
+  return static_cast<std::int64_t>(to.value - from.value);
+}
 
 /// Steps from one to the other, forwards or backwards.
-double progress(const Standing& from, const Standing& to, const ExchangeClock& clock) {
-  return static_cast<double>(static_cast<std::int64_t>(to.word.at(clock.word) - from.word.at(clock.word))) /
-         static_cast<double>(clock.step);
+double progress(const Reading& from, const Reading& to, const ExchangeClock& clock) {
+  return static_cast<double>(distance(from, to)) / static_cast<double>(clock.step);
 }
 
 /// Do readings at another instruction lie between those of `own`, which are by time?
-bool agrees(const ExchangeClock& clock, std::span<const Standing> own, std::span<const Standing> other) {
+bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<const Reading> other) {
   constexpr std::size_t least_between = 3;
   std::size_t between = 0;
-  for (const Standing& standing : other) {
-    const auto next = std::upper_bound(own.begin(), own.end(), standing, earlier);
+  for (const Reading& reading : other) {
+    const auto next = std::upper_bound(own.begin(), own.end(), reading, earlier);
     if (next == own.begin() || next == own.end()) {
       continue;
     }
-    if (progress(*std::prev(next), standing, clock) < -1 || progress(standing, *next, clock) < -1) {
+    if (progress(*std::prev(next), reading, clock) < -1 || progress(reading, *next, clock) < -1) {
       return false;
     }
     ++between;
@@ -100,27 +152,24 @@ bool agrees(const ExchangeClock& clock, std::span<const Standing> own, std::span
 
 }  // namespace
 
-std::uint64_t Standing::stack() const { return word.at(stack_pointer); }
-
-Standing standing_at(const profile::TrapRow& trap) {
-  Standing standing;
-  standing.time_ns = trap.time_ns;
-  std::copy_n(trap.registers.value.begin(), state_registers, standing.word.begin());
-  if (trap.frame) {
-    std::copy(trap.frame->begin(), trap.frame->end(), standing.word.begin() + state_registers);
-    standing.has_frame = true;
-  }
-  return standing;
-}
-
 std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least) {
+  std::array<Poll, state_words> polls;
+  for (const Cycle& cycle : cycles) {
+    for (std::size_t word = 0; word < words_of(cycle); ++word) {
+      polls[word].vote({distance(cycle, word), cycle.exchanges});
+    }
+  }
   std::vector<ExchangeClock> clocks;
   for (std::size_t word = 0; word < state_words; ++word) {
-    if (word == stack_pointer) {
+    const Poll& poll = polls[word];
+    const bool possible = static_cast<double>(poll.most()) >= least * static_cast<double>(poll.cycles());
+    if (word == stack_pointer || poll.cycles() < least_cycles || !possible) {
       continue;
     }
-    if (const auto clock = clock_by(word, cycles, least)) {
-      clocks.push_back(*clock);
+    ExchangeClock clock = most_frequent(word, poll, cycles);
+    if (is_alike(clock, least) && clock.step != 0 && clock.step != INT64_MIN) {
+      clock.exchanges = exchanges_a_step(clock, cycles);
+      clocks.push_back(clock);
     }
   }
   std::stable_sort(clocks.begin(), clocks.end(),
@@ -128,49 +177,41 @@ std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double
   return clocks;
 }
 
-std::vector<Standing> with_agreeing(const ExchangeClock& clock, std::vector<Standing> own,
-                                    std::span<const std::vector<Standing>> others) {
-  if (own.size() < 2) {
-    return own;
+std::vector<Reading> with_agreeing(const ExchangeClock& clock, std::span<const Standing> own,
+                                   std::span<const std::span<const Standing>> others) {
+  if (own.empty()) {
+    return {};
   }
   const std::uint64_t frame = usual_frame(own);
-  const auto elsewhere = [&](const Standing& standing) {
-    return standing.stack() != frame || !knows(standing, clock.word);
-  };
-  std::erase_if(own, elsewhere);
-  std::vector<Standing> all = own;
-  for (std::vector<Standing> other : others) {
-    std::erase_if(other, elsewhere);
-    if (agrees(clock, own, other)) {
-      all.insert(all.end(), other.begin(), other.end());
+  const std::vector<Reading> readings = readings_in(frame, clock.word, own);
+  std::vector<Reading> all = readings;
+  for (const std::span<const Standing> other : others) {
+    const std::vector<Reading> there = readings_in(frame, clock.word, other);
+    if (agrees(clock, readings, there)) {
+      all.insert(all.end(), there.begin(), there.end());
     }
   }
   std::stable_sort(all.begin(), all.end(), earlier);
   for (std::size_t i = 1; i < all.size(); ++i) {
     const double back = -progress(all[i - 1], all[i], clock);
     if (back > 0 && back <= 1) {  // another place in the same iteration
-      all[i].word.at(clock.word) = all[i - 1].word.at(clock.word);
+      all[i].value = all[i - 1].value;
     }
   }
   return all;
 }
 
-std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Standing> standings) {
-  std::vector<const Standing*> seen;
-  const std::uint64_t frame = standings.empty() ? 0 : usual_frame(standings);
-  for (const Standing& standing : standings) {
-    if (standing.stack() == frame && knows(standing, clock.word)) {
-      seen.push_back(&standing);
-    }
-  }
-  if (seen.size() < 2) {
+std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Reading> readings) {
+  if (readings.size() < 2) {
     return std::nullopt;
   }
-  Way way{0, progress(*seen.front(), *seen.back(), clock), seen.front()->time_ns, seen.back()->time_ns, 0, 0, 0};
+  const Reading& first = readings.front();
+  const Reading& last = readings.back();
+  Way way{0, progress(first, last, clock), first.time_ns, last.time_ns, 0, 0, 0};
   double widest_ns = 0;
-  for (std::size_t i = 1; i < seen.size(); ++i) {
-    const auto ns = static_cast<double>(seen[i]->time_ns - seen[i - 1]->time_ns);
-    const auto steps = steps_between(*seen[i - 1], *seen[i], clock);
+  for (std::size_t i = 1; i < readings.size(); ++i) {
+    const auto ns = static_cast<double>(readings[i].time_ns - readings[i - 1].time_ns);
+    const auto steps = steps_in(distance(readings[i - 1], readings[i]), clock.step);
     way.lost_ns += steps ? 0 : ns;
     way.steps += steps.value_or(0);
     if (steps.value_or(0) > way.widest) {

@@ -7,7 +7,6 @@
 // how many exchanges there were, most of them unwatched.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,14 +20,23 @@ namespace crosstalk::attribution {
 inline constexpr std::size_t state_registers = register_count - 1;
 inline constexpr std::size_t state_words = state_registers + profile::trap_frame_words;
 
-/// Where a thread stood at a trap.
-struct Standing {
-  std::uint64_t time_ns = 0;
-  std::array<std::uint64_t, state_words> word{};
-  bool has_frame = false;                     // the words of the stack are known
-  [[nodiscard]] std::uint64_t stack() const;  // its stack pointer
+/// Where a thread stood at a trap. Refers to the row.
+class Standing {
+ public:
+  explicit Standing(const profile::TrapRow& trap) : trap_(&trap) {}
+  [[nodiscard]] std::uint64_t time_ns() const { return trap_->time_ns; }
+  /// Its stack pointer.
+  [[nodiscard]] std::uint64_t stack() const { return trap_->registers[Register::rsp]; }
+  /// Words that are known are those below.
+  [[nodiscard]] std::size_t words() const { return trap_->frame ? state_words : state_registers; }
+  /// Of a known one.
+  [[nodiscard]] std::uint64_t word(std::size_t index) const {
+    return index < state_registers ? trap_->registers.value[index] : (*trap_->frame)[index - state_registers];
+  }
+
+ private:
+  const profile::TrapRow* trap_;
 };
-[[nodiscard]] Standing standing_at(const profile::TrapRow& trap);
 
 /// From one taking of a line by a thread to its next, at the same instruction.
 struct Cycle {
@@ -47,17 +55,26 @@ struct ExchangeClock {
 inline constexpr std::uint64_t least_cycles = 8;
 inline constexpr double least_alike = 0.9;  // of the cycles
 
-/// Words that are the same step further in nearly all cycles, the most regular first; empty for fewer than
-/// `least_cycles` cycles.
+/// Whether a part of the cycles that tell of the clock's word are alike.
+[[nodiscard]] inline bool is_alike(const ExchangeClock& clock, double least) {
+  return static_cast<double>(clock.alike) >= least * static_cast<double>(clock.cycles);
+}
+/// Words that are the same step further in at least this part of the cycles, 0.5..1, the most regular first; empty for
+/// fewer than `least_cycles` cycles.
 [[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least = least_alike);
 
-/// `own` readings of a clock, and those of the same thread at other instructions where the word is the same variable:
-/// at least three of an instruction's readings lie between own ones, in the same frame, and none of them is off by
-/// more than a step, which is what lies between two places in one iteration. All are by time.
-[[nodiscard]] std::vector<Standing> with_agreeing(const ExchangeClock& clock, std::vector<Standing> own,
-                                                  std::span<const std::vector<Standing>> others);
+/// A clock, read.
+struct Reading {
+  std::uint64_t time_ns = 0, value = 0;
+};
+/// A clock's readings where a thread stood, in the frame that most are in (`own`), and those of the same thread at
+/// other instructions where the word is the same variable: at least three of an instruction's readings lie between own
+/// ones, in the same frame, and none of them is off by more than a step, which is what lies between two places in one
+/// iteration. All are by time.
+[[nodiscard]] std::vector<Reading> with_agreeing(const ExchangeClock& clock, std::span<const Standing> own,
+                                                 std::span<const std::span<const Standing>> others);
 
-/// Steps of a word over all the times at which a thread was seen at one instruction.
+/// Steps of a clock over all the times at which it was read.
 struct Way {
   double steps = 0;                        // seen
   double net = 0;                          // from the first reading to the last, whatever was between
@@ -66,8 +83,7 @@ struct Way {
   double widest = 0;                       // part of the steps in the gap with the most of them
   double widest_time = 0;                  // and that gap's part of the time
 };
-/// `standings` are of one thread at one instruction, by time. Those in other frames than most are left out. nullopt
-/// when fewer than two are left.
-[[nodiscard]] std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Standing> standings);
+/// `readings` are by time. nullopt for fewer than two.
+[[nodiscard]] std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Reading> readings);
 
 }  // namespace crosstalk::attribution

@@ -2,6 +2,7 @@
 #include "attribution/loop_progress.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -24,13 +25,27 @@ std::optional<std::int64_t> steps_of(const LoopMoment& from, const LoopMoment& t
   return distance / step < 0 ? std::nullopt : std::optional(distance / step);
 }
 
+/// The lowest of `mask`'s registers, which is taken from it.
+std::size_t take_register(std::uint16_t& mask) {
+  const auto reg = static_cast<std::size_t>(std::countr_zero(mask));
+  mask = static_cast<std::uint16_t>(mask & (mask - 1U));
+  return reg;
+}
+
 bool fixed_registers_differ(const LoopMoment& from, const LoopMoment& to) {
-  for (std::size_t reg = 0; reg < symbolizer::general_registers; ++reg) {
-    if (from.has(from.fixed, reg) && to.has(to.fixed, reg) && from.value.at(reg) != to.value.at(reg)) {
+  for (auto both = static_cast<std::uint16_t>(from.fixed & to.fixed); both != 0;) {
+    const std::size_t reg = take_register(both);
+    if (from.value.at(reg) != to.value.at(reg)) {
       return true;
     }
   }
   return false;
+}
+
+/// Whether a half register has moved by as many steps, modulo 2^32.
+bool half_agrees(const LoopMoment& from, const LoopMoment& to, std::size_t reg, std::int64_t steps) {
+  const std::uint64_t expected = from.value.at(reg) + static_cast<std::uint64_t>(steps * to.step.at(reg));
+  return static_cast<std::uint32_t>(expected) == static_cast<std::uint32_t>(to.value.at(reg));
 }
 
 }  // namespace
@@ -42,17 +57,14 @@ Progress progress_between(const LoopMoment& from, const LoopMoment& to) {
   if (fixed_registers_differ(from, to)) {
     return {Visit::another, 0};
   }
-  const auto both = static_cast<std::uint16_t>(from.counters & to.counters);
-  const auto narrow = static_cast<std::uint16_t>(from.narrow | to.narrow);
+  const unsigned both = from.counters & to.counters;
+  const unsigned narrow = from.narrow | to.narrow;
   std::optional<std::int64_t> steps;
   for (const bool half : {false, true}) {  // what has all its bits first
-    for (std::size_t reg = 0; reg < symbolizer::general_registers; ++reg) {
-      if (!from.has(both, reg) || from.has(narrow, reg) != half) {
-        continue;
-      }
+    for (auto rest = static_cast<std::uint16_t>(half ? both & narrow : both & ~narrow); rest != 0;) {
+      const std::size_t reg = take_register(rest);
       if (half && steps) {
-        const std::uint64_t expected = from.value.at(reg) + static_cast<std::uint64_t>(*steps * to.step.at(reg));
-        if (static_cast<std::uint32_t>(expected) != static_cast<std::uint32_t>(to.value.at(reg))) {
+        if (!half_agrees(from, to, reg, *steps)) {
           return {Visit::another, 0};
         }
         continue;
@@ -67,41 +79,66 @@ Progress progress_between(const LoopMoment& from, const LoopMoment& to) {
   return steps ? Progress{Visit::same, static_cast<double>(*steps)} : Progress{};
 }
 
-LoopProgress::Position LoopProgress::position_of(const profile::SampleRow& sample) {
-  Position now;
-  const Moment moment = view_.moment(sample.thread, sample.time_ns);
-  const auto place = view_.spaces().find(moment, sample.ip);
+LoopProgress::Spot LoopProgress::new_spot(ModulePlace place) {
+  Spot spot;
+  spot.anatomy = view_.code().loop_anatomy(place);
+  if (spot.anatomy == nullptr) {
+    return spot;
+  }
+  symbolizer::LoopAnatomy& anatomy = *spot.anatomy;
+  for (std::uint32_t loop = anatomy.innermost(place.address); loop < anatomy.loops(); loop = anatomy.parent(loop)) {
+    const symbolizer::LoopCounters& counters = anatomy.counters(loop);
+    const auto& trips = anatomy.trips(loop);
+    spot.loops.push_back({loop, &trails_[{place.file, anatomy.header(loop)}], counters.has_counters(),
+                          counters.reader_at(place.address), trips ? &*trips : nullptr});
+  }
+  std::reverse(spot.loops.begin(), spot.loops.end());
+  return spot;
+}
+
+const LoopProgress::Spot& LoopProgress::spot_of(const profile::SampleRow& sample) {
+  static const Spot nowhere;
+  const auto place = view_.spaces().find(view_.moment(sample.thread, sample.time_ns), sample.ip);
+  if (!place) {
+    return nowhere;
+  }
+  const auto known = spots_.find(*place);
+  return known != spots_.end() ? known->second : spots_.emplace(*place, new_spot(*place)).first->second;
+}
+
+void LoopProgress::read_position(const profile::SampleRow& sample, Position& now) {
+  now.spot = &spot_of(sample);
   now.stack = (*sample.registers)[Register::rsp];
-  now.anatomy = place ? view_.code().loop_anatomy(*place) : nullptr;
-  if (now.anatomy == nullptr) {
-    return now;
+  now.since_s = now.elsewhere_s = 0;
+  now.waited = 0;
+  now.levels.resize(now.spot->loops.size());
+  for (std::size_t i = 0; i < now.levels.size(); ++i) {
+    const Around& around = now.spot->loops[i];
+    ++around.trail->samples;
+    around.trail->counts = around.counts;
+    Level& level = now.levels[i];
+    level.moment.reset();
+    if (around.reader) {
+      level.moment = around.reader->read(*sample.registers);
+    }
+    level.visit = ++visits_;
   }
-  for (std::uint32_t loop = now.anatomy->innermost(place->address); loop < now.anatomy->loops();
-       loop = now.anatomy->parent(loop)) {
-    Level level;
-    level.loop = loop;
-    level.trail = &trails_[{place->file, now.anatomy->header(loop)}];
-    ++level.trail->samples;
-    const symbolizer::LoopCounters& counters = now.anatomy->counters(loop);
-    level.trail->counts = counters.has_counters();
-    level.moment = counters.at(place->address, *sample.registers);
-    now.levels.push_back(level);
-  }
-  std::reverse(now.levels.begin(), now.levels.end());
-  return now;
 }
 
 void LoopProgress::step(const Position& last, Position& now) {
+  const auto same_loop = [&](std::size_t i) {
+    return i < last.levels.size() && last.spot->loops[i].loop == now.spot->loops[i].loop;
+  };
   bool anchored = false;
   for (std::size_t i = 0; i < now.levels.size(); ++i) {
-    Level& level = now.levels[i];
-    if (i >= last.levels.size() || last.levels[i].loop != level.loop) {
+    if (!same_loop(i)) {
       return;
     }
+    Level& level = now.levels[i];
     const Level& before = last.levels[i];
     const Progress progress =
         before.moment && level.moment ? progress_between(*before.moment, *level.moment) : Progress{};
-    LoopTrail& trail = *level.trail;
+    LoopTrail& trail = *now.spot->loops[i].trail;
     if (progress.visit == Visit::unknown) {
       ++trail.unreadable;
       anchored = false;
@@ -111,8 +148,8 @@ void LoopProgress::step(const Position& last, Position& now) {
     level.visit = same ? before.visit : level.visit;
     trail.steps.push_back({now.since_s, now.elsewhere_s, progress.iterations, same, anchored, level.visit});
     if (!same || progress.iterations > 0) {
-      for (++i; i < std::min(now.levels.size(), last.levels.size()) && last.levels[i].loop == now.levels[i].loop; ++i) {
-        ++now.levels[i].trail->moved_on;
+      for (++i; i < now.levels.size() && same_loop(i); ++i) {
+        ++now.spot->loops[i].trail->moved_on;
       }
       return;
     }
@@ -120,15 +157,15 @@ void LoopProgress::step(const Position& last, Position& now) {
   }
 }
 
-void LoopProgress::read_trips(Position& now) {
+void LoopProgress::read_trips(const Position& now) {
   for (std::size_t i = 1; i < now.levels.size(); ++i) {
-    const auto& trips = now.anatomy->trips(now.levels[i].loop);
+    const symbolizer::TripCount* trips = now.spot->loops[i].trips;
     const auto& around = now.levels[i - 1].moment;
-    const auto count = trips && around ? trips->at(*around) : std::nullopt;
+    const auto count = trips != nullptr && around ? trips->at(*around) : std::nullopt;
     if (!count) {
       continue;
     }
-    LoopTrail& trail = *now.levels[i].trail;
+    LoopTrail& trail = *now.spot->loops[i].trail;
     trail.trips_least = trail.trips_read == 0 ? *count : std::min(trail.trips_least, *count);
     trail.trips_most = std::max(trail.trips_most, *count);
     ++trail.trips_read;
@@ -137,7 +174,7 @@ void LoopProgress::read_trips(Position& now) {
 
 /// Who of the positions on the stack is left at `now`: a function whose frame lies below has returned.
 void LoopProgress::unwind(std::vector<Position>& waiting, const Position& now) {
-  while (!waiting.empty() && waiting.back().anatomy != now.anatomy && now.stack >= waiting.back().stack) {
+  while (!waiting.empty() && waiting.back().spot->anatomy != now.spot->anatomy && now.stack >= waiting.back().stack) {
     waiting.pop_back();
   }
   std::erase_if(waiting, [](const Position& position) { return position.waited > most_waited; });
@@ -157,21 +194,24 @@ void LoopProgress::add(const profile::SampleRow& sample) {
   if (!sample.registers) {
     return;
   }
-  Position now = position_of(sample);
+  Position& now = now_;
+  read_position(sample, now);
   unwind(waiting, now);
-  for (Level& level : now.levels) {
-    level.visit = ++visits_;
-  }
   read_trips(now);
-  if (now.anatomy != nullptr && !waiting.empty() && waiting.back().anatomy == now.anatomy) {
-    Position& last = waiting.back();
+  const bool again =
+      now.spot->anatomy != nullptr && !waiting.empty() && waiting.back().spot->anatomy == now.spot->anatomy;
+  if (again) {
+    const Position& last = waiting.back();
     now.since_s = last.since_s;
     now.elsewhere_s = last.elsewhere_s - static_cast<double>(sample.cpu_ns) * s_per_ns;
     step(last, now);
-    waiting.pop_back();
   }
   now.since_s = now.elsewhere_s = 0;
-  if (!now.levels.empty() && waiting.size() < most_waiting) {
+  if (again && !now.levels.empty()) {
+    std::swap(waiting.back(), now);
+  } else if (again) {
+    waiting.pop_back();
+  } else if (!now.levels.empty() && waiting.size() < most_waiting) {
     waiting.push_back(std::move(now));
   }
 }

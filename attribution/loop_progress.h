@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "attribution/program_view.h"
@@ -60,28 +61,42 @@ class LoopProgress {
   [[nodiscard]] const std::map<LoopPlace, LoopTrail>& trails() const { return trails_; }
 
  private:
-  struct Level {
+  /// A loop around an address, and how a visit of it is read there.
+  struct Around {
     std::uint32_t loop = 0;
     LoopTrail* trail = nullptr;
+    bool counts = false;                             // it has counters
+    std::optional<symbolizer::MomentReader> reader;  // nullopt: no instruction of the loop begins there
+    const symbolizer::TripCount* trips = nullptr;    // by the registers of the loop around it; null: not known
+  };
+  /// A place where samples fall, and what depends on it alone.
+  struct Spot {
+    symbolizer::LoopAnatomy* anatomy = nullptr;  // null: not known
+    std::vector<Around> loops;                   // outermost first
+  };
+  struct Level {  // of a loop of the spot
     std::optional<symbolizer::LoopMoment> moment;
     std::uint32_t visit = 0;
   };
-  /// The loops around a sample, outermost first.
   struct Position {
-    symbolizer::LoopAnatomy* anatomy = nullptr;
-    std::vector<Level> levels;
-    std::uint64_t stack = 0;  // rsp
+    const Spot* spot = nullptr;
+    std::vector<Level> levels;  // by loop of the spot
+    std::uint64_t stack = 0;    // rsp
     double since_s = 0, elsewhere_s = 0;
     std::uint32_t waited = 0;  // samples elsewhere since
   };
-  [[nodiscard]] Position position_of(const profile::SampleRow& sample);
+  [[nodiscard]] const Spot& spot_of(const profile::SampleRow& sample);
+  [[nodiscard]] Spot new_spot(ModulePlace place);
+  void read_position(const profile::SampleRow& sample, Position& now);
   static void unwind(std::vector<Position>& waiting, const Position& now);
-  void step(const Position& last, Position& now);
-  void read_trips(Position& now);
+  static void step(const Position& last, Position& now);
+  static void read_trips(const Position& now);
 
   const ProgramView& view_;
+  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
   std::vector<std::vector<Position>> waiting_;  // by thread: functions last seen in a loop, callers first
   std::map<LoopPlace, LoopTrail> trails_;
+  Position now_;  // of the sample that is added; kept for its memory
   std::uint32_t visits_ = 0;
 };
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "attribution/address_space.h"
@@ -57,14 +57,15 @@ class StackTable {
  public:
   void want(StackId stack, Moment moment);
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
+  [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
   /// Unwinds `row` if it is wanted.
   void add(const profile::StackRow& row, const ProgramView& view);
   /// Run-time addresses, innermost first; empty when there is no such stack.
   [[nodiscard]] std::span<const std::uint64_t> addresses(StackId stack) const;
 
  private:
-  std::map<StackId, Moment> wanted_;
-  std::map<StackId, std::vector<std::uint64_t>> unwound_;
+  std::unordered_map<StackId, Moment> wanted_;
+  std::unordered_map<StackId, std::vector<std::uint64_t>> unwound_;
 };
 
 /// Frames of a whole call path: of `instruction`, then of the callers on `stack` (its element 0 is the interrupted

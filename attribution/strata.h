@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "profile/model.h"
@@ -98,12 +98,20 @@ class Strata {
   StrataPolicy policy_;
   std::vector<SampledTime> threads_;
   std::vector<std::uint32_t> process_of_thread_;
-  std::set<std::pair<std::uint32_t, Unit>> units_;             // (thread, unit) that stand for themselves
+  struct UnitHash {
+    std::size_t operator()(const std::pair<std::uint32_t, Unit>& unit) const noexcept {
+      const std::uint64_t h = (unit.second ^ (std::uint64_t{unit.first} << 44U)) * 0x9e3779b97f4a7c15ULL;  // Fibonacci
+      return static_cast<std::size_t>(h ^ (h >> 32U));
+    }
+  };
+  using Units = std::unordered_set<std::pair<std::uint32_t, Unit>, UnitHash>;
+  using UnitCells = std::unordered_map<std::pair<std::uint32_t, Unit>, std::uint32_t, UnitHash>;
+  Units units_;                                                // (thread, unit) that stand for themselves
   std::vector<bool> has_units_;                                // by thread: a quick no
   std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags)
   std::vector<Kind> kinds_;
-  std::vector<std::uint32_t> rest_cells_;                               // by kind
-  std::map<std::pair<std::uint32_t, Unit>, std::uint32_t> unit_cells_;  // (kind, unit)
+  std::vector<std::uint32_t> rest_cells_;  // by kind
+  UnitCells unit_cells_;                   // by (kind, unit)
   std::vector<Cell> cells_;
   std::vector<std::uint32_t> cell_of_watch_;
   std::vector<Stratum> strata_;

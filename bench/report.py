@@ -14,8 +14,9 @@ import programs
 
 EXPLANATION = """## Reports of large profiles
 
-Written by `./dev bench report`: a recorded profile of pigz, its samples, watches, traps and stacks repeated until there
-are enough ({size}), then reported {runs} times a format.
+Written by `./dev bench report`: a recorded profile, its samples, watches, traps and stacks repeated until there are
+{samples:,} samples, then reported {runs} times a format. `pigz` is a program whose threads hardly communicate; those of
+`mixed` do hardly anything else, and traps are most of its profile.
 
 Machine: {machine}.
 
@@ -63,39 +64,54 @@ def enlarge(path, samples):
                 for table in ("sample", "watch", "trap", "stack")}
 
 
+def recorded_programs(folder):
+    """Name and command of each program to record."""
+    programs.sample_data(folder.file("data.tar"), 200_000_000)
+    return [("pigz -p 4", ["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")]),
+            ("mixed --threads 3", [os.path.join(common.WORKLOADS, "mixed"), "--threads", "3"])]
+
+
+def measured(name, path, options):
+    """Enlarges the profile; its size in words, and a row of the table for each format."""
+    counts = enlarge(path, options.samples)
+    size = ", ".join(f"{count:,} rows of {table}" for table, count in counts.items())
+    size = f"`{name}`: {size}; {os.path.getsize(path) / 1e6:.0f} MB"
+    print(size)
+    rows = []
+    for kind in ("text", "json"):
+        weights = [common.weigh([common.CROSSTALK, "report", "-i", path, "--format", kind])
+                   for _ in range(max(options.runs, 1))]
+        for weight in weights:
+            if weight.status != 0:
+                sys.exit(f"bench: the report ended with {weight.status}")
+        rows.append([f"`{name}`", kind, f"{statistics.median(w.seconds for w in weights):.2f} s",
+                     f"{max(w.peak_bytes for w in weights) / 1e6:.0f} MB"])
+    return size, rows
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__)
     parser.add_argument("--samples", type=int, default=1_000_000, help="samples in the profile (default 1000000)")
     parser.add_argument("--runs", type=int, default=3, help="reports made (default 3)")
-    parser.add_argument("--profile", help="a recorded profile to replay; default: a fresh one of pigz")
+    parser.add_argument("--profile", help="a recorded profile to replay; default: fresh ones of pigz and of mixed")
     options = parser.parse_args()
-    rows, recording = [], None
+    rows, notes = [], []
     with common.Folder() as folder:
         path = folder.file("large.db")
         if options.profile:
             shutil.copyfile(options.profile, path)
-        else:
-            programs.sample_data(folder.file("data.tar"), 200_000_000)
-            weight = common.weigh(common.recorded(["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")], path))
-            recording = ("pigz -p 4", os.path.getsize(path) / 1e6 / weight.seconds * 60)
-        counts = enlarge(path, options.samples)
-        size = ", ".join(f"{count:,} rows of {table}" for table, count in counts.items())
-        size += f"; {os.path.getsize(path) / 1e6:.0f} MB"
-        print(size)
-        for kind in ("text", "json"):
-            weights = [common.weigh([common.CROSSTALK, "report", "-i", path, "--format", kind])
-                       for _ in range(max(options.runs, 1))]
-            for weight in weights:
-                if weight.status != 0:
-                    sys.exit(f"bench: the report ended with {weight.status}")
-            rows.append([kind, f"{statistics.median(w.seconds for w in weights):.2f} s",
-                         f"{max(w.peak_bytes for w in weights) / 1e6:.0f} MB"])
-    text = common.table(["format", "time, median", "peak memory"], rows)
-    if recording:
-        text += f"\n\nA recording of `{recording[0]}` on this machine takes {recording[1]:.1f} MB a minute."
+            size, rows = measured(os.path.basename(options.profile), path, options)
+            notes.append(size + ".")
+        for name, command in [] if options.profile else recorded_programs(folder):
+            weight = common.weigh(common.recorded(command, path))
+            a_minute = os.path.getsize(path) / 1e6 / weight.seconds * 60
+            size, of_program = measured(name, path, options)
+            rows += of_program
+            notes.append(f"{size}. A recording on this machine takes {a_minute:.1f} MB a minute.")
+    text = "\n\n".join([common.table(["program", "format", "time, median", "peak memory"], rows), *notes])
     print(text)
     common.write_section("overhead.md", "report", EXPLANATION.format(
-        size=size, runs=options.runs, machine=common.machine()) + text)
+        samples=options.samples, runs=options.runs, machine=common.machine()) + text)
 
 
 if __name__ == "__main__":

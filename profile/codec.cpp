@@ -3,6 +3,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace crosstalk::profile {
@@ -88,30 +89,50 @@ RegisterSteps::RegisterSteps(const Registers& registers, const Registers* previo
   bytes_[2] = static_cast<std::uint8_t>(changed >> 8U);
 }
 
-std::optional<Registers> follow_steps(std::span<const std::uint8_t> packed, const Registers* previous) {
-  if (packed.size() < steps_header || packed[0] > 1 || (packed[0] == 0 && previous == nullptr)) {
-    return std::nullopt;
+namespace {
+
+/// Takes a number of seven bits a byte from the front of `packed`; nullopt when it does not end there or in 64 bits.
+std::optional<std::uint64_t> take_number(std::span<const std::uint8_t>& packed) {
+  std::uint64_t number = 0;
+  const std::size_t most = std::min<std::size_t>(packed.size(), 10);
+  for (std::size_t i = 0; i < most; ++i) {
+    number |= static_cast<std::uint64_t>(packed[i] & 0x7fU) << (7 * i);
+    if ((packed[i] & 0x80U) == 0) {
+      packed = packed.subspan(i + 1);
+      return number;
+    }
   }
-  Registers registers = packed[0] == 0 ? *previous : Registers{};
+  return std::nullopt;
+}
+
+bool add_steps(std::span<const std::uint8_t> packed, unsigned changed, Registers& registers) {
+  for (; changed != 0; changed &= changed - 1) {
+    const auto step = take_number(packed);
+    if (!step) {
+      return false;
+    }
+    registers.value[static_cast<std::size_t>(std::countr_zero(changed))] +=
+        (*step >> 1U) ^ ((*step & 1U) != 0 ? ~std::uint64_t{0} : 0);
+  }
+  return packed.empty();
+}
+
+}  // namespace
+
+bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>& registers) {
+  if (packed.size() < steps_header || packed[0] > 1 || (packed[0] == 0 && !registers)) {
+    registers.reset();
+    return false;
+  }
+  if (packed[0] == 1) {
+    registers.emplace();
+  }
   const unsigned changed = packed[1] | static_cast<unsigned>(packed[2]) << 8U;
-  std::size_t at = steps_header;
-  for (std::size_t i = 0; i < stepping_registers; ++i) {
-    if ((changed >> i & 1U) == 0) {
-      continue;
-    }
-    std::uint64_t rest = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      if (at == packed.size() || shift > 63) {
-        return std::nullopt;
-      }
-      rest |= static_cast<std::uint64_t>(packed[at] & 0x7fU) << shift;
-      if ((packed[at++] & 0x80U) == 0) {
-        break;
-      }
-    }
-    registers.value[i] += (rest >> 1U) ^ ((rest & 1U) != 0 ? ~std::uint64_t{0} : 0);
+  if (!add_steps(packed.subspan(steps_header), changed, *registers)) {
+    registers.reset();
+    return false;
   }
-  return at == packed.size() ? std::optional(registers) : std::nullopt;
+  return true;
 }
 
 struct StackPacker::State {

@@ -59,9 +59,9 @@ class RegisterSteps {
   std::size_t size_ = 0;
 };
 
-/// rip is that of `previous`. Nothing when `packed` is not what RegisterSteps makes, or counts from registers that are
-/// not there.
-[[nodiscard]] std::optional<Registers> follow_steps(std::span<const std::uint8_t> packed, const Registers* previous);
+/// Takes `registers` from one moment to the next; rip stays. False, and no registers, when `packed` is not what
+/// RegisterSteps makes, or counts from registers that are not there.
+[[nodiscard]] bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>& registers);
 
 /// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
 class StackPacker {

@@ -11,6 +11,7 @@
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
 #include "profile/session_meta.h"
+#include "profile/sort_in_place.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -192,6 +193,11 @@ Result<void> ProfileReader::State::load_watches() {
 
 /// Traps of a watch whose opening was lost say nothing: they are left out.
 Result<void> ProfileReader::State::load_traps() {
+  const Result<std::uint32_t> rows = count("trap");
+  if (!rows) {
+    return tl::unexpected<Error>(rows.error());
+  }
+  traps.reserve(*rows);  // they are the most memory that a report takes
   Result<void> result = load("trap",
                              version < 3   ? schema::get_traps_before_version_3
                              : version < 4 ? schema::get_traps_of_version_3
@@ -200,9 +206,7 @@ Result<void> ProfileReader::State::load_traps() {
   if (!result) {
     return result;
   }
-  std::stable_sort(traps.begin(), traps.end(), [](const TrapRow& a, const TrapRow& b) {
-    return std::tie(a.watch, a.sequence) < std::tie(b.watch, b.sequence);
-  });
+  sort_in_place(traps, [](const TrapRow& trap) { return std::pair(trap.watch, trap.sequence); });
   auto watch = watches.begin();
   std::erase_if(traps, [&](const TrapRow& trap) {
     while (watch != watches.end() && watch->id < trap.watch) {
@@ -272,20 +276,26 @@ const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->bloc
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
-Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit) const {
+Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
+                                            SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
-  const char* const sql = state_->version == 1 ? schema::get_samples_of_version_1 : schema::get_samples;
-  return state_->each("sample", sql, [&](ColumnScan& scan) {
-    const SampleRow row = sample_of(scan, state_->bounds, last);
+  const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all);
+  return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
+    const SampleRow row = sample_of(scan, state_->bounds, parts, last);
     if (scan.sound()) {
       visit(row);
     }
   });
 }
 
-Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit) const {
+Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit,
+                                           const std::function<bool(StackId)>& wanted) const {
   StackRow row;
   return state_->each("stack", schema::get_stacks, [&](ColumnScan& scan) {
+    row.id = stack_id_of(scan);
+    if (!scan.sound() || (wanted && !wanted(row.id))) {
+      return;
+    }
     read_stack(scan, row);
     if (scan.sound()) {
       visit(row);

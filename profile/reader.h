@@ -31,10 +31,12 @@ class ProfileReader {
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
-  /// Calls `visit` for each sample in the order recorded.
-  [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit) const;
-  /// Calls `visit` for each captured stack in id order.
-  [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit) const;
+  /// Calls `visit` for each sample in the order recorded. What is not read has its default.
+  [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit,
+                                             SampleParts parts = SampleParts::all) const;
+  /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.
+  [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,
+                                            const std::function<bool(StackId)>& wanted = {}) const;
 
  private:
   struct State;

@@ -140,7 +140,8 @@ ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, std::vector<std::optional<Registers>>& last) {
+SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleParts parts,
+                    std::vector<std::optional<Registers>>& last) {
   SampleRow row;
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
@@ -148,27 +149,25 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, std::vector<std::opt
   row.access_ip = offset_or_zero(scan, row.ip);
   row.address = scan.bits();
   row.cpu_ns = scan.bits();
-  row.watch = WatchId{scan.number<std::uint32_t>("watch")};
-  row.stack = StackId{scan.number<std::uint32_t>("stack")};
   row.cpu = scan.number<std::uint16_t>("cpu");
   row.width = scan.number<std::uint8_t>("width");
   row.access = access_of(scan);
-  row.from = origin_of(scan);
   row.flags = scan.number<std::uint8_t>("flags", all_sample_flags);
-  row.previous_handler_ns =
-      scan.number<std::uint32_t>("previous_handler", UINT32_MAX / schema::handler_unit_ns) * schema::handler_unit_ns;
   if (scan.next_is_null() || row.thread.value >= last.size()) {
     scan.skip();
-    return row;
-  }
-  std::optional<Registers>& registers = last[row.thread.value];
-  registers = follow_steps(scan.blob(), registers ? &*registers : nullptr);
-  if (!registers) {
+  } else if (std::optional<Registers>& registers = last[row.thread.value]; follow_steps(scan.blob(), registers)) {
+    row.registers = registers;
+    (*row.registers)[Register::rip] = row.ip;
+  } else {
     scan.reject("registers", 0);
-    return row;
   }
-  row.registers = registers;
-  row.registers->operator[](Register::rip) = row.ip;
+  if (parts == SampleParts::all) {
+    row.watch = WatchId{scan.number<std::uint32_t>("watch")};
+    row.stack = StackId{scan.number<std::uint32_t>("stack")};
+    row.from = origin_of(scan);
+    row.previous_handler_ns =
+        scan.number<std::uint32_t>("previous_handler", UINT32_MAX / schema::handler_unit_ns) * schema::handler_unit_ns;
+  }
   return row;
 }
 
@@ -277,8 +276,9 @@ MessageRow message_of(ColumnScan& scan) {
   return row;
 }
 
+StackId stack_id_of(ColumnScan& scan) { return StackId{scan.number<std::uint32_t>("stack id")}; }
+
 void read_stack(ColumnScan& scan, StackRow& row) {
-  row.id = StackId{scan.number<std::uint32_t>("stack id")};
   row.registers = registers_of(scan);
   const auto size = scan.number<std::uint32_t>("size", max_stack_bytes);
   if (!unpack_stack(scan.blob(), row.bytes) || row.bytes.size() != size) {

@@ -87,7 +87,8 @@ class ColumnScan {
 [[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
 /// `last` has the previous registers of each thread, and is brought up to date.
-[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, std::vector<std::optional<Registers>>& last);
+[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleParts parts,
+                                  std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
@@ -100,7 +101,8 @@ struct WatchWordOf {
   WatchWord word;
 };
 [[nodiscard]] WatchWordOf watch_word_of(ColumnScan& scan);
-/// Fills `row`, whose buffer is used again.
+[[nodiscard]] StackId stack_id_of(ColumnScan& scan);
+/// Fills the rest of `row`, whose buffer is used again.
 void read_stack(ColumnScan& scan, StackRow& row);
 
 }  // namespace crosstalk::profile

@@ -75,12 +75,11 @@ const char* const get_threads =
 const char* const get_modules =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso "
     "FROM module";
-const char* const get_samples =
-    "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags, "
-    "previous_handler, registers FROM sample ORDER BY rowid";
-const char* const get_samples_of_version_1 =
-    "SELECT thread, time, ip, access_offset, address, cpu_ns, watch, stack, cpu, width, access, origin, flags, "
-    "previous_handler, NULL FROM sample ORDER BY rowid";
+std::string get_samples(std::int64_t of_version, bool whole) {
+  const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
+  return accesses + (of_version == 1 ? "NULL" : "registers") +
+         (whole ? ", watch, stack, origin, previous_handler" : "") + " FROM sample ORDER BY rowid";
+}
 const char* const get_watches =
     "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace crosstalk::profile::schema {
 
@@ -34,8 +35,8 @@ extern const char* const get_meta;
 extern const char* const get_processes;
 extern const char* const get_threads;
 extern const char* const get_modules;
-extern const char* const get_samples;
-extern const char* const get_samples_of_version_1;
+/// Of a file of that version: what sample_of takes.
+[[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole);
 extern const char* const get_watches;
 extern const char* const get_watches_before_version_4;
 extern const char* const get_watch_words;

@@ -12,24 +12,6 @@ namespace {
 
 std::uint16_t bit(std::size_t reg) { return static_cast<std::uint16_t>(1U << reg); }
 
-std::uint64_t evaluate(const Linear& form, const LoopMoment& moment, std::size_t but) {
-  std::uint64_t value = form.constant;
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if (i != but) {
-      value += static_cast<std::uint64_t>(static_cast<std::int64_t>(form.factor.at(i))) * moment.value.at(i);
-    }
-  }
-  return value;
-}
-
-/// The register and a constant.
-bool displaced(Linear form, std::size_t reg) {
-  form.constant = 0;
-  return form == Linear::of(reg);
-}
-
-constexpr std::size_t none = general_registers;
-
 }  // namespace
 
 LoopCounters::LoopCounters(const ControlFlow& flow, const NaturalLoop& loop, ReadBytes read)
@@ -68,15 +50,6 @@ void LoopCounters::solve(const NaturalLoop& loop) {
   }
 }
 
-bool LoopCounters::on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed) const {
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if (i != but && form.factor.at(i) != 0 && (fixed & bit(i)) == 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void LoopCounters::find_counters(const NaturalLoop& loop) {
   std::optional<RegisterForms> around;
   for (const std::uint32_t latch : loop.latches) {
@@ -92,21 +65,22 @@ void LoopCounters::find_counters(const NaturalLoop& loop) {
   }
   for (std::size_t i = 0; i < general_registers; ++i) {
     if (around->at(i) == Linear::of(i)) {
-      fixed_ |= bit(i);
+      registers_.fixed |= bit(i);
     }
   }
   for (std::size_t i = 0; i < general_registers; ++i) {
     const std::optional<Linear>& form = around->at(i);
-    if (form && form->factor.at(i) == 1 && (fixed_ & bit(i)) == 0 && on_fixed_only(*form, i, fixed_)) {
-      counters_ |= bit(i);
-      step_.at(i) = *form;
-      step_.at(i).factor.at(i) = 0;
+    if (form && form->factor.at(i) == 1 && (registers_.fixed & bit(i)) == 0 &&
+        on_fixed_only(*form, i, registers_.fixed)) {
+      registers_.counters |= bit(i);
+      registers_.step.at(i) = *form;
+      registers_.step.at(i).factor.at(i) = 0;
     }
   }
 }
 
 std::optional<Linear> LoopCounters::step(std::size_t reg) const {
-  return (counters_ & bit(reg)) != 0 ? std::optional(step_.at(reg)) : std::nullopt;
+  return (registers_.counters & bit(reg)) != 0 ? std::optional(registers_.step.at(reg)) : std::nullopt;
 }
 
 std::optional<RegisterForms> LoopCounters::behind(std::uint32_t block) const {
@@ -137,55 +111,9 @@ std::optional<RegisterForms> LoopCounters::forms_at(std::uint64_t address) const
   }
 }
 
-void LoopCounters::read_fixed(const RegisterForms& forms, const Registers& registers, LoopMoment& moment) const {
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    for (std::size_t holder = 0; is_fixed(i) && holder < general_registers; ++holder) {
-      if (forms.at(holder) && displaced(*forms.at(holder), i)) {
-        moment.value.at(i) = registers.value.at(holder) - forms.at(holder)->constant;
-        moment.fixed |= bit(i);
-        break;
-      }
-    }
-  }
-}
-
-void LoopCounters::read_counter(std::size_t reg, const RegisterForms& forms, const Registers& registers,
-                                LoopMoment& moment) const {
-  for (std::size_t holder = 0; holder < general_registers; ++holder) {
-    const std::optional<Linear>& form = forms.at(holder);
-    if (!form || form->factor.at(reg) != 1 || !on_fixed_only(*form, reg, moment.fixed)) {
-      continue;
-    }
-    const bool narrow = form->narrow || step_.at(reg).narrow;
-    const std::uint64_t raw = evaluate(step_.at(reg), moment, none);
-    const auto step = narrow ? static_cast<std::int32_t>(raw) : static_cast<std::int64_t>(raw);
-    if (step != 0) {
-      moment.value.at(reg) = registers.value.at(holder) - evaluate(*form, moment, reg);
-      moment.step.at(reg) = step;
-      moment.counters |= bit(reg);
-      moment.narrow |= narrow ? bit(reg) : 0;
-    }
-    return;
-  }
-}
-
-std::optional<LoopMoment> LoopCounters::at(std::uint64_t address, const Registers& registers) const {
-  auto seen = forms_seen_.find(address);
-  if (seen == forms_seen_.end()) {
-    seen = forms_seen_.emplace(address, forms_at(address)).first;
-  }
-  const std::optional<RegisterForms>& forms = seen->second;
-  if (!forms) {
-    return std::nullopt;
-  }
-  LoopMoment moment;
-  read_fixed(*forms, registers, moment);
-  for (std::size_t i = 0; i < general_registers; ++i) {
-    if ((counters_ & bit(i)) != 0 && on_fixed_only(step_.at(i), none, moment.fixed)) {
-      read_counter(i, *forms, registers, moment);
-    }
-  }
-  return moment;
+std::optional<MomentReader> LoopCounters::reader_at(std::uint64_t address) const {
+  const auto forms = forms_at(address);
+  return forms ? std::optional(MomentReader(registers_, *forms)) : std::nullopt;
 }
 
 }  // namespace crosstalk::symbolizer

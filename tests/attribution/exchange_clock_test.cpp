@@ -3,27 +3,43 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 namespace crosstalk::attribution {
 namespace {
 
 constexpr auto rbx = static_cast<std::size_t>(Register::rbx);
-constexpr auto rsp = static_cast<std::size_t>(Register::rsp);
 constexpr std::size_t spilled = state_registers + 5;  // [rsp + 40]
 
-Standing standing(std::uint64_t time_ns, std::size_t word, std::uint64_t value, std::uint64_t stack = 0x7000) {
-  Standing result;
-  result.time_ns = time_ns;
-  result.has_frame = true;
-  result.word.at(rsp) = stack;
-  result.word.at(word) = value;
-  return result;
-}
+/// Makes standings, and keeps the rows that they refer to.
+class ExchangeClockTest : public testing::Test {
+ protected:
+  Standing standing(std::uint64_t time_ns, std::size_t word, std::uint64_t value, std::uint64_t stack = 0x7000,
+                    bool has_frame = true) {
+    profile::TrapRow& row = rows_.emplace_back();
+    row.time_ns = time_ns;
+    row.registers[Register::rsp] = stack;
+    if (has_frame) {
+      row.frame.emplace();
+    }
+    if (word < state_registers) {
+      row.registers.value.at(word) = value;
+    } else if (has_frame) {
+      row.frame->at(word - state_registers) = value;
+    }
+    return Standing(row);
+  }
+  Cycle cycle(std::size_t word, std::uint64_t from, std::uint64_t to, std::uint32_t exchanges = 1) {
+    return {standing(from, word, from), standing(to, word, to), exchanges};
+  }
 
-Cycle cycle(std::size_t word, std::uint64_t from, std::uint64_t to, std::uint32_t exchanges = 1) {
-  return {standing(from, word, from), standing(to, word, to), exchanges};
-}
+ private:
+  std::deque<profile::TrapRow> rows_;
+};
+using WithAgreeing = ExchangeClockTest;
+using WayTest = ExchangeClockTest;
 
-TEST(ExchangeClock, ARegisterThatGoesOnWithTheExchanges) {
+TEST_F(ExchangeClockTest, ARegisterThatGoesOnWithTheExchanges) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
     cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + 1));
@@ -36,7 +52,7 @@ TEST(ExchangeClock, ARegisterThatGoesOnWithTheExchanges) {
   EXPECT_DOUBLE_EQ(clocks[0].exchanges, 1);
 }
 
-TEST(ExchangeClock, AWordOfTheStackThatCountsDownInSteps) {
+TEST_F(ExchangeClockTest, AWordOfTheStackThatCountsDownInSteps) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 20; i > 0; --i) {
     cycles.push_back(cycle(spilled, 1000 * i, 1000 * i - 32, 2));
@@ -48,16 +64,15 @@ TEST(ExchangeClock, AWordOfTheStackThatCountsDownInSteps) {
   EXPECT_DOUBLE_EQ(clocks[0].exchanges, 2);
 }
 
-TEST(ExchangeClock, AWordOfAStackThatIsNotKnownIsNone) {
+TEST_F(ExchangeClockTest, AWordOfAStackThatIsNotKnownIsNone) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    cycles.push_back(cycle(spilled, 1000 * i, 1000 * i + 1));
-    cycles.back().end.has_frame = false;
+    cycles.push_back({standing(i, spilled, 1000 * i), standing(i, spilled, 0, 0x7000, false), 1});
   }
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }
 
-TEST(ExchangeClock, AnExchangeThatIsMissedNowAndThenLowersTheMean) {
+TEST_F(ExchangeClockTest, AnExchangeThatIsMissedNowAndThenLowersTheMean) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 40; ++i) {
     cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + (i % 20 == 0 ? 2 : 1)));
@@ -69,7 +84,30 @@ TEST(ExchangeClock, AnExchangeThatIsMissedNowAndThenLowersTheMean) {
   EXPECT_DOUBLE_EQ(clocks[0].usual, 1);
 }
 
-TEST(ExchangeClock, IterationsThatVaryAreNoClock) {
+TEST_F(ExchangeClockTest, HalfOfTheCyclesAreFoundWhateverLiesBetween) {
+  std::vector<Cycle> cycles;
+  for (std::uint64_t i = 0; i < 40; ++i) {  // 7, 20, 7, 21, 7, 22, ...
+    cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + (i % 2 == 0 ? 7 : 20 + i)));
+  }
+  EXPECT_TRUE(exchange_clocks(cycles, 0.51).empty());
+  const auto clocks = exchange_clocks(cycles, 0.5);
+  ASSERT_EQ(clocks.size(), 1U);
+  EXPECT_EQ(clocks[0].step, 7);
+  EXPECT_EQ(clocks[0].alike, 20U);
+  EXPECT_EQ(clocks[0].cycles, 40U);
+}
+
+TEST_F(ExchangeClockTest, OfTwoHalvesTheLesserStepIsTaken) {
+  std::vector<Cycle> cycles;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + (i % 2 == 0 ? 9 : 6)));
+  }
+  const auto clocks = exchange_clocks(cycles, 0.5);
+  ASSERT_EQ(clocks.size(), 1U);
+  EXPECT_EQ(clocks[0].step, 6);
+}
+
+TEST_F(ExchangeClockTest, IterationsThatVaryAreNoClock) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 40; ++i) {
     cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + 1 + i % 3));
@@ -77,30 +115,29 @@ TEST(ExchangeClock, IterationsThatVaryAreNoClock) {
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }
 
-TEST(ExchangeClock, AWordThatStandsStillIsNoClock) {
+TEST_F(ExchangeClockTest, AWordThatStandsStillIsNoClock) {
   const std::vector<Cycle> cycles(20, cycle(rbx, 5, 5));
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }
 
-TEST(ExchangeClock, WithoutExchangesThereIsNone) {
+TEST_F(ExchangeClockTest, WithoutExchangesThereIsNone) {
   EXPECT_TRUE(exchange_clocks(std::vector<Cycle>(20, cycle(rbx, 5, 6, 0))).empty());
 }
 
-TEST(ExchangeClock, FramesThatDifferSayNothing) {
+TEST_F(ExchangeClockTest, FramesThatDifferSayNothing) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + 1));
-    cycles.back().end.word.at(rsp) = 0x6000;
+    cycles.push_back({standing(i, rbx, 1000 * i), standing(i, rbx, 1000 * i + 1, 0x6000), 1});
   }
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }
 
-TEST(ExchangeClock, TooFewCyclesAreNone) {
+TEST_F(ExchangeClockTest, TooFewCyclesAreNone) {
   EXPECT_TRUE(exchange_clocks(std::vector<Cycle>(least_cycles - 1, cycle(rbx, 5, 6))).empty());
   EXPECT_EQ(exchange_clocks(std::vector<Cycle>(least_cycles, cycle(rbx, 5, 6))).size(), 1U);
 }
 
-TEST(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
+TEST_F(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
   const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> own{standing(100, rbx, 10), standing(500, rbx, 50), standing(900, rbx, 90)};
   const std::vector<std::vector<Standing>> others{
@@ -108,20 +145,21 @@ TEST(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
       {standing(210, rbx, 7000), standing(310, rbx, 8000), standing(410, rbx, 9000)},  // another variable
       {standing(60, rbx, 6), standing(250, rbx, 25), standing(350, rbx, 35)},          // too few to tell
       {standing(220, rbx, 22, 0x6000), standing(320, rbx, 32, 0x6000), standing(420, rbx, 42, 0x6000)}};
-  const auto all = with_agreeing(clock, own, others);
+  const std::vector<std::span<const Standing>> spans(others.begin(), others.end());
+  const auto all = with_agreeing(clock, own, spans);
   ASSERT_EQ(all.size(), 7U);
   EXPECT_EQ(all.front().time_ns, 50U);
-  EXPECT_EQ(all[5].word.at(rbx), 50U);  // a step behind, and later
+  EXPECT_EQ(all[5].value, 50U);  // a step behind, and later
   const auto way = way_of(clock, all);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 85);
   EXPECT_EQ(way->lost_ns, 0);
 }
 
-TEST(Way, StepsAreCountedOverTheWholeRun) {
+TEST_F(WayTest, StepsAreCountedOverTheWholeRun) {
   const ExchangeClock clock{rbx, 4, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 400), standing(200, rbx, 800), standing(400, rbx, 1600)};
-  const auto way = way_of(clock, standings);
+  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 300);
   EXPECT_EQ(way->begin_ns, 100U);
@@ -131,24 +169,24 @@ TEST(Way, StepsAreCountedOverTheWholeRun) {
   EXPECT_DOUBLE_EQ(way->widest_time, 2.0 / 3);
 }
 
-TEST(Way, WhereACounterBeginsAnewTheTimeIsLost) {
+TEST_F(WayTest, WhereACounterBeginsAnewTheTimeIsLost) {
   const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 500), standing(200, rbx, 600), standing(250, rbx, 3),
                                         standing(300, rbx, 53)};
-  const auto way = way_of(clock, standings);
+  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 150);
   EXPECT_EQ(way->net, -447);
   EXPECT_EQ(way->lost_ns, 50);
 }
 
-TEST(Way, OtherFramesAreLeftOut) {
+TEST_F(WayTest, OtherFramesAreLeftOut) {
   const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 5), standing(200, rbx, 900, 0x6000), standing(300, rbx, 9)};
-  const auto way = way_of(clock, standings);
+  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 4);
-  EXPECT_FALSE(way_of(clock, std::span(standings).first(1)));
+  EXPECT_FALSE(way_of(clock, with_agreeing(clock, std::span(standings).first(1), {})));
   EXPECT_FALSE(way_of(clock, {}));
 }
 

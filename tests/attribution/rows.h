@@ -2,6 +2,7 @@
 // Small hand-made rows and a CodeMap that answers from tables.
 #pragma once
 
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -139,6 +140,7 @@ class FakeCode final : public CodeMap {
   std::map<std::uint64_t, std::string> fields;  // by offset in any symbol
   std::map<std::uint64_t, std::string> jit;
   std::map<StackId, std::vector<std::uint64_t>> stacks;
+  std::map<Key, symbolizer::LoopAnatomy*> anatomies;  // by function begin; see loop_anatomy()
 
   const symbolizer::CodeLocation& locate(ModulePlace place) override {
     // The nearest location at or before, as line tables have it.
@@ -155,6 +157,10 @@ class FakeCode final : public CodeMap {
   const symbolizer::FunctionLoops* loops(ModulePlace place) override {
     auto it = functions.upper_bound({place.file, place.address});
     return it == functions.begin() || std::prev(it)->first.first != place.file ? nullptr : &std::prev(it)->second;
+  }
+  symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override {
+    auto it = anatomies.upper_bound({place.file, place.address});
+    return it == anatomies.begin() || std::prev(it)->first.first != place.file ? nullptr : std::prev(it)->second;
   }
   std::optional<std::string> jit_symbol(std::int32_t, std::uint64_t address) override {
     const auto it = jit.find(address);

@@ -145,6 +145,35 @@ TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {
   EXPECT_EQ(got[2].watch, extreme.watch);
 }
 
+TEST_F(RoundTrip, ThePartsOfSamplesThatAreNotReadHaveTheirDefaults) {
+  SampleRow want = a_sample();
+  want.registers.emplace();
+  (*want.registers)[Register::rbx] = 77;
+  put(want), put(want);
+  const ProfileReader reader = read();
+  std::vector<SampleRow> got;
+  ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& row) { got.push_back(row); }, SampleParts::accesses));
+  ASSERT_EQ(got.size(), 2U);
+  for (const SampleRow& row : got) {
+    EXPECT_EQ(row.thread, want.thread);
+    EXPECT_EQ(row.time_ns, want.time_ns);
+    EXPECT_EQ(row.ip, want.ip);
+    EXPECT_EQ(row.access_ip, want.access_ip);
+    EXPECT_EQ(row.address, want.address);
+    EXPECT_EQ(row.cpu_ns, want.cpu_ns);
+    EXPECT_EQ(row.cpu, want.cpu);
+    EXPECT_EQ(row.width, want.width);
+    EXPECT_EQ(row.access, want.access);
+    EXPECT_EQ(row.flags, want.flags);
+    ASSERT_TRUE(row.registers);
+    EXPECT_EQ((*row.registers)[Register::rbx], 77U);
+    EXPECT_EQ(row.watch, WatchId{});
+    EXPECT_EQ(row.stack, StackId{});
+    EXPECT_EQ(row.from, AddressFrom::none);
+    EXPECT_EQ(row.previous_handler_ns, 0U);
+  }
+}
+
 SampleRow sample_with(std::uint32_t thread, std::uint64_t ip, std::uint64_t rax, std::uint64_t r15) {
   SampleRow row = a_sample();
   row.thread = ThreadId{thread};
@@ -334,6 +363,11 @@ TEST_F(RoundTrip, BlocksStacksAndMessages) {
   EXPECT_EQ(stacks[0].bytes, stack.bytes);
   EXPECT_EQ(stacks[0].registers[Register::rsp], 0x7fffffffe000U);
   EXPECT_TRUE(stacks[1].bytes.empty());
+  stacks.clear();
+  const auto second = [](StackId id) { return id == StackId{2}; };
+  ASSERT_TRUE(reader.for_each_stack([&](const StackRow& row) { stacks.push_back(row); }, second));
+  ASSERT_EQ(stacks.size(), 1U);
+  EXPECT_EQ(stacks[0].id, StackId{2});
   ASSERT_EQ(reader.messages().size(), 2U);
   EXPECT_EQ(reader.messages()[0].count, 7U);
 }

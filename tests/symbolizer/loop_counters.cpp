@@ -152,9 +152,9 @@ class Function {
         anatomy(flow_, read_) {}
 
   [[nodiscard]] LoopMoment moment(const std::uint8_t* at, const Registers& registers, std::uint32_t loop) {
-    const auto found = anatomy.counters(loop).at(address(at), registers);
-    EXPECT_TRUE(found);
-    return found.value_or(LoopMoment{});
+    const auto reader = anatomy.counters(loop).reader_at(address(at));
+    EXPECT_TRUE(reader);
+    return reader ? reader->read(registers) : LoopMoment{};
   }
   [[nodiscard]] LoopMoment moment(const std::uint8_t* at, const Registers& registers) {
     return moment(at, registers, anatomy.innermost(address(at)));
@@ -206,8 +206,8 @@ TEST(LoopCounters, AnIndexIsWhatItWasAtTheHeader) {
 TEST(LoopCounters, OutsideTheLoopAndInsideAnInstructionThereIsNone) {
   Function function(loop_up, loop_up_end);
   const LoopCounters& counters = function.anatomy.counters(0);
-  EXPECT_FALSE(counters.at(address(loop_up), {}));
-  EXPECT_FALSE(counters.at(address(loop_up_header) + 1, {}));
+  EXPECT_FALSE(counters.reader_at(address(loop_up)));
+  EXPECT_FALSE(counters.reader_at(address(loop_up_header) + 1));
 }
 
 TEST(LoopCounters, LeaCountsDownInHalfARegisterAndAPointerMovesThroughAnother) {
