@@ -115,7 +115,7 @@ class AmountSums {
     }
     y_ += c.cost_ns;
     detections_ += c.seen->weight;
-    ++seen_;
+    seen_ += c.seen->share;
     if (counts != nullptr) {
       counts_.add(counts->group(c.seen), c.seen->weight);
     }
@@ -126,7 +126,7 @@ class AmountSums {
     close_watch();
     Amount amount;
     amount.detections = detections_;
-    amount.seen = seen_;
+    amount.seen = static_cast<std::uint64_t>(std::llround(seen_));
     counts_.fill(amount, expansion.counts);
     if (expansion.unknown) {
       return amount;
@@ -181,7 +181,7 @@ class AmountSums {
   CountSums counts_;
   std::map<std::uint32_t, StratumSums> strata_;
   double detections_ = 0;
-  std::uint64_t seen_ = 0;
+  double seen_ = 0;  // several possible producers share one
   std::uint32_t watch_ = 0, stratum_ = Strata::none;
   double x_ = 0, y_ = 0;
   bool open_ = false;

@@ -56,7 +56,7 @@ const AccessPoint* next_partner(const Evidence& evidence, Wanted wanted) {
 /// Was the sample a store to a line that nobody but its thread is seen to store to? Then its time went into taking the
 /// line from its readers, which is no communication (to the readers it is, but that time is theirs).
 bool only_invalidates(const Evidence& evidence) {
-  return evidence.sampled == AccessKind::store &&
+  return evidence.sampled == AccessKind::store && evidence.interrupted.empty() &&
          std::all_of(evidence.communications.begin(), evidence.communications.end(),
                      [&](const SeenCommunication& seen) { return seen.producer.thread == evidence.thread; });
 }

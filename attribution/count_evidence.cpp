@@ -2,6 +2,7 @@
 #include "attribution/count_evidence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -171,11 +172,13 @@ std::uint32_t exchanges_between(const WatchStory& story, std::uint32_t consumer,
     return seen.consumer.thread.value == consumer && !seen.consumer.sampled && seen.consumer.time_ns > after_ns &&
            seen.consumer.time_ns <= until_ns;
   };
-  std::ptrdiff_t exchanges = 0;
-  for (const auto* seen : {&story.communications, &story.interrupted}) {
-    exchanges += std::count_if(seen->begin(), seen->end(), in_between);
+  double exchanges = 0;  // several possible producers share one
+  for (const auto* all : {&story.communications, &story.interrupted}) {
+    for (const SeenCommunication& seen : *all) {
+      exchanges += in_between(seen) ? seen.share : 0;
+    }
   }
-  return static_cast<std::uint32_t>(exchanges);
+  return static_cast<std::uint32_t>(std::lround(exchanges));
 }
 
 }  // namespace

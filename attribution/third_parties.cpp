@@ -68,6 +68,9 @@ class ProducerSearch {
   void take(std::size_t story) {
     auto& communications = stories_[story].communications;
     if (std::all_of(communications.begin(), communications.end(), [](const auto& seen) { return seen.changed == 0; })) {
+      for (const SeenCommunication& seen : communications) {
+        count({story, seen, {}, true});
+      }
       return;
     }
     const WordMask others_words = words_of_others(story);
@@ -81,16 +84,29 @@ class ProducerSearch {
     communications.clear();
   }
 
+  /// Who is known to store to a word. Nobody where all of that is not known: where processes share the line, each has
+  /// it at an address of its own.
+  [[nodiscard]] std::span<const AccessPoint> known(const SeenCommunication& seen, std::uint32_t word) const {
+    const ProcessId process = process_of(threads_, seen.consumer.thread);
+    return process == process_of(threads_, seen.producer.thread) ? stores_.to(process, seen.consumer.line, word)
+                                                                 : std::span<const AccessPoint>();
+  }
+
+  /// Another thread's store to a word that is watched would have been seen.
+  static bool is_watched(const profile::WatchRow& watch, std::uint32_t word) {
+    return std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& watched) {
+      return LineBytes::range(watched.offset, watched.length).overlaps(word_of(word));
+    });
+  }
+
   [[nodiscard]] Case case_of(std::size_t story, const SeenCommunication& seen) const {
     Case one{story, seen, {}, seen.changed == 0};
     for (std::uint32_t word = 0; word < line_words; ++word) {
-      const auto known = has(seen.changed, word)
-                             ? stores_.to(process_of(threads_, seen.consumer.thread), seen.consumer.line, word)
-                             : std::span<const AccessPoint>();
-      if (by_thread(known, seen.producer.thread) != nullptr) {
-        one.producer = true;
-      } else if (by_thread(known, seen.consumer.thread) == nullptr) {
-        for (const AccessPoint& store : known) {
+      const auto storers = has(seen.changed, word) ? known(seen, word) : std::span<const AccessPoint>();
+      if (by_thread(storers, seen.producer.thread) != nullptr || storers.size() == LineStores::most) {
+        one.producer = true;  // or there are more than are listed
+      } else if (!is_watched(watches_[story], word) && by_thread(storers, seen.consumer.thread) == nullptr) {
+        for (const AccessPoint& store : storers) {
           const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
           if (std::none_of(one.others.begin(), one.others.end(), same)) {
             one.others.push_back(&store);
@@ -108,9 +124,9 @@ class ProducerSearch {
     WordMask words = 0;
     for (const SeenCommunication& seen : stories_[story].communications) {
       for (std::uint32_t word = 0; word < line_words; ++word) {
-        const bool drawn = watch.words.size() == 2 && watch.words[1].offset / word_bytes == word;
-        const auto known = stores_.to(process_of(threads_, seen.consumer.thread), seen.consumer.line, word);
-        if (has(seen.changed, word) && !drawn && !known.empty() && by_thread(known, watch.thread) == nullptr) {
+        const auto storers = known(seen, word);
+        const bool others = !storers.empty() && storers.size() < LineStores::most && !is_watched(watch, word);
+        if (has(seen.changed, word) && others && by_thread(storers, watch.thread) == nullptr) {
           words = static_cast<WordMask>(words | mask_of(word));
         }
       }

@@ -43,12 +43,13 @@ class LineStores {
 };
 
 /// Puts the producers of `stories` right. Those who may have stored last are the threads that store to words that have
-/// changed since the producer was seen, unless only the consumer is known to; nobody but the producer where none has.
+/// changed since the producer was seen, though nobody watched them, unless the consumer stores there, too; nobody but
+/// the producer where none has.
 /// - One: it is the producer.
 /// - Several: as many of them as are found alone with the same consumer on the same page; where that is too seldom to
 ///   tell, the producer that was seen, if it is among them, and else nobody: the communication goes to `interrupted`.
-/// A sampled consumer's communications are found whichever of the others' words is drawn; their weight becomes 1 / the
-/// probability of that. `watches` and `stories` go together.
+/// A sampled consumer's communications are found whichever of the words is drawn that others changed while it was
+/// watched; their weight becomes 1 / the probability of that. `watches` and `stories` go together.
 void find_producers(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
                     std::span<const profile::ThreadRow> threads);
 

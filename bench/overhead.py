@@ -18,7 +18,7 @@ Machines that others use too change their speed by tens of percent within second
   recorded / bare of each such pair: the median and, in brackets, its 95 % interval (bootstrap). Control: *bare / bare*
   is the same for two bare runs, and shows how far to believe it.
   Programs that spin, or that hang on which processors their threads meet, can not be run so; their CPU time is of
-  runs in turns, {alone} times (`hackbench` 36 times), by lower quartiles. Of two `hackbench` at the same time, the one
+  runs in turns, {alone} times (`hackbench` {most} times), by lower quartiles. Of two `hackbench` at the same time, the one
   that starts later switches context up to twice as often, recorded or not; one after the other, they do alike.
 - *in turns*, {turns} times, every second pair in reverse order: *run time* is what a user waits (for the server: what its
   load took), recorded / bare of the lower quartiles, with the bootstrap's 95 % interval.
@@ -120,6 +120,7 @@ def main():
         print("not installed and left out: " + ", ".join(absent), file=sys.stderr)
     if not options.only:
         explanation = EXPLANATION.format(pairs=options.pairs, turns=options.turns, alone=options.pairs + options.turns,
+                                         most=max(options.pairs + options.turns, max(program.alone for program in programs.all_programs())),
                                          machine=common.machine(), start_ms=start_ms, bare_ms=bare_ms)
         common.write_section("overhead.md", "programs", explanation + "\n" + text + "\n")
 

@@ -160,8 +160,8 @@ struct WatchWord {
   float probability = 1;  // that this word was chosen, given the sample
 };
 
-/// The values of a line's eight words, 16 bits of a hash of each: whether a word has changed between two moments shows,
-/// but not what it holds.
+/// The values of a line's eight words, 16 bits of a hash of each: enough to tell whether a word has changed between two
+/// moments.
 struct LineState {
   static constexpr std::uint32_t words = 8;
   std::uint16_t word[words] = {};

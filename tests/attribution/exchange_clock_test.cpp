@@ -67,7 +67,7 @@ TEST_F(ExchangeClockTest, AWordOfTheStackThatCountsDownInSteps) {
 TEST_F(ExchangeClockTest, AWordOfAStackThatIsNotKnownIsNone) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    cycles.push_back({standing(i, spilled, 1000 * i), standing(i, spilled, 0, 0x7000, false), 1});
+    cycles.push_back({standing(i, spilled, 1000), standing(i, spilled, 0, 0x7000, false), 1});
   }
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }

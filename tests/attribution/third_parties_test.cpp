@@ -165,6 +165,42 @@ TEST_F(ThirdParties, StoresThatTrapsSawAreKnown) {
   EXPECT_EQ(share(0, 2), 1);
 }
 
+TEST_F(ThirdParties, AWordThatIsWatchedNamesNobodyElse) {
+  watch(0, named, {seen(0, 0b001)});
+  run({sampled_store(1, 1), sampled_store(2, 0)});  // 0 is not known to store there
+  EXPECT_EQ(share(0, 0), 1);
+}
+
+TEST_F(ThirdParties, WhereMoreStoreThanAreListedAnyoneMayHave) {
+  threads_ = make_threads(12);
+  watch(11, named, {SeenCommunication{store_at(11, 0), store_at(1, 1)}});
+  stories_[0].communications[0].changed = 0b100;
+  std::vector<profile::SampleRow> samples;
+  for (std::uint32_t thread = 2; thread < 12; ++thread) {
+    samples.push_back(sampled_store(thread, 2));
+  }
+  run(samples);
+  EXPECT_EQ(share(0, 11), 1);
+  EXPECT_EQ(stories_[0].communications.size(), 1U);
+}
+
+TEST_F(ThirdParties, OtherProcessesAreNotJudgedByAThreadOfOnes) {
+  threads_[0].process = ProcessId{1};
+  watch(0, named, {seen(0, 0b100)});
+  run(three);
+  EXPECT_EQ(share(0, 0), 1);
+}
+
+TEST_F(ThirdParties, StoriesInWhichNothingElseChangedAreEvidence) {
+  for (int i = 0; i < 9; ++i) {
+    watch(0, named, {seen(0, 0)});
+  }
+  watch(3, named, {seen(3, 0b0100)});  // 2 alone
+  watch(3, named, {seen(3, 0b0101)});  // 0 or 2
+  run({sampled_store(0, 0), sampled_store(1, 1), sampled_store(2, 2), sampled_store(3, 3)});
+  EXPECT_GT(share(10, 0), 0.85);
+}
+
 TEST_F(ThirdParties, WithoutStatesNothingChanges) {
   watch(0, named, {seen(0, 0), seen(2, 0)});
   run(three);

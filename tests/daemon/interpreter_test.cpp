@@ -275,6 +275,8 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   trap.has_stack = 1;
   trap.has_frame = 1;
   trap.frame[5] = 77;
+  trap.has_state = 1;
+  trap.state.word[3] = 99;
   trap.stack = slice;
   pass({{0, bytes_of(s, RecordType::sample, tail)},
         {0, bytes_of(block, RecordType::block, tail)},
@@ -285,6 +287,8 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   EXPECT_EQ(sink_.traps[0].stack, StackId{3});
   ASSERT_TRUE(sink_.traps[0].frame);
   EXPECT_EQ(sink_.traps[0].frame->at(5), 77U);
+  ASSERT_TRUE(sink_.traps[0].state);
+  EXPECT_EQ(sink_.traps[0].state->word[3], 99U);
   EXPECT_EQ(std::string(sink_.stacks[2].bytes.begin(), sink_.stacks[2].bytes.end()), "stack");
   EXPECT_EQ(sink_.stacks[1].registers[Register::rsp], 0x7000U);
 }
@@ -306,6 +310,10 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   WatchTrap word;
   word.watch = 1;
   word.word = 4;
+  WatchOpen state = an_opening(4);
+  state.has_state = 2;
+  WatchTrap trap_state;
+  trap_state.watch = 1, trap_state.has_state = 2;
   WatchTrap trap_stack;
   trap_stack.watch = 1, trap_stack.has_stack = 1, trap_stack.stack.bytes = 8;
   WatchClose reason;
@@ -330,6 +338,8 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(selection, RecordType::watch_open)},
         {0, bytes_of(word, RecordType::watch_trap)},
         {0, bytes_of(trap_stack, RecordType::watch_trap)},
+        {0, bytes_of(state, RecordType::watch_open)},
+        {0, bytes_of(trap_state, RecordType::watch_trap)},
         {0, bytes_of(reason, RecordType::watch_close)},
         {0, bytes_of(kind, RecordType::block)},
         {0, bytes_of(line, RecordType::watch_trap)},
@@ -337,7 +347,7 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(wraps, RecordType::shared_mapping)},
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
-  EXPECT_EQ(interpreter_.malformed(), 15U);
+  EXPECT_EQ(interpreter_.malformed(), 17U);
   interpreter_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
   EXPECT_TRUE(sink_.shared_mappings.empty());
