@@ -112,10 +112,13 @@ Verdict judge(std::span<const LoopStep> steps) {
   const double share = std::min((ended + 2) / all, most_ended);  // f, at most
   const double limit = 0.5 * (1 + share) / share * iterations / cpu_s;
   const Line line = slope_within_groups(same, median_interval(same));
-  // The slope must be near the rate rather than near the limit, which takes an error that tells the two apart; where
-  // the clock itself is disturbed, the slope falls towards zero, and is evidence of nothing.
+  // The slope must be near the rate rather than near the limit, which takes an error that tells the two apart. Where
+  // the clock itself is disturbed, the slope falls towards zero, and is evidence of nothing; but visits whose ends are
+  // as rare as for `many` can not keep to the clock that well.
+  constexpr double many = 10;
   const double found = iterations / cpu_s;
-  const bool tells = 4 * line.error < limit - found && line.slope + 4 * line.error > found / 2;
+  const bool undisturbed = line.slope + 4 * line.error > found / 2 || limit > many * found;
+  const bool tells = 4 * line.error < limit - found && undisturbed;
   if (tells && line.slope + 2 * line.error < limit) {
     return Verdict::sound;
   }
