@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attribution/interval_index.h"
+#include "base/hash.h"
 #include "profile/model.h"
 #include "symbolizer/symbolizer.h"
 
@@ -29,8 +30,7 @@ struct ModulePlace {
 };
 struct ModulePlaceHash {
   std::size_t operator()(const ModulePlace& place) const noexcept {
-    const std::uint64_t h = (place.address ^ (std::uint64_t{place.file} << 52U)) * 0x9e3779b97f4a7c15ULL;  // Fibonacci
-    return static_cast<std::size_t>(h ^ (h >> 32U));
+    return spread(place.address ^ (std::uint64_t{place.file} << 52U));
   }
 };
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/hash.h"
+
 namespace crosstalk::attribution {
 
 std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept {
-  std::uint64_t h =
-      k.address ^ (static_cast<std::uint64_t>(k.thread) << 40U) ^ (static_cast<std::uint64_t>(k.file) << 52U);
-  h *= 0x9e3779b97f4a7c15ULL;  // Fibonacci hashing
-  return static_cast<std::size_t>(h ^ (h >> 32U));
+  return spread(k.address ^ (static_cast<std::uint64_t>(k.thread) << 40U) ^
+                (static_cast<std::uint64_t>(k.file) << 52U));
 }
 
 SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,

@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
@@ -100,8 +101,7 @@ class Strata {
   std::vector<std::uint32_t> process_of_thread_;
   struct UnitHash {
     std::size_t operator()(const std::pair<std::uint32_t, Unit>& unit) const noexcept {
-      const std::uint64_t h = (unit.second ^ (std::uint64_t{unit.first} << 44U)) * 0x9e3779b97f4a7c15ULL;  // Fibonacci
-      return static_cast<std::size_t>(h ^ (h >> 32U));
+      return spread(unit.second ^ (std::uint64_t{unit.first} << 44U));
     }
   };
   using Units = std::unordered_set<std::pair<std::uint32_t, Unit>, UnitHash>;

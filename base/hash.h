@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace crosstalk {
+
+/// A hash of fields that their owner has put side by side in one number: neighbours fall far apart (Fibonacci hashing,
+/// Knuth, The Art of Computer Programming 3, 6.4).
+constexpr std::size_t spread(std::uint64_t fields) {
+  const std::uint64_t product = fields * 0x9e3779b97f4a7c15ULL;
+  return static_cast<std::size_t>(product ^ (product >> 32U));
+}
+
+}  // namespace crosstalk
