@@ -10,7 +10,7 @@ namespace crosstalk::in_target {
 
 /// The key covers the address and the bytes of code that the payload was made from, so that rewritten code misses.
 class AccessCache {
-  using Table = CheckedTable<3, 8192>;
+  using Table = CheckedTable<3, 16384, 32>;
 
  public:
   using Payload = Table::Payload;
@@ -24,8 +24,9 @@ class AccessCache {
   }
 
  private:
-  /// Kinds are set far apart: neighbouring addresses must not meet by their kinds.
-  static std::uint64_t place(std::uint64_t address, std::uint64_t kind) { return address + (kind << 56U); }
+  /// Kinds are set far apart: neighbouring addresses must not meet by their kinds. What is known of 64 bytes of code
+  /// lies together, an entry for every two bytes.
+  static std::uint64_t place(std::uint64_t address, std::uint64_t kind) { return (address >> 1U) + (kind << 56U); }
 
   Table table_;
 };

@@ -22,14 +22,20 @@ bool same_answer(const FoundAccess& a, const FoundAccess& b) {
 
 }  // namespace
 
+// `back`: how it was found out that no access before the instruction pointer is the answer, where none is known.
 bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                          const CodeReader& reader, FoundAccess& out, Route& route) {
+                          const CodeReader& reader, FoundAccess& out, Route& route, Route& back) {
   CodeWindow window(reader, cache_);
   FoundAccess last;
   const bool has_last = retired(registers, flags, fs_base, window, last, route);
   if (has_last && !last.spill) {
     out = last;
     return true;
+  }
+  if (!has_last) {
+    constexpr std::uint64_t code_before = 8;  // what the finder of predecessors looks at, too
+    back = route;
+    back.passes(registers[Register::rip] - code_before, registers[Register::rip]);
   }
   if (next(registers, flags, fs_base, window, reader, out, route)) {
     return true;
@@ -42,20 +48,31 @@ bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::
 
 bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                         const CodeReader& reader, FoundAccess& out) {
-  FoundAccess by_recipe;
-  bool has_access = false;
-  const bool followed = follow_recipe(recipes_, registers, flags, fs_base, reader, by_recipe, has_access);
-  if (followed && !audited(followed_.fetch_add(1, std::memory_order_relaxed))) {
-    if (has_access) {
-      out = by_recipe;
-    }
-    return has_access;
+  FoundAccess known;
+  RecipeSays says = follow_recipe(recipes_, registers, flags, fs_base, reader, known);
+  if (says == RecipeSays::look_ahead) {
+    says = find_next(registers, flags, fs_base, reader, known) ? RecipeSays::access : RecipeSays::no_access;
   }
+  if (says != RecipeSays::nothing && !audited(followed_.fetch_add(1, std::memory_order_relaxed))) {
+    if (says == RecipeSays::access) {
+      out = known;
+    }
+    return says == RecipeSays::access;
+  }
+  return find_anew(registers, flags, fs_base, reader, says, known, out);
+}
+
+// What a recipe has said, if one did, is put to the test.
+bool AccessFinder::find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                             const CodeReader& reader, RecipeSays says, const FoundAccess& known, FoundAccess& out) {
   Route route(registers[Register::rip]);
-  const bool found = decide(registers, flags, fs_base, reader, out, route);
-  if (!followed) {
-    learn_recipe(recipes_, registers, flags, reader, route, found ? &out : nullptr);
-  } else if (found != has_access || (found && !same_answer(out, by_recipe))) {
+  Route back(registers[Register::rip]);
+  const bool found = decide(registers, flags, fs_base, reader, out, route, back);
+  if (says == RecipeSays::nothing) {
+    if (!learn_recipe(recipes_, registers, flags, reader, route, found ? &out : nullptr)) {
+      learn_to_look_ahead(recipes_, registers, flags, reader, back);
+    }
+  } else if (found != (says == RecipeSays::access) || (found && !same_answer(out, known))) {
     disprove_recipe(recipes_, registers, flags);
   }
   return found;

@@ -511,4 +511,13 @@ bool Machine::agrees_with(const Machine& other) const {
   return ((flags_ ^ other.flags_) & flags_known_ & other.flags_known_) == 0;
 }
 
+bool Machine::comparable(const Machine& other, const Machine& before) const {
+  for (unsigned r = 0; r < 16; ++r) {
+    if ((known_[r] & other.known_[r] & ~static_cast<unsigned>(before.known_[r])) != 0) {
+      return true;
+    }
+  }
+  return (flags_known_ & other.flags_known_ & ~before.flags_known_) != 0;
+}
+
 }  // namespace crosstalk::in_target

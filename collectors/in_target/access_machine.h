@@ -95,6 +95,8 @@ class Machine {
 
   /// False when something that is known in both differs.
   [[nodiscard]] bool agrees_with(const Machine& other) const;
+  /// Whether something is known in both that is not in `before`: agreeing then says something.
+  [[nodiscard]] bool comparable(const Machine& other, const Machine& before) const;
 
  private:
   struct Operands {

@@ -53,6 +53,7 @@ class Interpreter {
  private:
   Step step(FoundAccess& out);
   Step access(FoundAccess& out);
+  Step jump(std::uint64_t target);
   Step transfer(Value memory);
   Step advance(Value memory);
   bool takes_part() const;
@@ -75,7 +76,8 @@ class Interpreter {
   std::uint64_t at_;
   std::uint64_t stack_;  // rsp at the start
   std::uint64_t after_ = 0;
-  Value address_;  // of the memory operand
+  std::uint64_t lap_ = 0;  // where the latest jump back has led to; 0: none yet
+  Value address_;          // of the memory operand
   DecodedInstruction instruction_;
   FoundAccess spill_;  // the first one met
 };
@@ -205,8 +207,7 @@ Step Interpreter::advance(Value memory) {
       if (taken == Truth::unknown) {
         return Step::stop;
       }
-      at_ = taken == Truth::yes ? after_ + instruction_.immediate_value() : after_;
-      return Step::on;
+      return jump(taken == Truth::yes ? after_ + instruction_.immediate_value() : after_);
     }
     case Operation::jump:
     case Operation::call:
@@ -330,7 +331,22 @@ Step Interpreter::transfer(Value memory) {
   if (!target.known) {
     return Step::stop;
   }
+  if (instruction_.operation == Operation::jump) {
+    return jump(target.bits);
+  }
   at_ = target.bits;
+  return Step::on;
+}
+
+/// A loop that goes round without an access has none to tell of: its next is as many rounds away as it has.
+Step Interpreter::jump(std::uint64_t target) {
+  if (target <= at_) {
+    if (target == lap_) {
+      return Step::stop;
+    }
+    lap_ = target;
+  }
+  at_ = target;
   return Step::on;
 }
 

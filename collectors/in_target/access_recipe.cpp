@@ -40,7 +40,8 @@ struct Recipe {
   std::uint8_t index = RegisterForm::constant;
   std::uint8_t guard_left = RegisterForm::constant;
   std::uint8_t guard_right = RegisterForm::constant;
-  std::uint8_t reserved[4] = {};
+  std::uint8_t look_ahead = 0;
+  std::uint8_t reserved[3] = {};
   PackedTurn turn[Route::most_turns];
 };
 static_assert(sizeof(Recipe) == sizeof(RecipeTable::Payload));
@@ -168,20 +169,37 @@ bool describe(const Route& route, Recipe& recipe) {
   return true;
 }
 
+/// Puts a recipe into the table, unless its place is one of disproved ones. False: `route` can not be told in a recipe.
+bool keep(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+          const Route& route, Recipe& recipe) {
+  if ((flags & flag_direction) != 0 || !describe(route, recipe)) {
+    return false;
+  }
+  const std::uint64_t any = place_of(registers, any_flags);
+  const std::uint64_t place = route.by_flags() ? place_of(registers, by_flags + flags_of(flags)) : any;
+  std::uint64_t key = 0;
+  if (!table.at(any).holds(disproved_key(any)) && key_of(reader, place, route.low(), route.high() - route.low(), key)) {
+    table.put(place, key, std::bit_cast<RecipeTable::Payload>(recipe));
+  }
+  return true;
+}
+
 }  // namespace
 
-bool follow_recipe(const RecipeTable& table, const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                   const CodeReader& reader, FoundAccess& out, bool& found) {
+RecipeSays follow_recipe(const RecipeTable& table, const Registers& registers, std::uint64_t flags,
+                         std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out) {
   Recipe recipe;
   if ((flags & flag_direction) != 0 ||
       (!find_recipe(table, place_of(registers, any_flags), registers, reader, recipe) &&
        !find_recipe(table, place_of(registers, by_flags + flags_of(flags)), registers, reader, recipe))) {
-    return false;
+    return RecipeSays::nothing;
+  }
+  if (recipe.look_ahead != 0) {
+    return RecipeSays::look_ahead;
   }
   const auto kind = static_cast<AccessKind>(recipe.kind_and_from & 15U);
-  found = kind != AccessKind::none;
-  if (!found) {
-    return true;
+  if (kind == AccessKind::none) {
+    return RecipeSays::no_access;
   }
   const unsigned shift = recipe.shift_fs_spill & 3U;
   const bool fs = (recipe.shift_fs_spill & 4U) != 0;
@@ -193,24 +211,26 @@ bool follow_recipe(const RecipeTable& table, const Registers& registers, std::ui
   out.from = static_cast<profile::AddressFrom>(recipe.kind_and_from >> 4U);
   out.recipe = true;
   out.spill = (recipe.shift_fs_spill & 8U) != 0;
-  return true;
+  return RecipeSays::access;
 }
 
-void learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+bool learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access) {
   Recipe recipe;
-  if ((flags & flag_direction) != 0 || (access != nullptr && !access->form.known()) || !describe(route, recipe)) {
-    return;
+  if (access != nullptr && !access->form.known()) {
+    return false;
   }
   if (access != nullptr) {
     describe(*access, route.ip(), recipe);
   }
-  const std::uint64_t any = place_of(registers, any_flags);
-  const std::uint64_t place = route.by_flags() ? place_of(registers, by_flags + flags_of(flags)) : any;
-  std::uint64_t key = 0;
-  if (!table.at(any).holds(disproved_key(any)) && key_of(reader, place, route.low(), route.high() - route.low(), key)) {
-    table.put(place, key, std::bit_cast<RecipeTable::Payload>(recipe));
-  }
+  return keep(table, registers, flags, reader, route, recipe);
+}
+
+void learn_to_look_ahead(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+                         const Route& route) {
+  Recipe recipe;
+  recipe.look_ahead = 1;
+  keep(table, registers, flags, reader, route, recipe);
 }
 
 void disprove_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags) {

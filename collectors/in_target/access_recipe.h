@@ -13,16 +13,23 @@
 
 namespace crosstalk::in_target {
 
-/// Looks for a recipe for these registers and, if there is one, writes its answer to `out`; `found` says whether there
-/// is an access at all. Returns false when there is none: not learned, rewritten code, or another way of execution.
-/// Signal-safe; reads one or two lines of the table and up to 192 bytes of code.
-bool follow_recipe(const RecipeTable& table, const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                   const CodeReader& reader, FoundAccess& out, bool& found);
+/// What a recipe says: nothing (there is none), which access it is, that there is none, or that no access before the
+/// instruction pointer can be told, so that the next one is to be found.
+enum class RecipeSays : std::uint8_t { nothing, access, no_access, look_ahead };
+
+/// Looks for a recipe for these registers; `nothing`: not learned, rewritten code, or another way of execution. Writes
+/// an access to `out`. Signal-safe; reads one or two lines of the table and up to 192 bytes of code.
+RecipeSays follow_recipe(const RecipeTable& table, const Registers& registers, std::uint64_t flags,
+                         std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out);
 
 /// Keeps an answer as a recipe, if it can be one and none of its place was disproved. `access` is null where there is
-/// none.
-void learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+/// none. False: it can not be one.
+bool learn_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access);
+
+/// Keeps that nothing can be told of what came before, by this route, in the same way.
+void learn_to_look_ahead(RecipeTable& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
+                         const Route& route);
 
 /// A recipe's answer was not what the code says: the place gets no recipe, until the mark is displaced from the table.
 void disprove_recipe(RecipeTable& table, const Registers& registers, std::uint64_t flags);

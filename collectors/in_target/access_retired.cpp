@@ -147,13 +147,6 @@ void Undo::undo_string() {
   }
 }
 
-/// Whether all that an instruction writes comes from memory: nothing to compare.
-bool is_load(const DecodedInstruction& instruction) {
-  return instruction.operation == Operation::nop || instruction.operation == Operation::other ||
-         (instruction.operation == Operation::move &&
-          (instruction.source == Place::memory || instruction.destination == Place::memory));
-}
-
 class Retracer {
  public:
   Retracer(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window, Route& route)
@@ -171,6 +164,10 @@ class Retracer {
   enum class Verdict : std::uint8_t { on, found, stop };
   bool step_back();
   bool may_come_from_above();
+  bool may_come_by(std::uint64_t jump);
+  template <typename FirstStep>
+  bool may_have_come(FirstStep first_step);
+  bool may_have_passed(bool& only_padding, bool& more);
   static bool sure(const Predecessors& candidates);
   bool try_from(std::uint64_t from, bool by_jump);
   bool undo_from(std::uint64_t from);
@@ -226,38 +223,34 @@ bool Retracer::step_back() {
   if (jumps == 0) {
     return sure(candidates) && try_from(at_ - candidates.distance, false);
   }
-  return jumps == 1 && !may_come_from_above() && try_from(jump, true);
+  if (jumps != 1) {
+    return false;
+  }
+  if (!may_come_from_above()) {
+    return try_from(jump, true);
+  }
+  return sure(candidates) && !may_come_by(jump) && try_from(at_ - candidates.distance, false);
 }
 
 bool Retracer::sure(const Predecessors& candidates) {
   return candidates.distance != 0 && candidates.confidence >= least_confidence;
 }
 
-/// Whether execution may have fallen through to at_, as far as a few instructions before tell: none of them
-/// contradicts the registers. (Above a loop there often is one that sets its counter.)
-[[gnu::noinline]] bool Retracer::may_come_from_above() {
+/// Whether execution may have come to at_ by a way that begins, seen from its end, with `first_step` and has fallen
+/// through before: none of a few instructions contradicts the registers. (Above a loop there often is one that sets its
+/// counter.)
+template <typename FirstStep>
+bool Retracer::may_have_come(FirstStep first_step) {
   const Machine machine = machine_;
   const Lineage lineage = lineage_;
   const std::uint64_t at = at_;
   above_ = true;
   compared_ = false;
-  bool may = true;
   bool only_padding = true;
-  for (unsigned i = 0; i < max_steps_above && may; ++i) {
-    const Predecessors candidates = find_predecessors(window_, at_);
-    if (!sure(candidates) || !window_.decode(at_ - candidates.distance, instruction_)) {
-      break;
-    }
-    const Operation operation = instruction_.operation;
-    if (operation == Operation::call || operation == Operation::stop) {
-      break;
-    }
-    if (operation == Operation::jump || operation == Operation::ret) {
-      may = !only_padding;  // else something may jump to what lies behind
-      break;
-    }
-    only_padding = only_padding && operation == Operation::nop;
-    may = try_from(at_ - candidates.distance, false);
+  bool more = true;
+  bool may = first_step(only_padding, more);
+  for (unsigned i = 1; i < max_steps_above && may && more; ++i) {
+    may = may_have_passed(only_padding, more);
   }
   machine_ = machine;
   lineage_ = lineage;
@@ -267,6 +260,34 @@ bool Retracer::sure(const Predecessors& candidates) {
     route_.depends();
   }
   return may;
+}
+
+/// One step further up. `more`: there is one beyond it.
+bool Retracer::may_have_passed(bool& only_padding, bool& more) {
+  const Predecessors candidates = find_predecessors(window_, at_);
+  more = sure(candidates) && window_.decode(at_ - candidates.distance, instruction_);
+  const Operation operation = instruction_.operation;
+  if (!more || operation == Operation::call || operation == Operation::stop) {
+    more = false;
+    return true;
+  }
+  if (operation == Operation::jump || operation == Operation::ret) {
+    more = false;
+    return !only_padding;  // else something may jump to what lies behind
+  }
+  only_padding = only_padding && operation == Operation::nop;
+  return try_from(at_ - candidates.distance, false);
+}
+
+[[gnu::noinline]] bool Retracer::may_come_from_above() {
+  return may_have_come([this](bool& only_padding, bool& more) { return may_have_passed(only_padding, more); });
+}
+
+[[gnu::noinline]] bool Retracer::may_come_by(std::uint64_t jump) {
+  return may_have_come([this, jump](bool& only_padding, bool& /*more*/) {
+    only_padding = false;
+    return try_from(jump, true);
+  });
 }
 
 /// Of the machine's flags, which are those of the interrupted thread where they are known.
@@ -331,7 +352,7 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
       note_contradiction(again);
       return false;
     }
-    compared_ = compared_ || !is_load(instruction_);
+    compared_ = compared_ || again.comparable(machine_, before);
   }
   machine_ = before;
   lineage_.go_back(instruction_);

@@ -8,6 +8,7 @@ namespace blocks {
 
 constinit Shared shared;
 constinit Entry table[entry_count] = {};  // touched as the heap grows
+constinit Extent extents[level_count] = {};
 constinit thread_local std::uint64_t latest_stamp = 0;
 
 namespace {
@@ -42,6 +43,17 @@ void probe(std::uint64_t address, unsigned level, Newest& newest) {
   }
 }
 
+bool covers(const Extent& extent, std::uint64_t address) {
+  return ~address <= extent.inverted_begin.load(std::memory_order_relaxed) &&
+         address < extent.end.load(std::memory_order_relaxed);
+}
+
+void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t known = word.load(std::memory_order_relaxed);
+  while (known < value && !word.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
+}
+
 /// True for the one caller that marks the block as reported in this generation.
 bool mark_reported(Entry& entry, const Copy& c) {
   const std::uint64_t generation = shared.generation.load(std::memory_order_relaxed);
@@ -52,6 +64,12 @@ bool mark_reported(Entry& entry, const Copy& c) {
 }
 
 }  // namespace
+
+void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
+  Extent& extent = extents[level - lowest_level];
+  raise(extent.inverted_begin, ~begin);
+  raise(extent.end, end);
+}
 
 void remove(std::uint64_t begin, std::uint64_t bytes) {
   const unsigned level = level_of(bytes);
@@ -69,8 +87,10 @@ void remove(std::uint64_t begin, std::uint64_t bytes) {
 bool find_block(std::uint64_t address, BlockInfo& out) {
   using namespace blocks;
   Newest newest;
-  for (std::uint64_t left = shared.levels_used.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
-    probe(address, static_cast<unsigned>(__builtin_ctzll(left)), newest);
+  for (unsigned level = lowest_level; level <= highest_level; ++level) {
+    if (covers(extents[level - lowest_level], address)) {
+      probe(address, level, newest);
+    }
   }
   if (newest.entry == nullptr) {
     return false;

@@ -113,14 +113,23 @@ constexpr std::size_t slot_of(std::uint64_t address, unsigned level) {
 /// What every allocation reads, in one line that is hardly ever written.
 struct alignas(64) Shared {
   std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not tracked; all ones: none is
-  std::atomic<std::uint64_t> levels_used{0};       // bit k: some block of level k was entered
   std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address() in hooks.h
   std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
 };
 
+/// Where the blocks of a level have been: a lookup passes over levels that its address is no part of.
+struct Extent {
+  std::atomic<std::uint64_t> inverted_begin{0};  // ~ the lowest first byte: as zero-initialised, none
+  std::atomic<std::uint64_t> end{0};             // behind the highest last byte
+};
+
+/// Widens the extent of a level. Lock-free, any context; hardly ever called.
+void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
+
 // Hidden, and constant initialised as seen from every file: no detour through the GOT or a TLS wrapper.
 extern constinit Shared shared __attribute__((visibility("hidden")));
 extern constinit Entry table[entry_count] __attribute__((visibility("hidden")));
+extern constinit Extent extents[level_count] __attribute__((visibility("hidden")));
 /// The calling thread's latest stamp. A wrong value (a raw clone() shares it) only makes ages uncertain.
 extern constinit thread_local std::uint64_t latest_stamp
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -149,9 +158,11 @@ __attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint
   if (bytes < shared.threshold.load(std::memory_order_relaxed) || begin == 0 || level > highest_level) {
     return;
   }
-  const std::uint64_t level_bit = std::uint64_t{1} << level;
-  if (__builtin_expect((shared.levels_used.load(std::memory_order_relaxed) & level_bit) == 0, 0)) {
-    shared.levels_used.fetch_or(level_bit, std::memory_order_relaxed);
+  const Extent& extent = extents[level - lowest_level];
+  if (__builtin_expect(~begin > extent.inverted_begin.load(std::memory_order_relaxed) ||
+                           begin + bytes > extent.end.load(std::memory_order_relaxed),
+                       0)) {
+    widen(level, begin, begin + bytes);
   }
   Entry& entry = table[slot_of(begin, level)];
   put(entry.begin, begin);

@@ -22,21 +22,6 @@ enum Said : std::uint32_t { said_watch_events = 1, said_descriptors = 2, said_st
 
 bool first_time(Said what) { return (runtime().said.fetch_or(what, std::memory_order_relaxed) & what) == 0; }
 
-// Code on the page that the thread is executing is there; everything else is read by the kernel's hand.
-bool read_code(void* context, std::uint64_t address, void* out, std::size_t bytes) {
-  constexpr std::uint64_t page = 4096;
-  const auto ip = reinterpret_cast<std::uint64_t>(context);
-  if (address / page == ip / page && (address + bytes - 1) / page == ip / page) {
-    std::memcpy(out, reinterpret_cast<const void*>(address), bytes);  // NOLINT: an address of the target
-    return true;
-  }
-  return read_memory(address, out, bytes, runtime().pid) == bytes;
-}
-
-bool read_data(void* /*context*/, std::uint64_t address, void* out, std::size_t bytes) {
-  return read_memory(address, out, bytes, runtime().pid) == bytes;
-}
-
 }  // namespace
 
 Runtime& runtime() { return the_runtime; }
@@ -199,10 +184,6 @@ void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& reg
   append(self, &record, sizeof record, buffer + sizeof(profile::StackSlice), record.stack.bytes);
   self.slot->traps.fetch_add(1, std::memory_order_relaxed);
   note_code_address(record.ip);
-}
-
-CodeReader code_reader(std::uint64_t ip) {
-  return CodeReader{reinterpret_cast<void*>(ip), read_code, read_data};  // NOLINT: an address of the target
 }
 
 }  // namespace crosstalk::in_target

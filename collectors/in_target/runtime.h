@@ -79,7 +79,4 @@ void watch_events_missing(long error, std::uint32_t opened);
 void descriptors_closed();
 void too_many_strays();
 
-/// Reads code and data for the access finder; `ip` is where the calling thread was interrupted. Signal-safe.
-CodeReader code_reader(std::uint64_t ip);
-
 }  // namespace crosstalk::in_target

@@ -12,6 +12,7 @@
 #include "collectors/in_target/off_limits.h"
 #include "collectors/in_target/runtime.h"
 #include "collectors/in_target/shared_memory.h"
+#include "collectors/in_target/target_view.h"
 #include "collectors/in_target/try_lock.h"
 
 namespace crosstalk::in_target {
@@ -65,7 +66,8 @@ bool passed_over(ThreadState& self, const Suspicion& known) {
 
 void locate_access(ThreadState& self, const Registers& registers, std::uint64_t flags, profile::Sample& sample) {
   FoundAccess found;
-  if (!finder().find(registers, flags, self.thread_pointer, code_reader(sample.ip), found)) {
+  TargetView view(self, registers);
+  if (!finder().find(registers, flags, self.thread_pointer, view.reader(), found)) {
     return;
   }
   sample.access_ip = found.instruction;

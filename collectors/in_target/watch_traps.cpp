@@ -4,6 +4,7 @@
 
 #include "collectors/in_target/poke.h"
 #include "collectors/in_target/runtime.h"
+#include "collectors/in_target/target_view.h"
 #include "collectors/in_target/watch_events.h"
 #include "collectors/in_target/watch_unit.h"
 
@@ -16,8 +17,8 @@ constexpr std::uint64_t verdict_ns = 400'000;  // a trap that moves others' watc
 // The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
 bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
   FoundAccess access;
-  return finder().find_retired(registers, flags, self.thread_pointer, code_reader(registers[Register::rip]), access) &&
-         stores(access.kind);
+  TargetView view(self, registers);
+  return finder().find_retired(registers, flags, self.thread_pointer, view.reader(), access) && stores(access.kind);
 }
 
 }  // namespace

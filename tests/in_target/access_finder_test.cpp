@@ -104,6 +104,20 @@ TEST_F(AccessFinderTest, NextGoesAcrossTheBackEdge) {
   EXPECT_FALSE(next());
 }
 
+TEST_F(AccessFinderTest, NextGoesRoundALoopOnce) {
+  code(code_at, {0x48, 0xff, 0xc1,    // inc rcx         <- interrupted
+                 0x48, 0x39, 0xd1,    // cmp rcx, rdx
+                 0x75, 0xf8,          // jne to the inc
+                 0x48, 0x8b, 0x07});  // mov rax, [rdi]
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rcx] = 10;
+  registers_[Register::rdx] = 12;
+  ASSERT_TRUE(next());
+  EXPECT_EQ(found_.address, 0x1000U);
+  registers_[Register::rdx] = 13;  // it may as well be a thousand rounds away
+  EXPECT_FALSE(next());
+}
+
 TEST_F(AccessFinderTest, NextFollowsASpilledPointer) {
   code(code_at, {0x48, 0x89, 0x7c, 0x24, 0x08,  // mov [rsp + 8], rdi
                  0x48, 0x8b, 0x44, 0x24, 0x10,  // mov rax, [rsp + 16]
@@ -208,6 +222,20 @@ TEST_F(AccessFinderTest, RetiredAtALoopsHeadIsAtItsEnd) {
   EXPECT_EQ(found_.address, 0x1028U);
   registers_[Register::rax] = 0;  // the first time round
   EXPECT_FALSE(retired());
+}
+
+TEST_F(AccessFinderTest, RetiredWhereTheJumpIntoALoopIsRuledOut) {
+  code(code_at - 9, {0x4d, 0x31, 0xff,        // xor r15, r15
+                     0xeb, 0x04,              // jmp to the test
+                     0x49, 0x8b, 0x04, 0xd4,  // mov rax, [r12 + rdx * 8]
+                     0x4d, 0x85, 0xff});      // test r15, r15   <- interrupted
+  registers_[Register::r12] = 0x1000;
+  registers_[Register::rdx] = 3;
+  registers_[Register::r15] = 5;
+  ASSERT_TRUE(retired());
+  EXPECT_EQ(found_.address, 0x1018U);
+  registers_[Register::r15] = 0;  // either way, with the flags of a zero
+  EXPECT_FALSE(finder().find_retired(registers_, flags | flag_zero | flag_parity, fs_, memory_.reader(), found_));
 }
 
 TEST_F(AccessFinderTest, FindPrefersTheRetiredOne) {
