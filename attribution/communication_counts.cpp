@@ -218,10 +218,11 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
     return unknown("the counter that goes on with the exchanges jumps");
   }
   const double steps = way->steps * (1 + unseen_ns / seen_ns);
-  const double irregular =
-      wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
+  const auto odd = static_cast<double>(clock.cycles - clock.alike);
+  const auto cycles = static_cast<double>(clock.cycles);
+  const double irregular = wilson_upper(odd, cycles) - odd / cycles;
   // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved: the one says the
-  // mean, the other what is usual.
+  // mean, the other what is usual. The interval holds both, and how well the part of odd cycles is known.
   const double between = (clock.usual + clock.exchanges) / 2;
   const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
   return {steps * between, std::hypot(irregular + off, (unseen_ns + span.margin_ns / 2) / (seen_ns + unseen_ns)), ""};

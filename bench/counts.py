@@ -19,6 +19,7 @@ CASES = [
     ("ping_pong", ["--seconds", "3", "--wait", "futex"]),
     ("ping_pong", ["--seconds", "4", "--wait", "futex", "--lines", "128"]),
     ("ring", ["--seconds", "10", "--threads", "3"]),
+    ("ring", ["--seconds", "10", "--threads", "4"]),
     ("halo_exchange", ["--iterations", "40000", "--threads", "2"]),
     ("halo_exchange", ["--iterations", "30000", "--threads", "3"]),
     ("one_writer_many_readers", ["--seconds", "3", "--threads", "3"]),
