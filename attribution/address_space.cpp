@@ -2,7 +2,6 @@
 #include "attribution/address_space.h"
 
 #include <map>
-#include <ranges>
 #include <string>
 #include <tuple>
 
@@ -63,9 +62,9 @@ class Inheritance {
       }
       at = parent->value;
     }
-    for (const auto id : std::views::reverse(chain)) {
-      inherit(id);
-      state_[id] = State::done;
+    for (auto id = chain.rbegin(); id != chain.rend(); ++id) {
+      inherit(*id);
+      state_[*id] = State::done;
     }
   }
 

@@ -60,12 +60,14 @@ compared with it. Shown are medians of {runs} runs, the worst in brackets.
   they wait: who waits longer for whom depends on who runs where, so that costs may differ where counts are alike.
   Counts are compared where the report gives one for every pair that communicates.
 - *floor*: the distance to be expected of as many independent detections, about 0.4 sqrt(cells / detections).
-- *phantom*: share of the cost found that lies in pairs of threads that do not communicate.
+- *phantom*: share of the cost found that lies in pairs of threads that do not communicate, all together; *largest*: in
+  one of them.
 - *true sharing*: share of the cost found, and the share of communications forced.
 - *cost*: all communication found, as a share of the threads' CPU time. Where nothing is communicated it should
   be 0.
 - *count*: communications found / forced, of those pairs and sorts that the report gives a count for: the part of the
   forced ones that they are follows.
+- *detections/s*: communications on the data seen by watchpoints, by second of the threads' CPU time.
 - *first*: in how many runs the variable that holds the data came first among the objects (sync aside).
 
 Machine: {machine}.
@@ -111,6 +113,8 @@ def compare(report, truth):
         "of_counts": distance_of_counts(report, truth) if truth["exact"] and not silent else None,
         "floor": None if silent else sensitivity_model.noise_floor(truth["matrix"], sensitivity_model.seen(report, truth)),
         "phantom": None if silent else sensitivity_model.phantom_share(costs, truth),
+        "largest": None if silent else sensitivity_model.largest_phantom(costs, truth),
+        "detections": None if silent else sensitivity_model.seen(report, truth) / harness.cpu_seconds(report),
         "true": None if silent else harness.true_share(costs),
         "forced_true": None if silent else truth["true"] / forced,
         "cost": harness.total_cost(report) / harness.cpu_seconds(report),
@@ -148,10 +152,12 @@ def row(name, arguments, results):
         median_and_worst(column("of_counts")),
         median_and_worst(column("floor")),
         median_and_worst(column("phantom"), form="{:.4f}"),
+        median_and_worst(column("largest"), form="{:.4f}"),
         "-" if forced is None else
         median_and_worst(column("true"), lambda known: max(known, key=lambda value: abs(value - forced))) + f" of {forced:.2f}",
         median_and_worst(column("cost"), form="{:.4f}"),
         counts_text([count for count in column("count") if count]),
+        median_and_worst(column("detections"), min, form="{:.0f}"),
         f"{sum(first)}/{len(first)}" if first else "-",
         median_and_worst(column("overhead")),
     ]
@@ -166,7 +172,8 @@ def measure_table(runs, only, writes):
             results = [compare(*observe(name, arguments, folder.file("run.db"))) for _ in range(runs)]
             rows.append(row(name, arguments, results))
             print(" | ".join(rows[-1]), flush=True)
-    text = common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "true sharing", "cost", "count", "first", "overhead"], rows)
+    text = common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "largest", "true sharing",
+                         "cost", "count", "detections/s", "first", "overhead"], rows)
     if writes:
         common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study of sensitivity without its measuring: what is varied, what a run is worth, what many runs say."""
 
+import collections
 import dataclasses
 import math
 import statistics
@@ -133,6 +134,18 @@ def phantom_share(costs, truth):
     right = sum(cost for (producer, consumer, _), cost in costs.items()
                 if producer is not None and consumer is not None and matrix[producer][consumer] > 0)
     return max(0.0, 1 - right / total)
+
+
+def largest_phantom(costs, truth):
+    """The largest share of the cost found that a pair of threads has that does not communicate; None as above."""
+    total = sum(costs.values())
+    if total <= 0:
+        return None
+    pairs = collections.Counter()
+    for (producer, consumer, _), cost in costs.items():
+        if producer is None or consumer is None or truth["matrix"][producer][consumer] == 0:
+            pairs[producer, consumer] += cost
+    return max(pairs.values(), default=0.0) / total
 
 
 def seen(report, truth):

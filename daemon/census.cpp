@@ -2,7 +2,6 @@
 #include "daemon/census.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace crosstalk::daemon {
@@ -58,12 +57,9 @@ std::optional<ProcessId> Census::find_process(std::int32_t pid, std::uint64_t ti
     return std::nullopt;
   }
   const std::vector<ProcessId>& generations = found->second;
-  for (const ProcessId id : std::views::reverse(generations)) {
-    if (processes_[id.value].begin_ns <= time_ns) {
-      return id;
-    }
-  }
-  return generations.front();
+  const auto latest = std::find_if(generations.rbegin(), generations.rend(),
+                                   [&](const ProcessId id) { return processes_[id.value].begin_ns <= time_ns; });
+  return latest != generations.rend() ? *latest : generations.front();
 }
 
 ProcessId Census::process_at(std::int32_t pid, std::uint64_t time_ns) {

@@ -95,6 +95,14 @@ class Judged(unittest.TestCase):
         report["threads"][0]["tid"] = 999
         self.assertAlmostEqual(model.judged(report, ONE_WAY)["phantom"], 0.25)
 
+    def test_the_largest_phantom_is_one_pair_with_both_sorts(self):
+        costs = {(0, 1, "true"): 6.0, (1, 0, "true"): 1.0, (1, 0, "false"): 1.0, (2, 0, "true"): 1.5, (None, 2, "true"): 0.5}
+        truth = {"matrix": [[0, 9, 0], [0, 0, 0], [0, 0, 0]]}
+        self.assertAlmostEqual(model.largest_phantom(costs, truth), 0.2)
+        self.assertAlmostEqual(model.phantom_share(costs, truth), 0.4)
+        self.assertEqual(model.largest_phantom({(0, 1, "true"): 1.0}, truth), 0)
+        self.assertIsNone(model.largest_phantom({}, truth))
+
     def test_synchronisation_is_neither_data_nor_elsewhere(self):
         run = model.judged(some_report([cell(1, 2, 0.6, 0.2, 9)], [cell(1, 2, 0.3, 0, 5)], [cell(2, 1, 0.9, 0, 7)]), ONE_WAY)
         self.assertAlmostEqual(run["elsewhere"], 0.3 / 6)
