@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "profile/conveyor.h"
 #include "profile/reader_file.h"
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
@@ -280,12 +281,15 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
                                             SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
   const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all);
-  return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
-    const SampleRow row = sample_of(scan, state_->bounds, parts, last);
-    if (scan.sound()) {
-      visit(row);
-    }
-  });
+  const auto read = [&](const auto& put) {
+    return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
+      SampleRow row = sample_of(scan, state_->bounds, parts, last);
+      if (scan.sound()) {
+        put(std::move(row));
+      }
+    });
+  };
+  return make_and_use<SampleRow>(read, visit);
 }
 
 Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit,
