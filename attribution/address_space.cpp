@@ -62,10 +62,10 @@ class Inheritance {
       }
       at = parent->value;
     }
-    for (auto id = chain.rbegin(); id != chain.rend(); ++id) {
-      inherit(*id);
-      state_[*id] = State::done;
-    }
+    std::for_each(chain.rbegin(), chain.rend(), [this](std::uint32_t id) {
+      inherit(id);
+      state_[id] = State::done;
+    });
   }
 
   void inherit(std::uint32_t process) {

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace crosstalk::profile {
@@ -72,12 +71,12 @@ template <class Row, class Make, class Use>
 auto make_and_use(const Make& make, const Use& use) {
   Conveyor<Row> conveyor;
   std::exception_ptr thrown;
-  decltype(make([](Row&&) {})) result;
+  decltype(make([](const Row&) {})) result;
   const auto work = [&] {
     std::vector<Row>* batch = conveyor.free_batch();
-    const auto put = [&](Row&& row) {
+    const auto put = [&](const Row& row) {
       if (batch != nullptr) {
-        batch->push_back(std::move(row));
+        batch->push_back(row);
         if (batch->size() == Conveyor<Row>::batch_rows) {
           conveyor.hand_over();
           batch = conveyor.free_batch();
@@ -98,7 +97,7 @@ auto make_and_use(const Make& make, const Use& use) {
   try {
     maker = std::thread(work);
   } catch (const std::system_error&) {  // no thread to be had: one after the other
-    return make([&](Row&& row) { use(std::as_const(row)); });
+    return make(use);
   }
   try {
     for (std::vector<Row>* batch = conveyor.next_batch(); batch != nullptr; batch = conveyor.next_batch()) {

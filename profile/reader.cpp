@@ -283,9 +283,9 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
   const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all);
   const auto read = [&](const auto& put) {
     return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
-      SampleRow row = sample_of(scan, state_->bounds, parts, last);
+      const SampleRow row = sample_of(scan, state_->bounds, parts, last);
       if (scan.sound()) {
-        put(std::move(row));
+        put(row);
       }
     });
   };

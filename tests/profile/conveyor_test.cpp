@@ -22,7 +22,7 @@ TEST(Conveyor, RowsArriveInOrderOnTheCallersThread) {
       [&](const auto& put) {
         maker = std::this_thread::get_id();
         for (int i = 0; i < many; ++i) {
-          put(int{i});
+          put(i);
         }
         return 42;
       },
@@ -51,7 +51,7 @@ TEST(Conveyor, TheMakerDoesNotRunAway) {
   const auto make = [&](const auto& put) {
     for (int i = 0; i < many; ++i) {
       ++made;
-      put(int{i});
+      put(i);
     }
     return 0;
   };
@@ -79,7 +79,7 @@ TEST(Conveyor, WhatTheUserThrowsEndsBoth) {
   int made = 0;
   const auto make = [&](const auto& put) {
     for (; made < many; ++made) {
-      put(int{made});
+      put(made);
     }
     return 0;
   };
