@@ -154,6 +154,21 @@ TEST(Estimator, ALineStandsForItselfUnderAnySuspicion) {
   EXPECT_NEAR(run.unwatched_ns, 1e6, 1e-6);
 }
 
+// The first watches fall on lines that are suspected later. They must not stand for what is private.
+TEST(Estimator, SuspicionIsJudgedInHindsight) {
+  Recording run(2);
+  const auto shared = [](std::uint64_t i) { return 0x100000 + 0x1000 * i; };
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    run.watch(eligible(0, shared(i)), {seen(1, 0)});
+    run.watch(eligible(0, 0x900000 + 0x1000 * i), {});
+    run.watch(eligible(0, shared(i), ms, profile::sample_suspected), {seen(1, 0)});
+  }
+  for (std::uint64_t i = 0; i < 90; ++i) {
+    run.sample(eligible(0, 0xa00000 + 0x1000 * i));
+  }
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.010, 1e-12);
+}
+
 TEST(Estimator, ThreadsWithTooFewWatchesArePooledByProcess) {
   Recording run(100);
   for (std::uint32_t i = 0; i < 100; ++i) {
