@@ -6,6 +6,7 @@
 #include <map>
 
 #include "attribution/charges.h"
+#include "attribution/late_sight.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -70,6 +71,7 @@ constexpr std::array<Estimator, 5> known_estimators = {{
      {},
      charge_communications,
      true,
+     true,
      true},
     {"board",
      "published: each trap of a thread on a line that another was sampled at counts one sampling period",
@@ -87,6 +89,7 @@ constexpr std::array<Estimator, 5> known_estimators = {{
      "time of sampled loads, from the thread that stores to the line next",
      {Of::loads, true, true},
      charge_next_store,
+     false,
      false,
      true},
 }};
@@ -128,9 +131,10 @@ std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, st
                   stories[i].accesses, &watch,
                   watch.sample_access};
     seen.interrupted = stories[i].interrupted;
-    if (!watch.suspected && watch.horizon_ns > durations.brief_ns) {
+    seen.brief = watch.horizon_ns <= durations.brief_ns;
+    if (!seen.brief) {
       seen.brief_until_ns = watch.time_ns + durations.brief_ns;
-      seen.long_weight = durations.long_weight;
+      seen.long_weight = watch.suspected ? 1 : durations.long_weight;
     }
     evidence.push_back(seen);
   }
@@ -146,16 +150,21 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   result.expansion = expansion_of(strata);
   std::uint64_t usable = 0;
   std::map<std::uint32_t, double> undecided_ns;  // by stratum
+  LateSight late_sight;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     if (evidence[i].stratum < result.expansion.strata.size()) {
       usable += evidence[i].cpu_ns > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
+      late_sight.add(evidence[i], std::span(result.contributions).subspan(before));
       if (estimator.till_seen && result.contributions.size() == before && evidence[i].interrupted.empty() &&
           filled(evidence[i])) {
         undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
       }
     }
+  }
+  if (estimator.late_sight) {
+    late_sight.weigh(result.contributions, result.expansion.strata);
   }
   let_decided_speak(result, undecided_ns);
   if (estimator.within_time) {
