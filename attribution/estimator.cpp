@@ -47,16 +47,24 @@ void keep_within(std::vector<Contribution>& contributions, std::span<const Strat
   }
 }
 
-/// No thread's samples stand for more than its time, and no thread has consumed for longer than it ran: what is seen
-/// of others is charged to them by chance, too.
+/// No thread's samples in strata of its own stand for more than its time there, and no thread has consumed for longer
+/// than it ran: what is seen of others is charged to them by chance, too.
 void keep_within_time(std::vector<Contribution>& contributions, std::span<const Stratum> strata) {
   std::map<std::uint32_t, ThreadTime> times;
+  double all_ns = 0;
   for (const Stratum& stratum : strata) {
-    times[stratum.thread].limit_ns += std::max(stratum.eligible_ns, stratum.watched_ns);
+    const double ns = std::max(stratum.eligible_ns, stratum.watched_ns);
+    times[stratum.thread].limit_ns += ns;
+    all_ns += ns;
   }
-  keep_within(contributions, strata, times, [&](const Contribution& c) { return strata[c.stratum].thread; });
-  // Time in strata of several threads may be any thread's.
+  // Time in strata of several threads may be any thread's. So little of it is watched that one event may exceed it: to
+  // cut such would leave too little on average.
   const double anyones = times.contains(Stratum::several) ? times[Stratum::several].limit_ns : 0;
+  times[Stratum::several].limit_ns = all_ns;
+  keep_within(contributions, strata, times, [&](const Contribution& c) { return strata[c.stratum].thread; });
+  for (const Contribution& c : contributions) {
+    times.try_emplace(c.seen->consumer.thread.value);
+  }
   for (auto& [thread, time] : times) {
     time.limit_ns += thread != Stratum::several ? anyones : 0;
   }

@@ -197,8 +197,8 @@ TEST(LateSight, LongWatchesSpeakForFewBriefOnes) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001 + 0.0012, 1e-12);
 }
 
-// Of 14 long watches that saw something, 10 saw it late, so 2 for each early one; of unknown lines the one long watch in
-// 40 has seen its part. It would count 40 times.
+// Of 14 long watches that saw something, 10 saw it late, so 2 for each early one; of unknown lines the one long watch
+// in 40 has seen its part. It would count 40 times.
 TEST(LateSight, WhatComesEarlyStandsForWhatComesLate) {
   Recording run(2);
   look(run, 4, true, for_long, early);
@@ -292,6 +292,21 @@ TEST(Estimator, NoMoreTimeThanThereIs) {
   const Matrix matrix = run.estimate();
   EXPECT_NEAR(*matrix[0].false_sharing.cost_s, 0.002, 1e-12);
   EXPECT_LE(matrix[0].false_sharing.cost_ci95->high, 0.002 + 1e-12);
+}
+
+// Two threads, watched once each: their time is anyone's, and one event may stand for more than that, up to all.
+TEST(Estimator, OneEventMayExceedWhatIsHardlyWatched) {
+  Recording run(3);
+  run.watch(eligible(0, 0x100000), {seen(1, 0, false, 7)});
+  run.watch(eligible(1, 0x200000), {});
+  for (int i = 0; i < 20; ++i) {
+    run.watch(eligible(0, 0x900000, ms, profile::sample_suspected), {});
+  }
+  EXPECT_NEAR(*run.estimate()[0].false_sharing.cost_s, 0.007, 1e-12);
+  Recording alone(3);
+  alone.watch(eligible(0, 0x100000), {seen(1, 0, false, 7)});
+  alone.watch(eligible(1, 0x200000), {});
+  EXPECT_NEAR(*alone.estimate()[0].false_sharing.cost_s, 0.002, 1e-12);
 }
 
 TEST(Estimator, InvalidationsAreCountedApart) {
