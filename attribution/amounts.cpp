@@ -39,7 +39,9 @@ double second_phase(const Stratum& s, const StratumSums& sums) {
   const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_ns2);
   const double mean_ns = s.watched_ns / n;
   const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
-  const double spread = (residuals / (mean_ns * mean_ns) + prior_watches * p * (1 - p)) / (n - 1 + prior_watches);
+  // Where one event stands for several, so does one that might have been seen.
+  const double event = sums.xy > 0 ? std::max(1.0, sums.y2 / sums.xy) : 1;
+  const double spread = (residuals / (mean_ns * mean_ns) + prior_watches * p * (event - p)) / (n - 1 + prior_watches);
   return total * total * spread / n;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one watch contributes, by estimator: which communications its sample's time is charged to, and how often it
 // counts. Chances of what was drawn are divided by (Horvitz-Thompson): words with their recorded probability and,
-// except by the default, long watches with their share among those of lines that nothing was known of.
+// except by the default (late_sight.h), long watches with their share among those of lines that nothing was known of.
 //
 // All of them take what comes after the sample for what came before it, since a sample can not look back, and a
 // sample's whole time for time in a communication if there was one. That holds where threads keep doing what they do,
@@ -19,8 +19,7 @@ namespace crosstalk::attribution {
 /// a line that nobody else stores to took the line from its readers: an invalidation, which is charged to nobody.
 /// What was interrupted has its part of the sample's time, which is charged to nobody: watches that drew the third
 /// thread's word stand for it.
-/// Long watches count once: weighed by 32 they would be right on the whole, but on recorded programs a single late
-/// event moved a variable's cost by a third, and intervals did not hold.
+/// What long watches see late counts once here: late_sight.h says how often in the end.
 void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out);
 
 /// The published algorithm (ComDetective): a thread's sample is an entry that the other threads observe, and each

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "attribution/charges.h"
+#include "attribution/late_sight.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -46,16 +47,24 @@ void keep_within(std::vector<Contribution>& contributions, std::span<const Strat
   }
 }
 
-/// No thread's samples stand for more than its time, and no thread has consumed for longer than it ran: what is seen
-/// of others is charged to them by chance, too.
+/// No thread's samples in strata of its own stand for more than its time there, and no thread has consumed for longer
+/// than it ran: what is seen of others is charged to them by chance, too.
 void keep_within_time(std::vector<Contribution>& contributions, std::span<const Stratum> strata) {
   std::map<std::uint32_t, ThreadTime> times;
+  double all_ns = 0;
   for (const Stratum& stratum : strata) {
-    times[stratum.thread].limit_ns += std::max(stratum.eligible_ns, stratum.watched_ns);
+    const double ns = std::max(stratum.eligible_ns, stratum.watched_ns);
+    times[stratum.thread].limit_ns += ns;
+    all_ns += ns;
   }
-  keep_within(contributions, strata, times, [&](const Contribution& c) { return strata[c.stratum].thread; });
-  // Time in strata of several threads may be any thread's.
+  // Time in strata of several threads may be any thread's. So little of it is watched that one event may exceed it: to
+  // cut such would leave too little on average.
   const double anyones = times.contains(Stratum::several) ? times[Stratum::several].limit_ns : 0;
+  times[Stratum::several].limit_ns = all_ns;
+  keep_within(contributions, strata, times, [&](const Contribution& c) { return strata[c.stratum].thread; });
+  for (const Contribution& c : contributions) {
+    times.try_emplace(c.seen->consumer.thread.value);
+  }
   for (auto& [thread, time] : times) {
     time.limit_ns += thread != Stratum::several ? anyones : 0;
   }
@@ -69,6 +78,7 @@ constexpr std::array<Estimator, 5> known_estimators = {{
      "time of samples like those whose watches saw communication, line by line where it is known",
      {},
      charge_communications,
+     true,
      true,
      true},
     {"board",
@@ -87,6 +97,7 @@ constexpr std::array<Estimator, 5> known_estimators = {{
      "time of sampled loads, from the thread that stores to the line next",
      {Of::loads, true, true},
      charge_next_store,
+     false,
      false,
      true},
 }};
@@ -128,9 +139,10 @@ std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, st
                   stories[i].accesses, &watch,
                   watch.sample_access};
     seen.interrupted = stories[i].interrupted;
-    if (!watch.suspected && watch.horizon_ns > durations.brief_ns) {
+    seen.brief = watch.horizon_ns <= durations.brief_ns;
+    if (!seen.brief) {
       seen.brief_until_ns = watch.time_ns + durations.brief_ns;
-      seen.long_weight = durations.long_weight;
+      seen.long_weight = watch.suspected ? 1 : durations.long_weight;
     }
     evidence.push_back(seen);
   }
@@ -146,16 +158,21 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   result.expansion = expansion_of(strata);
   std::uint64_t usable = 0;
   std::map<std::uint32_t, double> undecided_ns;  // by stratum
+  LateSight late_sight;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     if (evidence[i].stratum < result.expansion.strata.size()) {
       usable += evidence[i].cpu_ns > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
+      late_sight.add(evidence[i], std::span(result.contributions).subspan(before));
       if (estimator.till_seen && result.contributions.size() == before && evidence[i].interrupted.empty() &&
           filled(evidence[i])) {
         undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
       }
     }
+  }
+  if (estimator.late_sight) {
+    late_sight.weigh(result.contributions, result.expansion.strata);
   }
   let_decided_speak(result, undecided_ns);
   if (estimator.within_time) {

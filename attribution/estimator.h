@@ -30,8 +30,9 @@ struct Evidence {
   std::span<const AccessPoint> accesses = {};  // all that was seen, in order
   const profile::WatchRow* watch = nullptr;    // absent: estimators that ask for partners make nothing of it
   AccessKind sampled = AccessKind::none;
+  bool brief = false;                         // the watch was one that looks for a short time only
   std::uint64_t brief_until_ns = UINT64_MAX;  // what is seen later, only a long watch can see,
-  double long_weight = 1;                     // of which there is one in so many
+  double long_weight = 1;                     // of which there is one in so many where that was drawn by chance
   std::span<const SeenCommunication> interrupted = {};
 
   /// 1 / the probability that the watch was open at `time_ns`.
@@ -80,6 +81,7 @@ struct Estimator {
   StrataPolicy policy;
   void (*charge)(const Evidence& evidence, std::uint32_t watch, Estimate& out) = nullptr;
   bool within_time = false;  // what is charged to a thread is scaled down to the time that it has
+  bool late_sight = false;   // what brief watches were too short to see is made up for (late_sight.h)
   bool till_seen = false;    // a sampled load's watch that is full before anything could be charged has not decided
 };
 /// All of them, the default first.

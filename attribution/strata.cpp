@@ -23,14 +23,17 @@ void add_sums(Stratum& into, const Stratum& from) {
   into.watched_ns2 += from.watched_ns2;
 }
 
+void add_eligible(Stratum& into, std::uint64_t samples, double ns, double ns2) {
+  into.eligible += samples;
+  into.eligible_ns += ns;
+  into.eligible_ns2 += ns2;
+}
+
 }  // namespace
 
 Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
                StrataPolicy policy)
-    : policy_(policy),
-      threads_(threads.size()),
-      has_units_(threads.size(), false),
-      cell_of_watch_(watches.size(), none) {
+    : policy_(policy), threads_(threads.size()), has_units_(threads.size(), false), watched_(watches.size()) {
   process_of_thread_.reserve(threads.size());
   for (const profile::ThreadRow& thread : threads) {
     process_of_thread_.push_back(thread.process.value);
@@ -41,12 +44,9 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
     if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
-      cell_of_watch_[i] = cell_of(watch.thread.value, watch.sample_flags, watch.sample_address);
-      Stratum& sums = cells_[cell_of_watch_[i]].sums;
-      const auto x = static_cast<double>(watch.sample_cpu_ns);
-      ++sums.watched;
-      sums.watched_ns += x;
-      sums.watched_ns2 += x * x;
+      note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
+      watched_[i] = {cell_of(watch.thread.value, watch.sample_flags, watch.sample_address), watch.sample_address,
+                     static_cast<double>(watch.sample_cpu_ns)};
     }
   }
 }
@@ -99,56 +99,107 @@ void Strata::add(const profile::SampleRow& sample) {
   if ((sample.flags & profile::sample_eligible) == 0 || !takes(sample.access)) {
     return;
   }
-  Stratum& sums = cells_[cell_of(sample.thread.value, sample.flags, sample.address)].sums;
-  ++sums.eligible;
-  sums.eligible_ns += x;
-  sums.eligible_ns2 += x * x;
+  note_line(sample.thread.value, sample.flags, sample.address);
+  const std::uint32_t cell = cell_of(sample.thread.value, sample.flags, sample.address);
+  if ((sample.flags & profile::sample_suspected) != 0) {
+    add_eligible(cells_[cell].sums, 1, x, x * x);
+    return;
+  }
+  Sums& sums = not_suspected_[{cell, sample.address >> line_shift}];
+  ++sums.samples;
+  sums.ns += x;
+  sums.ns2 += x * x;
+}
+
+void Strata::note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t address) {
+  if ((flags & profile::sample_suspected) != 0) {
+    suspected_.emplace(process_of_thread_[thread], address >> line_shift);
+  }
+}
+
+/// Where a sample belongs that `cell` has taken for what it was when it came.
+std::uint32_t Strata::in_hindsight(std::uint32_t cell, std::uint64_t address) {
+  const Kind kind = kinds_[cells_[cell].kind];
+  const bool suspected = suspected_.contains({process_of_thread_[kind.thread], address >> line_shift});
+  return suspected ? cell_of(kind.thread, static_cast<std::uint8_t>(kind.flags | profile::sample_suspected), address)
+                   : cell;
+}
+
+void Strata::settle_samples() {
+  for (const auto& [place, sums] : not_suspected_) {
+    const std::uint32_t cell = in_hindsight(place.first, place.second << line_shift);
+    add_eligible(cells_[cell].sums, sums.samples, sums.ns, sums.ns2);
+  }
+  not_suspected_.clear();
+}
+
+void Strata::settle_watches() {
+  for (Watched& watch : watched_) {
+    if (watch.cell != none) {
+      watch.cell = in_hindsight(watch.cell, watch.address);
+      Stratum& sums = cells_[watch.cell].sums;
+      ++sums.watched;
+      sums.watched_ns += watch.ns;
+      sums.watched_ns2 += watch.ns * watch.ns;
+    }
+  }
 }
 
 void Strata::finish() {
-  std::map<std::pair<std::uint32_t, Unit>, std::uint32_t> units;          // (thread, unit) -> its best watched stratum
-  std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> pools;  // (process, flags) -> stratum
-  for (Cell& cell : cells_) {
-    if (cell.sums.watched >= least_watches) {
-      join(cell, new_stratum());
-      Stratum& stratum = strata_[cell.stratum];
-      stratum.thread = kinds_[cell.kind].thread;
-      stratum.one_line = is_line(cell.unit);
-      const auto [it, fresh] = units.try_emplace({stratum.thread, cell.unit}, cell.stratum);
-      if (!fresh && strata_[it->second].watched < stratum.watched) {
-        it->second = cell.stratum;
-      }
-    }
-  }
-  for (Cell& cell : cells_) {
-    if (cell.stratum == none) {
-      join_neighbours(cell, units, pools);
-    }
-  }
+  settle_samples();
+  settle_watches();
+  join_watched();
+  join_hardly_watched();
   for (const Stratum& stratum : strata_) {
     eligible_ns_ += stratum.eligible_ns;
     unwatched_ns_ += stratum.watched_ns > 0 ? 0 : stratum.eligible_ns;
   }
 }
 
-void Strata::join_neighbours(Cell& cell, const std::map<std::pair<std::uint32_t, Unit>, std::uint32_t>& units,
-                             std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t>& pools) {
-  const Kind& kind = kinds_[cell.kind];
-  if (cell.unit != rest) {
-    if (const auto it = units.find({kind.thread, cell.unit}); it != units.end()) {
-      join(cell, it->second);
-      return;
+void Strata::join_watched() {
+  for (Cell& cell : cells_) {
+    if (cell.sums.watched >= least_watches) {
+      join(cell, new_stratum());
+      Stratum& stratum = strata_[cell.stratum];
+      stratum.thread = kinds_[cell.kind].thread;
+      stratum.one_line = is_line(cell.unit);
     }
   }
-  const auto [pool, fresh] = pools.try_emplace({process_of_thread_[kind.thread], kind.flags}, none);
-  if (fresh) {
-    pool->second = new_stratum();
+}
+
+void Strata::join_hardly_watched() {
+  struct Pool {  // of a process's cells of the same flags
+    std::uint64_t watched = 0;
+    std::uint32_t stratum = none;
+  };
+  std::map<std::pair<std::uint32_t, std::uint8_t>, Pool> pools;
+  std::vector<std::uint32_t> best(kinds_.size(), none);  // by kind: its most watched stratum of several lines
+  for (const Cell& cell : cells_) {
+    std::uint32_t& known = best[cell.kind];
+    if (cell.stratum == none) {
+      pools[{process_of_thread_[kinds_[cell.kind].thread], kinds_[cell.kind].flags}].watched += cell.sums.watched;
+    } else if (!is_line(cell.unit) && (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
+      known = cell.stratum;
+    }
   }
-  join(cell, pool->second);
+  for (Cell& cell : cells_) {
+    if (cell.stratum != none) {
+      continue;
+    }
+    const Kind& kind = kinds_[cell.kind];
+    Pool& pool = pools[{process_of_thread_[kind.thread], kind.flags}];
+    const bool suspected = (kind.flags & profile::sample_suspected) != 0;
+    if (suspected && pool.watched < least_watches && best[cell.kind] != none) {
+      join(cell, best[cell.kind]);
+      continue;
+    }
+    pool.stratum = pool.stratum == none ? new_stratum() : pool.stratum;
+    join(cell, pool.stratum);
+  }
 }
 
 std::uint32_t Strata::of_watch(std::size_t watch) const {
-  const std::uint32_t cell = watch < cell_of_watch_.size() ? cell_of_watch_[watch] : none;
+  const std::uint32_t cell = watch < watched_.size() ? watched_[watch].cell : none;
   return cell == none ? none : cells_[cell].stratum;
 }
 

@@ -5,9 +5,13 @@
 //
 // A stratum is a thread, the collector's suspicion and the stack flag, and the cache line of data, or its 4 KiB page,
 // where that was watched often enough to stand for itself (unless an estimator wants to know of no places). What was
-// hardly watched joins its neighbour: a line under one suspicion joins the same line under another, and what is left of
-// a thread joins what is left of its process's others of that kind. It never joins a line or page of its own: those
-// were watched often for a reason.
+// hardly watched joins what is hardly watched of its process's other threads under the same suspicion; where all that
+// is not watched either, what is suspected joins what else is suspected of its thread. Nothing joins a line of its own,
+// which was watched often for a reason, nor what is suspected what is not: a page holds both.
+//
+// Suspicion is judged in hindsight: a line that was ever suspected counts as suspected from the first sample on. The
+// collector learns while it watches, and its first watches, when it can afford most, fall on lines that it does not
+// suspect yet. Left among the unsuspected they would stand for all the private data that is sampled later.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +78,8 @@ class Strata {
   [[nodiscard]] double eligible_ns() const { return eligible_ns_; }
 
  private:
-  using Unit = std::uint64_t;  // a line, a page, or `rest`: all else
+  using Unit = std::uint64_t;                            // a line, a page, or `rest`: all else
+  using Line = std::pair<std::uint32_t, std::uint64_t>;  // process, address
   static constexpr Unit rest = 0;
   struct Kind {  // of samples
     std::uint32_t thread = 0;
@@ -86,13 +91,26 @@ class Strata {
     Stratum sums;
     std::uint32_t stratum = none;
   };
+  struct Sums {  // over samples that were not suspected, of one cell and line
+    std::uint64_t samples = 0;
+    double ns = 0, ns2 = 0;
+  };
+  struct Watched {  // a watch's sample
+    std::uint32_t cell = none;
+    std::uint64_t address = 0;
+    double ns = 0;
+  };
   [[nodiscard]] bool takes(AccessKind kind) const;
   void choose_units(std::span<const profile::WatchRow> watches);
   [[nodiscard]] Unit unit_of(std::uint32_t thread, std::uint64_t address) const;
   std::uint32_t kind_of(std::uint32_t thread, std::uint8_t flags);
   std::uint32_t cell_of(std::uint32_t thread, std::uint8_t flags, std::uint64_t address);
-  void join_neighbours(Cell& cell, const std::map<std::pair<std::uint32_t, Unit>, std::uint32_t>& units,
-                       std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t>& pools);
+  void note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t address);
+  [[nodiscard]] std::uint32_t in_hindsight(std::uint32_t cell, std::uint64_t address);
+  void settle_samples();
+  void settle_watches();
+  void join_watched();
+  void join_hardly_watched();
   void join(Cell& cell, std::uint32_t stratum);
   std::uint32_t new_stratum();
 
@@ -104,6 +122,11 @@ class Strata {
       return spread(unit.second ^ (std::uint64_t{unit.first} << 44U));
     }
   };
+  struct LineHash {
+    std::size_t operator()(const Line& line) const noexcept {
+      return spread(line.second ^ (std::uint64_t{line.first} << 48U));
+    }
+  };
   using Units = std::unordered_set<std::pair<std::uint32_t, Unit>, UnitHash>;
   using UnitCells = std::unordered_map<std::pair<std::uint32_t, Unit>, std::uint32_t, UnitHash>;
   Units units_;                                                // (thread, unit) that stand for themselves
@@ -113,7 +136,9 @@ class Strata {
   std::vector<std::uint32_t> rest_cells_;  // by kind
   UnitCells unit_cells_;                   // by (kind, unit)
   std::vector<Cell> cells_;
-  std::vector<std::uint32_t> cell_of_watch_;
+  std::unordered_set<Line, LineHash> suspected_;            // lines that ever were
+  std::unordered_map<Line, Sums, LineHash> not_suspected_;  // by cell (for a process) and line
+  std::vector<Watched> watched_;                            // by watch
   std::vector<Stratum> strata_;
   double unwatched_ns_ = 0, eligible_ns_ = 0;
 };

@@ -35,6 +35,8 @@ struct Case {
   [[nodiscard]] std::size_t candidates() const { return others.size() + (producer ? 1 : 0); }
 };
 
+bool may_be_anothers(const SeenCommunication& seen) { return seen.changed != 0 || seen.consumer.sampled; }
+
 class ProducerSearch {
  public:
   ProducerSearch(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,
@@ -67,7 +69,7 @@ class ProducerSearch {
   /// Stories in which nothing changed unseen stay as they are.
   void take(std::size_t story) {
     auto& communications = stories_[story].communications;
-    if (std::all_of(communications.begin(), communications.end(), [](const auto& seen) { return seen.changed == 0; })) {
+    if (std::none_of(communications.begin(), communications.end(), may_be_anothers)) {
       for (const SeenCommunication& seen : communications) {
         count({story, seen, {}, true});
       }
@@ -157,6 +159,9 @@ class ProducerSearch {
   }
 
   void count(const Case& one) {
+    if (one.seen.consumer.sampled) {
+      return;
+    }
     Tally& tally = tallies_[page_of(one.seen)];
     if (one.candidates() > 1) {
       tally.open += one.seen.weight;
@@ -166,7 +171,23 @@ class ProducerSearch {
     tally.alone[one.producer ? one.seen.producer.thread.value : one.others.front()->thread.value] += one.seen.weight;
   }
 
+  /// Does the producer store to the sampled bytes, too?
+  [[nodiscard]] bool stores_to_sampled(const SeenCommunication& seen) const {
+    for (std::uint32_t word = 0; word < line_words; ++word) {
+      if (word_of(word).overlaps(seen.consumer.bytes) &&
+          by_thread(known(seen, word), seen.producer.thread) != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void settle(Case& one) {
+    if (one.seen.consumer.sampled) {
+      const bool told = one.others.empty() && !stores_to_sampled(one.seen);
+      told ? keep(one) : stories_[one.story].interrupted.push_back(one.seen);
+      return;
+    }
     if (one.candidates() == 1) {
       one.producer ? keep(one) : reassign(one, *one.others.front(), 1);
       return;
@@ -230,7 +251,7 @@ LineStores::LineStores(std::span<const WatchStory> stories, std::span<const prof
     : threads_(threads) {
   for (const WatchStory& story : stories) {
     for (const SeenCommunication& seen : story.communications) {
-      if (seen.changed != 0) {
+      if (may_be_anothers(seen)) {
         const ProcessId process = process_of(threads_, seen.consumer.thread);
         lines_[{process.value, seen.consumer.line}];
         pages_[{process.value, seen.consumer.line >> page_shift}];

@@ -20,7 +20,8 @@ namespace crosstalk::attribution {
 /// The stores to the words of the lines that matter.
 class LineStores {
  public:
-  /// The lines that changed unseen in `stories`, and their neighbours, with the stores that traps saw there.
+  /// The lines that changed unseen in `stories` or were not seen to be read, and their neighbours, with the stores that
+  /// traps saw there.
   LineStores(std::span<const WatchStory> stories, std::span<const profile::ThreadRow> threads);
   /// To be told of every sample.
   void add(const profile::SampleRow& sample);
@@ -48,6 +49,9 @@ class LineStores {
 /// - One: it is the producer.
 /// - Several: as many of them as are found alone with the same consumer on the same page; where that is too seldom to
 ///   tell, the producer that was seen, if it is among them, and else nobody: the communication goes to `interrupted`.
+/// A communication that is only expected (watch_story.h) is decided by what is known: it goes to `interrupted` where
+/// another thread has stored before, or where the producer stores to the sampled bytes, too. Watches that drew those
+/// words see it.
 /// A sampled consumer's communications are found whichever of the words is drawn that others changed while it was
 /// watched; their weight becomes 1 / the probability of that. `watches` and `stories` go together.
 void find_producers(std::span<const profile::WatchRow> watches, std::span<WatchStory> stories, const LineStores& stores,

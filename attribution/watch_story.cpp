@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t sampled_word = profile::max_watch_words;  // stands for "the sampled bytes", always watched
 constexpr double least_probability = 1e-3;
+constexpr std::uint32_t word_bytes = 8;  // of a line's state
 
 LineBytes bytes_of(const profile::WatchWord& word) { return LineBytes::range(word.offset, word.length); }
 
@@ -335,6 +336,29 @@ std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, c
   return LineBytes::range(static_cast<std::int64_t>(address - line), access.width);
 }
 
+void expect_return(const profile::WatchRow& watch, WatchStory& story) {
+  const AccessPoint sampled = sampled_access(watch);
+  const bool sees_return = std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& word) {
+    return bytes_of(word).overlaps(sampled.bytes);
+  });
+  const bool seen_again = std::any_of(story.accesses.begin(), story.accesses.end(), [&](const AccessPoint& point) {
+    return point.thread == watch.thread && !point.sampled;
+  });
+  const auto store = std::find_if(story.accesses.begin(), story.accesses.end(), [&](const AccessPoint& point) {
+    return point.thread != watch.thread && stores(point.kind);
+  });
+  if (watch.words.size() != 1 || sampled.bytes.empty() || sees_return || seen_again || store == story.accesses.end()) {
+    return;
+  }
+  WordMask changed = changed_between(watch.state, store->state);
+  for (std::uint32_t word = 0; word < profile::LineState::words; ++word) {
+    if (store->bytes.overlaps(LineBytes::range(std::int64_t{word} * word_bytes, word_bytes))) {
+      changed = static_cast<WordMask>(changed & ~(1U << word));
+    }
+  }
+  story.communications.push_back({*store, sampled, store->bytes.overlaps(sampled.bytes), store->weight, 1, changed});
+}
+
 WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
                        std::span<const profile::ThreadRow> threads, const AccessLookup& access_before) {
   WatchStory story;
@@ -364,6 +388,9 @@ WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::
   }
   line.finish();
   drop_torn_handovers(story.communications);
+  if (watch.thread.value < threads.size()) {
+    expect_return(watch, story);
+  }
   return story;
 }
 

@@ -39,6 +39,7 @@ struct AccessPoint {
 using WordMask = std::uint8_t;
 
 struct SeenCommunication {
+  /// The consumer is `sampled` where its own access could not be seen, only the store before it (expect_return()).
   AccessPoint producer, consumer;
   bool true_sharing = false;
   /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
@@ -77,6 +78,12 @@ using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Momen
 /// unknown kind can consume and never produce.
 [[nodiscard]] WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
                                      std::span<const profile::ThreadRow> threads, const AccessLookup& access_before);
+
+/// Where one word is watched and it is not the sampled one, the sampled thread is not seen to come back. That it comes
+/// back is what every estimate takes for granted; so the first store by another thread is a communication to the
+/// sampled access, as the latest store before that access would be if it had been seen. Adds it to a finished story in
+/// which the sampled thread was not seen again.
+void expect_return(const profile::WatchRow& watch, WatchStory& story);
 
 /// Bytes of `line` that an instruction touched, from the registers after it; nullopt when they do not tell.
 /// `ip` is the address after the instruction; `thread_pointer` 0 means unknown.

@@ -154,6 +154,68 @@ TEST(Estimator, ALineStandsForItselfUnderAnySuspicion) {
   EXPECT_NEAR(run.unwatched_ns, 1e6, 1e-6);
 }
 
+// The first watches fall on lines that are suspected later. They must not stand for what is private.
+TEST(Estimator, SuspicionIsJudgedInHindsight) {
+  Recording run(2);
+  const auto shared = [](std::uint64_t i) { return 0x100000 + 0x1000 * i; };
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    run.watch(eligible(0, shared(i)), {seen(1, 0)});
+    run.watch(eligible(0, 0x900000 + 0x1000 * i), {});
+    run.watch(eligible(0, shared(i), ms, profile::sample_suspected), {seen(1, 0)});
+  }
+  for (std::uint64_t i = 0; i < 90; ++i) {
+    run.sample(eligible(0, 0xa00000 + 0x1000 * i));
+  }
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.010, 1e-12);
+}
+
+/// Watches of 1 ms samples of thread 0, each on a page of its own: `count` that look for `horizon_ns` and see thread 1
+/// store `after_ns` after they began, 0: never.
+void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, std::uint64_t after_ns) {
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t address = 0x100000 + 0x1000 * run.samples.size();
+    std::vector<SeenCommunication> story;
+    if (after_ns > 0) {
+      story.push_back(seen(1, 0));
+      story.back().consumer.time_ns = after_ns;
+    }
+    run.watch(eligible(0, address, ms, suspected ? profile::sample_suspected : 0), std::move(story));
+    run.watches.back().horizon_ns = horizon_ns;
+    run.watches.back().suspected = suspected;
+  }
+}
+
+constexpr std::uint64_t briefly = 500, for_long = 20'000, early = 100, late = 5000;
+
+// Of 12 watches 10 were long, of which one saw communication late: 1.2 would have.
+TEST(LateSight, LongWatchesSpeakForFewBriefOnes) {
+  Recording run(2);
+  look(run, 1, false, briefly, 0);
+  look(run, 1, false, briefly, early);
+  look(run, 9, false, for_long, 0);
+  look(run, 1, false, for_long, late);
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001 + 0.0012, 1e-12);
+}
+
+// Of 14 long watches that saw something, 10 saw it late, so 2 for each early one; of unknown lines the one long watch
+// in 40 has seen its part. It would count 40 times.
+TEST(LateSight, WhatComesEarlyStandsForWhatComesLate) {
+  Recording run(2);
+  look(run, 4, true, for_long, early);
+  look(run, 9, true, for_long, late);
+  look(run, 29, false, briefly, 0);
+  look(run, 10, false, briefly, early);
+  look(run, 1, false, for_long, late);
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.013 + 0.010 * (1 + 2 * 0.975) + 0.001, 1e-12);
+}
+
+TEST(LateSight, WithoutLongWatchesNothingIsMadeUp) {
+  Recording run(2);
+  look(run, 9, false, briefly, 0);
+  look(run, 1, false, briefly, early);
+  EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001, 1e-12);
+}
+
 TEST(Estimator, ThreadsWithTooFewWatchesArePooledByProcess) {
   Recording run(100);
   for (std::uint32_t i = 0; i < 100; ++i) {
@@ -230,6 +292,21 @@ TEST(Estimator, NoMoreTimeThanThereIs) {
   const Matrix matrix = run.estimate();
   EXPECT_NEAR(*matrix[0].false_sharing.cost_s, 0.002, 1e-12);
   EXPECT_LE(matrix[0].false_sharing.cost_ci95->high, 0.002 + 1e-12);
+}
+
+// Two threads, watched once each: their time is anyone's, and one event may stand for more than that, up to all.
+TEST(Estimator, OneEventMayExceedWhatIsHardlyWatched) {
+  Recording run(3);
+  run.watch(eligible(0, 0x100000), {seen(1, 0, false, 7)});
+  run.watch(eligible(1, 0x200000), {});
+  for (int i = 0; i < 20; ++i) {
+    run.watch(eligible(0, 0x900000, ms, profile::sample_suspected), {});
+  }
+  EXPECT_NEAR(*run.estimate()[0].false_sharing.cost_s, 0.007, 1e-12);
+  Recording alone(3);
+  alone.watch(eligible(0, 0x100000), {seen(1, 0, false, 7)});
+  alone.watch(eligible(1, 0x200000), {});
+  EXPECT_NEAR(*alone.estimate()[0].false_sharing.cost_s, 0.002, 1e-12);
 }
 
 TEST(Estimator, InvalidationsAreCountedApart) {

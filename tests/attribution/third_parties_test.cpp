@@ -209,6 +209,32 @@ TEST_F(ThirdParties, WithoutStatesNothingChanges) {
   EXPECT_NEAR(stories_[0].communications[0].weight, 1 / double{named}, 1e-9);
 }
 
+/// What is only expected: the consumer is the sample.
+SeenCommunication expected(std::uint32_t producer, WordMask changed) {
+  SeenCommunication result{store_at(producer, producer), store_at(1, 1)};
+  result.consumer.sampled = true;
+  result.weight = 4;
+  result.changed = changed;
+  return result;
+}
+
+TEST_F(ThirdParties, WhatIsExpectedIsTheFirstStorers) {
+  watch(0, named, {expected(0, 0)});
+  watch(0, named, {expected(0, 0b110)});  // thread 2 has stored before; word 1 is the consumer's own
+  run(three);
+  EXPECT_EQ(share(0, 0), 1);
+  EXPECT_EQ(stories_[0].communications[0].weight, 4);
+  EXPECT_TRUE(stories_[1].communications.empty());
+  EXPECT_EQ(stories_[1].interrupted.size(), 1U);
+}
+
+TEST_F(ThirdParties, WhoStoresToTheSampledWordIsSeenByWatchesOfThat) {
+  watch(0, named, {expected(0, 0)});
+  run({sampled_store(0, 0), sampled_store(0, 1)});
+  EXPECT_TRUE(stories_[0].communications.empty());
+  EXPECT_EQ(stories_[0].interrupted.size(), 1U);
+}
+
 TEST(WatchStory, SaysWhichWordsChangedBetweenTwoAccesses) {
   Scene scene(3);
   scene.words({word_at(0), word_at(8)})

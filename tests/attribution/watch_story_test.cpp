@@ -335,6 +335,38 @@ TEST(WatchStory, TheLineHasAnotherAddressInAnotherProcess) {
   EXPECT_EQ(seen.consumer.line, elsewhere);
 }
 
+/// One register, which watches the second word; thread 0 was sampled at the first.
+Scene other_word_scene() {
+  Scene scene = plain_scene(3);
+  scene.words({word_at(8, 8, 0.25F)}).opened_by(0, AccessKind::load);
+  return scene;
+}
+
+TEST(WatchStory, AThreadWhoseWordIsNotWatchedIsExpectedBack) {
+  Scene scene = other_word_scene();
+  scene.trap(1, load_ip).trap(1, store_ip, 0, true);
+  scene.watch().state = profile::LineState{{1, 2, 3, 4, 5, 6, 7, 8}};
+  scene.traps()[1].state = profile::LineState{{1, 9, 3, 5, 5, 6, 7, 8}};
+  const WatchStory story = scene.tell();
+  ASSERT_EQ(pairs(story), (Pairs{{1, 0}}));
+  const SeenCommunication& expected = story.communications[0];
+  EXPECT_TRUE(expected.consumer.sampled);
+  EXPECT_FALSE(expected.true_sharing);
+  EXPECT_DOUBLE_EQ(expected.weight, 4);
+  EXPECT_EQ(expected.producer.instruction, store_ip - 4);
+  EXPECT_EQ(expected.changed, 0b1000);  // without the word that was watched: the producer's store
+}
+
+TEST(WatchStory, NobodyIsExpectedBackWhereNobodyStoresOrTheReturnIsSeen) {
+  Scene readers = other_word_scene();
+  EXPECT_TRUE(readers.trap(1, load_ip).trap(2, load_ip).tell().communications.empty());
+  Scene seen = other_word_scene();
+  EXPECT_FALSE(seen.trap(1, store_ip).trap(0, load_ip).tell().communications.at(0).consumer.sampled);
+  Scene own_word = plain_scene(2);
+  own_word.opened_by(0, AccessKind::load);
+  EXPECT_TRUE(own_word.trap(1, store_ip).tell().communications.empty());
+}
+
 TEST(TouchedBytes, FromRegisters) {
   symbolizer::MemoryAccess access;
   access.width = 4;

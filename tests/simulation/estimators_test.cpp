@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mixed", {"post_stratified", "board_ipw"}}, Case{"ring", {"post_stratified", "next_store"}},
                     Case{"all_to_all", {"post_stratified"}}, Case{"own_words", {"post_stratified"}},
                     Case{"one_writer", {"post_stratified", "next_store"}},
-                    Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}}),
+                    Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
+                    Case{"short_run", {"post_stratified", "board_ipw"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
 
 /// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
@@ -81,7 +82,9 @@ TEST(Wrong, IsKnownToBe) {
                              Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
                              Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
                              Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
-                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {  // looking is no communication
+                             Known{"many_lines", "post_stratified", -0.2, 0.1},      // rare lines, hardly watched
+                             Known{"one_register", "post_stratified", -0.35, 0.35},  // few watches
+                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {      // looking is no communication
     SCOPED_TRACE(std::string(known.scenario) + " " + known.estimator);
     const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
     EXPECT_GT(score.bias, known.low);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/late_sight.h"
+
+#include <algorithm>
+
+#include "attribution/estimator.h"
+
+namespace crosstalk::attribution {
+
+void LateSight::add(const Evidence& evidence, std::span<const Contribution> charged) {
+  Looks& looks = looks_[evidence.stratum];
+  looks.all_ns += evidence.cpu_ns;
+  const bool late = std::all_of(charged.begin(), charged.end(), [&](const Contribution& c) {
+    // A consumer that is only expected is the sample: it was told by the store.
+    return std::max(c.seen->producer.time_ns, c.seen->consumer.time_ns) > evidence.brief_until_ns;
+  });
+  late_.insert(late_.end(), charged.size(), late);
+  if (evidence.brief) {
+    return;
+  }
+  looks.long_ns += evidence.cpu_ns;
+  for (Timing* timing : {&timings_[evidence.thread.value], &timing_}) {
+    timing->watches += charged.empty() ? 0 : 1;
+    for (const Contribution& c : charged) {
+      (late ? timing->late_ns : timing->early_ns) += c.cost_ns;
+    }
+  }
+}
+
+double LateSight::ratio(std::uint32_t thread) const {
+  const auto own = timings_.find(thread);
+  return own != timings_.end() && own->second.watches >= least_shown ? own->second.ratio() : timing_.ratio();
+}
+
+void LateSight::weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const {
+  for (std::size_t i = 0; i < contributions.size() && i < late_.size(); ++i) {
+    Contribution& c = contributions[i];
+    const Looks& looks = looks_.at(c.stratum);
+    const double by_early = 1 + ratio(strata[c.stratum].thread);
+    if (looks.all_ns <= by_early * looks.long_ns) {
+      c.cost_ns *= late_[i] && looks.long_ns > 0 ? looks.all_ns / looks.long_ns : 1;
+    } else if (!late_[i]) {
+      // The long ones have seen their part of what came late.
+      c.cost_ns *= 1 + (by_early - 1) * (1 - looks.long_ns / looks.all_ns);
+    }
+  }
+}
+
+}  // namespace crosstalk::attribution
