@@ -178,7 +178,9 @@ bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& w
     if (!group.lines.holds(watch.line) || watch.close_ns < watch.time_ns) {
       continue;
     }
-    const bool any = !in_.stories[w].communications.empty();
+    const auto& communications = in_.stories[w].communications;
+    const bool any = std::any_of(communications.begin(), communications.end(),
+                                 [](const SeenCommunication& seen) { return !seen.consumer.sampled; });
     if (any || static_cast<double>(watch.close_ns - watch.time_ns) >= least_ns) {
       lasted += 1;
       exchanging += any ? 1 : 0;
@@ -218,11 +220,10 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
     return unknown("the counter that goes on with the exchanges jumps");
   }
   const double steps = way->steps * (1 + unseen_ns / seen_ns);
-  const auto odd = static_cast<double>(clock.cycles - clock.alike);
-  const auto cycles = static_cast<double>(clock.cycles);
-  const double irregular = wilson_upper(odd, cycles) - odd / cycles;
+  const double irregular =
+      wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
   // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved: the one says the
-  // mean, the other what is usual. The interval holds both, and how well the part of odd cycles is known.
+  // mean, the other what is usual.
   const double between = (clock.usual + clock.exchanges) / 2;
   const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
   return {steps * between, std::hypot(irregular + off, (unseen_ns + span.margin_ns / 2) / (seen_ns + unseen_ns)), ""};
@@ -343,6 +344,9 @@ Figure Counter::count(std::size_t index) const {
 ConsumerSamples::ConsumerSamples(std::span<const WatchStory> stories) {
   for (const WatchStory& story : stories) {
     for (const SeenCommunication& seen : story.communications) {
+      if (seen.consumer.sampled) {
+        continue;  // expected, not seen
+      }
       sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
       instructions_.insert(seen.consumer.instruction);
     }

@@ -49,6 +49,9 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
   Sites sites;
   for (std::uint32_t w = 0; w < stories.size(); ++w) {
     for (const SeenCommunication& seen : stories[w].communications) {
+      if (seen.consumer.sampled) {
+        continue;  // expected, not seen
+      }
       Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
       pool.instructions.insert(seen.consumer.instruction);
       pool.seen.push_back({w, &seen});

@@ -53,7 +53,7 @@ struct ExchangeClock {
   double exchanges = 0;      // a step, over all that moved by whole steps
 };
 inline constexpr std::uint64_t least_cycles = 8;
-inline constexpr double least_alike = 0.8;  // of the cycles; the interval allows for the others
+inline constexpr double least_alike = 0.9;  // of the cycles
 
 /// Whether a part of the cycles that tell of the clock's word are alike.
 [[nodiscard]] inline bool is_alike(const ExchangeClock& clock, double least) {

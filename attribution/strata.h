@@ -136,7 +136,9 @@ class Strata {
   std::vector<std::uint32_t> rest_cells_;  // by kind
   UnitCells unit_cells_;                   // by (kind, unit)
   std::vector<Cell> cells_;
-  std::unordered_set<Line, LineHash> suspected_;            // lines that ever were
+  // Lines that ever were. A line stops being suspected when watches on it are in vain, also before another thread is
+  // seen there: lines that were watched in vain early are a little less often here than others.
+  std::unordered_set<Line, LineHash> suspected_;
   std::unordered_map<Line, Sums, LineHash> not_suspected_;  // by cell (for a process) and line
   std::vector<Watched> watched_;                            // by watch
   std::vector<Stratum> strata_;

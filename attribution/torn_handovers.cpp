@@ -39,7 +39,8 @@ void drop_torn_handovers(std::vector<SeenCommunication>& communications) {
 
 void prefer_watched_stores(std::vector<SeenCommunication>& communications) {
   const auto sampled = [](const SeenCommunication& seen) { return seen.producer.sampled; };
-  if (!std::all_of(communications.begin(), communications.end(), sampled)) {
+  const auto watched = [](const SeenCommunication& seen) { return !seen.producer.sampled && !seen.consumer.sampled; };
+  if (std::any_of(communications.begin(), communications.end(), watched)) {
     std::erase_if(communications, sampled);
   }
 }

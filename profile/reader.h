@@ -31,8 +31,8 @@ class ProfileReader {
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
-  /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead. What is
-  /// not read has its default.
+  /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:
+  /// `visit` must not read from this profile. What is not read has its default.
   [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                              SampleParts parts = SampleParts::all) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.

@@ -16,11 +16,21 @@ bool audited(std::uint32_t number) {
   return mix(0, number) >> one_in_16 == 0;
 }
 
-bool same_answer(const FoundAccess& a, const FoundAccess& b) {
-  return a.instruction == b.instruction && a.address == b.address && a.width == b.width && a.kind == b.kind;
-}
-
 }  // namespace
+
+/// What a recipe has said. Of one that has the code ahead interpreted only that is its own that nothing before can be
+/// told: what is ahead may depend on memory that changes.
+struct AccessFinder::Answer {
+  RecipeSays says = RecipeSays::nothing;
+  bool ahead = false;
+  FoundAccess access;
+
+  [[nodiscard]] bool differs(bool found, const FoundAccess& other) const {
+    return found != (says == RecipeSays::access) ||
+           (found && (access.instruction != other.instruction || access.address != other.address ||
+                      access.width != other.width || access.kind != other.kind));
+  }
+};
 
 // `back`: how it was found out that no access before the instruction pointer is the answer, where none is known.
 bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
@@ -33,7 +43,7 @@ bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::
     return true;
   }
   if (!has_last) {
-    constexpr std::uint64_t code_before = 8;  // what the finder of predecessors looks at, too
+    constexpr std::uint64_t code_before = 8;  // what a cached answer of the finder of predecessors is checked by, too
     back = route;
     back.passes(registers[Register::rip] - code_before, registers[Register::rip]);
   }
@@ -50,7 +60,8 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
                         const CodeReader& reader, FoundAccess& out) {
   FoundAccess known;
   RecipeSays says = follow_recipe(recipes_, registers, flags, fs_base, reader, known);
-  if (says == RecipeSays::look_ahead) {
+  const bool ahead = says == RecipeSays::look_ahead;
+  if (ahead) {
     says = find_next(registers, flags, fs_base, reader, known) ? RecipeSays::access : RecipeSays::no_access;
   }
   if (says != RecipeSays::nothing && !audited(followed_.fetch_add(1, std::memory_order_relaxed))) {
@@ -59,20 +70,20 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
     }
     return says == RecipeSays::access;
   }
-  return find_anew(registers, flags, fs_base, reader, says, known, out);
+  return find_anew(registers, flags, fs_base, reader, {says, ahead, known}, out);
 }
 
 // What a recipe has said, if one did, is put to the test.
 bool AccessFinder::find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                             const CodeReader& reader, RecipeSays says, const FoundAccess& known, FoundAccess& out) {
+                             const CodeReader& reader, const Answer& answer, FoundAccess& out) {
   Route route(registers[Register::rip]);
   Route back(registers[Register::rip]);
   const bool found = decide(registers, flags, fs_base, reader, out, route, back);
-  if (says == RecipeSays::nothing) {
+  if (answer.says == RecipeSays::nothing) {
     if (!learn_recipe(recipes_, registers, flags, reader, route, found ? &out : nullptr)) {
       learn_to_look_ahead(recipes_, registers, flags, reader, back);
     }
-  } else if (found != (says == RecipeSays::access) || (found && !same_answer(out, known))) {
+  } else if (answer.ahead ? found && out.from == profile::AddressFrom::retired : answer.differs(found, out)) {
     disprove_recipe(recipes_, registers, flags);
   }
   return found;

@@ -20,7 +20,6 @@ namespace crosstalk::in_target {
 
 class CodeWindow;
 class Route;
-enum class RecipeSays : std::uint8_t;
 using RecipeTable = CheckedTable<7, 4096>;  // recipes by place (access_recipe.h)
 
 /// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
@@ -78,8 +77,9 @@ class AccessFinder {
             const CodeReader& reader, FoundAccess& out, Route& route);
   bool decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
               FoundAccess& out, Route& route, Route& back);
+  struct Answer;
   bool find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
-                 RecipeSays says, const FoundAccess& known, FoundAccess& out);
+                 const Answer& answer, FoundAccess& out);
 
   AccessCache cache_;
   RecipeTable recipes_;

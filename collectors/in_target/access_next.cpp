@@ -331,7 +331,7 @@ Step Interpreter::transfer(Value memory) {
   if (!target.known) {
     return Step::stop;
   }
-  if (instruction_.operation == Operation::jump) {
+  if (instruction_.operation == Operation::jump && instruction_.source == Place::immediate) {
     return jump(target.bits);
   }
   at_ = target.bits;

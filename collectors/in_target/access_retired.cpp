@@ -167,7 +167,7 @@ class Retracer {
   bool may_come_by(std::uint64_t jump);
   template <typename FirstStep>
   bool may_have_come(FirstStep first_step);
-  bool may_have_passed(bool& only_padding, bool& more);
+  bool may_have_passed(std::uint64_t end, bool& only_padding, bool& more);
   static bool sure(const Predecessors& candidates);
   bool try_from(std::uint64_t from, bool by_jump);
   bool undo_from(std::uint64_t from);
@@ -250,7 +250,7 @@ bool Retracer::may_have_come(FirstStep first_step) {
   bool more = true;
   bool may = first_step(only_padding, more);
   for (unsigned i = 1; i < max_steps_above && may && more; ++i) {
-    may = may_have_passed(only_padding, more);
+    may = may_have_passed(at, only_padding, more);
   }
   machine_ = machine;
   lineage_ = lineage;
@@ -262,9 +262,14 @@ bool Retracer::may_have_come(FirstStep first_step) {
   return may;
 }
 
-/// One step further up. `more`: there is one beyond it.
-bool Retracer::may_have_passed(bool& only_padding, bool& more) {
+/// One step further up on the way to `end`. `more`: there is one beyond it. Where a jump joins the way, nothing above
+/// speaks against it.
+bool Retracer::may_have_passed(std::uint64_t end, bool& only_padding, bool& more) {
   const Predecessors candidates = find_predecessors(window_, at_);
+  if (candidates.jumps != 0 && at_ != end) {
+    more = false;
+    return true;
+  }
   more = sure(candidates) && window_.decode(at_ - candidates.distance, instruction_);
   const Operation operation = instruction_.operation;
   if (!more || operation == Operation::call || operation == Operation::stop) {
@@ -280,7 +285,8 @@ bool Retracer::may_have_passed(bool& only_padding, bool& more) {
 }
 
 [[gnu::noinline]] bool Retracer::may_come_from_above() {
-  return may_have_come([this](bool& only_padding, bool& more) { return may_have_passed(only_padding, more); });
+  return may_have_come(
+      [this, end = at_](bool& only_padding, bool& more) { return may_have_passed(end, only_padding, more); });
 }
 
 [[gnu::noinline]] bool Retracer::may_come_by(std::uint64_t jump) {

@@ -67,8 +67,9 @@ bool mark_reported(Entry& entry, const Copy& c) {
 
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   Extent& extent = extents[level - lowest_level];
-  raise(extent.inverted_begin, ~begin);
-  raise(extent.end, end);
+  constexpr std::uint64_t within = (std::uint64_t{1} << 20U) - 1;
+  raise(extent.inverted_begin, ~(begin & ~within));
+  raise(extent.end, (end | within) + 1);
 }
 
 void remove(std::uint64_t begin, std::uint64_t bytes) {

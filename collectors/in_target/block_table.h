@@ -123,13 +123,14 @@ struct Extent {
   std::atomic<std::uint64_t> end{0};             // behind the highest last byte
 };
 
-/// Widens the extent of a level. Lock-free, any context; hardly ever called.
+/// Widens the extent of a level, by a megabyte at least: a heap that grows must not do so at each allocation, as all
+/// threads read extents. Lock-free, any context.
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
 
 // Hidden, and constant initialised as seen from every file: no detour through the GOT or a TLS wrapper.
 extern constinit Shared shared __attribute__((visibility("hidden")));
 extern constinit Entry table[entry_count] __attribute__((visibility("hidden")));
-extern constinit Extent extents[level_count] __attribute__((visibility("hidden")));
+extern constinit Extent extents[level_count] __attribute__((visibility("hidden"), aligned(64)));
 /// The calling thread's latest stamp. A wrong value (a raw clone() shares it) only makes ages uncertain.
 extern constinit thread_local std::uint64_t latest_stamp
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

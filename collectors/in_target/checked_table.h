@@ -67,7 +67,7 @@ class CheckedTable {
     return (mix(0, place / Neighbours) >> 20U) % (Entries / Neighbours) * Neighbours + place % Neighbours;
   }
 
-  Entry table_[Entries];
+  alignas(Neighbours * sizeof(Entry)) Entry table_[Entries];
 };
 
 }  // namespace crosstalk::in_target

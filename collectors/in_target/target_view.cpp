@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t red_zone = 128;  // System V ABI: below the stack pointer, and not the signal's
+// Near the end of its stack a thread may be about to touch the guard, and a stack's bounds are known but roughly.
+constexpr std::uint64_t near_end = 128 * 1024;
 
 /// Not by memcpy: in a target built with a sanitizer that would be the sanitizer's, which knows whose bytes these are.
 void copy_words(std::uint64_t address, void* out, std::size_t bytes) {
@@ -27,7 +29,7 @@ void copy_words(std::uint64_t address, void* out, std::size_t bytes) {
 
 TargetView::TargetView(const ThreadState& self, const Registers& registers)
     : ip_(registers[Register::rip]), stack_begin_(registers[Register::rsp] - red_zone), stack_end_(self.stack_high) {
-  if (stack_begin_ < self.stack_low || stack_begin_ >= stack_end_) {
+  if (stack_begin_ < self.stack_low + near_end || stack_begin_ >= stack_end_) {
     stack_begin_ = stack_end_ = 0;
   }
 }

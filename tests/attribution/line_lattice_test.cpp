@@ -88,6 +88,7 @@ TEST(LineLattice, SweepsOfSeveralThreadsTellTheirLengthTogether) {
     clusters.push_back(line_clusters(sweep(512, 64, 30, base + (thread << 20U), thread + 1)).at(0));
   }
   std::vector<LineCluster*> all;
+  all.reserve(clusters.size());
   for (LineCluster& cluster : clusters) {
     all.push_back(&cluster);
   }

@@ -44,7 +44,7 @@ void unwind(const Registers& registers, std::span<const std::uint8_t> stack) {
 void evaluate_bytes(const Registers& registers, std::span<const std::uint8_t> bytes) {
   std::vector<Operation> operations;
   for (std::size_t i = 0; i + 3 <= bytes.size() && operations.size() < 512; i += 3) {
-    const auto operand = static_cast<std::uint64_t>(static_cast<std::int8_t>(bytes[i + 1]));
+    const auto operand = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int8_t>(bytes[i + 1])});
     operations.push_back({bytes[i], operand, bytes[i + 2], i});
   }
   const StackMemory memory(registers[Register::rsp], bytes);

@@ -238,6 +238,24 @@ TEST_F(AccessFinderTest, RetiredWhereTheJumpIntoALoopIsRuledOut) {
   EXPECT_FALSE(finder().find_retired(registers_, flags | flag_zero | flag_parity, fs_, memory_.reader(), found_));
 }
 
+TEST_F(AccessFinderTest, WhatLiesAboveALoopsHeadSaysNothingOfLaterRounds) {
+  code(code_at - 15, {0x31, 0xc9,        // xor ecx, ecx
+                      0x8b, 0x04, 0x8f,  // mov eax, [rdi + rcx * 4]   <- back to here
+                      0x85, 0xc0,        // test eax, eax
+                      0x74, 0x06,        // je over the next two
+                      0x48, 0x8b, 0x16,  // mov rdx, [rsi]
+                      0x83, 0x02, 0x01,  // add dword [rdx], 1
+                      0x48, 0xff, 0xc1,  // inc rcx                    <- interrupted
+                      0x48, 0x39, 0xd9,  // cmp rcx, rbx
+                      0x72, 0xeb});      // jb to the load
+  registers_[Register::rdi] = 0x1000;
+  registers_[Register::rsi] = 0x2000;
+  registers_[Register::rdx] = 0x5000;
+  registers_[Register::rcx] = 7;
+  registers_[Register::rbx] = 9;
+  EXPECT_FALSE(finder().find_retired(registers_, flags | flag_zero | flag_parity, fs_, memory_.reader(), found_));
+}
+
 TEST_F(AccessFinderTest, FindPrefersTheRetiredOne) {
   code(code_at - 3, {0x48, 0x89, 0x17,    // mov [rdi], rdx
                      0x48, 0x8b, 0x06});  // mov rax, [rsi]   <- interrupted

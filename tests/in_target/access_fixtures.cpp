@@ -177,6 +177,7 @@ struct Strip : Shape {
 
 void virtual_calls() {
   std::vector<std::unique_ptr<Shape>> shapes;
+  shapes.reserve(50);
   for (int i = 0; i < 50; ++i) {
     shapes.push_back(i % 3 == 0 ? std::unique_ptr<Shape>(new Square) : std::unique_ptr<Shape>(new Strip));
   }

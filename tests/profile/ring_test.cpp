@@ -185,7 +185,7 @@ TEST(RingOfAThread, HandlersMayInterruptAnywhere) {
 }
 
 TEST(HostileRing, AnImpossibleHeadIsFollowedAndHeals) {
-  for (const std::uint64_t head : {std::uint64_t{2 * ring_bytes}, std::uint64_t{5}, ~std::uint64_t{0}}) {
+  for (const std::uint64_t head : {std::uint64_t{2} * ring_bytes, std::uint64_t{5}, ~std::uint64_t{0}}) {
     Ring ring;
     ASSERT_TRUE(ring.write(1));
     ASSERT_EQ(ring.read().size(), 1U);
@@ -239,7 +239,7 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   header->exchange_offset = 1024;
   header->slots_offset = 1024 + exchange_bytes;
   header->rings_offset = 8192 + exchange_bytes;
-  header->total_bytes = header->rings_offset + 2 * 4096;
+  header->total_bytes = header->rings_offset + std::uint64_t{2} * 4096;
   const ArenaView view{header};
   EXPECT_TRUE(view.valid(header->total_bytes));
   EXPECT_FALSE(view.valid(header->total_bytes - 1));

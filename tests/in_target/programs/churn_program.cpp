@@ -31,6 +31,7 @@ void churn() {
 
 int main(int /*argc*/, char** argv) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back(churn);
   }

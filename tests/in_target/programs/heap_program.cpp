@@ -133,6 +133,7 @@ void mappings() {
 /// Neighbours of one size are told apart, and the newest owner of memory is named.
 void many() {
   std::vector<char*> blocks;
+  blocks.reserve(2000);
   for (int i = 0; i < 2000; ++i) {
     blocks.push_back(static_cast<char*>(malloc(24)));
   }
@@ -148,6 +149,7 @@ void many() {
 
 void threads() {
   std::vector<std::thread> all;
+  all.reserve(8);
   for (int t = 0; t < 8; ++t) {
     all.emplace_back([] {
       for (std::size_t i = 1; i < 2000; ++i) {
