@@ -35,7 +35,7 @@ void add_found_by_others(Pool& pool, std::uint32_t consumer, std::span<const pro
   std::uint32_t last = UINT32_MAX;
   for (const SeenAt& at : pool.seen) {
     if (at.watch != last && watches[at.watch].thread.value != consumer) {
-      ++pool.lines[watches[at.watch].line];
+      ++pool.lines[at.seen->consumer.line];
     }
     last = at.watch;
   }
@@ -55,7 +55,7 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
       Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
       pool.instructions.insert(seen.consumer.instruction);
       pool.seen.push_back({w, &seen});
-      pool.exchanged.insert(watches[w].line);
+      pool.exchanged.insert(seen.consumer.line);  // where the consumer has it: processes map memory apart
     }
   }
   for (auto& [site, pool] : sites) {
@@ -123,13 +123,12 @@ std::vector<Pool> joined(std::vector<Pool> pools) {
   return pools;
 }
 
-void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::span<const profile::WatchRow> watches,
-                      std::vector<ExchangeGroup>& groups) {
+void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::vector<ExchangeGroup>& groups) {
   for (const LineCluster& cluster : line_clusters(pool.lines)) {
     ExchangeGroup group{consumer,          pool.instructions,  cluster,          {}, {},
                         pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
     for (const SeenAt& seen : pool.seen) {
-      if (cluster.holds(watches[seen.watch].line)) {
+      if (cluster.holds(seen.seen->consumer.line)) {
         group.seen.push_back(seen);
         group.watches.push_back(seen.watch);
       }
@@ -197,7 +196,7 @@ std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> wa
   std::vector<ExchangeGroup> groups;
   for (auto& [consumer, pools] : by_consumer) {
     for (const Pool& pool : joined(std::move(pools))) {
-      split_by_cluster(consumer, pool, watches, groups);
+      split_by_cluster(consumer, pool, groups);
     }
   }
   share_lengths(groups);
