@@ -117,7 +117,7 @@ class AmountSums {
     }
     y_ += c.cost_ns;
     detections_ += c.seen->weight;
-    seen_ += c.seen->consumer.sampled ? 0 : c.seen->share;  // else it is expected
+    seen_ += c.seen->expected() ? 0 : c.seen->share;
     if (counts != nullptr) {
       counts_.add(counts->group(c.seen), c.seen->weight);
     }

@@ -180,7 +180,7 @@ bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& w
     }
     const auto& communications = in_.stories[w].communications;
     const bool any = std::any_of(communications.begin(), communications.end(),
-                                 [](const SeenCommunication& seen) { return !seen.consumer.sampled; });
+                                 [](const SeenCommunication& seen) { return !seen.expected(); });
     if (any || static_cast<double>(watch.close_ns - watch.time_ns) >= least_ns) {
       lasted += 1;
       exchanging += any ? 1 : 0;
@@ -344,8 +344,8 @@ Figure Counter::count(std::size_t index) const {
 ConsumerSamples::ConsumerSamples(std::span<const WatchStory> stories) {
   for (const WatchStory& story : stories) {
     for (const SeenCommunication& seen : story.communications) {
-      if (seen.consumer.sampled) {
-        continue;  // expected, not seen
+      if (seen.expected()) {
+        continue;
       }
       sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
       instructions_.insert(seen.consumer.instruction);

@@ -49,8 +49,8 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Watch
   Sites sites;
   for (std::uint32_t w = 0; w < stories.size(); ++w) {
     for (const SeenCommunication& seen : stories[w].communications) {
-      if (seen.consumer.sampled) {
-        continue;  // expected, not seen
+      if (seen.expected()) {
+        continue;
       }
       Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
       pool.instructions.insert(seen.consumer.instruction);
@@ -171,7 +171,7 @@ std::vector<const profile::TrapRow*> takings(std::span<const profile::TrapRow> t
 std::uint32_t exchanges_between(const WatchStory& story, std::uint32_t consumer, std::uint64_t after_ns,
                                 std::uint64_t until_ns) {
   const auto in_between = [&](const SeenCommunication& seen) {
-    return seen.consumer.thread.value == consumer && !seen.consumer.sampled && seen.consumer.time_ns > after_ns &&
+    return seen.consumer.thread.value == consumer && !seen.expected() && seen.consumer.time_ns > after_ns &&
            seen.consumer.time_ns <= until_ns;
   };
   double exchanges = 0;  // several possible producers share one

@@ -8,7 +8,6 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr unsigned page_shift = 12;
-constexpr std::uint32_t word_bytes = 8;
 constexpr std::uint64_t line_bytes = LineBytes::line_bytes;
 constexpr std::uint32_t line_words = profile::LineState::words;
 
@@ -16,7 +15,6 @@ ProcessId process_of(std::span<const profile::ThreadRow> threads, ThreadId threa
   return threads[thread.value].process;
 }
 
-LineBytes word_of(std::uint32_t word) { return LineBytes::range(std::int64_t{word} * word_bytes, word_bytes); }
 bool has(WordMask words, std::uint32_t word) { return ((words >> word) & 1U) != 0; }
 WordMask mask_of(std::uint32_t word) { return static_cast<WordMask>(1U << word); }
 
@@ -35,7 +33,7 @@ struct Case {
   [[nodiscard]] std::size_t candidates() const { return others.size() + (producer ? 1 : 0); }
 };
 
-bool may_be_anothers(const SeenCommunication& seen) { return seen.changed != 0 || seen.consumer.sampled; }
+bool may_be_anothers(const SeenCommunication& seen) { return seen.changed != 0 || seen.expected(); }
 
 class ProducerSearch {
  public:
@@ -159,7 +157,7 @@ class ProducerSearch {
   }
 
   void count(const Case& one) {
-    if (one.seen.consumer.sampled) {
+    if (one.seen.expected()) {
       return;
     }
     Tally& tally = tallies_[page_of(one.seen)];
@@ -183,7 +181,7 @@ class ProducerSearch {
   }
 
   void settle(Case& one) {
-    if (one.seen.consumer.sampled) {
+    if (one.seen.expected()) {
       const bool told = one.others.empty() && !stores_to_sampled(one.seen);
       told ? keep(one) : stories_[one.story].interrupted.push_back(one.seen);
       return;

@@ -39,7 +39,7 @@ void drop_torn_handovers(std::vector<SeenCommunication>& communications) {
 
 void prefer_watched_stores(std::vector<SeenCommunication>& communications) {
   const auto sampled = [](const SeenCommunication& seen) { return seen.producer.sampled; };
-  const auto watched = [](const SeenCommunication& seen) { return !seen.producer.sampled && !seen.consumer.sampled; };
+  const auto watched = [](const SeenCommunication& seen) { return !seen.producer.sampled && !seen.expected(); };
   if (std::any_of(communications.begin(), communications.end(), watched)) {
     std::erase_if(communications, sampled);
   }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t sampled_word = profile::max_watch_words;  // stands for "the sampled bytes", always watched
 constexpr double least_probability = 1e-3;
-constexpr std::uint32_t word_bytes = 8;  // of a line's state
 
 LineBytes bytes_of(const profile::WatchWord& word) { return LineBytes::range(word.offset, word.length); }
 
@@ -352,7 +351,7 @@ void expect_return(const profile::WatchRow& watch, WatchStory& story) {
   }
   WordMask changed = changed_between(watch.state, store->state);
   for (std::uint32_t word = 0; word < profile::LineState::words; ++word) {
-    if (store->bytes.overlaps(LineBytes::range(std::int64_t{word} * word_bytes, word_bytes))) {
+    if (store->bytes.overlaps(word_of(word))) {
       changed = static_cast<WordMask>(changed & ~(1U << word));
     }
   }

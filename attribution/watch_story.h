@@ -37,9 +37,9 @@ struct AccessPoint {
 
 /// Words of a line: bit n stands for bytes [8n, 8n + 8).
 using WordMask = std::uint8_t;
+[[nodiscard]] inline LineBytes word_of(std::uint32_t word) { return LineBytes::range(8 * std::int64_t{word}, 8); }
 
 struct SeenCommunication {
-  /// The consumer is `sampled` where its own access could not be seen, only the store before it (expect_return()).
   AccessPoint producer, consumer;
   bool true_sharing = false;
   /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
@@ -49,6 +49,9 @@ struct SeenCommunication {
   double share = 1;
   /// Words whose values changed between the producer's store and the consumer's access; 0 where that is not known.
   WordMask changed = 0;
+
+  /// Not seen itself: the sampled thread's return, which expect_return() takes for granted.
+  [[nodiscard]] bool expected() const { return consumer.sampled; }
 };
 
 struct SeenInvalidation {

@@ -24,8 +24,8 @@ class TargetView {
   static bool read_data(void* view, std::uint64_t address, void* out, std::size_t bytes);
 
   std::uint64_t ip_;
-  std::uint64_t
-      stack_begin_;  // [stack_begin_, stack_end_): empty where the thread runs on another stack, or near its end
+  // [stack_begin_, stack_end_): empty where the thread runs on another stack, or near its end
+  std::uint64_t stack_begin_;
   std::uint64_t stack_end_;
 };
 

@@ -78,7 +78,7 @@ void check(const profile::WatchRow& watch, const WatchStory& story, std::size_t 
     require(seen.producer.thread.value < threads && seen.consumer.thread.value < threads);
     require(stores(seen.producer.kind));
     // With one register, the return of the sampled thread to its own bytes may be expected.
-    require(!seen.consumer.sampled || (watch.words.size() == 1 && seen.consumer.thread == watch.thread));
+    require(!seen.expected() || (watch.words.size() == 1 && seen.consumer.thread == watch.thread));
     require(seen.weight >= 1 && std::isfinite(seen.weight));
     require(!seen.true_sharing || seen.producer.bytes.overlaps(seen.consumer.bytes));
   }
