@@ -51,18 +51,20 @@ EXPLANATION = """# Accuracy
 
 Written by `./dev bench accuracy`; every figure below is measured, none is typed.
 
-Each workload (tests/workloads/) forces its communication and prints how much there was; the report's costs are
-compared with it. Shown are medians of {runs} runs, the worst in brackets.
+Each workload (tests/workloads/) forces its communication and prints how much there was; most time, too, what it costs
+them (`cost_clock.h`): a line is near when both threads run on one processor and far when they do not, so that costs
+differ between pairs that communicate alike. Shown are medians of {runs} runs, the worst in brackets.
 
-- *distance of costs*, *of counts*: half the sum of absolute differences between the matrix found and the one forced,
-  each normalised to a sum of 1 (0 = equal, 1 = nothing in common). Where a workload synchronises by lines other than
-  its data's, the cells of the data's variable are taken. What is forced is how often threads communicate, not how long
-  they wait: who waits longer for whom depends on who runs where, so that costs may differ where counts are alike.
-  Counts are compared where the report gives one for every pair that communicates.
+- *distance of costs*: half the sum of absolute differences between the matrix of costs found and the one that the
+  program has timed, each normalised to a sum of 1 (0 = equal, 1 = nothing in common). Where a workload synchronises by
+  lines other than its data's, the cells of the data's variable are taken. In *italics*: the program does not time
+  itself, and how often its threads communicate is taken for what it costs them.
+- *of counts*: the same of counts found and forced, where the report gives one for every pair that communicates.
+- *cost / timed*: the cost found on the data, of the one timed.
 - *floor*: the distance to be expected of as many independent detections, about 0.4 sqrt(cells / detections).
 - *phantom*: share of the cost found that lies in pairs of threads that do not communicate, all together; *largest*: in
   one of them.
-- *true sharing*: share of the cost found, and the share of communications forced.
+- *true sharing*: share of the cost found, and of the one timed (else of the communications forced).
 - *cost*: all communication found, as a share of the threads' CPU time. Where nothing is communicated it should
   be 0.
 - *count*: communications found / forced, of those pairs and sorts that the report gives a count for: the part of the
@@ -102,7 +104,6 @@ def distance_of_counts(report, truth):
 
 def compare(report, truth):
     costs = harness.cells_by_truth(report, truth)
-    forced = truth["true"] + truth["false"]
     objects = report["objects"]
     if truth["sync"]:
         objects = [entry for entry in objects if any(harness.object_named(entry, name) for name in truth["data"])]
@@ -111,12 +112,15 @@ def compare(report, truth):
     return {
         "distance": None if silent else harness.matrix_distance(costs, truth),
         "of_counts": distance_of_counts(report, truth) if truth["exact"] and not silent else None,
-        "floor": None if silent else sensitivity_model.noise_floor(truth["matrix"], sensitivity_model.seen(report, truth)),
+        "floor": None if silent else sensitivity_model.noise_floor(harness.known_matrix(truth),
+                                                                   sensitivity_model.seen(report, truth)),
+        "timed": harness.is_timed(truth),
+        "of_timed": sum(costs.values()) / sum(map(sum, harness.known_matrix(truth))) if harness.is_timed(truth) else None,
         "phantom": None if silent else sensitivity_model.phantom_share(costs, truth),
         "largest": None if silent else sensitivity_model.largest_phantom(costs, truth),
         "detections": None if silent else sensitivity_model.seen(report, truth) / harness.cpu_seconds(report),
         "true": None if silent else harness.true_share(costs),
-        "forced_true": None if silent else truth["true"] / forced,
+        "known_true": None if silent else harness.known_true_share(truth),
         "cost": harness.total_cost(report) / harness.cpu_seconds(report),
         "count": count if truth["exact"] and not silent else None,
         "first": None if silent else bool(objects) and harness.object_named(objects[0], truth["object"]),
@@ -144,18 +148,21 @@ def counts_text(known):
 def row(name, arguments, results):
     def column(key):
         return [result[key] for result in results]
-    forced = column("forced_true")[0]
+    shares = [share for share in column("known_true") if share is not None]
+    known = statistics.median(shares) if shares else None
+    distance = median_and_worst(column("distance"))
     first = [value for value in column("first") if value is not None]
     return [
         "`" + " ".join([name, *arguments]) + "`",
-        median_and_worst(column("distance")),
+        distance if column("timed")[0] or distance == "-" else f"*{distance}*",
         median_and_worst(column("of_counts")),
         median_and_worst(column("floor")),
         median_and_worst(column("phantom"), form="{:.4f}"),
         median_and_worst(column("largest"), form="{:.4f}"),
-        "-" if forced is None else
-        median_and_worst(column("true"), lambda known: max(known, key=lambda value: abs(value - forced))) + f" of {forced:.2f}",
+        "-" if known is None else
+        median_and_worst(column("true"), lambda found: max(found, key=lambda share: abs(share - known))) + f" of {known:.3f}",
         median_and_worst(column("cost"), form="{:.4f}"),
+        median_and_worst(column("of_timed"), lambda ratios: max(ratios, key=lambda ratio: abs(ratio - 1)), "{:.2f}"),
         counts_text([count for count in column("count") if count]),
         median_and_worst(column("detections"), min, form="{:.0f}"),
         f"{sum(first)}/{len(first)}" if first else "-",
@@ -173,7 +180,7 @@ def measure_table(runs, only, writes):
             rows.append(row(name, arguments, results))
             print(" | ".join(rows[-1]), flush=True)
     text = common.table(["workload", "distance of costs", "of counts", "floor", "phantom", "largest", "true sharing",
-                         "cost", "count", "detections/s", "first", "overhead"], rows)
+                         "cost", "cost / timed", "count", "detections/s", "first", "overhead"], rows)
     if writes:
         common.write_section("accuracy.md", "communication", EXPLANATION.format(runs=runs, machine=common.machine()) + "\n" + text + "\n")
 

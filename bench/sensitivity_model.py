@@ -188,8 +188,8 @@ def judged(report, truth):
         found_true = harness.true_share(costs)
         result.update({
             "distance": harness.matrix_distance(costs, truth),
-            "floor": noise_floor(truth["matrix"], detections),
-            "split_points": None if found_true is None else 100 * abs(found_true - truth["true"] / forced),
+            "floor": noise_floor(harness.known_matrix(truth), detections),
+            "split_points": None if found_true is None else 100 * abs(found_true - harness.known_true_share(truth)),
             "phantom": phantom_share(costs, truth),
         })
     return result

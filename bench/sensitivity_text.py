@@ -19,12 +19,12 @@ false sharing), `all_to_all` (three threads, each pair alike) and `ring` (four t
 Each point is {runs} of {seconds:g} s; a figure is the median, in brackets the least and the greatest. Each round goes through all points in an order of its
 own, so that what drifts on the machine is spread over all.
 
-- *distance*: half the sum of absolute differences of the matrix found and the forced one, each normalised
+- *distance*: half the sum of absolute differences of the matrix found and the known one, each normalised
   (0 = equal, 1 = nothing in common; 1 also where nothing was seen).
-- *floor*: the distance that is expected of a matrix drawn by as many independent detections from the forced one, about
+- *floor*: the distance that is expected of a matrix drawn by as many independent detections from the known one, about
   0.4 sqrt(cells / detections). Where distance and floor are alike, more detections would help and nothing else;
   where the distance is well above the floor, something else is wrong.
-- *split*: difference of the shares of true sharing found and forced, in points of 100.
+- *split*: difference of the shares of true sharing in the cost found and timed, in points of 100.
 - *phantom*: share of the cost found that lies in pairs of threads that do not communicate.
 - *elsewhere*: cost found on variables that are neither the program's data nor what it synchronises by, as a share
   of CPU time. It should be 0.

@@ -84,6 +84,16 @@ class Judged(unittest.TestCase):
         self.assertAlmostEqual(run["cost"], 0.8 / 6)
         self.assertEqual(run["overhead"], 0.02)
 
+    def test_costs_are_compared_with_those_that_the_program_has_timed(self):
+        truth = {**ONE_WAY, "matrix": [[0, 0, 0], [0, 0, 40], [0, 40, 0]],
+                 "true_cost": [[0, 0, 0], [0, 0, 0.6], [0, 0.2, 0]], "false_cost": [[0, 0, 0], [0, 0, 0.0], [0, 0.2, 0]]}
+        run = model.judged(some_report([cell(1, 2, 0.6), cell(2, 1, 0.2, 0.2)]), truth)
+        self.assertAlmostEqual(run["distance"], 0)
+        self.assertAlmostEqual(run["split_points"], 0)
+        run = model.judged(some_report([cell(1, 2, 0.5), cell(2, 1, 0.5)]), truth)
+        self.assertAlmostEqual(run["distance"], 0.1)
+        self.assertAlmostEqual(run["split_points"], 20)
+
     def test_pairs_that_do_not_communicate_are_phantoms(self):
         run = model.judged(some_report([cell(1, 2, 0.3), cell(2, 1, 0.1)]), ONE_WAY)
         self.assertAlmostEqual(run["phantom"], 0.25)

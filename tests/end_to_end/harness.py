@@ -152,14 +152,39 @@ def object_named(entry, name):
     return bare == name
 
 
+def is_timed(truth):
+    """The workload's threads have timed what communication costs them (tests/workloads/cost_clock.h)."""
+    return truth.get("true_cost") is not None and sum(map(sum, truth["true_cost"] + truth["false_cost"])) > 0
+
+
+def known_costs(truth, sort):
+    """Rows of producers: what the workload has timed; else how often its threads communicate, which has the same shape
+    as long as all communications cost alike."""
+    return truth[sort + ("_cost" if is_timed(truth) else "_matrix")]
+
+
+def known_matrix(truth):
+    """As known_costs(), of both sorts."""
+    if not is_timed(truth):
+        return truth["matrix"]
+    return [[sum(cells) for cells in zip(*rows)] for rows in zip(known_costs(truth, "true"), known_costs(truth, "false"))]
+
+
+def known_true_share(truth):
+    """Share of true sharing in the cost timed, else in the communications forced; None where there are none."""
+    true, false = ((sum(map(sum, truth[sort + "_cost"])) for sort in ("true", "false")) if is_timed(truth) else
+                   (truth["true"], truth["false"]))
+    return true / (true + false) if true + false > 0 else None
+
+
 def matrix_distance(costs, truth):
     """Half the sum of absolute differences of the two matrices, each normalised to a sum of 1: 0..1."""
     found, known = {}, {}
     for (producer, consumer, _), cost in costs.items():
         found[producer, consumer] = found.get((producer, consumer), 0.0) + cost
-    for producer, row in enumerate(truth["matrix"]):
-        for consumer, count in enumerate(row):
-            known[producer, consumer] = float(count)
+    for producer, row in enumerate(known_matrix(truth)):
+        for consumer, cost in enumerate(row):
+            known[producer, consumer] = float(cost)
     found_sum, known_sum = sum(found.values()), sum(known.values())
     if found_sum <= 0 or known_sum <= 0:
         return 1.0

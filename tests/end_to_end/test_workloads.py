@@ -21,6 +21,7 @@ COUNTED = {  # those whose exact counts are known, with what makes them short
     "work_stealing": ["--seconds", "0.1"],
     "processes": ["--seconds", "0.1", "--wait", "yield"],
 }
+TIMED = set(COUNTED) - {"ping_pong", "one_writer_many_readers", "processes"}
 PROPORTIONAL = {"false_sharing": ["--seconds", "0.1"], "openmp_reduction": ["--seconds", "0.1"]}
 SILENT = {"private_only": ["--seconds", "0.1"], "read_only_sharing": ["--seconds", "0.1"]}
 
@@ -71,6 +72,17 @@ class Workloads(harness.Case):
             self.assertEqual(truth["true"] + truth["false"], sum(map(sum, both)), name)
             self.assertGreater(truth["true"] + truth["false"], 0, name)
             self.assertTrue(all(truth["matrix"][n][n] == 0 for n in range(truth["threads"])), name)
+
+    def test_what_communicates_is_what_is_timed(self):
+        for name, short in {**COUNTED, **PROPORTIONAL, **SILENT}.items():
+            truth = self.truth(name, *short)
+            self.assertEqual(truth["true_cost"] is not None, name in TIMED, name)
+            for sort in ("true", "false") if name in TIMED else ():
+                costs = cells(truth[sort + "_cost"])
+                self.assertLessEqual(set(costs), set(cells(truth[sort + "_matrix"])), (name, sort))
+                self.assertLess(sum(costs.values()), (truth["threads"] - 1) * truth["seconds"], (name, sort))
+            if name in TIMED:
+                self.assertGreater(sum(map(sum, truth["true_cost"])), 0, name)
 
     def test_invalidations_are_known_or_it_is_said_why(self):
         for name, short in {**COUNTED, **PROPORTIONAL, **SILENT}.items():

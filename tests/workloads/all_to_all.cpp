@@ -9,6 +9,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Rendezvous;
@@ -48,8 +49,21 @@ std::uint64_t read_letter(const Letter& letter, int lines) {
   return sum;
 }
 
-/// Returns the number of rounds; 0 when a letter did not say what its sender wrote.
-std::uint64_t correspond(int me, int threads, Lengths lines, const Deadline& deadline) {
+std::uint64_t read_mail(int me, int other, int lines, CostClock& clock) {
+  clock.begin();
+  const std::uint64_t sum = read_letter(mail[other][me], lines);
+  clock.end(other + 1, workload::Sharing::same_word);
+  return sum;
+}
+
+/// What one thread has done: rounds, 0 when a letter did not say what its sender wrote.
+struct Correspondence {
+  std::uint64_t rounds = 0;
+  CostClock clock;
+};
+
+Correspondence correspond(int me, int threads, Lengths lines, const Deadline& deadline) {
+  CostClock clock;
   const auto all_lines = static_cast<std::uint64_t>(lines.posted + lines.kept);
   bool all_right = true;
   std::uint64_t round = 0;
@@ -63,11 +77,11 @@ std::uint64_t correspond(int me, int threads, Lengths lines, const Deadline& dea
     rendezvous->meet();
     for (int n = 1; n < threads; ++n) {
       const int other = (me + n) % threads;
-      const std::uint64_t sum = read_letter(mail[other][me], lines.posted) + read_letter(kept[me][other], lines.kept);
+      const std::uint64_t sum = read_mail(me, other, lines.posted, clock) + read_letter(kept[me][other], lines.kept);
       all_right &= sum == round * all_lines;
     }
   } while (rendezvous->meet_again(deadline));
-  return all_right ? round : 0;
+  return {all_right ? round : 0, clock};
 }
 
 }  // namespace
@@ -86,9 +100,9 @@ int main(int argc, char** argv) {
 
   const Deadline deadline(flags.real("--seconds"));
   rendezvous.emplace(static_cast<std::uint32_t>(threads));
-  std::vector<std::uint64_t> rounds(static_cast<std::size_t>(threads));
+  std::vector<Correspondence> crew(static_cast<std::size_t>(threads));
   workload::run_crew(threads, [&](int index) {
-    rounds[static_cast<std::size_t>(index - 1)] = correspond(index - 1, threads, lines, deadline);
+    crew[static_cast<std::size_t>(index - 1)] = correspond(index - 1, threads, lines, deadline);
   });
 
   Truth truth("all_to_all", threads + 1);
@@ -100,7 +114,10 @@ int main(int argc, char** argv) {
   truth.producer_line = write_line;
   truth.consumer_line = read_line;
   for (int reader = 1; reader <= threads; ++reader) {
-    const std::uint64_t read = rounds[static_cast<std::size_t>(reader - 1)];
+    const auto& [read, clock] = crew[static_cast<std::size_t>(reader - 1)];
+    if (posted > 0) {
+      truth.add_costs(reader, clock);
+    }
     if (read == 0) {
       flags.refuse("a letter did not say what was written: this machine, or this program, is broken");
     }

@@ -7,6 +7,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Rendezvous;
@@ -38,18 +39,27 @@ void write_row(double* row, double value) {
   }
 }
 
-void relax_block(int me, int threads, std::uint64_t iterations, Rendezvous& rendezvous) {
+double read_row_of(int neighbour, const double* row, CostClock& clock) {
+  clock.begin();
+  const double sum = read_row(row);
+  clock.end(neighbour + 1, workload::Sharing::same_word);
+  return sum;
+}
+
+CostClock relax_block(int me, int threads, std::uint64_t iterations, Rendezvous& rendezvous) {
+  CostClock clock;
   double value = me;
   for (std::uint64_t n = 0; n < iterations; ++n) {
     write_row(blocks[me].top, value);
     write_row(blocks[me].bottom, value);
     rendezvous.meet();
     double sum = value * row_doubles;
-    sum += me > 0 ? read_row(blocks[me - 1].bottom) : 0;
-    sum += me + 1 < threads ? read_row(blocks[me + 1].top) : 0;
+    sum += me > 0 ? read_row_of(me - 1, blocks[me - 1].bottom, clock) : 0;
+    sum += me + 1 < threads ? read_row_of(me + 1, blocks[me + 1].top, clock) : 0;
     value = sum / (3.0 * row_doubles);
     rendezvous.meet();
   }
+  return clock;
 }
 
 }  // namespace
@@ -64,7 +74,10 @@ int main(int argc, char** argv) {
 
   const Deadline clock(0);
   Rendezvous rendezvous(static_cast<std::uint32_t>(threads));
-  workload::run_crew(threads, [&](int index) { relax_block(index - 1, threads, iterations, rendezvous); });
+  std::vector<CostClock> clocks(static_cast<std::size_t>(threads));
+  workload::run_crew(threads, [&](int index) {
+    clocks[static_cast<std::size_t>(index - 1)] = relax_block(index - 1, threads, iterations, rendezvous);
+  });
 
   Truth truth("halo_exchange", threads + 1);
   truth.add_data("blocks", blocks);
@@ -72,6 +85,9 @@ int main(int argc, char** argv) {
   truth.file = __FILE_NAME__;
   truth.producer_line = producer_line;
   truth.consumer_line = consumer_line;
+  for (int me = 1; me <= threads; ++me) {
+    truth.add_costs(me, clocks[static_cast<std::size_t>(me - 1)]);
+  }
   for (int me = 1; me < threads; ++me) {
     truth.add_true(me, me + 1, iterations * row_lines);
     truth.add_true(me + 1, me, iterations * row_lines);

@@ -7,6 +7,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
@@ -44,21 +45,33 @@ void think(std::uint64_t steps) {
   }
 }
 
-/// Returns from whom it took over how often.
-std::vector<std::uint64_t> take_turns(int me, int threads, const Deadline& deadline) {
-  std::vector<std::uint64_t> from(static_cast<std::size_t>(threads) + 1);
+/// From whom one thread took over how often, and what that took.
+struct Turns {
+  std::vector<std::uint64_t> from;
+  CostClock clock;
+};
+
+void take_turn(int me, std::uint64_t amount, Turns& turns) {
+  const std::lock_guard lock(guard.mutex);
+  if (guard.last_owner == me) {
+    update(account, amount);
+    return;
+  }
+  turns.clock.begin();
+  update(account, amount);
+  turns.clock.end(guard.last_owner, workload::Sharing::same_word);
+  ++turns.from[static_cast<std::size_t>(guard.last_owner)];
+  guard.last_owner = me;
+}
+
+Turns take_turns(int me, int threads, const Deadline& deadline) {
+  Turns turns;
+  turns.from.resize(static_cast<std::size_t>(threads) + 1);
   for (std::uint64_t n = 0; (n & 63U) != 0 || !deadline.passed(); ++n) {
-    {
-      const std::lock_guard lock(guard.mutex);
-      update(account, n);
-      if (guard.last_owner != me) {
-        ++from[static_cast<std::size_t>(guard.last_owner)];
-        guard.last_owner = me;
-      }
-    }
+    take_turn(me, n, turns);
     think(4);
   }
-  return from;
+  return turns;
 }
 
 }  // namespace
@@ -70,9 +83,9 @@ int main(int argc, char** argv) {
   const int threads = flags.integer("--threads");
 
   const Deadline deadline(flags.real("--seconds"));
-  std::vector<std::vector<std::uint64_t>> from(static_cast<std::size_t>(threads) + 1);
+  std::vector<Turns> crew(static_cast<std::size_t>(threads) + 1);
   workload::run_crew(threads,
-                     [&](int index) { from[static_cast<std::size_t>(index)] = take_turns(index, threads, deadline); });
+                     [&](int index) { crew[static_cast<std::size_t>(index)] = take_turns(index, threads, deadline); });
 
   Truth truth("migrating_object", threads + 1);
   truth.add_data("account", account);
@@ -80,9 +93,10 @@ int main(int argc, char** argv) {
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = update_line;
   for (int consumer = 1; consumer <= threads; ++consumer) {
+    const Turns& turns = crew[static_cast<std::size_t>(consumer)];
+    truth.add_costs(consumer, turns.clock);
     for (int producer = 1; producer <= threads; ++producer) {
-      truth.add_true(producer, consumer,
-                     object_lines * from[static_cast<std::size_t>(consumer)][static_cast<std::size_t>(producer)]);
+      truth.add_true(producer, consumer, object_lines * turns.from[static_cast<std::size_t>(producer)]);
     }
   }
   truth.print(deadline.elapsed());

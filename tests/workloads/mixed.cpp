@@ -8,6 +8,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
@@ -70,18 +71,24 @@ bool await_turn(std::uint32_t me, bool yields) {
 
 struct Turns {
   std::uint64_t same = 0, own = 0;
+  CostClock clock;
 };
 
 /// All threads choose alike in a round: `same` of ten rounds, evenly spread. The last thread ends the last round.
 Turns take_turns(int me, int threads, std::uint64_t same_of_ten, const Deadline& deadline) {
   const auto touch_own = static_cast<std::size_t>(threads) > line_words ? touch_own_byte : touch_own_word;
+  const int before = (me + threads - 1) % threads + 1;
   Turns turns;
   for (std::uint64_t round = 0; await_turn(static_cast<std::uint32_t>(me), threads > 2); ++round) {
     if ((round * same_of_ten) % 10 < same_of_ten) {
+      turns.clock.begin();
       touch_same_word(me);
+      turns.clock.end(before, workload::Sharing::same_word);
       ++turns.same;
     } else {
+      turns.clock.begin();
       touch_own(me);
+      turns.clock.end(before, workload::Sharing::own_words);
       ++turns.own;
     }
     const bool stop = me + 1 == threads && round % 64 == 63 && deadline.passed();
@@ -123,6 +130,7 @@ int main(int argc, char** argv) {
     const std::uint64_t first = me == 0 ? 1 : 0;  // the very first turn on an array finds what nobody has stored
     truth.add_true(before + 1, me + 1, (mine.same - std::min(mine.same, first)) * lines);
     truth.add_false(before + 1, me + 1, (mine.own - std::min(mine.own, first)) * lines);
+    truth.add_costs(me + 1, mine.clock);
   }
   truth.print(deadline.elapsed());
 }

@@ -10,6 +10,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
@@ -55,24 +56,31 @@ void work_on(Item& item) {
   }
 }
 
+struct Shift {
+  std::uint64_t handled = 0;
+  CostClock clock;
+};
+
 /// Stage `me` of `stages` takes from queues[me] and gives to the next; the last gives back to the first.
-std::uint64_t run_stage(int me, int stages, std::vector<std::unique_ptr<Queue>>& queues, const Deadline& deadline) {
+Shift run_stage(int me, int stages, std::vector<std::unique_ptr<Queue>>& queues, const Deadline& deadline) {
   Queue& in = *queues[static_cast<std::size_t>(me)];
   Queue& out = *queues[static_cast<std::size_t>((me + 1) % stages)];
-  std::uint64_t handled = 0;
+  Shift shift;
   for (;;) {
     Item* item = in.pop();
-    if (item == nullptr || (me == 0 && (handled & 63U) == 0 && deadline.passed())) {
+    if (item == nullptr || (me == 0 && (shift.handled & 63U) == 0 && deadline.passed())) {
       break;
     }
+    shift.clock.begin();
     work_on(*item);
-    ++handled;
+    shift.clock.end((me + stages - 1) % stages + 1, workload::Sharing::same_word);
+    ++shift.handled;
     out.push(item);
   }
   if (me + 1 < stages) {
     out.push(nullptr);
   }
-  return handled;
+  return shift;
 }
 
 }  // namespace
@@ -91,9 +99,9 @@ int main(int argc, char** argv) {
   for (Item& item : items) {
     queues[0]->push(&item);
   }
-  std::vector<std::uint64_t> handled(static_cast<std::size_t>(stages));
+  std::vector<Shift> shifts(static_cast<std::size_t>(stages));
   workload::run_crew(stages, [&](int index) {
-    handled[static_cast<std::size_t>(index - 1)] = run_stage(index - 1, stages, queues, deadline);
+    shifts[static_cast<std::size_t>(index - 1)] = run_stage(index - 1, stages, queues, deadline);
   });
 
   Truth truth("pipeline", stages + 1);
@@ -102,8 +110,12 @@ int main(int argc, char** argv) {
   truth.file = __FILE_NAME__;
   truth.producer_line = truth.consumer_line = work_line;
   for (int stage = 1; stage < stages; ++stage) {
-    truth.add_true(stage, stage + 1, item_lines * handled[static_cast<std::size_t>(stage)]);
+    truth.add_true(stage, stage + 1, item_lines * shifts[static_cast<std::size_t>(stage)].handled);
   }
-  truth.add_true(stages, 1, item_lines * (handled[0] > pool_items ? handled[0] - pool_items : 0));
+  for (int stage = 1; stage <= stages; ++stage) {
+    truth.add_costs(stage, shifts[static_cast<std::size_t>(stage - 1)].clock);
+  }
+  const std::uint64_t begun = shifts[0].handled;
+  truth.add_true(stages, 1, item_lines * (begun > pool_items ? begun - pool_items : 0));
   truth.print(deadline.elapsed());
 }

@@ -6,6 +6,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Rendezvous;
@@ -38,27 +39,35 @@ void take_over(Vector& own, const Vector& from, int lines) {
 }
 
 /// One round: all levels of the tree. All threads come to all meetings.
-void reduce(int me, int threads, int lines, Rendezvous& rendezvous) {
+void reduce(int me, int threads, int lines, Rendezvous& rendezvous, CostClock& clock) {
   for (int step = 1; step < threads; step *= 2) {
     rendezvous.meet();
     if (me % (2 * step) == 0 && me + step < threads) {
+      clock.begin();
       take_over(partial[me], partial[me + step], lines);
+      clock.end(me + step + 1, workload::Sharing::same_word);
     }
   }
 }
 
-/// Returns the number of rounds; 0 when a result was wrong.
-std::uint64_t take_part(int me, int threads, int lines, Rendezvous& rendezvous, const Deadline& deadline) {
+/// What one thread has done: rounds, 0 when a result was wrong.
+struct Part {
+  std::uint64_t rounds = 0;
+  CostClock clock;
+};
+
+Part take_part(int me, int threads, int lines, Rendezvous& rendezvous, const Deadline& deadline) {
   const auto all = static_cast<std::uint64_t>(threads);
+  CostClock clock;
   bool all_right = true;
   std::uint64_t round = 0;
   do {
     ++round;
     begin(partial[me], lines, round + static_cast<std::uint64_t>(me));
-    reduce(me, threads, lines, rendezvous);
+    reduce(me, threads, lines, rendezvous, clock);
     all_right &= me != 0 || partial[0].lines[lines - 1].sum == all * round + all * (all - 1) / 2;
   } while (rendezvous.meet_again(deadline));
-  return all_right ? round : 0;
+  return {all_right ? round : 0, clock};
 }
 
 }  // namespace
@@ -73,11 +82,12 @@ int main(int argc, char** argv) {
 
   const Deadline deadline(flags.real("--seconds"));
   Rendezvous rendezvous(static_cast<std::uint32_t>(threads));
-  std::vector<std::uint64_t> rounds(static_cast<std::size_t>(threads));
+  std::vector<Part> parts(static_cast<std::size_t>(threads));
   workload::run_crew(threads, [&](int index) {
-    rounds[static_cast<std::size_t>(index - 1)] = take_part(index - 1, threads, lines, rendezvous, deadline);
+    parts[static_cast<std::size_t>(index - 1)] = take_part(index - 1, threads, lines, rendezvous, deadline);
   });
-  if (rounds[0] == 0) {
+  const std::uint64_t rounds = parts[0].rounds;
+  if (rounds == 0) {
     flags.refuse("a sum was wrong: this machine, or this program, is broken");
   }
 
@@ -88,11 +98,14 @@ int main(int argc, char** argv) {
   // What was stored last before a partner reads it is, at the leaves (half of all), the thread's own value.
   truth.producer_line = begin_line;
   truth.consumer_line = take_line;
+  for (int me = 0; me < threads; ++me) {
+    truth.add_costs(me + 1, parts[static_cast<std::size_t>(me)].clock);
+  }
   for (int me = 1; me < threads; ++me) {
     const int parent = me & (me - 1);
     const auto read = static_cast<std::uint64_t>(lines);
-    truth.add_true(me + 1, parent + 1, rounds[0] * read);
-    truth.add_invalidations(me + 1, parent + 1, (rounds[0] - 1) * read);  // the first round finds nothing read yet
+    truth.add_true(me + 1, parent + 1, rounds * read);
+    truth.add_invalidations(me + 1, parent + 1, (rounds - 1) * read);  // the first round finds nothing read yet
   }
   truth.print(deadline.elapsed());
 }

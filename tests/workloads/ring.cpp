@@ -6,6 +6,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
@@ -54,16 +55,29 @@ void put_down(Rack& rack, std::uint64_t word) {
 
 void hand_on(Line& next, std::uint64_t token) { __atomic_store_n(&next.word, token, __ATOMIC_RELEASE); }
 
-/// Returns how often this thread picked up what its predecessor had put down.
-std::uint64_t take_part(int me, int threads, const Deadline& deadline) {
+/// What one thread has picked up, and what that took.
+struct Gain {
+  std::uint64_t rounds = 0;
+  CostClock clock;
+};
+
+std::uint64_t pick_up_timed(int me, int threads, CostClock& clock) {
+  clock.begin();
+  const std::uint64_t sum = pick_up(luggage[me]);
+  clock.end((me + threads - 1) % threads + 1, workload::Sharing::same_word);
+  return sum;
+}
+
+Gain take_part(int me, int threads, const Deadline& deadline) {
+  CostClock clock;
   const int next = (me + 1) % threads;
   for (std::uint64_t round = 1;; ++round) {
     const bool first = me == 0 && round == 1;  // thread 0 starts the first round
     if (!first && await_token(tokens[me], me == 0 ? round - 1 : round) == over) {
       hand_on(tokens[next], over);
-      return me == 0 ? round - 2 : round - 1;
+      return {me == 0 ? round - 2 : round - 1, clock};
     }
-    const std::uint64_t word = first ? 0 : pick_up(luggage[me]);
+    const std::uint64_t word = first ? 0 : pick_up_timed(me, threads, clock);
     const bool stop = me == 0 && (round & 63U) == 0 && deadline.passed();
     if (!stop) {
       put_down(luggage[next], word + 1);
@@ -83,9 +97,9 @@ int main(int argc, char** argv) {
   const int threads = flags.integer("--threads");
 
   const Deadline deadline(flags.real("--seconds"));
-  std::vector<std::uint64_t> picked_up(static_cast<std::size_t>(threads));
+  std::vector<Gain> gains(static_cast<std::size_t>(threads));
   workload::run_crew(threads, [&](int index) {
-    picked_up[static_cast<std::size_t>(index - 1)] = take_part(index - 1, threads, deadline);
+    gains[static_cast<std::size_t>(index - 1)] = take_part(index - 1, threads, deadline);
   });
 
   Truth truth("ring", threads + 1);
@@ -96,7 +110,8 @@ int main(int argc, char** argv) {
   truth.consumer_line = pick_up_line;
   for (int me = 0; me < threads; ++me) {
     const int before = (me + threads - 1) % threads;
-    const std::uint64_t rounds = picked_up[static_cast<std::size_t>(me)];
+    const auto& [rounds, clock] = gains[static_cast<std::size_t>(me)];
+    truth.add_costs(me + 1, clock);
     truth.add_true(before + 1, me + 1, rack_lines * rounds);
     truth.add_invalidations(before + 1, me + 1, rack_lines * (rounds - 1));  // the first round finds nothing read yet
   }

@@ -9,6 +9,7 @@
 
 namespace {
 
+using workload::CostClock;
 using workload::Deadline;
 using workload::Flags;
 using workload::Truth;
@@ -65,13 +66,8 @@ constexpr std::uint32_t over = UINT32_MAX;
 struct Ledger {
   std::vector<std::uint64_t> from;
   std::uint64_t steals = 0, own = 0;
+  CostClock clock;
 };
-
-void account(const Ticket& ticket, int me, Ledger& ledger) {
-  if (ticket.last != 0 && ticket.last != me) {
-    ++ledger.from[static_cast<std::size_t>(ticket.last)];
-  }
-}
 
 constexpr int fill_line = __LINE__ + 3;
 void fill(Task& task, std::uint64_t word) {
@@ -87,6 +83,19 @@ void work_on(Task& task) {
   }
 }
 
+/// Does `work` to the lines of the ticket's task, and takes down from whom they come.
+template <class Work>
+void account(const Ticket& ticket, int me, Ledger& ledger, const Work& work) {
+  if (ticket.last == 0 || ticket.last == me) {
+    work(tasks[ticket.task]);
+    return;
+  }
+  ++ledger.from[static_cast<std::size_t>(ticket.last)];
+  ledger.clock.begin();
+  work(tasks[ticket.task]);
+  ledger.clock.end(ticket.last, workload::Sharing::same_word);
+}
+
 void finish(Ticket ticket, int me) {
   ticket.last = me;
   batch.finished[ticket.task] = ticket;
@@ -100,8 +109,7 @@ bool find_work(int me, int threads, Ledger& ledger) {
     const int victim = (me - 1 + n) % threads;
     if (deques[victim].take(n == 0, ticket)) {
       ++(n == 0 ? ledger.own : ledger.steals);
-      account(ticket, me, ledger);
-      work_on(tasks[ticket.task]);
+      account(ticket, me, ledger, work_on);
       finish(ticket, me);
       return true;
     }
@@ -117,8 +125,7 @@ void lead(int me, int threads, std::uint32_t number, Ledger& ledger) {
   for (int task = 0; task < count; ++task) {
     Ticket ticket = batch.finished[task];
     ticket.task = task;
-    account(ticket, me, ledger);
-    fill(tasks[task], number);
+    account(ticket, me, ledger, [number](Task& filled) { fill(filled, number); });
     ticket.last = me;
     deques[me - 1].push(ticket);
   }
@@ -172,6 +179,7 @@ int main(int argc, char** argv) {
     const Ledger& ledger = ledgers[static_cast<std::size_t>(consumer - 1)];
     steals += ledger.steals;
     own += ledger.own;
+    truth.add_costs(consumer, ledger.clock);
     for (int producer = 1; producer <= threads; ++producer) {
       truth.add_true(producer, consumer, task_lines * ledger.from[static_cast<std::size_t>(producer)]);
     }

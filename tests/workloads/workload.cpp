@@ -21,6 +21,14 @@ std::int64_t now_ns() {
       .count();
 }
 
+// When the program began, to tell how long a tick of the time stamp is.
+const std::int64_t first_ns = now_ns();
+const std::uint64_t first_tick = CostClock::now();
+
+double seconds_a_tick() {
+  return static_cast<double>(now_ns() - first_ns) * 1e-9 / static_cast<double>(CostClock::now() - first_tick);
+}
+
 constexpr std::size_t max_noted = 128;
 pid_t noted_tids[max_noted] = {};
 
@@ -38,6 +46,20 @@ std::string words_text(const std::vector<std::string>& words) {
     text += (text.empty() ? "\"" : ",\"") + word + "\"";
   }
   return "[" + text + "]";
+}
+
+std::string costs_text(const std::vector<std::vector<double>>& costs) {
+  std::string text;
+  for (const auto& row : costs) {
+    std::string cells;
+    for (const double cost : row) {
+      char cell[32];
+      std::snprintf(cell, sizeof cell, "%s%.6f", cells.empty() ? "" : ",", cost);
+      cells += cell;
+    }
+    text += (text.empty() ? "[[" : ",[") + cells + "]";
+  }
+  return text.empty() ? "null" : text + "]";
 }
 
 std::string plain(double value) {
@@ -156,6 +178,19 @@ void Truth::add_invalidations(int writer, int reader, std::uint64_t count) {
   invalidations_.at(static_cast<std::size_t>(writer)).at(static_cast<std::size_t>(reader)) += count;
 }
 
+void Truth::add_costs(int consumer, const CostClock& clock) {
+  if (true_cost_s_.empty()) {
+    true_cost_s_.assign(true_.size(), std::vector<double>(true_.size()));
+    false_cost_s_ = true_cost_s_;
+  }
+  const double tick_s = seconds_a_tick();
+  for (std::size_t producer = 0; producer < true_.size(); ++producer) {
+    const auto column = static_cast<std::size_t>(consumer);
+    true_cost_s_[producer].at(column) += tick_s * clock.ticks(static_cast<int>(producer), Sharing::same_word);
+    false_cost_s_[producer].at(column) += tick_s * clock.ticks(static_cast<int>(producer), Sharing::own_words);
+  }
+}
+
 void Truth::add_data(const std::string& name, const void* begin, std::size_t bytes) {
   data_.push_back(name);
   ranges_.push_back({reinterpret_cast<std::uint64_t>(begin), bytes});
@@ -189,14 +224,15 @@ void Truth::print(double seconds, const std::string& extra) const {
                                         : "null,\"invalidations_unknown\":\"" + invalidations_unknown + "\"";
   std::printf(
       "{\"workload\":\"%s\",\"threads\":%zu,\"tids\":%s,\"exact\":%s,\"matrix\":%s,\"true_matrix\":%s,\"false_matrix\":"
-      "%s,\"invalidations\":%s,"
+      "%s,\"true_cost\":%s,\"false_cost\":%s,\"invalidations\":%s,"
       "\"true\":%llu,\"false\":%llu,\"object\":\"%s\",\"data\":%s,\"sync\":%s,\"file\":\"%s\",\"producer_line\":%d,"
       "\"consumer_line\":%d,\"seconds\":%.6f%s%s}\n",
       workload_.c_str(), all.size(), tids_text(tids).c_str(), exact ? "true" : "false", matrix_text(all).c_str(),
-      matrix_text(true_).c_str(), matrix_text(false_).c_str(), invalidations.c_str(),
-      static_cast<unsigned long long>(sum(true_)), static_cast<unsigned long long>(sum(false_)),
-      data_.empty() ? "" : data_.front().c_str(), words_text(data_).c_str(), words_text(sync).c_str(), file.c_str(),
-      producer_line, consumer_line, seconds, more.empty() ? "" : ",", more.c_str());
+      matrix_text(true_).c_str(), matrix_text(false_).c_str(), costs_text(true_cost_s_).c_str(),
+      costs_text(false_cost_s_).c_str(), invalidations.c_str(), static_cast<unsigned long long>(sum(true_)),
+      static_cast<unsigned long long>(sum(false_)), data_.empty() ? "" : data_.front().c_str(),
+      words_text(data_).c_str(), words_text(sync).c_str(), file.c_str(), producer_line, consumer_line, seconds,
+      more.empty() ? "" : ",", more.c_str());
   std::fflush(stdout);
 }
 

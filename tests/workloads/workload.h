@@ -6,6 +6,8 @@
 // rows are producers (who stored), columns consumers (who accessed next). Lines used only to synchronise are not
 // in the matrix; they are named in `sync`. `invalidations` has a row for each storing thread and a column for each
 // thread whose copy is lost; it is null, with the reason beside it, where the program does not force their number.
+// `true_cost` and `false_cost` are what the consumers lost, in s by their own clocks (cost_clock.h); null where the
+// program does not time itself.
 //
 // Shared words are accessed with the __atomic builtins, not std::atomic, so that the access belongs to the
 // workload's own source line and not to one of the library's.
@@ -17,6 +19,8 @@
 #include <map>
 #include <string>
 #include <vector>
+
+#include "cost_clock.h"
 
 namespace workload {
 
@@ -89,6 +93,8 @@ class Truth {
   void add_false(int producer, int consumer, std::uint64_t count);
   /// Stores of `writer` to a line that `reader` has only read since the last store to it.
   void add_invalidations(int writer, int reader, std::uint64_t count);
+  /// What `consumer` has timed.
+  void add_costs(int consumer, const CostClock& clock);
 
   /// A variable that holds data; the first is the one that a report is to name first.
   template <class Variable>
@@ -112,6 +118,7 @@ class Truth {
   std::vector<std::string> data_;
   std::vector<Range> ranges_;
   Matrix true_, false_, invalidations_;
+  std::vector<std::vector<double>> true_cost_s_, false_cost_s_;  // empty: not timed
 };
 
 /// Notes that the calling thread is thread `index` of the truth. run_crew() does it for its own; main is noted by
