@@ -115,7 +115,7 @@ def compare(report, truth):
         "floor": None if silent else sensitivity_model.noise_floor(harness.known_matrix(truth),
                                                                    sensitivity_model.seen(report, truth)),
         "timed": harness.is_timed(truth),
-        "of_timed": sum(costs.values()) / sum(map(sum, harness.known_matrix(truth))) if harness.is_timed(truth) else None,
+        "of_timed": harness.of_timed(costs, truth),
         "phantom": None if silent else sensitivity_model.phantom_share(costs, truth),
         "largest": None if silent else sensitivity_model.largest_phantom(costs, truth),
         "detections": None if silent else sensitivity_model.seen(report, truth) / harness.cpu_seconds(report),

@@ -15,7 +15,7 @@ import common
 import harness
 import sensitivity_model as model
 
-SCHEMA = "crosstalk.sensitivity/1"
+SCHEMA = "crosstalk.sensitivity/2"
 BARE_RUNS = 2         # of each program in each round
 LEAST_TIMEOUT_S = 60
 DIGITS = 6            # significant ones, that are kept

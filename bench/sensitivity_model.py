@@ -177,7 +177,7 @@ def judged(report, truth):
         "detections": detections,
         "detections_per_s": detections / cpu_s if cpu_s > 0 else None,
         "overhead": report["sampling"]["overhead"]["fraction"],
-        "distance": None, "floor": None, "split_points": None, "phantom": None, "cost": None, "elsewhere": None,
+        "distance": None, "of_timed": None, "floor": None, "split_points": None, "phantom": None, "cost": None, "elsewhere": None,
     }
     if unknown:
         return {**result, "unknown": unknown}
@@ -188,6 +188,7 @@ def judged(report, truth):
         found_true = harness.true_share(costs)
         result.update({
             "distance": harness.matrix_distance(costs, truth),
+            "of_timed": harness.of_timed(costs, truth),
             "floor": noise_floor(harness.known_matrix(truth), detections),
             "split_points": None if found_true is None else 100 * abs(found_true - harness.known_true_share(truth)),
             "phantom": phantom_share(costs, truth),

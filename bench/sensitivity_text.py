@@ -19,11 +19,12 @@ false sharing), `all_to_all` (three threads, each pair alike) and `ring` (four t
 Each point is {runs} of {seconds:g} s; a figure is the median, in brackets the least and the greatest. Each round goes through all points in an order of its
 own, so that what drifts on the machine is spread over all.
 
-- *distance*: half the sum of absolute differences of the matrix found and the known one, each normalised
-  (0 = equal, 1 = nothing in common; 1 also where nothing was seen).
+- *distance*: half the sum of absolute differences of the matrix of costs found and the one that the program's threads
+  have timed, each normalised (0 = equal, 1 = nothing in common; 1 also where nothing was seen).
 - *floor*: the distance that is expected of a matrix drawn by as many independent detections from the known one, about
   0.4 sqrt(cells / detections). Where distance and floor are alike, more detections would help and nothing else;
   where the distance is well above the floor, something else is wrong.
+- *cost / timed*: the cost found on the data, of the one timed.
 - *split*: difference of the shares of true sharing in the cost found and timed, in points of 100.
 - *phantom*: share of the cost found that lies in pairs of threads that do not communicate.
 - *elsewhere*: cost found on variables that are neither the program's data nor what it synchronises by, as a share
@@ -98,7 +99,7 @@ def value_text(sweep, value):
     return f"**{text}**" if value == sweep.default else text
 
 
-HEADER = ["program", "distance", "floor", "split", "phantom", "elsewhere", "detections/s", "overhead", "work lost", "runs"]
+HEADER = ["program", "distance", "floor", "cost / timed", "split", "phantom", "elsewhere", "detections/s", "overhead", "work lost", "runs"]
 
 
 def row(study, sweep, point):
@@ -109,7 +110,7 @@ def row(study, sweep, point):
 
     floor = model.range_of(model.column(runs, "floor"))
     return [value_text(sweep, point.value), f"`{point.label}`", text("distance"), f"{floor.median:.3f}" if floor else "-",
-            text("split_points", "{:.1f}"), text("phantom"), text("elsewhere", "{:.4f}"), text("detections_per_s", "{:.0f}"),
+            text("of_timed", "{:.2f}"), text("split_points", "{:.1f}"), text("phantom"), text("elsewhere", "{:.4f}"), text("detections_per_s", "{:.0f}"),
             text("overhead"), range_text(study.lost(point)), runs_text(runs)]
 
 

@@ -93,6 +93,7 @@ class Judged(unittest.TestCase):
         run = model.judged(some_report([cell(1, 2, 0.5), cell(2, 1, 0.5)]), truth)
         self.assertAlmostEqual(run["distance"], 0.1)
         self.assertAlmostEqual(run["split_points"], 20)
+        self.assertAlmostEqual(run["of_timed"], 1)
 
     def test_pairs_that_do_not_communicate_are_phantoms(self):
         run = model.judged(some_report([cell(1, 2, 0.3), cell(2, 1, 0.1)]), ONE_WAY)

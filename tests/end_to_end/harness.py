@@ -170,6 +170,11 @@ def known_matrix(truth):
     return [[sum(cells) for cells in zip(*rows)] for rows in zip(known_costs(truth, "true"), known_costs(truth, "false"))]
 
 
+def of_timed(costs, truth):
+    """The cost found, of the one timed; None where the workload does not time itself."""
+    return sum(costs.values()) / sum(map(sum, known_matrix(truth))) if is_timed(truth) else None
+
+
 def known_true_share(truth):
     """Share of true sharing in the cost timed, else in the communications forced; None where there are none."""
     true, false = ((sum(map(sum, truth[sort + "_cost"])) for sort in ("true", "false")) if is_timed(truth) else
