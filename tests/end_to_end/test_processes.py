@@ -48,6 +48,23 @@ class Processes(harness.Case):
         self.assertIn("/table-", report["objects"][0]["name"])
 
     @harness.needs_watchpoints
+    def test_two_with_a_segment_at_different_addresses(self):
+        report, truth = self.exchange(2, "sysv", 4)
+        self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
+        entry = report["objects"][0]
+        self.assertEqual(entry["name"], "System V segment 0x00000000")
+        self.assertIn("map_own", entry["allocated_at"])
+
+    @harness.needs_watchpoints
+    def test_a_signal_that_the_program_wants_is_its_own(self):
+        """SIGURG tells processes of each other's watches, until one handles or blocks it."""
+        for urgent, calls in (("handled", 100), ("blocked", 0)):
+            report, truth = self.observe_enough("processes", "--memory", "memfd", "--wait", "yield", "--seconds", "3",
+                                                "--urgent", urgent)
+            self.assertEqual(truth["urgent"], [calls, calls], urgent)
+            self.assertIn("shared_memory_signal", [warning["code"] for warning in report["warnings"]])
+
+    @harness.needs_watchpoints
     def test_processes_that_share_no_memory_exchange_nothing(self):
         program = workload("false_sharing")
         recorded = self.record(["sh", "-c", f"{program} --seconds 2 & {program} --seconds 2; wait"])

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes hand a baton round in memory that they share, and whoever has it adds to a word in each of some lines:
 // true sharing between processes, each line once a turn. The memory is anonymous and made before the fork, so that all
-// have it at one address, or a memfd or a file that each child maps for itself, each at an address of its own.
+// have it at one address, or a memfd, a file or a System V segment that each child maps for itself, each at an address
+// of its own.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,16 +41,16 @@ struct Table {
 /// Memory of its own for what is not measured: who is there, and in the end what each has done.
 struct Ledger {
   struct alignas(workload::line_bytes) Entry {
-    std::uint64_t turns = 0, passes = 0, address = 0;
+    std::uint64_t turns = 0, passes = 0, address = 0, urgent = 0;
   };
   Line ready;
   Entry entries[max_processes];
 };
 
-/// How the table comes to be in the processes. `file` is -1 for anonymous memory; `name` is the kernel's, in a user's
-/// words.
+/// How the table comes to be in the processes. `file` and `segment` are -1 for anonymous memory; `name` is the
+/// kernel's, in a user's words.
 struct Memory {
-  int file = -1;
+  int file = -1, segment = -1;
   std::string name = "anonymous shared memory";
   Table* table = nullptr;
   char* places = nullptr;  // where each process maps a file for itself, one after the other
@@ -76,6 +78,21 @@ char* reserve(std::size_t bytes) {
   return static_cast<char*>(mapped(mmap(nullptr, bytes, PROT_NONE, flags, -1, 0), bytes));
 }
 
+/// A segment that is gone when the last process has.
+Memory open_segment() {
+  Memory memory;
+  memory.segment = shmget(IPC_PRIVATE, sizeof(Table), IPC_CREAT | 0600);
+  void* table = memory.segment < 0 ? nullptr : shmat(memory.segment, nullptr, 0);
+  if (table == nullptr || table == reinterpret_cast<void*>(-1)) {
+    std::fprintf(stderr, "processes: no System V segment for the table: %s\n", std::strerror(errno));
+    std::exit(1);
+  }
+  shmctl(memory.segment, IPC_RMID, nullptr);
+  memory.table = static_cast<Table*>(table);
+  memory.name = "System V segment 0x00000000";  // of its key
+  return memory;
+}
+
 Memory open_file(const std::string& kind) {
   Memory memory;
   int& file = memory.file;
@@ -100,10 +117,15 @@ Memory open_file(const std::string& kind) {
 
 /// In a child: gives up the parent's mapping and maps the file anew, at another address than anybody else.
 Table* map_own(const Memory& memory, int me) {
-  if (memory.file < 0) {
+  if (memory.file < 0 && memory.segment < 0) {
     return memory.table;
   }
   void* place = memory.places + static_cast<std::size_t>(me) * place_bytes;
+  if (memory.segment >= 0) {
+    void* own = mapped(shmat(memory.segment, place, SHM_REMAP), sizeof(Table));
+    shmdt(memory.table);
+    return static_cast<Table*>(own);
+  }
   const int flags = MAP_SHARED | MAP_FIXED;
   void* own = mapped(mmap(place, sizeof(Table), PROT_READ | PROT_WRITE, flags, memory.file, 0), sizeof(Table));
   munmap(memory.table, sizeof(Table));
@@ -138,11 +160,35 @@ void await_all(Ledger& ledger, const Line& baton, int processes) {
   }
 }
 
+enum class Urgent : std::uint8_t { ignored, handled, blocked };  // what a process does with SIGURG
+
 struct Race {
   int processes = 0, lines = 0;
   bool yields = false;
+  Urgent urgent = Urgent::ignored;
+  double seconds = 0;
   Deadline deadline;
 };
+
+volatile sig_atomic_t urgent_calls = 0;
+constexpr int urgent_signals = 100;
+
+/// What a program does that knows urgent data, when half of the time is over: SIGURG is its own from then on.
+void use_urgent_signal(Urgent how) {
+  if (how == Urgent::blocked) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    return;
+  }
+  struct sigaction action {};
+  action.sa_handler = [](int) { urgent_calls = urgent_calls + 1; };
+  sigaction(SIGURG, &action, nullptr);
+  for (int n = 0; n < urgent_signals; ++n) {
+    kill(getpid(), SIGURG);  // it is handled before kill() returns
+  }
+}
 
 /// Runs until the baton says that the race is over. Process 0 begins each round and, when the time is up, ends it.
 void run(int me, const Race& race, Table& table, Ledger& ledger) {
@@ -150,10 +196,15 @@ void run(int me, const Race& race, Table& table, Ledger& ledger) {
   Line& next = table.batons[(me + 1) % race.processes];
   Ledger::Entry done;
   done.address = reinterpret_cast<std::uint64_t>(&table);
+  bool uses_urgent = race.urgent != Urgent::ignored;
   for (std::uint64_t round = 1;; ++round) {
     const bool first = me == 0 && round == 1;
     const std::uint64_t expected = me == 0 ? round - 1 : round;
     std::uint64_t word = first ? expected : await_baton(table.batons[me], expected, race.yields);
+    if (uses_urgent && (round & 63U) == 0 && race.deadline.elapsed() > race.seconds / 2) {
+      use_urgent_signal(race.urgent);
+      uses_urgent = false;
+    }
     if (word != over) {
       ++done.turns;
       add_to_lines(table, race.lines);
@@ -168,6 +219,7 @@ void run(int me, const Race& race, Table& table, Ledger& ledger) {
       break;
     }
   }
+  done.urgent = static_cast<std::uint64_t>(urgent_calls);
   ledger.entries[me] = done;
 }
 
@@ -208,12 +260,13 @@ bool join(const std::vector<pid_t>& children) {
   return all_well;
 }
 
-std::string addresses_text(const Ledger& ledger, int processes) {
+/// A member of all processes' entries, as JSON.
+std::string column_text(const char* name, const Ledger& ledger, int processes, std::uint64_t Ledger::Entry::*member) {
   std::string text;
   for (int n = 0; n < processes; ++n) {
-    text += (n > 0 ? "," : "") + std::to_string(ledger.entries[n].address);
+    text += (n > 0 ? "," : "") + std::to_string(ledger.entries[n].*member);
   }
-  return "\"addresses\":[" + text + "]";
+  return std::string("\"") + name + "\":[" + text + "]";
 }
 
 void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, const std::vector<pid_t>& children,
@@ -231,7 +284,9 @@ void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, c
     truth.add_true(before + 1, me + 1, passed + (ledger.entries[me].turns - unseen) * lines);
     truth.add_invalidations(before + 1, me + 1, passed);
   }
-  truth.print(race.deadline.elapsed(), "\"memory\":\"" + kind + "\"," + addresses_text(ledger, race.processes));
+  truth.print(race.deadline.elapsed(), "\"memory\":\"" + kind + "\"," +
+                                           column_text("addresses", ledger, race.processes, &Ledger::Entry::address) +
+                                           "," + column_text("urgent", ledger, race.processes, &Ledger::Entry::urgent));
 }
 
 }  // namespace
@@ -241,15 +296,26 @@ int main(int argc, char** argv) {
   flags.number("--threads", 2, 2, max_processes, "processes, of one thread each");
   flags.number("--seconds", 3, 0.01, 3600, "run time");
   flags.number("--lines", 64, 1, max_lines, "lines that travel with the baton");
-  flags.choice("--memory", {"anonymous", "memfd", "file"}, "what is shared");
+  flags.choice("--memory", {"anonymous", "memfd", "file", "sysv"}, "what is shared");
+  flags.choice("--urgent", {"ignored", "handled", "blocked"},
+               "what a process does with SIGURG from half of the time on");
   flags.choice("--wait", {"spin", "yield"}, "how a process waits for the baton");
   flags.parse(argc, argv);
   const std::string& kind = flags.word("--memory");
-  Race race{flags.integer("--threads"), flags.integer("--lines"), flags.word("--wait") == "yield",
+  const std::string& urgent = flags.word("--urgent");
+  Race race{flags.integer("--threads"),
+            flags.integer("--lines"),
+            flags.word("--wait") == "yield",
+            urgent == "handled"   ? Urgent::handled
+            : urgent == "blocked" ? Urgent::blocked
+                                  : Urgent::ignored,
+            flags.real("--seconds"),
             Deadline(flags.real("--seconds"))};
 
-  Memory memory = kind == "anonymous" ? Memory{} : open_file(kind);
-  memory.table = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
+  Memory memory = kind == "anonymous" ? Memory{} : kind == "sysv" ? open_segment() : open_file(kind);
+  if (memory.table == nullptr) {
+    memory.table = static_cast<Table*>(map_shared(sizeof(Table), memory.file));
+  }
   memory.places = reserve(place_bytes * max_processes);
   auto& ledger = *static_cast<Ledger*>(map_shared(sizeof(Ledger), -1));
   std::vector<pid_t> children;
