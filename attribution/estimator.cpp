@@ -23,27 +23,43 @@ void let_decided_speak(Estimate& estimate, const std::map<std::uint32_t, double>
     const auto found = undecided_ns.find(c.stratum);
     const Stratum& stratum = estimate.expansion.strata[c.stratum];
     if (found != undecided_ns.end() && stratum.one_line && found->second < stratum.watched_ns) {
-      c.cost_ns *= stratum.watched_ns / (stratum.watched_ns - found->second);
+      const double factor = stratum.watched_ns / (stratum.watched_ns - found->second);
+      c.cost_ns *= factor;
+      c.unseen_ns *= factor;
     }
   }
 }
 
 struct ThreadTime {
-  double charged_ns = 0, limit_ns = 0;
+  double seen_ns = 0, unseen_ns = 0, limit_ns = 0;  // seen, unseen: what is charged
+
+  /// The part of what was seen that there is time for.
+  [[nodiscard]] double fits_of_seen() const { return limit_ns > 0 && seen_ns > limit_ns ? limit_ns / seen_ns : 1; }
+  /// The part of what was not seen that there is time for besides.
+  [[nodiscard]] double fits_of_unseen() const {
+    return limit_ns > 0 && seen_ns + unseen_ns > limit_ns ? std::clamp((limit_ns - seen_ns) / unseen_ns, 0.0, 1.0) : 1;
+  }
 };
 
-/// Scales down what is charged to more than there is of a thread's time; `thread_of` says whose a contribution is.
+/// Scales down what is charged to more than there is of a thread's time; `thread_of` says whose a contribution is. What
+/// was too late to be seen goes first: how late communication comes is taken to be the same on all lines, and where it
+/// is not (one line waits for a thread that has no processor), others would be charged for it at the expense of that
+/// one.
 template <class ThreadOf>
 void keep_within(std::vector<Contribution>& contributions, std::span<const Stratum> strata,
                  std::map<std::uint32_t, ThreadTime> times,  // NOLINT(performance-unnecessary-value-param): changed
                  ThreadOf thread_of) {
   for (const Contribution& c : contributions) {
-    times[thread_of(c)].charged_ns += strata[c.stratum].expansion() * c.cost_ns;
+    ThreadTime& time = times[thread_of(c)];
+    const double expansion = strata[c.stratum].expansion();
+    time.seen_ns += expansion * (c.cost_ns - c.unseen_ns);
+    time.unseen_ns += expansion * c.unseen_ns;
   }
   for (Contribution& c : contributions) {
     const ThreadTime& time = times[thread_of(c)];
-    const bool over = time.limit_ns > 0 && time.charged_ns > time.limit_ns;
-    c.cost_ns *= over ? time.limit_ns / time.charged_ns : 1;
+    const double seen_ns = c.cost_ns - c.unseen_ns;
+    c.unseen_ns *= time.fits_of_unseen();
+    c.cost_ns = seen_ns * time.fits_of_seen() + c.unseen_ns;
   }
 }
 

@@ -48,8 +48,9 @@ struct Contribution {
   const SeenCommunication* seen = nullptr;
   std::uint32_t watch = 0;  // index of its evidence
   std::uint32_t stratum = Strata::none;
-  double watch_ns = 0;  // x: the weight of the sample that opened the watch
-  double cost_ns = 0;   // y: how much of it this communication is charged, before expansion
+  double watch_ns = 0;   // x: the weight of the sample that opened the watch
+  double cost_ns = 0;    // y: how much of it this communication is charged, before expansion
+  double unseen_ns = 0;  // of it, for what watches were too brief to see
 };
 
 /// What turns contributions into amounts.

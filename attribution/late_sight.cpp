@@ -37,12 +37,14 @@ void LateSight::weigh(std::span<Contribution> contributions, std::span<const Str
     Contribution& c = contributions[i];
     const Looks& looks = looks_.at(c.stratum);
     const double by_early = 1 + ratio(strata[c.stratum].thread);
+    const double seen_ns = c.cost_ns;
     if (looks.all_ns <= by_early * looks.long_ns) {
       c.cost_ns *= late_[i] && looks.long_ns > 0 ? looks.all_ns / looks.long_ns : 1;
     } else if (!late_[i]) {
       // The long ones have seen their part of what came late.
       c.cost_ns *= 1 + (by_early - 1) * (1 - looks.long_ns / looks.all_ns);
     }
+    c.unseen_ns = c.cost_ns - seen_ns;
   }
 }
 

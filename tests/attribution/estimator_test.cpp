@@ -169,14 +169,15 @@ TEST(Estimator, SuspicionIsJudgedInHindsight) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.010, 1e-12);
 }
 
-/// Watches of 1 ms samples of thread 0, each on a page of its own: `count` that look for `horizon_ns` and see thread 1
+/// Watches of 1 ms samples of thread 0, each on a page of its own: `count` that look for `horizon_ns` and see `producer`
 /// store `after_ns` after they began, 0: never.
-void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, std::uint64_t after_ns) {
+void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, std::uint64_t after_ns,
+          std::uint32_t producer = 1) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t address = 0x100000 + 0x1000 * run.samples.size();
     std::vector<SeenCommunication> story;
     if (after_ns > 0) {
-      story.push_back(seen(1, 0));
+      story.push_back(seen(producer, 0));
       story.back().consumer.time_ns = after_ns;
     }
     run.watch(eligible(0, address, ms, suspected ? profile::sample_suspected : 0), std::move(story));
@@ -214,6 +215,18 @@ TEST(LateSight, WithoutLongWatchesNothingIsMadeUp) {
   look(run, 9, false, briefly, 0);
   look(run, 1, false, briefly, early);
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001, 1e-12);
+}
+
+// As late as elsewhere, 30 ms would be 90, of a thread that has 43 in all: what was seen elsewhere is not paid for it.
+TEST(LateSight, WhatWasSeenComesFirst) {
+  Recording run(3);
+  look(run, 4, true, for_long, early);
+  look(run, 9, true, for_long, late);
+  look(run, 30, false, briefly, early, 2);
+  const Matrix matrix = run.estimate();
+  ASSERT_EQ(matrix.size(), 2U);
+  EXPECT_NEAR(*matrix[0].true_sharing.cost_s, matrix[0].producer == 1 ? 0.013 : 0.030, 1e-12);
+  EXPECT_NEAR(*matrix[1].true_sharing.cost_s, matrix[1].producer == 1 ? 0.013 : 0.030, 1e-12);
 }
 
 TEST(Estimator, ThreadsWithTooFewWatchesArePooledByProcess) {
