@@ -22,9 +22,23 @@ void LateSight::add(const Evidence& evidence, std::span<const Contribution> char
   for (Timing* timing : {&timings_[evidence.thread.value], &timing_}) {
     timing->watches += charged.empty() ? 0 : 1;
     for (const Contribution& c : charged) {
-      (late ? timing->late_ns : timing->early_ns) += c.cost_ns;
+      Charges& charges = timing->charges[evidence.watch != nullptr ? evidence.watch->line : 0];
+      (late ? charges.late_ns : charges.early_ns) += c.cost_ns;
     }
   }
+}
+
+/// What comes late for each nanosecond that comes early. One line more is taken to be early: of n, X of them early,
+/// (n - X) / (X + 1) is right on average where (n - X) / X is too high, or infinite (Chapman).
+double LateSight::Timing::ratio() const {
+  double early = 0;
+  double late = 0;
+  for (const auto& [line, of_line] : charges) {
+    const double all_ns = of_line.early_ns + of_line.late_ns;
+    early += all_ns > 0 ? of_line.early_ns / all_ns : 0;
+    late += all_ns > 0 ? of_line.late_ns / all_ns : 0;
+  }
+  return late / (early + 1);
 }
 
 double LateSight::ratio(std::uint32_t thread) const {

@@ -7,7 +7,8 @@
 // - The long watches of the same stratum: what they saw late counts as often as there are watches for each of them
 //   (Horvitz and Thompson). Right whatever the lines are, but where one watch in 32 is long, a few events carry all.
 // - What came early, in the proportion in which the thread's long watches, wherever they were, saw late and early.
-//   That takes lines that are not known for as busy as those that are: it errs to the low side where they are not.
+//   That takes lines that are not known for as busy as those that are: it errs to the low side where they are not. Each
+//   line speaks once: the one by which threads wait for each other is watched most, and while they wait, it is late.
 // Each stratum is served by the one that asks less of a single event.
 #pragma once
 
@@ -35,15 +36,13 @@ class LateSight {
   void weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const;
 
  private:
-  struct Timing {                      // of long watches
-    double early_ns = 0, late_ns = 0;  // what they are charged
-    std::uint64_t watches = 0;         // that are charged something
-    /// What comes late for each nanosecond that comes early. One event more is taken to be early: of n events, X of
-    /// them early, (n - X) / (X + 1) is right on average where (n - X) / X is too high, or infinite (Chapman).
-    [[nodiscard]] double ratio() const {
-      const double one_ns = watches > 0 ? (early_ns + late_ns) / static_cast<double>(watches) : 0;
-      return early_ns + one_ns > 0 ? late_ns / (early_ns + one_ns) : 0;
-    }
+  struct Charges {  // of the long watches on a line
+    double early_ns = 0, late_ns = 0;
+  };
+  struct Timing {                              // of long watches
+    std::map<std::uint64_t, Charges> charges;  // by line
+    std::uint64_t watches = 0;                 // that are charged something
+    [[nodiscard]] double ratio() const;
   };
   struct Looks {  // the watches of a stratum, nanoseconds of samples
     double all_ns = 0, long_ns = 0;

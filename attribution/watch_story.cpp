@@ -41,6 +41,19 @@ double inverse_probability(const profile::WatchRow& watch, std::size_t a, std::s
   return 1 / std::max(pa * second, least_probability);
 }
 
+/// The word by which an access that trapped at `trapped` is known to have been made. One that touches several watched
+/// words traps once, at any of them (signals of one kind that come together are one); the likeliest to be watched is
+/// it.
+std::size_t word_of_access(const profile::WatchRow& watch, std::size_t trapped, const LineBytes& bytes) {
+  std::size_t best = trapped;
+  for (std::size_t word = 0; word < watch.words.size(); ++word) {
+    if (probability_of(watch, word) > probability_of(watch, best) && bytes_of(watch.words[word]).overlaps(bytes)) {
+      best = word;
+    }
+  }
+  return best;
+}
+
 /// What a trap row says about the access, with the instruction's help.
 AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap, const profile::ThreadRow& thread,
                    const AccessLookup& access_before) {
@@ -52,7 +65,6 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   point.cpu = trap.cpu;
   point.instruction = trap.ip - 1;
   point.bytes = bytes_of(watch.words[trap.word]);
-  point.weight = 1 / probability_of(watch, trap.word);
   point.state = trap.state;
   if (const auto access = access_before(Moment{thread.process, trap.time_ns}, trap.ip)) {
     if (access->instruction_bytes != 0) {
@@ -69,6 +81,7 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   if (trap.write_only && !stores(point.kind)) {
     point.kind = AccessKind::store;
   }
+  point.weight = 1 / probability_of(watch, word_of_access(watch, trap.word, point.bytes));
   return point;
 }
 
@@ -115,6 +128,14 @@ class Line {
     for (const Event& event : events_) {
       story_.accesses.push_back(event.point);
     }
+  }
+
+  /// The thread that stored last, if that is known and `consumer` has not touched the line since.
+  [[nodiscard]] std::optional<ThreadId> waiting_for(ThreadId consumer) const {
+    const auto own = traces_.find(consumer.value);
+    const bool fresh = last_store_ != none && events_[last_store_].point.thread != consumer &&
+                       (own == traces_.end() || own->second.last < last_store_);
+    return fresh ? std::optional(events_[last_store_].point.thread) : std::nullopt;
   }
 
   /// Position of the consumer's access, by communication.
@@ -243,6 +264,7 @@ class Teller {
   void finish() {
     line_.finish();
     spare_the_certain();
+    spare_the_cut_off();
   }
 
  private:
@@ -266,6 +288,26 @@ class Teller {
           break;
         }
       }
+    }
+  }
+
+  /// A watch may end at the first word that the sampled thread comes back to. Where that is a drawn one, and the same
+  /// producer has stored to the sampled bytes, too, the words that are certain would have shown the same: that the
+  /// sampled thread comes back to what it was sampled at is what every estimate takes for granted (expect_return()).
+  /// Else threads that go through whole lines would be seen by some drawn word nearly always, and count as often as
+  /// if it had been by that very word.
+  void spare_the_cut_off() {
+    if (story_.communications.empty()) {
+      return;
+    }
+    SeenCommunication& last = story_.communications.back();
+    const ThreadId consumer = last.consumer.thread;
+    const auto rest = std::span(story_.accesses).subspan(line_.consumed().back());
+    const bool cut_off =
+        consumer == watch_.thread &&
+        std::all_of(rest.begin(), rest.end(), [&](const AccessPoint& point) { return point.thread == consumer; });
+    if (cut_off && certain_line_.waiting_for(consumer) == last.producer.thread) {
+      last.weight = 1;
     }
   }
 
@@ -383,7 +425,8 @@ WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::
       line.forget();
       continue;
     }
-    line.access(decode(watch, trap, threads[trap.thread.value], access_before), trap.word);
+    const AccessPoint point = decode(watch, trap, threads[trap.thread.value], access_before);
+    line.access(point, word_of_access(watch, trap.word, point.bytes));
   }
   line.finish();
   drop_torn_handovers(story.communications);

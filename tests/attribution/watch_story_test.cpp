@@ -306,6 +306,39 @@ TEST(WatchStory, ADrawnWordIsNotNeededWhereCertainOnesTellTheSame) {
   EXPECT_DOUBLE_EQ(mixed.communications[2].weight, 1);
 }
 
+TEST(WatchStory, ADrawnWordIsNotNeededWhereItOnlyCutsTheCertainOneOff) {
+  // The sampled thread reads what the other has stored, the drawn word first, and the watch ends there.
+  const auto visit = [](bool stores_sampled, bool goes_on) {
+    Scene scene = plain_scene(2);
+    scene.words({word_at(0), word_at(8, 8, 0.25F)}).opened_by(0, AccessKind::load).trap(1, store_ip, 1);
+    if (stores_sampled) {
+      scene.trap(1, store_ip, 0);
+    }
+    scene.trap(0, load_ip, 1);
+    if (goes_on) {
+      scene.trap(1, store_ip, 1);
+    }
+    const WatchStory story = scene.tell();
+    EXPECT_EQ(pairs(story), (Pairs{{1, 0}}));
+    return story.communications.at(0).weight;
+  };
+  EXPECT_DOUBLE_EQ(visit(true, false), 1);
+  EXPECT_DOUBLE_EQ(visit(false, false), 4);  // nobody stores to the certain word
+  EXPECT_DOUBLE_EQ(visit(true, true), 4);    // the sampled thread did not come back to it
+}
+
+TEST(WatchStory, AnAccessOfTwoWatchedWordsIsSeenByTheCertainOne) {
+  constexpr std::uint64_t wide = 0x5010;
+  Scene scene = plain_scene(2);
+  scene.knows(wide, absolute(AccessKind::store, line, 16));
+  scene.words({word_at(0), word_at(8, 8, 0.25F)}).opened_by(0, AccessKind::load);
+  scene.trap(1, wide, 1).trap(0, load_ip, 0);
+  const WatchStory story = scene.tell();
+  EXPECT_EQ(pairs(story), (Pairs{{1, 0}}));
+  EXPECT_DOUBLE_EQ(story.communications[0].weight, 1);
+  EXPECT_TRUE(story.communications[0].true_sharing);
+}
+
 TEST(WatchStory, TwoDrawnWordsWeighTheirJointProbability) {
   // Two of eight words without replacement: each with 1/4, both with 1/4 * 1/7.
   Scene scene = plain_scene(2);
