@@ -61,6 +61,34 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   return cluster;
 }
 
+struct Length {
+  double lines = 0, error = 0;  // as in LineCluster
+};
+
+/// n points that are drawn from a length L reach r far with a likelihood in proportion to (L - r) / L^n. The mean and
+/// the spread of L when all sweeps are L long, before which each length was as likely as any other.
+Length common_length(std::span<LineCluster* const> clusters, double widest, double samples) {
+  constexpr int parts = 2000;
+  const double end = widest * (1 + 40 / samples);  // beyond, L is less likely by e^-40 and a few factors
+  double weights = 0;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i <= parts; ++i) {
+    const double length = widest + (end - widest) * i / parts;
+    double log = -samples * std::log(length / widest);
+    for (const LineCluster* cluster : clusters) {
+      log += std::log((length - reach_of(*cluster) + 1) / widest);
+    }
+    const double weight = std::exp(log);
+    weights += weight;
+    sum += weight * length;
+    squares += weight * length * length;
+  }
+  const double mean = sum / weights;
+  const double spread = std::sqrt(std::max(0.0, squares / weights - mean * mean));
+  return {std::round(mean), 2 * spread / mean};
+}
+
 }  // namespace
 
 std::vector<LineCluster> line_clusters(const LineSamples& samples) {
@@ -90,14 +118,17 @@ void share_length(std::span<LineCluster*> clusters) {
     widest = std::max(widest, reach_of(*cluster));
   }
   const double mean = std::round(lines / samples);
-  const double error = range_error(samples);
+  // Each tells of the mean as well as its own samples do.
+  const double error = std::sqrt(static_cast<double>(clusters.size())) * range_error(samples);
   if (clusters.size() < 2 || widest > mean * (1 + error)) {
     return;
   }
+  const Length common = common_length(clusters, widest, samples);
   for (LineCluster* cluster : clusters) {
-    const bool better = error < cluster->error && std::abs(cluster->lines - mean) <= 2 * cluster->error * mean;
-    cluster->lines = better ? mean : cluster->lines;
-    cluster->error = better ? error : cluster->error;
+    const bool better =
+        common.error < cluster->error && std::abs(cluster->lines - common.lines) <= 2 * cluster->error * common.lines;
+    cluster->lines = better ? common.lines : cluster->lines;
+    cluster->error = better ? common.error : cluster->error;
   }
 }
 
