@@ -46,12 +46,16 @@ double wilson_upper(double k, double n) {
 /// From when to when a group exchanged, as far as its samples and a counter's readings tell.
 struct Span {
   std::uint64_t begin_ns = 0, end_ns = 0;
-  double margin_ns = 0;  // samples come by chance: the mean time between two, to be added at each end
-  bool sampled = false;  // else the watches stand for samples, which other instructions have got
-  [[nodiscard]] double length_ns() const { return static_cast<double>(end_ns - begin_ns) + 2 * margin_ns; }
+  double usual_ns = 0;                 // mean time between two samples
+  double before_ns = 0, after_ns = 0;  // to be added, as samples come by chance: as much while the thread is there
+  bool sampled = false;                // else the watches stand for samples, which other instructions have got
+  [[nodiscard]] double length_ns() const { return static_cast<double>(end_ns - begin_ns) + before_ns + after_ns; }
 };
-Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t end_ns) {
-  Span span{begin_ns, end_ns, 0};
+
+/// `consumer` may be nullptr: not known.
+Span span_of(const ExchangeGroup& group, const profile::ThreadRow* consumer, std::uint64_t begin_ns,
+             std::uint64_t end_ns) {
+  Span span{begin_ns, end_ns};
   for (const SeenAt& at : group.seen) {
     span.begin_ns = std::min(span.begin_ns, at.seen->consumer.time_ns);
     span.end_ns = std::max(span.end_ns, at.seen->consumer.time_ns);
@@ -60,9 +64,16 @@ Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t e
   if (span.sampled) {
     span.begin_ns = std::min(span.begin_ns, group.first_ns);
     span.end_ns = std::max(span.end_ns, group.last_ns);
-    span.margin_ns = static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
+    span.usual_ns = static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
   } else {
-    span.margin_ns = static_cast<double>(span.end_ns - span.begin_ns) / static_cast<double>(group.watches.size());
+    span.usual_ns = static_cast<double>(span.end_ns - span.begin_ns) / static_cast<double>(group.watches.size());
+  }
+  span.before_ns = span.after_ns = span.usual_ns;
+  if (consumer != nullptr && consumer->begin_ns != 0 && consumer->begin_ns <= span.begin_ns) {
+    span.before_ns = std::min(span.before_ns, static_cast<double>(span.begin_ns - consumer->begin_ns));
+  }
+  if (consumer != nullptr && consumer->end_ns >= span.end_ns) {
+    span.after_ns = std::min(span.after_ns, static_cast<double>(consumer->end_ns - span.end_ns));
   }
   return span;
 }
@@ -138,6 +149,9 @@ class Counter {
   [[nodiscard]] Figure count(std::size_t group) const;
 
  private:
+  [[nodiscard]] const profile::ThreadRow* row(std::uint32_t thread) const {
+    return thread < in_.threads.size() ? &in_.threads[thread] : nullptr;
+  }
   using Role = std::pair<std::uint64_t, bool>;  // ip, consumes
   struct Own {
     std::uint32_t thread = 0;
@@ -253,8 +267,8 @@ Before before(const Way& way, const Span& span, const profile::ThreadRow* thread
     return {};
   }
   const auto silent_ns = static_cast<double>(span.begin_ns - thread->begin_ns);
-  const double ns = static_cast<double>(way.begin_ns - span.begin_ns) + span.margin_ns;
-  if (silent_ns <= longest_silence * span.margin_ns) {
+  const double ns = static_cast<double>(way.begin_ns - span.begin_ns) + span.before_ns;
+  if (silent_ns <= longest_silence * span.usual_ns) {
     return {way.before, 0, ns};
   }
   return span.sampled ? Before{} : Before{way.before / 2, way.before / 2, ns};
@@ -265,9 +279,9 @@ Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const
   if (!way || way->end_ns <= way->begin_ns || !(way->steps > 0)) {
     return unknown("the counter that goes on with the exchanges was read once only");
   }
-  const Span span = span_of(group, way->begin_ns, way->end_ns);
+  const Span span = span_of(group, row(group.consumer), way->begin_ns, way->end_ns);
   const double seen_ns = static_cast<double>(way->end_ns - way->begin_ns) - way->lost_ns;
-  const Before early = before(*way, span, thread < in_.threads.size() ? &in_.threads[thread] : nullptr);
+  const Before early = before(*way, span, row(thread));
   const double unseen_ns = span.length_ns() - early.ns - seen_ns;
   if (std::abs(clock.exchanges / clock.usual - 1) > most_odd) {
     return unknown("no counter goes on by the same step from one exchange to the next often enough");
@@ -285,7 +299,7 @@ Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const
   const double unseen = way->steps * unseen_ns / seen_ns;
   const double steps = early.steps + way->steps + unseen;
   // What was not seen may be as much again, or nothing, and more where the counter goes by fits and starts.
-  const double margin = way->steps / seen_ns * span.margin_ns * (early.ns > 0 ? 0.5 : 1);
+  const double margin = way->steps / seen_ns * (span.after_ns + (early.ns > 0 ? 0 : span.before_ns)) / 2;
   const double missed =
       std::hypot(unseen + margin, early.error, z95 * std::sqrt(way->unevenness * std::max(unseen_ns, 0.0)));
   const double irregular =
@@ -364,9 +378,11 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   }
   const auto n = static_cast<double>(work.own.size());
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
-  const Span span = span_of(group, work.own.front().begin.time_ns(), work.own.back().end.time_ns());
+  const Span span =
+      span_of(group, row(group.consumer), work.own.front().begin.time_ns(), work.own.back().end.time_ns());
   // What a trap delays is known to about itself.
-  return {rate * span.length_ns(), std::hypot(spread, 2 * span.margin_ns / span.length_ns()) + traps_ns * n / ns, ""};
+  return {rate * span.length_ns(),
+          std::hypot(spread, (span.before_ns + span.after_ns) / span.length_ns()) + traps_ns * n / ns, ""};
 }
 
 Figure Counter::by_either(const ExchangeGroup& group, const Clockwork& work) const {

@@ -57,8 +57,8 @@ CountGroup::Part CountGroup::part_of(const std::map<std::uint32_t, double>& seen
   const double not_seen = std::max(0.0, 1 - static_cast<double>(lines.size()) / std::max(all_lines, 1.0));
   // Few watches that are all alike may be so by chance.
   const double n = watches + prior_watches;
-  const double prior = (watches * part.value + prior_watches / 2) / n;
-  part.variance = within + not_seen * between + prior * (1 - prior) * prior_watches / n / std::max(watches, 1.0);
+  const double odd = prior_watches / 2 / n;
+  part.variance = within + not_seen * between + odd * (1 - odd) * prior_watches / n / std::max(watches, 1.0);
   return part;
 }
 
