@@ -64,7 +64,7 @@ double first_phase(const ThreadPart& part, const SampledTime& thread) {
 /// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
 class CountSums {
  public:
-  void add(std::uint32_t group, double weight) { seen_[group] += weight; }
+  void add(const CountTable::Place& place, double weight) { seen_[place.group][place.line] += weight; }
 
   void fill(Amount& amount, const CountTable* table) const {
     if (table == nullptr || seen_.empty()) {
@@ -76,15 +76,15 @@ class CountSums {
     double known = 0;
     double all = 0;
     double most = 0;
-    for (const auto& [id, seen] : seen_) {
+    for (const auto& [id, by_line] : seen_) {
+      const double seen = sum_of(by_line);
       all += seen;
       const CountGroup* group = id < table->groups.size() ? &table->groups[id] : nullptr;
       if (group != nullptr && group->count) {
         known += seen;
-        const double part = std::min(1.0, seen / group->seen);
-        counted += part * *group->count;
-        variance += std::pow(*group->count, 2) *
-                    (std::pow(part * group->error / z95, 2) + part * (1 - part) / std::max(group->watches, 1.0));
+        const CountGroup::Part part = group->part_of(by_line);
+        counted += part.value * *group->count;
+        variance += std::pow(*group->count, 2) * (std::pow(part.value * group->error / z95, 2) + part.variance);
       } else if (seen > most) {
         most = seen;
         amount.count_unknown = group != nullptr ? group->unknown : "the estimator does not count";
@@ -95,13 +95,25 @@ class CountSums {
     }
     const double half = z95 * std::sqrt(variance);
     const double rest = counted * (all / known - 1);  // uncounted: as often again, or not at all, or twice as often
+    if (half + rest > most_count_error * (counted + rest)) {
+      amount.count_unknown = too_little_seen;
+      return;
+    }
     amount.count_unknown.clear();
     amount.count = counted + rest;
     amount.count_ci95 = Interval{std::max(0.0, counted - half), counted + 2 * rest + half};
   }
 
  private:
-  std::map<std::uint32_t, double> seen_;  // by group
+  using ByLine = std::map<std::uint32_t, double>;
+  static double sum_of(const ByLine& by_line) {
+    double sum = 0;
+    for (const auto& [line, seen] : by_line) {
+      sum += seen;
+    }
+    return sum;
+  }
+  std::map<std::uint32_t, ByLine> seen_;  // by group
 };
 
 /// One amount as it grows: contributions of one watch are put together before they are squared.
@@ -119,7 +131,7 @@ class AmountSums {
     detections_ += c.seen->weight;
     seen_ += c.seen->expected() ? 0 : c.seen->share;
     if (counts != nullptr) {
-      counts_.add(counts->group(c.seen), c.seen->weight);
+      counts_.add(counts->place(c.seen), c.seen->weight);
     }
   }
 

@@ -141,8 +141,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   }
 
   Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), stories, strata), strata);
-  const CountTable counts = count_communications({profile.watches(), profile.traps(), stories, consumers,
-                                                  static_cast<double>(profile.session().config.trap_cost_ns)});
+  const CountTable counts =
+      count_communications({profile.watches(), profile.traps(), stories, consumers,
+                            static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
   estimated.expansion.counts = &counts;
   const std::vector<SampledAccess> sampled = digest.accesses();
   const SharedIndex shared(profile.shared_mappings());

@@ -14,7 +14,6 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr double z95 = 1.959963984540054;
-constexpr double most_error = 0.25;   // half of an interval, of the count
 constexpr double most_odd = 0.2;      // of exchanges a step, by which odd cycles may change the mean
 constexpr double most_unseen = 0.25;  // of the time from the first to the last exchange, that no counter was read in
 constexpr double least_of_witness = 0.5;    // of the cycles, for a word to speak against another
@@ -28,6 +27,7 @@ constexpr std::size_t least_long_watches = 5;
 constexpr double least_slowness = 20;  // times the cost of a cycle's traps, for an exchange to go by time
 constexpr double traps_a_cycle = 4;    // first access and first store of two threads
 constexpr double least_quickness = 8;  // usual cycles that fit into a watch: it sees the slow ones as well
+constexpr double longest_silence = 4;  // mean times between two samples: one in e^4 is longer
 
 /// A figure with half of its 95 % interval as a part of it; or why there is none.
 struct Figure {
@@ -46,41 +46,90 @@ double wilson_upper(double k, double n) {
 /// From when to when a group exchanged, as far as its samples and a counter's readings tell.
 struct Span {
   std::uint64_t begin_ns = 0, end_ns = 0;
-  double margin_ns = 0;  // before and after together: samples come by chance, the mean time between two at each end
+  double usual_ns = 0;                 // mean time between two samples
+  double before_ns = 0, after_ns = 0;  // to be added, as samples come by chance: as much while the thread is there
+  bool sampled = false;                // else the watches stand for samples, which other instructions have got
+  [[nodiscard]] double length_ns() const { return static_cast<double>(end_ns - begin_ns) + before_ns + after_ns; }
 };
-Span span_of(const ExchangeGroup& group, std::uint64_t begin_ns, std::uint64_t end_ns) {
-  Span span{begin_ns, end_ns, 0};
+
+/// `consumer` may be nullptr: not known.
+Span span_of(const ExchangeGroup& group, const profile::ThreadRow* consumer, std::uint64_t begin_ns,
+             std::uint64_t end_ns) {
+  Span span{begin_ns, end_ns};
   for (const SeenAt& at : group.seen) {
     span.begin_ns = std::min(span.begin_ns, at.seen->consumer.time_ns);
     span.end_ns = std::max(span.end_ns, at.seen->consumer.time_ns);
   }
-  if (group.samples > 1) {
+  span.sampled = group.samples > 1;
+  if (span.sampled) {
     span.begin_ns = std::min(span.begin_ns, group.first_ns);
     span.end_ns = std::max(span.end_ns, group.last_ns);
-    span.margin_ns = 2 * static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
+    span.usual_ns = static_cast<double>(group.last_ns - group.first_ns) / static_cast<double>(group.samples - 1);
+  } else {
+    span.usual_ns = static_cast<double>(span.end_ns - span.begin_ns) / static_cast<double>(group.watches.size());
+  }
+  span.before_ns = span.after_ns = span.usual_ns;
+  if (consumer != nullptr && consumer->begin_ns != 0 && consumer->begin_ns <= span.begin_ns) {
+    span.before_ns = std::min(span.before_ns, static_cast<double>(span.begin_ns - consumer->begin_ns));
+  }
+  if (consumer != nullptr && consumer->end_ns >= span.end_ns) {
+    span.after_ns = std::min(span.after_ns, static_cast<double>(consumer->end_ns - span.end_ns));
   }
   return span;
 }
 
-double median_ns(std::span<const Cycle> cycles) {
-  std::vector<double> ns;
-  for (const Cycle& cycle : cycles) {
-    ns.push_back(static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()));
-  }
-  const auto middle = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() / 2);
-  std::nth_element(ns.begin(), middle, ns.end());
+template <typename Value>
+Value median(std::vector<Value> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// A watch ends after a few runs of owners, so that cycles of many runs are not seen to their end: were they left out,
+/// an irregular program would look regular. How many cycles there were that are unlike those that were seen:
+/// - takings after which the thread took the line no more, in as many runs as most cycles have;
+/// - those after which it did so elsewhere only, in runs for two cycles, to go there and to come back;
+/// - of those elsewhere that had fewer runs, the same part as of all that had enough, and all if none had.
+std::uint64_t unlike_cycles(std::span<const Ending> endings, std::uint32_t usual_runs) {
+  std::uint64_t given_up = 0;
+  std::uint64_t enough = 0;
+  std::uint64_t gone = 0;
+  std::uint64_t cut_off = 0;
+  for (const Ending& ending : endings) {
+    const bool elsewhere = ending.kind == Ending::Kind::elsewhere;
+    given_up += ending.kind == Ending::Kind::last && ending.runs >= usual_runs ? 1 : 0;
+    if (ending.runs >= 2 * usual_runs) {
+      ++enough;
+      gone += elsewhere ? 1 : 0;
+    } else {
+      cut_off += elsewhere ? 1 : 0;
+    }
+  }
+  return given_up + gone + cut_off * (gone + 1) / (enough + 1);
 }
 
 /// What holds for cycles that are alike: of all threads in one role at one instruction.
 struct Law {
-  std::vector<Cycle> cycles;          // at least one
+  Followed all;
   double usual_ns = 0;                // of a cycle
   std::vector<ExchangeClock> clocks;  // good enough for a witness
 
+  void add(const Followed& followed) {
+    all.cycles.insert(all.cycles.end(), followed.cycles.begin(), followed.cycles.end());
+    all.endings.insert(all.endings.end(), followed.endings.begin(), followed.endings.end());
+  }
   void settle() {
-    usual_ns = median_ns(cycles);
-    clocks = exchange_clocks(cycles, least_of_witness);
+    if (all.cycles.empty()) {
+      return;
+    }
+    std::vector<double> ns;
+    std::vector<std::uint32_t> runs;
+    for (const Cycle& cycle : all.cycles) {
+      ns.push_back(static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()));
+      runs.push_back(cycle.runs);
+    }
+    usual_ns = median(std::move(ns));
+    clocks = exchange_clocks(all.cycles, least_of_witness, unlike_cycles(all.endings, median(std::move(runs))));
   }
 };
 
@@ -100,15 +149,18 @@ class Counter {
   [[nodiscard]] Figure count(std::size_t group) const;
 
  private:
+  [[nodiscard]] const profile::ThreadRow* row(std::uint32_t thread) const {
+    return thread < in_.threads.size() ? &in_.threads[thread] : nullptr;
+  }
   using Role = std::pair<std::uint64_t, bool>;  // ip, consumes
   struct Own {
     std::uint32_t thread = 0;
-    CyclesByIp cycles;
+    CyclesByIp followed;
   };
   [[nodiscard]] std::vector<Clockwork> clockworks_of(std::size_t group) const;
   [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Clockwork& work) const;
-  [[nodiscard]] static Figure by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
-                                       const std::optional<Way>& way);
+  [[nodiscard]] Figure by_clock(const ExchangeGroup& group, std::uint32_t thread, const ExchangeClock& clock,
+                                const std::optional<Way>& way) const;
   [[nodiscard]] const std::optional<Way>& way(const Clockwork& work, const ExchangeClock& clock) const;
   [[nodiscard]] Figure by_time(const ExchangeGroup& group, const Clockwork& work) const;
   [[nodiscard]] Figure by_either(const ExchangeGroup& group, const Clockwork& work) const;
@@ -139,9 +191,8 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
     std::vector<Own>& own = own_.emplace_back();
     for (const std::uint32_t thread : threads) {
       own.push_back({thread, cycles_of(group, thread, traps_, in.watches, in.stories)});
-      for (const auto& [ip, cycles] : own.back().cycles) {
-        std::vector<Cycle>& like = laws_[{ip, thread == group.consumer}].cycles;
-        like.insert(like.end(), cycles.begin(), cycles.end());
+      for (const auto& [ip, followed] : own.back().followed) {
+        laws_[{ip, thread == group.consumer}].add(followed);
       }
     }
   }
@@ -154,9 +205,11 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
 std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   std::vector<Clockwork> works;
   for (const Own& own : own_[group]) {
-    for (const auto& [ip, cycles] : own.cycles) {
+    for (const auto& [ip, followed] : own.followed) {
       const bool consumes = own.thread == groups_[group].consumer;
-      works.push_back({own.thread, ip, consumes, cycles, &laws_.at({ip, consumes})});
+      if (!followed.cycles.empty()) {
+        works.push_back({own.thread, ip, consumes, followed.cycles, &laws_.at({ip, consumes})});
+      }
     }
   }
   std::stable_sort(works.begin(), works.end(), [](const Clockwork& a, const Clockwork& b) {
@@ -199,13 +252,37 @@ const std::optional<Way>& Counter::way(const Clockwork& work, const ExchangeCloc
   return it->second;
 }
 
-Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock, const std::optional<Way>& way) {
+/// Steps that a counter made before it was read for the first time.
+struct Before {
+  double steps = 0, error = 0;
+  double ns = 0;  // of the span
+};
+
+/// Where a counter counts up from 0, its first value says it: a number that happened to be there would hardly be as
+/// small. It went with exchanges if the group has exchanged for as long as the thread is there, as its samples tell;
+/// with hardly a sample it may have been so or not.
+Before before(const Way& way, const Span& span, const profile::ThreadRow* thread) {
+  const bool from_zero = way.before >= 0 && way.before <= way.steps;
+  if (!from_zero || thread == nullptr || thread->begin_ns > span.begin_ns) {
+    return {};
+  }
+  const auto silent_ns = static_cast<double>(span.begin_ns - thread->begin_ns);
+  const double ns = static_cast<double>(way.begin_ns - span.begin_ns) + span.before_ns;
+  if (silent_ns <= longest_silence * span.usual_ns) {
+    return {way.before, 0, ns};
+  }
+  return span.sampled ? Before{} : Before{way.before / 2, way.before / 2, ns};
+}
+
+Figure Counter::by_clock(const ExchangeGroup& group, std::uint32_t thread, const ExchangeClock& clock,
+                         const std::optional<Way>& way) const {
   if (!way || way->end_ns <= way->begin_ns || !(way->steps > 0)) {
     return unknown("the counter that goes on with the exchanges was read once only");
   }
-  const Span span = span_of(group, way->begin_ns, way->end_ns);
+  const Span span = span_of(group, row(group.consumer), way->begin_ns, way->end_ns);
   const double seen_ns = static_cast<double>(way->end_ns - way->begin_ns) - way->lost_ns;
-  const double unseen_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns - seen_ns;
+  const Before early = before(*way, span, row(thread));
+  const double unseen_ns = span.length_ns() - early.ns - seen_ns;
   if (std::abs(clock.exchanges / clock.usual - 1) > most_odd) {
     return unknown("no counter goes on by the same step from one exchange to the next often enough");
   }
@@ -219,14 +296,19 @@ Figure Counter::by_clock(const ExchangeGroup& group, const ExchangeClock& clock,
   if (way->widest > most_in_one_gap && way->widest > 2 * way->widest_time) {
     return unknown("the counter that goes on with the exchanges jumps");
   }
-  const double steps = way->steps * (1 + unseen_ns / seen_ns);
+  const double unseen = way->steps * unseen_ns / seen_ns;
+  const double steps = early.steps + way->steps + unseen;
+  // What was not seen may be as much again, or nothing, and more where the counter goes by fits and starts.
+  const double margin = way->steps / seen_ns * (span.after_ns + (early.ns > 0 ? 0 : span.before_ns)) / 2;
+  const double missed =
+      std::hypot(unseen + margin, early.error, z95 * std::sqrt(way->unevenness * std::max(unseen_ns, 0.0)));
   const double irregular =
       wilson_upper(static_cast<double>(clock.cycles - clock.alike), static_cast<double>(clock.cycles));
   // An odd cycle may be the program's, or an exchange that was missed while watchpoints were moved: the one says the
   // mean, the other what is usual.
   const double between = (clock.usual + clock.exchanges) / 2;
   const double off = std::abs(clock.usual - clock.exchanges) / 2 / between;
-  return {steps * between, std::hypot(irregular + off, (unseen_ns + span.margin_ns / 2) / (seen_ns + unseen_ns)), ""};
+  return {steps * between, std::hypot(irregular + off, missed / steps), ""};
 }
 
 /// What counts how long a thread waits may go on regularly while it is watched and otherwise not: where words would
@@ -240,7 +322,7 @@ Figure Counter::by_counter(const ExchangeGroup& group, const Clockwork& work) co
     if (!is_alike(clock, least_alike)) {
       continue;
     }
-    Figure figure = by_clock(group, clock, way(work, clock));
+    Figure figure = by_clock(group, work.thread, clock, way(work, clock));
     if (!figure.unknown.empty()) {
       first = any ? first : figure;
       any = true;
@@ -296,10 +378,11 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   }
   const auto n = static_cast<double>(work.own.size());
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
-  const Span span = span_of(group, work.own.front().begin.time_ns(), work.own.back().end.time_ns());
-  const double all_ns = static_cast<double>(span.end_ns - span.begin_ns) + span.margin_ns;
+  const Span span =
+      span_of(group, row(group.consumer), work.own.front().begin.time_ns(), work.own.back().end.time_ns());
   // What a trap delays is known to about itself.
-  return {rate * all_ns, std::hypot(spread, span.margin_ns / all_ns) + traps_ns * n / ns, ""};
+  return {rate * span.length_ns(),
+          std::hypot(spread, (span.before_ns + span.after_ns) / span.length_ns()) + traps_ns * n / ns, ""};
 }
 
 Figure Counter::by_either(const ExchangeGroup& group, const Clockwork& work) const {
@@ -323,15 +406,13 @@ Figure Counter::count(std::size_t index) const {
                         std::to_string(least_cycles) + " are needed");
   bool any = false;
   for (const Clockwork& work : clockworks_of(index)) {
-    if (work.law->cycles.size() < least_cycles) {
+    if (work.law->all.cycles.size() < least_cycles) {
       continue;
     }
     Figure figure = by_either(group, work);
     if (figure.unknown.empty()) {
       const double error = std::hypot(figure.error, group.lines.error);
-      return error <= most_error
-                 ? Figure{figure.value * group.lines.lines, error, ""}
-                 : unknown("too little was seen: its interval would be wider than a quarter of it to each side");
+      return error <= most_count_error ? Figure{figure.value * group.lines.lines, error, ""} : unknown(too_little_seen);
     }
     best = any ? best : figure;
     any = true;
@@ -373,8 +454,8 @@ CountTable count_communications(const CountInputs& inputs) {
   const std::vector<ExchangeGroup> groups = exchange_groups(inputs.watches, inputs.stories, inputs.samples);
   const Counter counter(inputs, groups);
   CountTable table;
-  table.group_of.reserve(std::transform_reduce(groups.begin(), groups.end(), std::size_t{0}, std::plus<>(),
-                                               [](const ExchangeGroup& group) { return group.seen.size(); }));
+  table.places.reserve(std::transform_reduce(groups.begin(), groups.end(), std::size_t{0}, std::plus<>(),
+                                             [](const ExchangeGroup& group) { return group.seen.size(); }));
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ExchangeGroup& group = groups[i];
     Figure figure = counter.count(i);
@@ -384,10 +465,15 @@ CountTable count_communications(const CountInputs& inputs) {
       row.error = figure.error;
     }
     row.unknown = std::move(figure.unknown);
-    row.watches = static_cast<double>(group.watches.size());
+    row.all_lines = group.lines.lines;
+    std::map<std::uint64_t, std::uint32_t> index;
+    for (const auto& [address, line] : counted_lines(group)) {
+      index.emplace(address, static_cast<std::uint32_t>(row.lines.size()));
+      row.lines.push_back(line);
+    }
     for (const SeenAt& at : group.seen) {
-      row.seen += at.seen->weight;
-      table.group_of.emplace(at.seen, static_cast<std::uint32_t>(table.groups.size()));
+      table.places.emplace(at.seen, CountTable::Place{static_cast<std::uint32_t>(table.groups.size()),
+                                                      index.at(at.seen->consumer.line)});
     }
     table.groups.push_back(std::move(row));
   }

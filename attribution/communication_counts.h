@@ -46,24 +46,46 @@ class ConsumerSamples {
   std::set<std::uint64_t> instructions_;  // a quick no
 };
 
-/// Communications of one kind: of one thread, on the lines that it consumes alike.
-struct CountGroup {
-  std::optional<double> count;  // all of them
-  double error = 0;             // half of its 95 % interval, as a part of it
-  std::string unknown;          // why there is no count; empty when there is
-  double seen = 0;              // weighted sum of communications seen
-  double watches = 0;           // watches that saw them
+/// Half of the 95 % interval of a count that is told, as a part of it.
+inline constexpr double most_count_error = 0.25;
+inline constexpr const char* too_little_seen =
+    "too little was seen: its interval would be wider than a quarter of it to each side";
+
+/// A line on which communications were seen.
+struct CountedLine {
+  double part = 1;     // of its group's lines: it stands for those that it is nearest to
+  double seen = 0;     // weighted sum of communications seen
+  double watches = 0;  // that saw them
 };
 
-/// Which group each communication that was seen belongs to. Refers to the stories.
+/// Communications of one kind: of one thread, on the lines that it consumes alike.
+struct CountGroup {
+  std::optional<double> count;     // all of them
+  double error = 0;                // half of its 95 % interval, as a part of it
+  std::string unknown;             // why there is no count; empty when there is
+  std::vector<CountedLine> lines;  // by address; their parts add up to 1
+  double all_lines = 1;            // those included on which nothing was seen
+
+  /// What is seen of some of a group's communications, by line of `lines` as in `seen`: their part of the group's, and
+  /// its variance. How often a line was watched follows what it costs; each is exchanged as often as the others.
+  struct Part {
+    double value = 0, variance = 0;
+  };
+  [[nodiscard]] Part part_of(const std::map<std::uint32_t, double>& seen) const;
+};
+
+/// Which group each communication that was seen belongs to, and which of its lines. Refers to the stories.
 class CountTable {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
+  struct Place {
+    std::uint32_t group = none, line = 0;
+  };
   std::vector<CountGroup> groups;
-  std::unordered_map<const SeenCommunication*, std::uint32_t> group_of;
-  [[nodiscard]] std::uint32_t group(const SeenCommunication* seen) const {
-    const auto found = group_of.find(seen);
-    return found == group_of.end() ? none : found->second;
+  std::unordered_map<const SeenCommunication*, Place> places;
+  [[nodiscard]] Place place(const SeenCommunication* seen) const {
+    const auto found = places.find(seen);
+    return found == places.end() ? Place{} : found->second;
   }
 };
 
@@ -72,7 +94,8 @@ struct CountInputs {
   std::span<const profile::TrapRow> traps;  // by watch, then by sequence
   std::span<const WatchStory> stories;      // by watch
   const ConsumerSamples& samples;
-  double trap_cost_ns = 0;  // of one trap, as calibrated
+  double trap_cost_ns = 0;                           // of one trap, as calibrated
+  std::span<const profile::ThreadRow> threads = {};  // by id; one that is not there has no known begin and end
 };
 [[nodiscard]] CountTable count_communications(const CountInputs& inputs);
 

@@ -154,14 +154,22 @@ void share_lengths(std::vector<ExchangeGroup>& groups) {
   }
 }
 
-/// The traps by which `thread` took the line from another.
-std::vector<const profile::TrapRow*> takings(std::span<const profile::TrapRow> traps, std::uint32_t opener,
-                                             std::uint32_t thread) {
-  std::vector<const profile::TrapRow*> result;
+/// A trap by which a thread took the line from another.
+struct Taking {
+  const profile::TrapRow* trap = nullptr;
+  std::uint32_t run = 0;  // of owners, the one that it begins
+};
+struct Takings {
+  std::vector<Taking> all;
+  std::uint32_t runs = 0;
+};
+Takings takings(std::span<const profile::TrapRow> traps, std::uint32_t opener, std::uint32_t thread) {
+  Takings result;
   std::uint32_t owner = opener;
   for (const profile::TrapRow& trap : traps) {
+    result.runs += trap.thread.value != owner ? 1 : 0;
     if (trap.thread.value == thread && owner != thread) {
-      result.push_back(&trap);
+      result.all.push_back({&trap, result.runs});
     }
     owner = trap.thread.value;
   }
@@ -251,13 +259,23 @@ CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const Tra
     if (stories[w].gaps > 0 || stories[w].ignored > 0) {
       continue;
     }
-    const auto taken = takings(traps.of(w), watches[w].thread.value, thread);
-    for (std::size_t i = 1; i < taken.size(); ++i) {
-      if (taken[i]->ip == taken[i - 1]->ip) {
-        by_ip[taken[i]->ip].push_back(
-            {Standing(*taken[i - 1]), Standing(*taken[i]),
-             exchanges_between(stories[w], group.consumer, taken[i - 1]->time_ns, taken[i]->time_ns)});
+    const Takings taken = takings(traps.of(w), watches[w].thread.value, thread);
+    for (auto from = taken.all.begin(); from != taken.all.end(); ++from) {
+      const auto next = std::next(from);
+      const auto to =
+          std::find_if(next, taken.all.end(), [&](const Taking& taking) { return taking.trap->ip == from->trap->ip; });
+      Followed& followed = by_ip[from->trap->ip];
+      Ending ending{Ending::Kind::last, taken.runs - from->run};
+      if (to != taken.all.end()) {
+        ending.kind = Ending::Kind::cycle;
+        followed.cycles.push_back(
+            {Standing(*from->trap), Standing(*to->trap),
+             exchanges_between(stories[w], group.consumer, from->trap->time_ns, to->trap->time_ns),
+             to->run - from->run});
+      } else if (next != taken.all.end()) {
+        ending.kind = Ending::Kind::elsewhere;
       }
+      followed.endings.push_back(ending);
     }
   }
   return by_ip;

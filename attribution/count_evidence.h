@@ -32,6 +32,9 @@ struct ExchangeGroup {
                                                          std::span<const WatchStory> stories,
                                                          const ConsumerSamples& samples);
 
+/// The lines on which a group was seen, by address.
+[[nodiscard]] std::map<std::uint64_t, CountedLine> counted_lines(const ExchangeGroup& group);
+
 /// Traps by watch and by (thread, instruction). Refers to the rows.
 class TrapIndex {
  public:
@@ -48,8 +51,24 @@ class TrapIndex {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Standing>> at_;  // each by time
 };
 
+/// A taking of a line, and what the watch saw of the thread after it.
+struct Ending {
+  enum class Kind : std::uint8_t {
+    cycle,      // it took the line at the same instruction again
+    elsewhere,  // at others only
+    last,       // no more
+  };
+  Kind kind = Kind::last;
+  std::uint32_t runs = 0;  // of owners that followed, to the end of the watch
+};
+
+/// What was followed of a thread at an instruction.
+struct Followed {
+  std::vector<Cycle> cycles;
+  std::vector<Ending> endings;
+};
 /// By the address behind the access.
-using CyclesByIp = std::map<std::uint64_t, std::vector<Cycle>>;
+using CyclesByIp = std::map<std::uint64_t, Followed>;
 /// Of `thread` in the group's watches.
 [[nodiscard]] CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
                                    std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories);

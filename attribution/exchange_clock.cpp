@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <compare>
 #include <map>
 
@@ -72,6 +73,17 @@ class Poll {
   std::uint64_t cycles_ = 0, withdrawn_ = 0;
 };
 
+/// As many steps as most cycles have, each with as many exchanges.
+bool is_multiple(const Kind& kind, const Kind& usual) {
+  const auto steps = usual.distance != 0 ? steps_in(kind.distance, usual.distance) : std::nullopt;
+  return steps && *steps >= 1 && kind.exchanges == *steps * usual.exchanges;
+}
+
+bool is_alike(const Cycle& cycle, const ExchangeClock& clock) {
+  const Kind usual{clock.step, static_cast<std::uint32_t>(clock.usual)};
+  return is_multiple({distance(cycle, clock.word), cycle.exchanges}, usual);
+}
+
 /// The distance that most cycles have, and the exchanges in most of them. Of kinds that are equally frequent, the
 /// least.
 ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles) {
@@ -84,8 +96,12 @@ ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const 
     }
   }
   const bool second = counts[1] > counts[0] || (counts[1] == counts[0] && poll.kinds()[1] < poll.kinds()[0]);
-  const Kind& kind = poll.kinds()[second ? 1 : 0];
-  return {word, kind.distance, poll.cycles(), counts[second ? 1 : 0], static_cast<double>(kind.exchanges), 0};
+  const Kind& usual = poll.kinds()[second ? 1 : 0];
+  ExchangeClock clock{word, usual.distance, poll.cycles(), 0, static_cast<double>(usual.exchanges), 0};
+  for (const Cycle& cycle : cycles) {
+    clock.alike += word < words_of(cycle) && is_alike(cycle, clock) ? 1 : 0;
+  }
+  return clock;
 }
 
 /// Exchanges a step, over all cycles that moved by whole steps.
@@ -133,6 +149,20 @@ double progress(const Reading& from, const Reading& to, const ExchangeClock& clo
   return static_cast<double>(distance(from, to)) / static_cast<double>(clock.step);
 }
 
+/// Variance of the steps in a time, by how unlike they are from one reading to the next; per ns.
+double unevenness(const ExchangeClock& clock, std::span<const Reading> readings, double steps_a_ns) {
+  double squares = 0;
+  double all_ns = 0;
+  for (std::size_t i = 1; i < readings.size(); ++i) {
+    const auto ns = static_cast<double>(readings[i].time_ns - readings[i - 1].time_ns);
+    if (const auto steps = steps_in(distance(readings[i - 1], readings[i]), clock.step)) {
+      squares += std::pow(*steps - steps_a_ns * ns, 2);
+      all_ns += ns;
+    }
+  }
+  return all_ns > 0 ? squares / all_ns : 0;
+}
+
 /// Do readings at another instruction lie between those of `own`, which are by time?
 bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<const Reading> other) {
   constexpr std::size_t least_between = 3;
@@ -152,7 +182,7 @@ bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<
 
 }  // namespace
 
-std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least) {
+std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least, std::uint64_t unlike) {
   std::array<Poll, state_words> polls;
   for (const Cycle& cycle : cycles) {
     for (std::size_t word = 0; word < words_of(cycle); ++word) {
@@ -162,11 +192,12 @@ std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double
   std::vector<ExchangeClock> clocks;
   for (std::size_t word = 0; word < state_words; ++word) {
     const Poll& poll = polls[word];
-    const bool possible = static_cast<double>(poll.most()) >= least * static_cast<double>(poll.cycles());
+    const bool possible = 3 * poll.most() > poll.cycles();  // else the most frequent kind is not known
     if (word == stack_pointer || poll.cycles() < least_cycles || !possible) {
       continue;
     }
     ExchangeClock clock = most_frequent(word, poll, cycles);
+    clock.cycles += unlike;
     if (is_alike(clock, least) && clock.step != 0 && clock.step != INT64_MIN) {
       clock.exchanges = exchanges_a_step(clock, cycles);
       clocks.push_back(clock);
@@ -207,7 +238,10 @@ std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Reading> r
   }
   const Reading& first = readings.front();
   const Reading& last = readings.back();
-  Way way{0, progress(first, last, clock), first.time_ns, last.time_ns, 0, 0, 0};
+  Way way;
+  way.net = progress(first, last, clock);
+  way.begin_ns = first.time_ns;
+  way.end_ns = last.time_ns;
   double widest_ns = 0;
   for (std::size_t i = 1; i < readings.size(); ++i) {
     const auto ns = static_cast<double>(readings[i].time_ns - readings[i - 1].time_ns);
@@ -222,6 +256,8 @@ std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Reading> r
   const auto all_ns = static_cast<double>(way.end_ns - way.begin_ns);
   way.widest_time = all_ns > 0 ? widest_ns / all_ns : 0;
   way.widest = way.steps > 0 ? way.widest / way.steps : 0;
+  way.before = progress({0, 0}, first, clock);
+  way.unevenness = unevenness(clock, readings, way.steps / (all_ns - way.lost_ns));
   return way;
 }
 

@@ -38,17 +38,18 @@ class Standing {
   const profile::TrapRow* trap_;
 };
 
-/// From one taking of a line by a thread to its next, at the same instruction.
+/// From one taking of a line by a thread at an instruction to its next at the same, whatever it took elsewhere between.
 struct Cycle {
   Standing begin, end;
   std::uint32_t exchanges = 0;  // communications seen after `begin`, up to `end`
+  std::uint32_t runs = 0;       // runs of owners from the one to the other
 };
 
 struct ExchangeClock {
   std::size_t word = 0;
   std::int64_t step = 0;     // of most cycles, never 0
-  std::uint64_t cycles = 0;  // that tell of this word
-  std::uint64_t alike = 0;   // of them, with that step and as many exchanges as most
+  std::uint64_t cycles = 0;  // that tell of this word, with those that are like none
+  std::uint64_t alike = 0;   // of them, with that step and as many exchanges as most, or as many times both
   double usual = 0;          // exchanges a step, in those
   double exchanges = 0;      // a step, over all that moved by whole steps
 };
@@ -60,8 +61,9 @@ inline constexpr double least_alike = 0.9;  // of the cycles
   return static_cast<double>(clock.alike) >= least * static_cast<double>(clock.cycles);
 }
 /// Words that are the same step further in at least this part of the cycles, 0.5..1, the most regular first; empty for
-/// fewer than `least_cycles` cycles.
-[[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least = least_alike);
+/// fewer than `least_cycles` cycles. `unlike` more cycles were not seen to their end and are like none.
+[[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least = least_alike,
+                                                         std::uint64_t unlike = 0);
 
 /// A clock, read.
 struct Reading {
@@ -82,6 +84,8 @@ struct Way {
   double lost_ns = 0;                      // in between, where it did not go on by whole steps: it was set anew
   double widest = 0;                       // part of the steps in the gap with the most of them
   double widest_time = 0;                  // and that gap's part of the time
+  double before = -1;                      // steps from 0 to the first reading; below 0: it does not count up from 0
+  double unevenness = 0;                   // variance of the steps in a time, squared steps a ns
 };
 /// `readings` are by time. nullopt for fewer than two.
 [[nodiscard]] std::optional<Way> way_of(const ExchangeClock& clock, std::span<const Reading> readings);

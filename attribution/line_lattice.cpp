@@ -34,6 +34,20 @@ double reach_of(const LineCluster& cluster) {
   return static_cast<double>(steps) + 1;
 }
 
+/// Bytes between two samples, of those next to the first of a range of entries: where a part of the lines takes less
+/// time than others, samples are rarer there.
+template <typename Iterator>
+double end_gap(Iterator first, Iterator end) {
+  constexpr double enough = 8;  // samples
+  double samples = 0;
+  double bytes = 0;
+  for (Iterator at = first; at != end && samples < enough; ++at) {
+    samples += static_cast<double>(at->second);
+    bytes = std::abs(static_cast<double>(at->first) - static_cast<double>(first->first));
+  }
+  return bytes / std::max(1.0, samples - 1);
+}
+
 LineCluster cluster_of(std::span<const Entry> entries) {
   LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true, 0};
   double samples = 0;
@@ -46,19 +60,50 @@ LineCluster cluster_of(std::span<const Entry> entries) {
   if (entries.size() == 1) {
     return cluster;
   }
-  // The first and the last of the lines may not have been sampled: by chance each end lacks one part in n (the
-  // "German tank problem").
+  // The first and the last of the lines may not have been sampled: by chance each end lacks as many lines as lie
+  // between two samples there (the "German tank problem").
   const double seen = reach_of(cluster);
   const auto distinct = static_cast<double>(entries.size());
   const bool all = distinct == seen && samples > 3 * seen;
-  cluster.lines = all ? seen : std::floor(seen * (1 + 1 / samples) + 1 / samples);
+  const auto step = static_cast<double>(cluster.distance);
+  const double before = end_gap(entries.begin(), entries.end()) / step;
+  const double after = end_gap(entries.rbegin(), entries.rend()) / step;
+  cluster.lines = all ? seen : std::floor(seen + std::max(0.0, before - 0.5) + std::max(0.0, after - 0.5));
   const double expected = cluster.lines * -std::expm1(-samples / cluster.lines);
   cluster.even =
       cluster.even && distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
   // Few lines may share a wider distance by chance.
   const double chance = std::exp2(1 - distinct);
-  cluster.error = all ? chance : range_error(samples) + chance;
+  cluster.error = all ? chance : std::max(range_error(samples), 2 * std::hypot(before, after) / cluster.lines) + chance;
   return cluster;
+}
+
+struct Length {
+  double lines = 0, error = 0;  // as in LineCluster
+};
+
+/// n points that are drawn from a length L reach r far with a likelihood in proportion to (L - r) / L^n. The mean and
+/// the spread of L when all sweeps are L long, before which each length was as likely as any other.
+Length common_length(std::span<LineCluster* const> clusters, double widest, double samples) {
+  constexpr int parts = 2000;
+  const double end = widest * (1 + 40 / samples);  // beyond, L is less likely by e^-40 and a few factors
+  double weights = 0;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i <= parts; ++i) {
+    const double length = widest + (end - widest) * i / parts;
+    double log = -samples * std::log(length / widest);
+    for (const LineCluster* cluster : clusters) {
+      log += std::log((length - reach_of(*cluster) + 1) / widest);
+    }
+    const double weight = std::exp(log);
+    weights += weight;
+    sum += weight * length;
+    squares += weight * length * length;
+  }
+  const double mean = sum / weights;
+  const double spread = std::sqrt(std::max(0.0, squares / weights - mean * mean));
+  return {std::round(mean), 2 * spread / mean};
 }
 
 }  // namespace
@@ -90,14 +135,17 @@ void share_length(std::span<LineCluster*> clusters) {
     widest = std::max(widest, reach_of(*cluster));
   }
   const double mean = std::round(lines / samples);
-  const double error = range_error(samples);
+  // Each tells of the mean as well as its own samples do.
+  const double error = std::sqrt(static_cast<double>(clusters.size())) * range_error(samples);
   if (clusters.size() < 2 || widest > mean * (1 + error)) {
     return;
   }
+  const Length common = common_length(clusters, widest, samples);
   for (LineCluster* cluster : clusters) {
-    const bool better = error < cluster->error && std::abs(cluster->lines - mean) <= 2 * cluster->error * mean;
-    cluster->lines = better ? mean : cluster->lines;
-    cluster->error = better ? error : cluster->error;
+    const bool better =
+        common.error < cluster->error && std::abs(cluster->lines - common.lines) <= 2 * cluster->error * common.lines;
+    cluster->lines = better ? common.lines : cluster->lines;
+    cluster->error = better ? common.error : cluster->error;
   }
 }
 

@@ -26,6 +26,9 @@ struct Program {
   std::uint64_t steps_a_ms = 500;   // of the counter, watched or not
   std::function<std::uint64_t(std::uint64_t)> steps_of_cycle = [](std::uint64_t) { return 1; };
   bool idle_watches = false;  // every other pair of watches sees nothing
+  bool detours = false;       // in every third watch, takings but the first are at another instruction, sooner
+  std::uint64_t apart = 0;    // thread 2 is in another process, which has the lines mapped as much higher
+  std::uint64_t early = 0;    // steps that were made before all others
   std::uint64_t horizon_ns = 20 * ms;
 
   std::vector<profile::WatchRow> watch_rows;
@@ -37,6 +40,11 @@ struct Program {
     for (std::uint64_t w = 0; w < watches; ++w) {
       watch(w);
     }
+    tell();
+  }
+
+  void tell() {
+    stories.clear();
     for (std::size_t w = 0, next = 0; w < watch_rows.size(); ++w) {
       const std::size_t begin = next;
       while (next < trap_rows.size() && trap_rows[next].watch == watch_rows[w].id) {
@@ -44,7 +52,7 @@ struct Program {
       }
       stories.push_back(watch_story(watch_rows[w], std::span(trap_rows).subspan(begin, next - begin), threads,
                                     [](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
-                                      return instruction(ip == load_ip ? AccessKind::load : AccessKind::store);
+                                      return instruction(ip == store_ip ? AccessKind::store : AccessKind::load);
                                     }));
     }
   }
@@ -54,7 +62,7 @@ struct Program {
     for (const profile::SampleRow& sample : samples) {
       consumers.add(sample);
     }
-    return count_communications({watch_rows, trap_rows, stories, consumers, 12'000});
+    return count_communications({watch_rows, trap_rows, stories, consumers, 12'000, threads});
   }
 
  private:
@@ -63,7 +71,7 @@ struct Program {
     profile::WatchRow row;
     row.id = WatchId{static_cast<std::uint32_t>(w + 1)};
     row.thread = ThreadId{static_cast<std::uint32_t>(1 + w % 2)};
-    row.line = line + w * 7 % lines * 64;
+    row.line = line + w * 7 % lines * 64 + (w % 2 == 1 ? apart : 0);
     row.time_ns = begin;
     row.words = {word_at(0)};
     row.horizon_ns = horizon_ns;
@@ -74,26 +82,33 @@ struct Program {
       sample.thread = ThreadId{thread};
       sample.time_ns = begin;
       sample.access_ip = consumer_ip;
-      sample.address = row.line;
+      sample.address = mapped(row, thread);
       samples.push_back(sample);
     }
-    std::uint64_t step = begin * steps_a_ms / ms;
+    std::uint64_t step = begin * steps_a_ms / ms + early;
     for (std::uint64_t r = 0; r < (idle_watches && w % 4 < 2 ? 0 : runs); ++r) {
       const std::uint64_t at = begin + 50'000 + r * cycle_ns / 2;
-      step += r > 0 && r % 2 == 0 ? steps_of_cycle(w * runs + r) : 0;
-      trap(row, static_cast<std::uint32_t>(2 - (w + r) % 2), at, step, false);
-      trap(row, static_cast<std::uint32_t>(2 - (w + r) % 2), at + 5'000, step, true);
+      const bool detour = detours && w % 3 == 0 && r > 1;
+      step += r > 0 && r % 2 == 0 && !detour ? steps_of_cycle(w * runs + r) : 0;
+      trap(row, static_cast<std::uint32_t>(2 - (w + r) % 2), at, step, detour ? mystery_ip : load_ip);
+      trap(row, static_cast<std::uint32_t>(2 - (w + r) % 2), at + 5'000, step, store_ip);
     }
   }
 
-  void trap(const profile::WatchRow& watch, std::uint32_t thread, std::uint64_t at, std::uint64_t step, bool store) {
+  [[nodiscard]] std::uint64_t mapped(const profile::WatchRow& watch, std::uint32_t thread) const {
+    return watch.line - (watch.thread == ThreadId{2} ? apart : 0) + (thread == 2 ? apart : 0);
+  }
+
+  void trap(const profile::WatchRow& watch, std::uint32_t thread, std::uint64_t at, std::uint64_t step,
+            std::uint64_t ip) {
     profile::TrapRow row;
     row.watch = watch.id;
     row.thread = ThreadId{thread};
     row.sequence = trap_rows.empty() || trap_rows.back().watch != watch.id ? 0 : trap_rows.back().sequence + 1;
     row.time_ns = at;
-    row.ip = store ? store_ip : load_ip;
-    row.write_only = store;
+    row.ip = ip;
+    row.line = mapped(watch, thread);
+    row.write_only = ip == store_ip;
     row.registers[Register::rsp] = 0x7000;
     row.registers[Register::rbx] = step;
     trap_rows.push_back(row);
@@ -120,8 +135,8 @@ TEST(CommunicationCounts, FastExchangeIsCountedByTheProgramsOwnCounter) {
     EXPECT_LT(group.error, 0.1);
   }
   // Four of six runs of a watch consume what was seen to be stored, and the second does, too.
-  EXPECT_EQ(table.groups[0].seen + table.groups[1].seen, 100.0 * 5);
-  EXPECT_EQ(table.group_of.size(), 500U);
+  EXPECT_EQ(table.groups[0].lines.at(0).seen + table.groups[1].lines.at(0).seen, 100.0 * 5);
+  EXPECT_EQ(table.places.size(), 500U);
 }
 
 TEST(CommunicationCounts, EachLineOfAnArrayCounts) {
@@ -132,6 +147,51 @@ TEST(CommunicationCounts, EachLineOfAnArrayCounts) {
   for (const CountGroup& group : both(program.count())) {
     ASSERT_TRUE(group.count) << group.unknown;
     EXPECT_NEAR(*group.count, 16 * 500.0 * 4000, 0.02 * 16 * 500 * 4000);
+  }
+}
+
+TEST(CommunicationCounts, ALineThatProcessesHaveMappedApartIsOne) {
+  Program program;
+  program.apart = 1U << 20U;
+  program.run();
+  for (const CountGroup& group : both(program.count())) {
+    ASSERT_TRUE(group.count) << group.unknown;
+    EXPECT_NEAR(*group.count, 500.0 * 1010, 0.005 * 500 * 1000);
+    EXPECT_EQ(group.lines.size(), 1U);
+  }
+}
+
+TEST(CommunicationCounts, WhatCameBeforeTheFirstTrapIsReadFromACounterThatBeganAt0) {
+  Program program;
+  program.early = 100'000;
+  program.run();
+  for (const CountGroup& group : both(program.count())) {
+    ASSERT_TRUE(group.count) << group.unknown;
+    EXPECT_NEAR(*group.count, 100'000 + 500.0 * 1010, 0.005 * 500 * 1000);
+  }
+  for (profile::SampleRow& sample : program.samples) {
+    sample.time_ns += 100 * ms;  // threads that were there for long before the first exchange: counted something else
+  }
+  for (profile::WatchRow& watch : program.watch_rows) {
+    watch.time_ns += 100 * ms;
+    watch.close_ns += 100 * ms;
+  }
+  for (profile::TrapRow& trap : program.trap_rows) {
+    trap.time_ns += 100 * ms;
+  }
+  program.tell();
+  for (const CountGroup& group : both(program.count())) {
+    ASSERT_TRUE(group.count) << group.unknown;
+    EXPECT_NEAR(*group.count, 500.0 * 1010, 0.005 * 500 * 1000);
+  }
+}
+
+TEST(CommunicationCounts, TakingsAtAnotherInstructionAreCyclesThatEndElsewhere) {
+  Program program;
+  program.detours = true;
+  program.run();
+  for (const CountGroup& group : both(program.count())) {
+    EXPECT_FALSE(group.count);
   }
 }
 
@@ -211,9 +271,20 @@ TEST(CommunicationCounts, WatchesWithGapsAreLeftOut) {
 
 TEST(CommunicationCounts, NothingSeenIsNoGroup) { EXPECT_TRUE(Program{}.count().groups.empty()); }
 
-/// Communications 1 -> 2, each in the group that `groups` says, as one amount.
-Amount amount_of(std::vector<CountGroup> groups, const std::vector<std::uint32_t>& group_of) {
-  std::vector<SeenCommunication> seen(group_of.size());
+CountGroup group_of(std::optional<double> count, double error, std::vector<CountedLine> lines,
+                    std::string unknown = "") {
+  CountGroup group;
+  group.count = count;
+  group.error = error;
+  group.lines = std::move(lines);
+  group.unknown = std::move(unknown);
+  group.all_lines = 1000;
+  return group;
+}
+
+/// Communications 1 -> 2, each at its place in `groups`, as one amount.
+Amount amount_of(std::vector<CountGroup> groups, const std::vector<CountTable::Place>& place_of) {
+  std::vector<SeenCommunication> seen(place_of.size());
   CountTable table;
   table.groups = std::move(groups);
   std::vector<Contribution> contributions;
@@ -221,7 +292,7 @@ Amount amount_of(std::vector<CountGroup> groups, const std::vector<std::uint32_t
     seen[i].producer.thread = ThreadId{1};
     seen[i].consumer.thread = ThreadId{2};
     seen[i].true_sharing = true;
-    table.group_of[&seen[i]] = group_of[i];
+    table.places[&seen[i]] = place_of[i];
     contributions.push_back({&seen[i], static_cast<std::uint32_t>(i), Strata::none, 0, 0});
   }
   Expansion expansion;
@@ -234,7 +305,7 @@ Amount amount_of(std::vector<CountGroup> groups, const std::vector<std::uint32_t
 }
 
 TEST(CountedAmount, IsThePartThatWasSeenOfItsGroup) {
-  const Amount amount = amount_of({{1000, 0.1, "", 40, 1e9}}, std::vector<std::uint32_t>(10, 0));
+  const Amount amount = amount_of({group_of(1000, 0.1, {{1, 40, 1e9}})}, std::vector<CountTable::Place>(10, {0, 0}));
   ASSERT_TRUE(amount.count);
   EXPECT_DOUBLE_EQ(*amount.count, 250);
   EXPECT_NEAR(amount.count_ci95->low, 225, 0.1);
@@ -243,20 +314,69 @@ TEST(CountedAmount, IsThePartThatWasSeenOfItsGroup) {
 }
 
 TEST(CountedAmount, WhoseGroupsAreNotAllCountedIsNotKnown) {
-  const Amount amount = amount_of({{1000, 0.1, "", 5, 5}, {std::nullopt, 0, "it varies", 5, 5}}, {0, 0, 0, 0, 0, 1});
+  const CountGroup varies = group_of(std::nullopt, 0, {{1, 5, 5}}, "it varies");
+  const Amount amount =
+      amount_of({group_of(1000, 0.1, {{1, 5, 500}}), varies}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 0}});
   EXPECT_FALSE(amount.count);
   EXPECT_FALSE(amount.count_ci95);
   EXPECT_EQ(amount.count_unknown, "it varies");
 }
 
 TEST(CountedAmount, AllowsForAFewThatAreNotCounted) {
-  std::vector<std::uint32_t> groups(99, 0);
-  groups.push_back(1);
-  const Amount amount = amount_of({{990, 0, "", 99, 9}, {std::nullopt, 0, "it varies", 1, 1}}, groups);
+  std::vector<CountTable::Place> places(99, {0, 0});
+  places.push_back({1, 0});
+  const CountGroup varies = group_of(std::nullopt, 0, {{1, 1, 1}}, "it varies");
+  const Amount amount = amount_of({group_of(990, 0, {{1, 99, 1e9}}), varies}, places);
   ASSERT_TRUE(amount.count);
   EXPECT_DOUBLE_EQ(*amount.count, 1000);
   EXPECT_NEAR(amount.count_ci95->low, 990, 1e-6);
   EXPECT_NEAR(amount.count_ci95->high, 1010, 1e-6);
+}
+
+/// A group of `count` lines alike, each seen and watched so often.
+std::vector<CountedLine> lines_alike(std::size_t count, double seen) {
+  return std::vector<CountedLine>(count, {1.0 / static_cast<double>(count), seen, seen});
+}
+
+TEST(CountedAmount, IsThePartOfTheLinesAndNotOfTheWatches) {
+  std::vector<CountedLine> lines = lines_alike(20, 4);
+  lines[0].seen = lines[0].watches = 400;  // one that costs more than the others
+  std::vector<CountTable::Place> places(400, {0, 0});
+  for (std::uint32_t line = 1; line < 10; ++line) {
+    places.insert(places.end(), 4, {0, line});
+  }
+  const Amount amount = amount_of({group_of(1000, 0.05, lines)}, places);
+  ASSERT_TRUE(amount.count) << amount.count_unknown;
+  EXPECT_NEAR(*amount.count, 500, 1e-6);
+  EXPECT_GT(amount.count_ci95->high - *amount.count, 25);  // where the one part ends and the other begins
+  EXPECT_LT(amount.count_ci95->high - *amount.count, 100);
+}
+
+TEST(CountedAmount, OnLinesThatMixIsLessCertainThanOnLinesThatPart) {
+  const auto half_width = [](std::uint32_t stride, std::uint32_t end) {
+    std::vector<CountTable::Place> places;
+    for (std::uint32_t line = 0; line < end; line += stride) {
+      places.push_back({0, line});
+    }
+    const Amount amount = amount_of({group_of(1000, 0.01, lines_alike(200, 1))}, places);
+    EXPECT_TRUE(amount.count) << amount.count_unknown;
+    EXPECT_NEAR(amount.count.value_or(0), 500, 1e-6);
+    return amount.count_ci95 ? amount.count_ci95->high - *amount.count : 0;
+  };
+  const double mixed = half_width(2, 200);  // as often as by chance, or more
+  EXPECT_GT(mixed, 3 * half_width(1, 100));
+  EXPECT_NEAR(mixed, 1000 * 1.96 * std::sqrt(0.5 / 200), 20);
+}
+
+TEST(CountedAmount, OfAFewWatchesThatHappenToBeAlikeIsNotTold) {
+  const auto amount = [](std::size_t watches) {
+    const auto seen = static_cast<double>(watches);
+    return amount_of({group_of(1000, 0.1, {{1, seen, seen}})}, std::vector<CountTable::Place>(watches, {0, 0}));
+  };
+  EXPECT_TRUE(amount(20).count);
+  EXPECT_FALSE(amount(3).count);
+  EXPECT_EQ(amount(3).count_unknown, too_little_seen);
+  EXPECT_FALSE(amount(3).count_ci95);
 }
 
 }  // namespace

@@ -322,6 +322,34 @@ TEST(Estimator, OneEventMayExceedWhatIsHardlyWatched) {
   EXPECT_NEAR(*alone.estimate()[0].false_sharing.cost_s, 0.002, 1e-12);
 }
 
+// Of four watched samples that stand for a hundred, one saw an event. The variance allows for four watches more of
+// middling outcome; where events stand for as many as `weight`, so would those.
+TEST(Estimator, AnEventThatMightHaveBeenSeenStandsForAsManyAsOneThatWas) {
+  const auto half_width_s = [](double weight) {
+    constexpr double samples = 100;
+    Expansion expansion;
+    Stratum stratum;
+    stratum.eligible = static_cast<std::uint64_t>(samples);
+    stratum.watched = 4;
+    stratum.eligible_ns = samples * ms;
+    stratum.watched_ns = 4 * ms;
+    stratum.thread = 0;
+    expansion.strata = {stratum, stratum};  // the other one: so that time does not limit the interval
+    expansion.strata[1].eligible_ns *= 1000;
+    const SeenCommunication event = seen(1, 0);
+    const Matrix matrix = matrix_of(std::vector<Contribution>{{&event, 0, 0, ms, weight * ms}}, expansion, thread_pair);
+    return matrix.at(0).true_sharing.cost_ci95->high - *matrix.at(0).true_sharing.cost_s;
+  };
+  const auto expected_s = [](double weight) {
+    const double ratio = weight / 4;
+    const double p = (4 * ratio + 2) / 8;
+    const double residuals = weight * weight - 2 * ratio * weight;  // watched_ns2 is 0 here
+    return 0.1 * 1.96 * std::sqrt((residuals + 4 * p * (weight - p)) / 7 / 4);
+  };
+  EXPECT_NEAR(half_width_s(1), expected_s(1), 1e-4);
+  EXPECT_NEAR(half_width_s(3), expected_s(3), 1e-4);
+}
+
 TEST(Estimator, InvalidationsAreCountedApart) {
   SeenInvalidation invalidation;
   invalidation.store.thread = ThreadId{0};

@@ -84,6 +84,24 @@ TEST_F(ExchangeClockTest, AnExchangeThatIsMissedNowAndThenLowersTheMean) {
   EXPECT_DOUBLE_EQ(clocks[0].usual, 1);
 }
 
+TEST_F(ExchangeClockTest, AsManyTimesTheStepsAndTheExchangesAreAlike) {
+  std::vector<Cycle> cycles;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const bool longer = i % 4 == 0;
+    cycles.push_back(cycle(rbx, 1000 * i, 1000 * i + (longer ? 6 : 3), longer ? 2 : 1));
+  }
+  const auto clocks = exchange_clocks(cycles);
+  ASSERT_EQ(clocks.size(), 1U);
+  EXPECT_EQ(clocks[0].step, 3);
+  EXPECT_EQ(clocks[0].alike, 40U);
+}
+
+TEST_F(ExchangeClockTest, CyclesThatWereNotSeenToTheirEndAreLikeNone) {
+  const std::vector<Cycle> cycles(20, cycle(rbx, 5, 8));
+  EXPECT_EQ(exchange_clocks(cycles, least_alike, 2).at(0).cycles, 22U);
+  EXPECT_TRUE(exchange_clocks(cycles, least_alike, 3).empty());
+}
+
 TEST_F(ExchangeClockTest, HalfOfTheCyclesAreFoundWhateverLiesBetween) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 40; ++i) {  // 7, 20, 7, 21, 7, 22, ...
@@ -167,6 +185,17 @@ TEST_F(WayTest, StepsAreCountedOverTheWholeRun) {
   EXPECT_EQ(way->lost_ns, 0);
   EXPECT_DOUBLE_EQ(way->widest, 2.0 / 3);
   EXPECT_DOUBLE_EQ(way->widest_time, 2.0 / 3);
+}
+
+TEST_F(WayTest, StepsBeforeTheFirstReadingAndHowUnevenTheyAre) {
+  const ExchangeClock up{rbx, 4, 20, 20, 1, 1};
+  const std::vector<Reading> steady{{100, 400}, {200, 800}, {400, 1600}};
+  EXPECT_DOUBLE_EQ(way_of(up, steady)->before, 100);
+  EXPECT_DOUBLE_EQ(way_of(up, steady)->unevenness, 0);
+  const std::vector<Reading> uneven{{100, 0}, {200, 800}, {300, 800}};  // 200 steps, then none; 100 each would be even
+  EXPECT_DOUBLE_EQ(way_of(up, uneven)->unevenness, 2 * 100.0 * 100.0 / 200);
+  const ExchangeClock down{rbx, -4, 20, 20, 1, 1};
+  EXPECT_LT(way_of(down, std::vector<Reading>{{100, 1600}, {200, 800}})->before, 0);
 }
 
 TEST_F(WayTest, WhereACounterBeginsAnewTheTimeIsLost) {
