@@ -33,11 +33,13 @@ class LateSight {
   void add(const Evidence& evidence, std::span<const Contribution> charged);
   /// Makes up for what was too late to be seen. `contributions` are all that were told of.
   void weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const;
+  /// For how many an event that was seen in a stratum may stand: >= 1. `thread` is whose stratum it is.
+  [[nodiscard]] double most(std::uint32_t stratum, std::uint32_t thread) const;
 
  private:
   struct Timing {                      // of long watches
     double early_ns = 0, late_ns = 0;  // what they are charged
-    std::uint64_t watches = 0;         // that are charged something
+    std::uint64_t watches = 0;         // that are charged something: a store that only invalidates costs nothing
     /// What comes late for each nanosecond that comes early. One event more is taken to be early: of n events, X of
     /// them early, (n - X) / (X + 1) is right on average where (n - X) / X is too high, or infinite (Chapman).
     [[nodiscard]] double ratio() const {
@@ -48,7 +50,11 @@ class LateSight {
   struct Looks {  // the watches of a stratum, nanoseconds of samples
     double all_ns = 0, long_ns = 0;
   };
+  struct Factors {  // for how many an event stands
+    double early = 1, late = 1;
+  };
   [[nodiscard]] double ratio(std::uint32_t thread) const;
+  [[nodiscard]] Factors factors(std::uint32_t stratum, std::uint32_t thread) const;
 
   std::map<std::uint32_t, Looks> looks_;     // by stratum
   std::map<std::uint32_t, Timing> timings_;  // by thread
