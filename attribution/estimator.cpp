@@ -159,14 +159,17 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   std::uint64_t usable = 0;
   std::map<std::uint32_t, double> undecided_ns;  // by stratum
   LateSight late_sight;
+  Sight sight;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     if (evidence[i].stratum < result.expansion.strata.size()) {
       usable += evidence[i].cpu_ns > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
       late_sight.add(evidence[i], std::span(result.contributions).subspan(before));
-      if (estimator.till_seen && result.contributions.size() == before && evidence[i].interrupted.empty() &&
-          filled(evidence[i])) {
+      const bool undecided = estimator.till_seen && result.contributions.size() == before &&
+                             evidence[i].interrupted.empty() && filled(evidence[i]);
+      sight.add(evidence[i], !undecided);
+      if (undecided) {
         undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
       }
     }
@@ -177,6 +180,9 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   let_decided_speak(result, undecided_ns);
   if (estimator.within_time) {
     keep_within_time(result.contributions, result.expansion.strata);
+  }
+  if (estimator.policy.expanded && usable >= least_watches_of_estimate) {
+    result.expansion.unseen = sight.limits(strata, estimator.late_sight ? &late_sight : nullptr);
   }
   if (usable < least_watches_of_estimate) {
     result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +
