@@ -138,7 +138,8 @@ class AmountSums {
     const Sum sum = sum_of(expansion);
     const Interval ns = sum.cost > 0 ? event_interval(sum.cost, sum.variance, sum.event) : Interval{0, unseen_ns};
     amount.cost_s = sum.cost / ns_per_s;
-    amount.cost_ci95 = Interval{ns.low / ns_per_s, std::max(sum.cost, std::min(ns.high, limit_ns)) / ns_per_s};
+    amount.cost_ci95 =
+        Interval{std::min(sum.cost, ns.low) / ns_per_s, std::max(sum.cost, std::min(ns.high, limit_ns)) / ns_per_s};
     return amount;
   }
 
