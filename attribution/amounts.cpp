@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "attribution/estimator.h"
+#include "attribution/intervals.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -135,8 +137,8 @@ class AmountSums {
     }
   }
 
-  /// `limit_ns` is the time of all strata: more can not be spent.
-  [[nodiscard]] Amount finish(const Expansion& expansion, double limit_ns) {
+  /// `limit_ns` is the time of all strata: more can not be spent. `unseen_ns` is what there may be of nothing.
+  [[nodiscard]] Amount finish(const Expansion& expansion, double limit_ns, double unseen_ns) {
     close_watch();
     Amount amount;
     amount.detections = detections_;
@@ -145,15 +147,20 @@ class AmountSums {
     if (expansion.unknown) {
       return amount;
     }
-    const auto [cost, variance] = cost_and_variance(expansion);
-    const double half = z95 * std::sqrt(variance);
-    amount.cost_s = cost / ns_per_s;
+    const Sum sum = sum_of(expansion);
+    const Interval ns = sum.cost > 0 ? event_interval(sum.cost, sum.variance, sum.event) : Interval{0, unseen_ns};
+    amount.cost_s = sum.cost / ns_per_s;
     amount.cost_ci95 =
-        Interval{std::max(0.0, cost - half) / ns_per_s, std::max(cost, std::min(cost + half, limit_ns)) / ns_per_s};
+        Interval{std::min(sum.cost, ns.low) / ns_per_s, std::max(sum.cost, std::min(ns.high, limit_ns)) / ns_per_s};
     return amount;
   }
 
  private:
+  struct Sum {
+    double cost = 0, variance = 0;
+    double event = 0;  // that did not come and that the variance does not allow for
+  };
+
   void close_watch() {
     if (open_ && stratum_ != Strata::none) {
       StratumSums& sums = strata_[stratum_];
@@ -165,18 +172,18 @@ class AmountSums {
     open_ = false;
   }
 
-  [[nodiscard]] std::pair<double, double> cost_and_variance(const Expansion& expansion) const {
-    double cost = 0;
-    double variance = 0;
+  [[nodiscard]] Sum sum_of(const Expansion& expansion) const {
+    Sum sum;
     std::map<std::uint32_t, ThreadPart> threads;
     for (const auto& [id, sums] : strata_) {
       const Stratum& stratum = expansion.strata[id];
-      cost += stratum.expansion() * sums.y;
+      sum.cost += stratum.expansion() * sums.y;
       if (!stratum.expanded) {
-        variance += sums.y2;  // each detection comes or does not (Poisson)
+        sum.variance += sums.y2;  // each detection comes or does not (Poisson)
+        sum.event = std::max(sum.event, sums.y > 0 ? sums.y2 / sums.y : 0);
         continue;
       }
-      variance += second_phase(stratum, sums);
+      sum.variance += second_phase(stratum, sums);
       const double ratio = stratum.watched_ns > 0 ? sums.y / stratum.watched_ns : 0;
       const double x2 = std::max(stratum.eligible_ns2, stratum.watched_ns2);
       ThreadPart& part = threads[stratum.thread];
@@ -187,9 +194,9 @@ class AmountSums {
     }
     for (const auto& [thread, part] : threads) {
       // Strata of several threads have no one thread's time to share.
-      variance += first_phase(part, thread < expansion.threads.size() ? expansion.threads[thread] : SampledTime{});
+      sum.variance += first_phase(part, thread < expansion.threads.size() ? expansion.threads[thread] : SampledTime{});
     }
-    return {cost, variance};
+    return sum;
   }
 
   CountSums counts_;
@@ -207,14 +214,45 @@ Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.v
 
 Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
 
+namespace {
+
+/// The most that there may be of what was not seen, by whom a matrix files consumers under. On lines that were ever
+/// suspected: of other lines nothing says that just this pair shares them.
+class UnseenOfConsumers {
+ public:
+  explicit UnseenOfConsumers(const Expansion& expansion) : limits_(expansion.unseen ? &*expansion.unseen : nullptr) {}
+  /// A thread that `consumer` stands for: it, or for a processor one that consumed there.
+  void add(std::uint32_t consumer, ThreadId thread) {
+    if (limits_ != nullptr && known_.insert({consumer, thread.value}).second) {
+      if (const ThreadLimits* limits = limits_->of(thread.value)) {
+        sums_[consumer].true_ns += limits->suspected.true_ns;
+        sums_[consumer].false_ns += limits->suspected.false_ns;
+      }
+    }
+  }
+  [[nodiscard]] SortLimits of(std::uint32_t consumer) const {
+    const auto found = sums_.find(consumer);
+    return found != sums_.end() ? found->second : SortLimits{};
+  }
+
+ private:
+  const UnseenLimits* limits_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known_;
+  std::map<std::uint32_t, SortLimits> sums_;
+};
+
+}  // namespace
+
 Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
   struct Sums {
     AmountSums true_sharing, false_sharing;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
+  UnseenOfConsumers unseen(expansion);
   for (const Contribution& c : contributions) {
     const Pair pair = pair_of(*c.seen);
     if (pair.producer != pair.consumer) {
+      unseen.add(pair.consumer, c.seen->consumer.thread);
       Sums& sums = cells[{pair.producer, pair.consumer}];
       (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion.counts);
     }
@@ -226,8 +264,9 @@ Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& e
     Cell cell;
     cell.producer = pair.first;
     cell.consumer = pair.second;
-    cell.true_sharing = sums.true_sharing.finish(expansion, limit_ns);
-    cell.false_sharing = sums.false_sharing.finish(expansion, limit_ns);
+    const SortLimits limits = unseen.of(pair.second);
+    cell.true_sharing = sums.true_sharing.finish(expansion, limit_ns, limits.true_ns);
+    cell.false_sharing = sums.false_sharing.finish(expansion, limit_ns, limits.false_ns);
     matrix.push_back(cell);
   }
   return matrix;

@@ -160,8 +160,22 @@ struct SamplingSummary {
   std::uint64_t memory_bytes = 0;
 };
 
+/// Upper limits of what communication may cost that no watch saw, by sort: with 97.5 % confidence it is less.
+struct UnseenCost {
+  double true_s = 0, false_s = 0;
+};
+struct UnseenOfConsumer {
+  std::uint32_t consumer = 0;  // thread index
+  UnseenCost cost;             // of all pairs with this consumer together that are not listed
+};
+struct Unseen {
+  UnseenCost cost;                          // of all threads together
+  std::vector<UnseenOfConsumer> consumers;  // by thread; nothing is known of threads that are not here
+};
+
 struct Communication {
   Matrix cells, cores, invalidations;
+  std::optional<Unseen> unseen;      // absent: the estimator can not tell
   std::vector<LineRow> lines;        // most cost first
   std::vector<LinePair> line_pairs;  // most cost first
   std::vector<ObjectRow> objects;    // most cost first

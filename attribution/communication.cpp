@@ -95,6 +95,21 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
   return located;
 }
 
+std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
+  if (!limits) {
+    return std::nullopt;
+  }
+  constexpr double ns_per_s = 1e9;
+  const auto cost = [](const SortLimits& sorts) {
+    return UnseenCost{sorts.true_ns / ns_per_s, sorts.false_ns / ns_per_s};
+  };
+  Unseen result{cost(limits->anywhere), {}};
+  for (const ThreadLimits& thread : limits->threads) {
+    result.consumers.push_back({thread.thread, cost(thread.anywhere)});
+  }
+  return result;
+}
+
 }  // namespace
 
 std::uint32_t SiteTable::of(const AccessPoint& point) {
@@ -193,6 +208,7 @@ Communication communication_of(const CommunicationInputs& inputs, const ProgramV
   Communication result;
   result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
   result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
+  result.unseen = unseen_of(inputs.expansion.unseen);
   result.invalidations = invalidation_matrix(invalidations);
   result.lines = line_rows(located, sites, inputs, view, stacks);
   result.line_pairs = line_pair_rows(located, sites, inputs, objects);

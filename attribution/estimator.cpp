@@ -25,19 +25,19 @@ void let_decided_speak(Estimate& estimate, const std::map<std::uint32_t, double>
     if (found != undecided_ns.end() && stratum.one_line && found->second < stratum.watched_ns) {
       const double factor = stratum.watched_ns / (stratum.watched_ns - found->second);
       c.cost_ns *= factor;
-      c.unseen_ns *= factor;
+      c.late_ns *= factor;
     }
   }
 }
 
 struct ThreadTime {
-  double seen_ns = 0, unseen_ns = 0, limit_ns = 0;  // seen, unseen: what is charged
+  double seen_ns = 0, late_ns = 0, limit_ns = 0;  // seen, late: what is charged
 
   /// The part of what was seen that there is time for.
   [[nodiscard]] double fits_of_seen() const { return limit_ns > 0 && seen_ns > limit_ns ? limit_ns / seen_ns : 1; }
-  /// The part of what was not seen that there is time for besides.
-  [[nodiscard]] double fits_of_unseen() const {
-    return limit_ns > 0 && seen_ns + unseen_ns > limit_ns ? std::clamp((limit_ns - seen_ns) / unseen_ns, 0.0, 1.0) : 1;
+  /// The part of what came too late to be seen that there is time for besides.
+  [[nodiscard]] double fits_of_late() const {
+    return limit_ns > 0 && seen_ns + late_ns > limit_ns ? std::clamp((limit_ns - seen_ns) / late_ns, 0.0, 1.0) : 1;
   }
 };
 
@@ -52,14 +52,14 @@ void keep_within(std::vector<Contribution>& contributions, std::span<const Strat
   for (const Contribution& c : contributions) {
     ThreadTime& time = times[thread_of(c)];
     const double expansion = strata[c.stratum].expansion();
-    time.seen_ns += expansion * (c.cost_ns - c.unseen_ns);
-    time.unseen_ns += expansion * c.unseen_ns;
+    time.seen_ns += expansion * (c.cost_ns - c.late_ns);
+    time.late_ns += expansion * c.late_ns;
   }
   for (Contribution& c : contributions) {
     const ThreadTime& time = times[thread_of(c)];
-    const double seen_ns = c.cost_ns - c.unseen_ns;
-    c.unseen_ns *= time.fits_of_unseen();
-    c.cost_ns = seen_ns * time.fits_of_seen() + c.unseen_ns;
+    const double seen_ns = c.cost_ns - c.late_ns;
+    c.late_ns *= time.fits_of_late();
+    c.cost_ns = seen_ns * time.fits_of_seen() + c.late_ns;
   }
 }
 
@@ -175,14 +175,17 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   std::uint64_t usable = 0;
   std::map<std::uint32_t, double> undecided_ns;  // by stratum
   LateSight late_sight;
+  Sight sight;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     if (evidence[i].stratum < result.expansion.strata.size()) {
       usable += evidence[i].cpu_ns > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
       estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
       late_sight.add(evidence[i], std::span(result.contributions).subspan(before));
-      if (estimator.till_seen && result.contributions.size() == before && evidence[i].interrupted.empty() &&
-          filled(evidence[i])) {
+      const bool undecided = estimator.till_seen && result.contributions.size() == before &&
+                             evidence[i].interrupted.empty() && filled(evidence[i]);
+      sight.add(evidence[i], !undecided);
+      if (undecided) {
         undecided_ns[evidence[i].stratum] += evidence[i].cpu_ns;
       }
     }
@@ -193,6 +196,9 @@ Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence
   let_decided_speak(result, undecided_ns);
   if (estimator.within_time) {
     keep_within_time(result.contributions, result.expansion.strata);
+  }
+  if (estimator.policy.expanded && usable >= least_watches_of_estimate) {
+    result.expansion.unseen = sight.limits(strata, estimator.late_sight ? &late_sight : nullptr);
   }
   if (usable < least_watches_of_estimate) {
     result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +

@@ -16,6 +16,7 @@
 #include "attribution/analysis.h"
 #include "attribution/communication_counts.h"
 #include "attribution/strata.h"
+#include "attribution/unseen.h"
 #include "attribution/watch_story.h"
 #include "base/result.h"
 
@@ -48,17 +49,18 @@ struct Contribution {
   const SeenCommunication* seen = nullptr;
   std::uint32_t watch = 0;  // index of its evidence
   std::uint32_t stratum = Strata::none;
-  double watch_ns = 0;   // x: the weight of the sample that opened the watch
-  double cost_ns = 0;    // y: how much of it this communication is charged, before expansion
-  double unseen_ns = 0;  // of it, for what watches were too brief to see
+  double watch_ns = 0;  // x: the weight of the sample that opened the watch
+  double cost_ns = 0;   // y: how much of it this communication is charged, before expansion
+  double late_ns = 0;   // of it, for what watches were too brief to see
 };
 
 /// What turns contributions into amounts.
 struct Expansion {
-  std::vector<Stratum> strata;         // that contributions name
-  std::vector<SampledTime> threads;    // all samples of each thread
-  std::optional<std::string> unknown;  // why there can be no amounts; absent: there can
-  const CountTable* counts = nullptr;  // absent: counts are not known
+  std::vector<Stratum> strata;                        // that contributions name
+  std::vector<SampledTime> threads;                   // all samples of each thread
+  std::optional<std::string> unknown;                 // why there can be no amounts; absent: there can
+  std::optional<UnseenLimits> unseen = std::nullopt;  // absent: the estimator can not tell
+  const CountTable* counts = nullptr;                 // absent: counts are not known
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 
@@ -113,6 +115,10 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// - first phase, which samples there are: a clock hands out a thread's whole time, so strata share a fixed sum and the
 ///   variance is that of a multinomial, sum over a thread's samples of (z - rho x)^2 with z = R x of the sample's
 ///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
+/// The interval is that of a sum of few events (intervals.h). The event that its upper limit adds to those that came is
+/// in the variance here, as watches of middling outcome that strata are filled up with; with both, `ring` and
+/// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the consumer's limit on lines that were
+/// ever suspected (unseen.h): other lines are not to be blamed on just this pair.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
 /// Sum of expanded costs, seconds.

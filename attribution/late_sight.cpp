@@ -19,8 +19,9 @@ void LateSight::add(const Evidence& evidence, std::span<const Contribution> char
     return;
   }
   looks.long_ns += evidence.cpu_ns;
+  const bool event = std::any_of(charged.begin(), charged.end(), [](const Contribution& c) { return c.cost_ns > 0; });
   for (Timing* timing : {&timings_[evidence.thread.value], &timing_}) {
-    timing->watches += charged.empty() ? 0 : 1;
+    timing->watches += event ? 1 : 0;
     for (const Contribution& c : charged) {
       Charges& charges = timing->charges[evidence.watch != nullptr ? evidence.watch->line : 0];
       (late ? charges.late_ns : charges.early_ns) += c.cost_ns;
@@ -46,20 +47,33 @@ double LateSight::ratio(std::uint32_t thread) const {
   return own != timings_.end() && own->second.watches >= least_shown ? own->second.ratio() : timing_.ratio();
 }
 
+LateSight::Factors LateSight::factors(std::uint32_t stratum, std::uint32_t thread) const {
+  const auto found = looks_.find(stratum);
+  if (found == looks_.end()) {
+    return {};
+  }
+  const Looks& looks = found->second;
+  const double by_early = 1 + ratio(thread);
+  if (looks.all_ns <= by_early * looks.long_ns) {
+    return {1, looks.long_ns > 0 ? looks.all_ns / looks.long_ns : 1};
+  }
+  // The long ones have seen their part of what came late.
+  return {1 + (by_early - 1) * (1 - looks.long_ns / looks.all_ns), 1};
+}
+
 void LateSight::weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const {
   for (std::size_t i = 0; i < contributions.size() && i < late_.size(); ++i) {
     Contribution& c = contributions[i];
-    const Looks& looks = looks_.at(c.stratum);
-    const double by_early = 1 + ratio(strata[c.stratum].thread);
+    const Factors stands_for = factors(c.stratum, strata[c.stratum].thread);
     const double seen_ns = c.cost_ns;
-    if (looks.all_ns <= by_early * looks.long_ns) {
-      c.cost_ns *= late_[i] && looks.long_ns > 0 ? looks.all_ns / looks.long_ns : 1;
-    } else if (!late_[i]) {
-      // The long ones have seen their part of what came late.
-      c.cost_ns *= 1 + (by_early - 1) * (1 - looks.long_ns / looks.all_ns);
-    }
-    c.unseen_ns = c.cost_ns - seen_ns;
+    c.cost_ns *= late_[i] ? stands_for.late : stands_for.early;
+    c.late_ns = c.cost_ns - seen_ns;
   }
+}
+
+double LateSight::most(std::uint32_t stratum, std::uint32_t thread) const {
+  const Factors stands_for = factors(stratum, thread);
+  return std::max(stands_for.early, stands_for.late);
 }
 
 }  // namespace crosstalk::attribution

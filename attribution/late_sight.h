@@ -34,6 +34,8 @@ class LateSight {
   void add(const Evidence& evidence, std::span<const Contribution> charged);
   /// Makes up for what was too late to be seen. `contributions` are all that were told of.
   void weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const;
+  /// For how many an event that was seen in a stratum may stand: >= 1. `thread` is whose stratum it is.
+  [[nodiscard]] double most(std::uint32_t stratum, std::uint32_t thread) const;
 
  private:
   struct Charges {  // of the long watches on a line
@@ -41,13 +43,17 @@ class LateSight {
   };
   struct Timing {                              // of long watches
     std::map<std::uint64_t, Charges> charges;  // by line
-    std::uint64_t watches = 0;                 // that are charged something
+    std::uint64_t watches = 0;  // that are charged something: a store that only invalidates costs nothing
     [[nodiscard]] double ratio() const;
   };
   struct Looks {  // the watches of a stratum, nanoseconds of samples
     double all_ns = 0, long_ns = 0;
   };
+  struct Factors {  // for how many an event stands
+    double early = 1, late = 1;
+  };
   [[nodiscard]] double ratio(std::uint32_t thread) const;
+  [[nodiscard]] Factors factors(std::uint32_t stratum, std::uint32_t thread) const;
 
   std::map<std::uint32_t, Looks> looks_;     // by stratum
   std::map<std::uint32_t, Timing> timings_;  // by thread

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/strata.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -150,6 +152,7 @@ void Strata::finish() {
   settle_watches();
   join_watched();
   join_hardly_watched();
+  share_out();
   for (const Stratum& stratum : strata_) {
     eligible_ns_ += stratum.eligible_ns;
     unwatched_ns_ += stratum.watched_ns > 0 ? 0 : stratum.eligible_ns;
@@ -198,6 +201,16 @@ void Strata::join_hardly_watched() {
   }
 }
 
+void Strata::share_out() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares;
+  for (const Cell& cell : cells_) {
+    shares[{kinds_[cell.kind].thread, cell.stratum}] += std::max(cell.sums.eligible_ns, cell.sums.watched_ns);
+  }
+  for (const auto& [whose, ns] : shares) {
+    shares_.push_back({whose.first, whose.second, ns});
+  }
+}
+
 std::uint32_t Strata::of_watch(std::size_t watch) const {
   const std::uint32_t cell = watch < watched_.size() ? watched_[watch].cell : none;
   return cell == none ? none : cells_[cell].stratum;
@@ -229,6 +242,7 @@ std::uint32_t Strata::cell_of(std::uint32_t thread, std::uint8_t flags, std::uin
 }
 
 void Strata::join(Cell& cell, std::uint32_t stratum) {
+  strata_[stratum].suspected = (kinds_[cell.kind].flags & profile::sample_suspected) != 0;
   cell.stratum = stratum;
   add_sums(strata_[stratum], cell.sums);
 }

@@ -33,6 +33,7 @@ struct Stratum {
   double eligible_ns = 0, eligible_ns2 = 0;  // sum of x, of x^2, over eligible samples
   double watched_ns = 0, watched_ns2 = 0;    // over watched samples
   bool expanded = true;                      // the watched samples stand for all
+  bool suspected = false;                    // all are on lines that were ever suspected
   bool one_line = false;                     // all are on one cache line
   static constexpr std::uint32_t several = UINT32_MAX;
   std::uint32_t thread = several;  // whose samples these are
@@ -45,6 +46,12 @@ struct Stratum {
 /// Sums over samples of any kind.
 struct SampledTime {
   double ns = 0, ns2 = 0;  // of weights, of their squares
+};
+
+/// One thread's eligible time in one stratum.
+struct StratumShare {
+  std::uint32_t thread = 0, stratum = 0;
+  double ns = 0;
 };
 
 /// What an estimator makes of samples.
@@ -71,6 +78,8 @@ class Strata {
   static constexpr std::uint32_t none = UINT32_MAX;
   [[nodiscard]] std::uint32_t of_watch(std::size_t watch) const;
   [[nodiscard]] const std::vector<Stratum>& all() const { return strata_; }
+  /// Who spends how much of its eligible time in which stratum; by thread, once each.
+  [[nodiscard]] const std::vector<StratumShare>& shares() const { return shares_; }
   /// All samples of each thread, whatever their kind.
   [[nodiscard]] const std::vector<SampledTime>& threads() const { return threads_; }
   /// Eligible time in strata in which nothing was watched: nothing is known of its communication.
@@ -111,6 +120,7 @@ class Strata {
   void settle_watches();
   void join_watched();
   void join_hardly_watched();
+  void share_out();
   void join(Cell& cell, std::uint32_t stratum);
   std::uint32_t new_stratum();
 
@@ -142,6 +152,7 @@ class Strata {
   std::unordered_map<Line, Sums, LineHash> not_suspected_;  // by cell (for a process) and line
   std::vector<Watched> watched_;                            // by watch
   std::vector<Stratum> strata_;
+  std::vector<StratumShare> shares_;
   double unwatched_ns_ = 0, eligible_ns_ = 0;
 };
 

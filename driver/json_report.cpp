@@ -145,8 +145,26 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
             {"memory_bytes", summary.memory_bytes}}}};
 }
 
+Json unseen(const std::optional<attribution::Unseen>& found) {
+  if (!found) {
+    return nullptr;
+  }
+  Json consumers = Json::array();
+  for (const attribution::UnseenOfConsumer& row : found->consumers) {
+    consumers.push_back({{"consumer", row.consumer},
+                         {"true_limit_s", number(row.cost.true_s)},
+                         {"false_limit_s", number(row.cost.false_s)}});
+  }
+  return {{"true_limit_s", number(found->cost.true_s)},
+          {"false_limit_s", number(found->cost.false_s)},
+          {"consumers", consumers}};
+}
+
 Json communication(const attribution::Communication& found) {
-  return {{"cells", cells(found.cells)}, {"cores", cells(found.cores)}, {"invalidations", cells(found.invalidations)}};
+  return {{"cells", cells(found.cells)},
+          {"cores", cells(found.cores)},
+          {"unseen", unseen(found.unseen)},
+          {"invalidations", cells(found.invalidations)}};
 }
 
 Json lines(const attribution::Communication& found) {

@@ -179,6 +179,16 @@ void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by,
   }
 }
 
+/// What can not be excluded.
+void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
+  if (found.unseen) {
+    const attribution::UnseenCost& cost = found.unseen->cost;
+    canvas.paragraph("  ", fmt::format("What no watch saw costs all threads together less than {} of true and {} of "
+                                       "false sharing (97.5 % limits).",
+                                       seconds_text(cost.true_s), seconds_text(cost.false_s)));
+  }
+}
+
 }  // namespace
 
 void draw_matrix(Canvas& canvas, const Analysis& analysis, By by) {
@@ -193,9 +203,11 @@ void draw_matrix(Canvas& canvas, const Analysis& analysis, By by) {
                      analysis.sampling.armed == 0
                          ? "Not known: no line was watched, so communication could not be seen."
                          : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));
+    draw_unseen(canvas, analysis.communication);
     return;
   }
   draw(canvas, analysis, matrix, by, "communications");
+  draw_unseen(canvas, analysis.communication);
 }
 
 void draw_invalidations(Canvas& canvas, const Analysis& analysis) {

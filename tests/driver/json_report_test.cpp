@@ -130,6 +130,16 @@ TEST(JsonReport, ACountIsANumberWithAnIntervalOrNullWithAReason) {
   EXPECT_EQ(row["false"]["count_unknown"], "none was seen");
 }
 
+TEST(JsonReport, WhatWasNotSeenHasLimitsOrIsNull) {
+  auto analysis = test::sample_analysis();
+  EXPECT_TRUE(json::parse(render_json(analysis, View::matrix))["communication"]["unseen"].is_null());
+  analysis.communication.unseen = attribution::Unseen{{0.25, 0.5}, {{2, {0.125, 0.375}}}};
+  const json unseen = json::parse(render_json(analysis, View::matrix))["communication"]["unseen"];
+  EXPECT_EQ(unseen["true_limit_s"], 0.25);
+  EXPECT_EQ(unseen["false_limit_s"], 0.5);
+  EXPECT_EQ(unseen["consumers"], json::array({{{"consumer", 2}, {"true_limit_s", 0.125}, {"false_limit_s", 0.375}}}));
+}
+
 TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
   const std::map<View, std::set<std::string>> parts = {
       {View::summary, {"findings", "sampling"}}, {View::matrix, {"communication"}},

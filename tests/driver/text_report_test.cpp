@@ -113,6 +113,16 @@ TEST(TextReport, NothingSeenIsSaidNotDrawn) {
   EXPECT_NE(render_text(analysis, View::summary, By::thread, {}).find("Not known"), std::string::npos);
 }
 
+TEST(TextReport, WhatWasNotSeenHasALimit) {
+  auto analysis = test::sample_analysis();
+  const std::string limit = "less than 12.0 ms of true and 340 ms of";
+  EXPECT_EQ(render_text(analysis, View::matrix, By::thread, {}).find("What no watch saw"), std::string::npos);
+  analysis.communication.unseen = attribution::Unseen{{0.012, 0.34}, {}};
+  EXPECT_NE(render_text(analysis, View::matrix, By::thread, {}).find(limit), std::string::npos);
+  analysis.communication.cells.clear();
+  EXPECT_NE(render_text(analysis, View::matrix, By::thread, {}).find(limit), std::string::npos);
+}
+
 TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {
   auto analysis = test::sample_analysis();
   for (auto& cell : analysis.communication.cells) {

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"all_to_all", {"post_stratified"}}, Case{"own_words", {"post_stratified"}},
                     Case{"one_writer", {"post_stratified", "next_store"}},
                     Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
-                    Case{"short_run", {"post_stratified", "board_ipw"}}),
+                    Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
 
 /// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
@@ -82,14 +82,25 @@ TEST(Wrong, IsKnownToBe) {
                              Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
                              Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
                              Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
-                             Known{"many_lines", "post_stratified", -0.2, 0.1},      // rare lines, hardly watched
-                             Known{"one_register", "post_stratified", -0.25, 0.25},  // few watches
-                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {      // looking is no communication
+                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {  // looking is no communication
     SCOPED_TRACE(std::string(known.scenario) + " " + known.estimator);
     const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
     EXPECT_GT(score.bias, known.low);
     EXPECT_LT(score.bias, known.high);
   }
+}
+
+// Some twenty watches a run, of suspected lines of eight threads and pairs. That the ratio of what they saw to how many
+// they were is some 3 % low is of its nature: watches that see nothing last longest, so few of them fit into a run, and
+// the fewer there are the more each counts. Intervals know how few they are, and so do limits of what was not seen.
+TEST(FewWatches, AreCoveredAndNearlyUnbiased) {
+  const Score score = scores_of({"one_register", {}}, {"post_stratified"}, runs).front();
+  EXPECT_GT(score.bias, -0.10);
+  EXPECT_LT(score.bias, largest_bias);
+  EXPECT_LT(score.misplaced, largest_bias);
+  EXPECT_GE(score.coverage, least_coverage);
+  EXPECT_LE(score.coverage, most_coverage);
+  EXPECT_LT(score.width, 5);
 }
 
 TEST(Wrong, NobodyFindsWhatIsNotThere) {

@@ -67,8 +67,11 @@ void Program::visit(std::uint32_t thread, Random& random, std::vector<Access>& o
   };
   const auto one = [&](std::uint32_t owner, AccessKind kind) {
     const std::uint32_t line = line_of(part, first, owner, random);
-    for (std::uint32_t i = 0; i <= (kind == AccessKind::load ? part.own_loads : 0); ++i) {
-      out.push_back({line, word_of(line, 0), kind});
+    const std::uint32_t word =
+        part.whole_lines ? static_cast<std::uint32_t>(below(random, words_in_line)) : word_of(line, 0);
+    const std::uint32_t loads = kind == AccessKind::load ? part.own_loads : 0;
+    for (std::uint32_t i = 0; i <= (part.whole_lines ? words_in_line - 1 : loads); ++i) {
+      out.push_back({line, part.whole_lines ? (word + i) % words_in_line : word, kind});
     }
   };
   switch (part.pattern) {

@@ -74,6 +74,8 @@ std::vector<Scenario> all() {
       with_parts("mixed", "as much true as false sharing, on different lines", half_true_half_false()),
       with_parts("ring", "four threads, each stores to lines that the next one loads",
                  {{Pattern::ring, 0.6}, private_work(0.4)}),
+      with_parts("whole_lines", "as ring, each visit to all words of a line",
+                 {{Pattern::ring, 0.6, 4, 0, false, true}, private_work(0.4)}),
       with_parts("all_to_all", "four threads load and store the same words",
                  {{Pattern::all_to_all, 0.4}, private_work(0.6)}),
       with_parts("own_words", "four threads load and store neighbouring words",

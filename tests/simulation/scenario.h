@@ -26,6 +26,7 @@ struct Part {
   std::uint32_t lines = 4;      // of each pair, thread or program, as the pattern has it
   std::uint32_t own_loads = 0;  // further loads of the same word in a visit, as of a thread that spins
   bool atomic = false;          // a load and store of the same word is one access
+  bool whole_lines = false;     // a visit goes through all words of the line, beginning with any of them
 };
 
 /// How long accesses take; each is drawn evenly from half to one and a half of it.

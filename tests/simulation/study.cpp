@@ -10,6 +10,8 @@
 namespace crosstalk::simulation {
 namespace {
 
+constexpr double ns_per_s = 1e9;
+
 using attribution::Amount;
 using attribution::Matrix;
 using CellKey = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;  // pair, sort
@@ -34,6 +36,22 @@ std::vector<attribution::WatchStory> stories_of(const SimulatedRun& run) {
   return stories;
 }
 
+/// What is said of a run: the pairs that were seen, and what the others may have.
+struct Estimated {
+  Matrix matrix;
+  std::optional<attribution::UnseenLimits> unseen;
+};
+
+/// The interval of a pair that was not seen; absent: there is none.
+std::optional<attribution::Interval> unseen_interval(const Estimated& estimated, std::uint32_t consumer,
+                                                     bool true_sharing) {
+  const attribution::ThreadLimits* limits = estimated.unseen ? estimated.unseen->of(consumer) : nullptr;
+  if (limits == nullptr) {
+    return std::nullopt;
+  }
+  return attribution::Interval{0, (true_sharing ? limits->anywhere.true_ns : limits->anywhere.false_ns) / ns_per_s};
+}
+
 std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
   std::map<CellKey, const Amount*> result;
   for (const attribution::Cell& cell : matrix) {
@@ -46,8 +64,8 @@ std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
 /// Sums over the runs of one estimator.
 class Tally {
  public:
-  void add(const SimulatedRun& run, const Matrix& matrix) {
-    const auto amounts = amounts_of(matrix);
+  void add(const SimulatedRun& run, const Estimated& estimated) {
+    const auto amounts = amounts_of(estimated.matrix);
     double estimated_s = 0;
     double true_s = 0;
     for (const auto& [key, amount] : amounts) {
@@ -61,7 +79,8 @@ class Tally {
         excess_s_[{pair, sort}] -= sorts[sort].cost_s;
         const auto found = amounts.find({pair, sort});
         if (sorts[sort].count > 0) {
-          cover(sorts[sort].cost_s, found == amounts.end() ? nullptr : found->second);
+          cover(sorts[sort].cost_s,
+                found != amounts.end() ? found->second->cost_ci95 : unseen_interval(estimated, pair.second, sort == 1));
         }
       }
     }
@@ -96,14 +115,13 @@ class Tally {
   }
 
  private:
-  void cover(double truth_s, const Amount* amount) {
+  void cover(double truth_s, const std::optional<attribution::Interval>& interval) {
     ++cells_;
-    if (amount == nullptr || !amount->cost_ci95) {
+    if (!interval) {
       return;
     }
-    const attribution::Interval& interval = *amount->cost_ci95;
-    covered_ += interval.low <= truth_s && truth_s <= interval.high ? 1 : 0;
-    width_ += (interval.high - interval.low) / truth_s;
+    covered_ += interval->low <= truth_s && truth_s <= interval->high ? 1 : 0;
+    width_ += (interval->high - interval->low) / truth_s;
     ++intervals_;
   }
 
@@ -113,8 +131,8 @@ class Tally {
   std::uint32_t runs_ = 0;
 };
 
-Matrix estimate_from(const SimulatedRun& run, std::span<const attribution::WatchStory> stories,
-                     const attribution::Estimator& estimator) {
+Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::WatchStory> stories,
+                        const attribution::Estimator& estimator) {
   attribution::Strata strata(run.watches, run.threads, estimator.policy);
   for (const profile::SampleRow& sample : run.samples) {
     strata.add(sample);
@@ -122,13 +140,14 @@ Matrix estimate_from(const SimulatedRun& run, std::span<const attribution::Watch
   strata.finish();
   const auto estimate =
       attribution::estimate(estimator, attribution::evidence_of(run.watches, stories, strata), strata);
-  return attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair);
+  return {attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair),
+          estimate.expansion.unseen};
 }
 
 }  // namespace
 
 Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
-  return estimate_from(run, stories_of(run), estimator);
+  return estimate_from(run, stories_of(run), estimator).matrix;
 }
 
 std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
