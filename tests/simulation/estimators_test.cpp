@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"counters", {"post_stratified", "board_ipw", "next_access", "next_store"}},
                     Case{"false_sharing", {"post_stratified", "board_ipw"}},
                     Case{"mixed", {"post_stratified", "board_ipw"}}, Case{"ring", {"post_stratified", "next_store"}},
-                    Case{"all_to_all", {"post_stratified"}}, Case{"own_words", {"post_stratified"}},
-                    Case{"one_writer", {"post_stratified", "next_store"}},
+                    Case{"whole_lines", {"post_stratified"}}, Case{"all_to_all", {"post_stratified"}},
+                    Case{"own_words", {"post_stratified"}}, Case{"one_writer", {"post_stratified", "next_store"}},
                     Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
                     Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
