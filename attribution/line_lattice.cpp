@@ -48,6 +48,22 @@ double end_gap(Iterator first, Iterator end) {
   return bytes / std::max(1.0, samples - 1);
 }
 
+/// How far the part of the samples up to a line is off from the part of the lines, at most, in units of what it is by
+/// chance (Kolmogorov and Smirnov). Where some lines take less time than others, there may be more such beyond the
+/// last.
+double unevenness(std::span<const Entry> entries, double samples) {
+  const auto range = static_cast<double>(entries.back().first - entries.front().first);
+  double below = 0;
+  double most = 0;
+  for (const auto& [line, count] : entries) {
+    const double part = static_cast<double>(line - entries.front().first) / range;
+    most = std::max(most, std::abs(below / samples - part));
+    below += static_cast<double>(count);
+    most = std::max(most, std::abs(below / samples - part));
+  }
+  return most * std::sqrt(samples);
+}
+
 LineCluster cluster_of(std::span<const Entry> entries) {
   LineCluster cluster{entries.front().first, entries.back().first, 0, 1, 0, true, 0};
   double samples = 0;
@@ -74,8 +90,16 @@ LineCluster cluster_of(std::span<const Entry> entries) {
       cluster.even && distinct >= least_part * expected && distinct <= std::max(most_part * expected, expected + 2);
   // Few lines may share a wider distance by chance.
   const double chance = std::exp2(1 - distinct);
-  cluster.error = all ? chance : std::max(range_error(samples), 2 * std::hypot(before, after) / cluster.lines) + chance;
+  const double error = std::max(range_error(samples), 2 * std::hypot(before, after) / cluster.lines);
+  cluster.error = all ? chance : error * std::max(1.0, unevenness(entries, samples)) + chance;
   return cluster;
+}
+
+/// Would samples of so many lines reach no further than these, in more than one of forty cases?
+bool may_be(double lines, const LineCluster& cluster) {
+  const double n = cluster.samples;
+  const double part = std::min(1.0, reach_of(cluster) / lines);
+  return n < 2 || n * std::pow(part, n - 1) - (n - 1) * std::pow(part, n) >= 0.025;
 }
 
 struct Length {
@@ -141,6 +165,10 @@ void share_length(std::span<LineCluster*> clusters) {
     return;
   }
   const Length common = common_length(clusters, widest, samples);
+  const auto fits = [&](const LineCluster* cluster) { return may_be(common.lines, *cluster); };
+  if (!std::all_of(clusters.begin(), clusters.end(), fits)) {
+    return;
+  }
   for (LineCluster* cluster : clusters) {
     const bool better =
         common.error < cluster->error && std::abs(cluster->lines - common.lines) <= 2 * cluster->error * common.lines;

@@ -82,6 +82,25 @@ TEST(LineLattice, LinesThatAreHardlyEverSampledAreSaidToBeUneven) {
   EXPECT_FALSE(even);
 }
 
+TEST(LineLattice, ASweepThatIsLikelyShorterThanAllTogetherWouldHaveItStaysAsItIs) {
+  LineCluster shorter =
+      line_clusters({{base, 5}, {base + std::uint64_t{400} * 64, 4}, {base + std::uint64_t{900} * 64, 5}}).at(0);
+  LineCluster longer =
+      line_clusters({{base, 3}, {base + std::uint64_t{800} * 64, 3}, {base + std::uint64_t{1700} * 64, 3}}).at(0);
+  shorter.distance = longer.distance = 64;
+  shorter.lines = 1100, shorter.error = longer.error = 0.3;
+  longer.lines = 1900;
+  std::vector<LineCluster*> both{&shorter, &longer};
+  share_length(both);
+  EXPECT_EQ(shorter.lines, 1100);
+}
+
+TEST(LineLattice, ASweepWhoseSamplesLieInOnePartIsLessCertain) {
+  LineSamples samples = sweep(600, 64, 40, base + std::uint64_t{1000} * 64);
+  samples.merge(sweep(1000, 64, 12));  // the same code, where it takes less time: there may be more such lines beyond
+  EXPECT_GT(line_clusters(samples).at(0).error, 2 * line_clusters(sweep(1600, 64, 52)).at(0).error);
+}
+
 TEST(LineLattice, SweepsOfSeveralThreadsTellTheirLengthTogether) {
   std::vector<LineCluster> clusters;
   for (std::uint64_t thread = 0; thread < 4; ++thread) {
