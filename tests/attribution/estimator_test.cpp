@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "attribution/intervals.h"
 #include "attribution/strata.h"
 #include "tests/attribution/rows.h"
 
@@ -169,8 +170,8 @@ TEST(Estimator, SuspicionIsJudgedInHindsight) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.010, 1e-12);
 }
 
-/// Watches of 1 ms samples of thread 0, each on a page of its own: `count` that look for `horizon_ns` and see `producer`
-/// store `after_ns` after they began, 0: never.
+/// Watches of 1 ms samples of thread 0, each on a page of its own: `count` that look for `horizon_ns` and see
+/// `producer` store `after_ns` after they began, 0: never.
 void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, std::uint64_t after_ns,
           std::uint32_t producer = 1) {
   for (int i = 0; i < count; ++i) {
@@ -344,7 +345,9 @@ TEST(Estimator, AnEventThatMightHaveBeenSeenStandsForAsManyAsOneThatWas) {
     const double ratio = weight / 4;
     const double p = (4 * ratio + 2) / 8;
     const double residuals = weight * weight - 2 * ratio * weight;  // watched_ns2 is 0 here
-    return 0.1 * 1.96 * std::sqrt((residuals + 4 * p * (weight - p)) / 7 / 4);
+    const double cost_s = 0.1 * ratio;
+    const double variance = 0.1 * 0.1 * (residuals + 4 * p * (weight - p)) / 7 / 4;
+    return event_interval(cost_s, variance, 0).high - cost_s;
   };
   EXPECT_NEAR(half_width_s(1), expected_s(1), 1e-4);
   EXPECT_NEAR(half_width_s(3), expected_s(3), 1e-4);
