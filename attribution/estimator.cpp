@@ -120,11 +120,52 @@ constexpr std::array<Estimator, 5> known_estimators = {{
 
 /// How long lines are watched that nothing is known of: mostly briefly, some by chance for longer.
 struct Durations {
-  std::uint64_t brief_ns = UINT64_MAX;
+  std::uint64_t brief_ns = UINT64_MAX;  // horizon of brief watches
+  std::uint64_t lasting_ns = 0;         // how long those last that see nothing, in the middle
   double long_weight = 1;
 };
 
-Durations durations_of(std::span<const profile::WatchRow> watches) {
+/// Brief watches end by a clock of the CPU time of the thread that has opened them, some time after the sample: how
+/// long that is, their ends tell.
+std::uint64_t lasting_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
+                         std::uint64_t brief_ns) {
+  std::vector<std::uint64_t> lasted;
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    const bool saw_nobody = std::all_of(stories[i].accesses.begin(), stories[i].accesses.end(),
+                                        [&](const AccessPoint& point) { return point.thread == watch.thread; });
+    if (!watch.suspected && watch.horizon_ns == brief_ns && watch.close == profile::CloseReason::horizon &&
+        saw_nobody && watch.close_ns > watch.time_ns) {
+      lasted.push_back(watch.close_ns - watch.time_ns);
+    }
+  }
+  if (lasted.empty()) {
+    return brief_ns;
+  }
+  const auto middle = lasted.begin() + static_cast<std::ptrdiff_t>(lasted.size() / 2);
+  std::nth_element(lasted.begin(), middle, lasted.end());
+  return std::max(*middle, brief_ns);
+}
+
+/// Until when a brief watch would have seen what `watch` has seen. Once another thread has taken the line it would have
+/// gone on for a while, and ended with the first trap after that.
+std::uint64_t brief_until(const profile::WatchRow& watch, std::span<const AccessPoint> accesses,
+                          std::uint64_t lasting_ns) {
+  std::uint64_t until = watch.time_ns + lasting_ns;
+  bool taken = false;
+  for (const AccessPoint& point : accesses) {
+    if (point.time_ns > until) {
+      return taken ? point.time_ns : until;
+    }
+    if (!taken && point.thread != watch.thread) {
+      taken = true;
+      until = std::max(until, point.time_ns + profile::verdict_ns);
+    }
+  }
+  return until;
+}
+
+Durations durations_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories) {
   Durations result;
   double all = 0;
   double longer = 0;
@@ -138,6 +179,7 @@ Durations durations_of(std::span<const profile::WatchRow> watches) {
     longer += !watch.suspected && watch.horizon_ns > result.brief_ns ? 1 : 0;
   }
   result.long_weight = longer > 0 ? all / longer : 1;
+  result.lasting_ns = lasting_of(watches, stories, result.brief_ns);
   return result;
 }
 
@@ -145,7 +187,7 @@ Durations durations_of(std::span<const profile::WatchRow> watches) {
 
 std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, std::span<const WatchStory> stories,
                                   const Strata& strata) {
-  const Durations durations = durations_of(watches);
+  const Durations durations = durations_of(watches, stories);
   std::vector<Evidence> evidence;
   evidence.reserve(watches.size());
   for (std::size_t i = 0; i < watches.size(); ++i) {
@@ -157,7 +199,7 @@ std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches, st
     seen.interrupted = stories[i].interrupted;
     seen.brief = watch.horizon_ns <= durations.brief_ns;
     if (!seen.brief) {
-      seen.brief_until_ns = watch.time_ns + durations.brief_ns;
+      seen.brief_until_ns = brief_until(watch, stories[i].accesses, durations.lasting_ns);
       seen.long_weight = watch.suspected ? 1 : durations.long_weight;
     }
     evidence.push_back(seen);

@@ -11,8 +11,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-constexpr std::uint32_t stray_limit = 256;     // traps of no watch in a row, after which a thread is watched no more
-constexpr std::uint64_t verdict_ns = 400'000;  // a trap that moves others' watchpoints takes half of it
+constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after which a thread is watched no more
 
 // The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
 bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
@@ -100,7 +99,7 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   const bool first_taken = runs == 1 && previous != self.number;
   if (first_taken) {
     const std::uint64_t deadline_ns = story.deadline_ns.load(std::memory_order_relaxed);
-    story.deadline_ns.store(std::max(deadline_ns, now_ns + verdict_ns), std::memory_order_relaxed);
+    story.deadline_ns.store(std::max(deadline_ns, now_ns + profile::verdict_ns), std::memory_order_relaxed);
   }
   const bool full = sequence + 1 >= max_traps || runs >= max_runs;
   if (full || now_ns >= story.deadline_ns.load(std::memory_order_relaxed)) {

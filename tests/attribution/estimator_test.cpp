@@ -218,6 +218,32 @@ TEST(LateSight, WithoutLongWatchesNothingIsMadeUp) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.001, 1e-12);
 }
 
+// A brief watch lasts a little longer than its horizon, and once the line is taken it waits for what comes of that.
+TEST(LateSight, ABriefWatchSeesWhatComesOfATakenLine) {
+  const auto until_ns = [](std::vector<std::pair<std::uint32_t, std::uint64_t>> accesses) {
+    Recording run(2);
+    look(run, 1, false, briefly, 0);
+    look(run, 1, true, for_long, 0);
+    run.watches[0].close = profile::CloseReason::horizon;
+    run.watches[0].close_ns = briefly + 100;
+    run.told.resize(2);
+    for (const auto& [thread, time_ns] : accesses) {
+      run.told[1].accesses.emplace_back();
+      run.told[1].accesses.back().thread = ThreadId{thread};
+      run.told[1].accesses.back().time_ns = time_ns;
+    }
+    Strata strata(run.watches, run.threads);
+    strata.finish();
+    return evidence_of(run.watches, run.told, strata)[1].brief_until_ns;
+  };
+  const std::uint64_t taken = briefly + 50;
+  EXPECT_EQ(until_ns({}), briefly + 100);
+  EXPECT_EQ(until_ns({{1, briefly + 101}}), briefly + 100);
+  EXPECT_EQ(until_ns({{0, early}, {0, late}}), briefly + 100);  // its own thread does not take it
+  EXPECT_EQ(until_ns({{1, taken}}), taken + profile::verdict_ns);
+  EXPECT_EQ(until_ns({{1, taken}, {0, profile::verdict_ns}, {1, 2 * profile::verdict_ns}}), 2 * profile::verdict_ns);
+}
+
 // As late as elsewhere, 30 ms would be 90, of a thread that has 43 in all: what was seen elsewhere is not paid for it.
 TEST(LateSight, WhatWasSeenComesFirst) {
   Recording run(3);

@@ -72,6 +72,11 @@ void Watching::sample(profile::SampleRow& row) {
   const auto now_ms = static_cast<std::uint32_t>(now_ns / ns_per_ms);
   budget_.earn(row.cpu_ns);
   spend(observer_.sample_cost_ns, false);
+  for (std::uint32_t i = 0; i < slots_; ++i) {
+    if (slot_[i].watch != 0 && now_ns >= slot_[i].deadline_ns) {
+      close(slot_[i], now_ns, profile::CloseReason::horizon);
+    }
+  }
   const std::uint64_t offset = row.address % profile::cache_line;
   const in_target::Publication access{static_cast<std::uint16_t>(row.thread.value + 1),
                                       static_cast<std::uint8_t>(offset), row.width, row.access, now_ms};
@@ -187,6 +192,9 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
   const std::uint32_t previous = slot.runner;
   slot.runner = thread;
   slot.runs += previous != thread ? 1 : 0;
+  if (slot.runs == 1 && previous != thread) {
+    slot.deadline_ns = std::max(slot.deadline_ns, now_ns + static_cast<double>(profile::verdict_ns));
+  }
   const bool full = slot.sequence >= max_traps || slot.runs >= max_runs;
   if (full || now_ns >= slot.deadline_ns) {
     close(slot, now_ns, full ? profile::CloseReason::full : profile::CloseReason::horizon);
@@ -217,7 +225,7 @@ std::uint32_t Watching::access(std::uint32_t thread, const Access& access, doubl
 
 void Watching::pass(double now_ns) {
   for (std::uint32_t i = 0; i < slots_; ++i) {
-    if (slot_[i].watch != 0 && slot_[i].brief && now_ns >= slot_[i].deadline_ns) {
+    if (slot_[i].watch != 0 && slot_[i].brief && slot_[i].runs == 0 && now_ns >= slot_[i].deadline_ns) {
       close(slot_[i], now_ns, profile::CloseReason::horizon);
     }
   }
