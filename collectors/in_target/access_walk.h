@@ -54,8 +54,8 @@ class WalkMemory {
 struct WalkLimits {
   std::uint32_t passages = 33;
   std::uint32_t instructions = 768;
-  std::uint32_t most_instructions = 4096;
-  std::uint32_t most_reads = 600;           // of memory, each up to a microsecond
+  std::uint32_t most_instructions = 2048;
+  std::uint32_t most_reads = 400;           // of memory, each up to a microsecond
   std::uint64_t farthest_back = 64 * 1024;  // bytes of a jump that can be a loop's
 };
 
