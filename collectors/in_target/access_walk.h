@@ -2,10 +2,10 @@
 // What a thread will execute next, for some iterations of the loop it is in: interpreted ahead from the interrupted
 // registers, as the next access is, on a copy of what it stores. Nothing of the thread is touched.
 //
-// Why not single steps by the processor (the trap flag): a step is a trap and a return from a signal, 4 us on metal and
-// 14 us in a virtual machine, an interpreted instruction some 0.1 us, so a hundred times as many iterations are seen
-// for the same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price:
-// where the way depends on what is not interpreted (floating point, vectors, atomic exchanges), the walk ends.
+// Why not single steps by the processor (the trap flag): a step is an exception and a signal, 14 us in the virtual
+// machine where it was measured, and an interpreted instruction 0.1 to 0.5 us, so far more iterations are seen for the
+// same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price: where
+// the way depends on what is not interpreted (floating point, vectors, atomic exchanges), the walk ends.
 #pragma once
 
 #include <cstddef>

@@ -36,34 +36,20 @@ TEST(RecordCommandLine, TakesDefaultsAndACommand) {
 }
 
 TEST(RecordCommandLine, TakesEveryOption) {
-  const RecordRequest request = recorded({"-o",
-                                          "x-%p.db",
-                                          "-q",
-                                          "-v",
-                                          "-v",
-                                          "--source",
-                                          "clock",
-                                          "--event",
-                                          "task-clock",
-                                          "--period",
-                                          "500us",
-                                          "--budget",
-                                          "1.5",
-                                          "--method",
-                                          "next-store",
-                                          "--watchpoints",
-                                          "2",
-                                          "--board-slots",
-                                          "128",
-                                          "--no-children",
-                                          "--no-walks",
-                                          "--seed",
-                                          "7",
-                                          "--heap-threshold",
-                                          "4096",
-                                          "--",
-                                          "-strange",
-                                          "a"});
+  const RecordRequest request = recorded({"-o",         "x-%p.db",
+                                          "-q",         "-v",
+                                          "-v",         "--source",
+                                          "clock",      "--event",
+                                          "task-clock", "--period",
+                                          "500us",      "--budget",
+                                          "1.5",        "--method",
+                                          "next-store", "--watchpoints",
+                                          "2",          "--board-slots",
+                                          "128",        "--no-children",
+                                          "--no-walks", "--seed",
+                                          "7",          "--heap-threshold",
+                                          "4096",       "--",
+                                          "-strange",   "a"});
   EXPECT_EQ(request.output, "x-%p.db");
   EXPECT_TRUE(request.quiet);
   EXPECT_EQ(request.verbosity, 2);
