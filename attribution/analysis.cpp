@@ -163,7 +163,11 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                         profile.watches().size(), profile.traps().size(), time.unknown_frames});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
-  add_rates(analysis.loops, progress.trails(), view);
+  WalkReplay replay(view);
+  if (auto read = profile.for_each_walk([&](const profile::WalkRow& walk) { replay.add(walk); }); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  add_rates(analysis.loops, progress.trails(), replay.loops(), view);
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);

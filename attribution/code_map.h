@@ -30,6 +30,8 @@ class CodeMap {
   [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;
   /// The loops there as machine code; null when that is not known. Lives as long as this map.
   [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
+  /// The module's bytes from `place` on; empty when they are not known.
+  [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
   /// Function at `address` in a process's JIT map.
   [[nodiscard]] virtual std::optional<std::string> jit_symbol(std::int32_t pid, std::uint64_t address) = 0;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attribution/code_time.h"
+#include "attribution/student.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -18,20 +19,6 @@ constexpr std::size_t least_to_judge = 8;  // for a verdict
 constexpr double most_ended = 0.25;        // of steps, by the end of a visit
 constexpr double same_way = 0.1;           // ways through an iteration may differ by this part
 constexpr double least_unseen = 0.05;      // of a loop's time: begins and ends of visits always are
-constexpr double z95 = 1.959963984540054;
-
-/// Student's t for 95 %: Cornish-Fisher expansion in 1/df (Abramowitz and Stegun, 26.7.5), 0.1 % off at 3 degrees.
-double student(double degrees) {
-  const double z = z95;
-  const double z3 = z * z * z;
-  const double z5 = z3 * z * z;
-  const double z7 = z5 * z * z;
-  const double z9 = z7 * z * z;
-  const double squared = degrees * degrees;
-  return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * squared) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * squared * degrees) +
-         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * squared * squared);
-}
 
 struct Line {
   double slope = 0, error = 0;  // error: standard error of the slope; infinite when nothing tells
@@ -204,8 +191,9 @@ double half_width(const Interval& interval, double of) { return of > 0 ? (interv
 
 class Rates {
  public:
-  Rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails, const ProgramView& view)
-      : loops_(loops), trails_(trails), view_(view) {
+  Rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
+        const std::map<LoopPlace, LoopWalks>& walks, const ProgramView& view)
+      : loops_(loops), trails_(trails), walks_(walks), view_(view) {
     for (LoopRow& loop : loops_) {
       by_id_[loop.id] = &loop;
     }
@@ -250,10 +238,12 @@ class Rates {
   [[nodiscard]] Rate iterations_by_trips(LoopRow& loop, const LoopTrail& trail);
   void fill_work(LoopRow& loop);
   [[nodiscard]] Rate work_rate(const LoopRow& loop, const symbolizer::IterationWork& work, std::size_t kind) const;
+  [[nodiscard]] Rate walked_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const;
   [[nodiscard]] std::optional<Rate> part_inside(const LoopRow& loop, const LoopRow& inner) const;
 
   std::vector<LoopRow>& loops_;
   const std::map<LoopPlace, LoopTrail>& trails_;
+  const std::map<LoopPlace, LoopWalks>& walks_;
   const ProgramView& view_;
   std::unordered_map<std::uint32_t, LoopRow*> by_id_;
   std::unordered_map<std::uint32_t, std::vector<LoopRow*>> inside_;
@@ -375,6 +365,23 @@ Rate Rates::work_rate(const LoopRow& loop, const symbolizer::IterationWork& work
   return {total, interval, ""};
 }
 
+/// `by_code`: why the code alone does not tell.
+Rate Rates::walked_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const {
+  const auto found = walks_.find({loop.module_file, loop.header});
+  if (found == walks_.end()) {
+    return unknown(std::move(by_code));
+  }
+  const WalkedAmount amount = walked_amount(found->second, kind);
+  if (!amount.mean) {
+    return unknown(amount.unknown == by_code ? std::move(by_code) : by_code + ", and " + amount.unknown);
+  }
+  const Rate& iterations = loop.rates.iterations;
+  const double total = *iterations.per_s * *amount.mean;
+  const double half =
+      total * combined(half_width(*iterations.ci95, *iterations.per_s), half_width(amount.ci95, *amount.mean));
+  return {total, Interval{std::max(0.0, total - half), total + half}, "", amount.walks};
+}
+
 void Rates::fill_work(LoopRow& loop) {
   LoopRates& rates = loop.rates;
   symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy({loop.module_file, loop.header});
@@ -383,14 +390,19 @@ void Rates::fill_work(LoopRow& loop) {
                     : anatomy == nullptr || index >= anatomy->loops() ? "its code is not known"
                                                                       : anatomy->work(index).unknown;
   for (std::size_t kind = 0; kind < symbolizer::work_kinds; ++kind) {
-    rates.*fields.at(kind) = why.empty() ? work_rate(loop, anatomy->work(index), kind) : unknown(why);
+    Rate rate = why.empty() ? work_rate(loop, anatomy->work(index), kind) : unknown(why);
+    if (!rate.per_s && rates.iterations.per_s) {
+      rate = walked_rate(loop, kind, std::move(rate.unknown));
+    }
+    rates.*fields.at(kind) = std::move(rate);
   }
 }
 
 }  // namespace
 
-void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails, const ProgramView& view) {
-  Rates(loops, trails, view).fill();
+void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
+               const std::map<LoopPlace, LoopWalks>& walks, const ProgramView& view) {
+  Rates(loops, trails, walks, view).fill();
 }
 
 }  // namespace crosstalk::attribution

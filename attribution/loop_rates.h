@@ -9,6 +9,7 @@
 
 #include "attribution/analysis.h"
 #include "attribution/loop_progress.h"
+#include "attribution/loop_walks.h"
 
 namespace crosstalk::attribution {
 
@@ -35,7 +36,8 @@ struct Speed {
 };
 [[nodiscard]] std::optional<Speed> speed_of(std::span<const LoopStep> steps, double cpu_s);
 
-/// Fills in `rates` of all loops.
-void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails, const ProgramView& view);
+/// Fills in `rates` of all loops. Work an iteration is what the code fixes; else what walks have found.
+void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
+               const std::map<LoopPlace, LoopWalks>& walks, const ProgramView& view);
 
 }  // namespace crosstalk::attribution

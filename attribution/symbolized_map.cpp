@@ -46,6 +46,11 @@ symbolizer::LoopAnatomy* SymbolizedMap::loop_anatomy(ModulePlace place) {
   return place.file < modules_.size() ? symbolizer_.loop_anatomy(modules_[place.file], place.address) : nullptr;
 }
 
+std::span<const std::uint8_t> SymbolizedMap::bytes_at(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.bytes_at(modules_[place.file], place.address)
+                                      : std::span<const std::uint8_t>();
+}
+
 std::optional<std::string> SymbolizedMap::jit_symbol(std::int32_t pid, std::uint64_t address) {
   return symbolizer_.perf_map_symbol(pid, address);
 }

@@ -122,6 +122,8 @@ bool RecordInterpreter::dispatch(Slot& slot, const RecordView& view) {
     }
     case RecordType::shared_mapping:
       return take(slot, view, view.as<profile::SharedMapping>());
+    case RecordType::walk:
+      return take(slot, view, view.as<profile::Walk>());
   }
   return false;
 }
@@ -327,6 +329,26 @@ bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::
   row.device = record.device;
   row.inode = record.inode;
   row.name = one_line(text_of(view.tail()));
+  sink_->put(row);
+  return true;
+}
+
+bool RecordInterpreter::take(Slot& slot, const RecordView& view, const profile::Walk& record) {
+  const std::span<const std::byte> way = view.tail();
+  if (!possible(record, way)) {
+    return false;
+  }
+  profile::WalkRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.begin = record.begin;
+  row.head = record.head;
+  row.instructions = record.instructions;
+  row.passages = record.passages;
+  row.cost_ns = record.cost_ns;
+  row.end = record.end;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(way.data());
+  row.way.assign(bytes, bytes + way.size());
   sink_->put(row);
   return true;
 }

@@ -82,6 +82,7 @@ class RecordInterpreter {
   bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Block& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::Walk& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "profile/way.h"
+
 namespace crosstalk::daemon {
 namespace {
 
@@ -63,6 +65,12 @@ bool possible(const profile::Block& record) {
 bool possible(const profile::SharedMapping& record) {
   return record.bytes != 0 && record.begin + record.bytes > record.begin &&
          record.file_offset + record.bytes > record.file_offset;
+}
+
+bool possible(const profile::Walk& record, std::span<const std::byte> way) {
+  return record.end >= profile::WalkEnd::whole && record.end <= profile::WalkEnd::room &&
+         record.instructions <= profile::max_walk_instructions && record.passages <= profile::max_walk_instructions &&
+         profile::unpack_way({reinterpret_cast<const std::uint8_t*>(way.data()), way.size()}, record.begin);
 }
 
 bool possible(const profile::ModuleLoad& record) {

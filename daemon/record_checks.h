@@ -25,6 +25,8 @@ struct StackView {
 [[nodiscard]] bool possible(const profile::WatchClose& record);
 [[nodiscard]] bool possible(const profile::Block& record);
 [[nodiscard]] bool possible(const profile::SharedMapping& record);
+/// `way`: its tail.
+[[nodiscard]] bool possible(const profile::Walk& record, std::span<const std::byte> way);
 [[nodiscard]] bool possible(const profile::ModuleLoad& record);
 
 /// Text of a fixed array that may lack its NUL.

@@ -233,10 +233,16 @@ Json rates(const attribution::LoopRates& rates) {
   Json object = Json::object();
   Json intervals = Json::object();
   Json reasons = Json::object();
+  Json walked = Json::array();
+  std::uint64_t walks = 0;
   for (const auto& [name, rate] : all) {
     object[name] = known(rate->per_s);
     if (rate->per_s) {
       intervals[name] = interval(rate->ci95);
+      if (rate->walks != 0) {
+        walked.push_back(name);
+        walks = rate->walks;
+      }
     } else {
       reasons[name] = known_text(rate->unknown);
     }
@@ -245,6 +251,8 @@ Json rates(const attribution::LoopRates& rates) {
   object["reasons"] = std::move(reasons);
   object["steps"] = rates.steps;
   object["basis"] = !rates.iterations.per_s ? Json(nullptr) : Json(rates.through_outer ? "outer_counter" : "counter");
+  object["walked"] = std::move(walked);
+  object["walks"] = walks;
   return object;
 }
 

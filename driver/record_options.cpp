@@ -59,7 +59,7 @@ struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool no_children = false;
+  bool no_children = false, no_walks = false;
 };
 
 constexpr const char* examples =
@@ -97,6 +97,7 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
       ->type_name("N");
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
+  app.add_flag("--no-walks", texts.no_walks, "Do not follow threads ahead of their samples: fewer rates of loops");
   app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")->type_name("N");
   app.add_option("--heap-threshold", request.config.heap_threshold, "Leave heap blocks of fewer bytes unnamed [0]")
       ->type_name("BYTES");
@@ -144,6 +145,7 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
                 "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
   }
   request.config.follow_children = texts.no_children ? 0 : 1;
+  request.config.walks = texts.no_walks ? 0 : 1;
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument, "--output: the name is empty");
   }

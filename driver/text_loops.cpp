@@ -128,7 +128,13 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
 
 namespace {
 
-std::string rate_text(const attribution::Rate& rate) { return rate.per_s ? count_text(*rate.per_s) : "-"; }
+std::string rate_text(const attribution::Rate& rate) {
+  return rate.per_s ? count_text(*rate.per_s) + (rate.walks != 0 ? "*" : "") : "-";
+}
+
+bool rests_on_walks(const attribution::LoopRates& rates) {
+  return rates.instructions.walks + rates.flops.walks + rates.loads.walks + rates.stores.walks + rates.bytes.walks != 0;
+}
 
 /// Of +-: half of the 95 % interval.
 std::string doubt_text(const attribution::Rate& rate) {
@@ -166,6 +172,10 @@ void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
       row += pad_left(rate_text(*rate), columns) + "  ";
     }
     canvas.line(row + place_cell(canvas, loop->function, lines_text(*loop), canvas.width() - 2 - 7 * (columns + 2)));
+  }
+  if (std::any_of(shown.begin(), shown.end(), [](const LoopRow* loop) { return rests_on_walks(loop->rates); })) {
+    canvas.line(
+        canvas.colored("  *: of some iterations, interpreted ahead of samples, with what they call", Hue::faint));
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "profile/way.h"
+
 namespace crosstalk::profile {
 namespace {
 
@@ -133,6 +135,28 @@ bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>
     return false;
   }
   return true;
+}
+
+std::optional<std::vector<Straight>> unpack_way(std::span<const std::uint8_t> packed, std::uint64_t begin) {
+  if (packed.size() > max_way_bytes) {
+    return std::nullopt;
+  }
+  std::vector<Straight> way;
+  while (true) {
+    const auto straight = take_number(packed);
+    if (!straight || *straight > max_straight_bytes) {
+      return std::nullopt;
+    }
+    way.push_back({begin, begin + *straight});
+    if (packed.empty()) {
+      return way;
+    }
+    const auto jump = take_number(packed);
+    if (!jump) {
+      return std::nullopt;
+    }
+    begin += *straight + ((*jump >> 1U) ^ ((*jump & 1U) != 0 ? ~std::uint64_t{0} : 0));
+  }
 }
 
 struct StackPacker::State {

@@ -151,6 +151,16 @@ struct SharedMappingRow {
   std::string name;                     // as /proc/PID/maps has it
 };
 
+/// What a thread was to execute after a sample: see Walk in records.h.
+struct WalkRow {
+  ThreadId thread;
+  std::uint64_t time_ns = 0, begin = 0;
+  std::uint64_t head = 0;  // 0: none
+  std::uint32_t instructions = 0, passages = 0, cost_ns = 0;
+  WalkEnd end = WalkEnd::code;
+  std::vector<std::uint8_t> way;  // packed (profile/way.h)
+};
+
 struct StackRow {
   StackId id;
   Registers registers;

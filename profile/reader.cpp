@@ -292,6 +292,19 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
   return make_and_use<SampleRow>(read, visit);
 }
 
+Result<void> ProfileReader::for_each_walk(const std::function<void(const WalkRow&)>& visit) const {
+  if (state_->version < 5) {
+    return {};
+  }
+  WalkRow row;
+  return state_->each("walk", schema::get_walks, [&](ColumnScan& scan) {
+    read_walk(scan, state_->bounds, row);
+    if (scan.sound()) {
+      visit(row);
+    }
+  });
+}
+
 Result<void> ProfileReader::for_each_stack(const std::function<void(const StackRow&)>& visit,
                                            const std::function<bool(StackId)>& wanted) const {
   StackRow row;

@@ -31,6 +31,7 @@ enum class RecordType : std::uint16_t {
   block = 12,
   message = 13,
   shared_mapping = 14,
+  walk = 15,
 };
 
 struct RecordHeader {
@@ -252,6 +253,29 @@ struct SharedMapping {
   // What is mapped, the same in all processes: device and inode of the file. Memory without a file has some, too.
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;
+};
+
+/// Why a walk ended.
+enum class WalkEnd : std::uint8_t {
+  whole = 1,   // at its head: all iterations are complete
+  length = 2,  // it was too long
+  value = 3,   // the way, or where a store goes, depends on what is not interpreted
+  code = 4,    // an instruction is not interpreted: system calls, string instructions
+  room = 5,    // it touched memory, or turned, at too many places
+};
+
+/// What the thread will execute after a sample, interpreted ahead (collectors/in_target/access_walk.h). Tail: the way
+/// (profile/way.h).
+struct Walk {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;  // the sample's
+  std::uint64_t begin = 0;    // the sample's instruction, the first of the walk
+  std::uint64_t head = 0;     // target of the first jump back; 0: none was taken
+  std::uint32_t instructions = 0;
+  std::uint32_t passages = 0;  // of the head
+  std::uint32_t cost_ns = 0;   // CPU time of the thread that it took
+  WalkEnd end = WalkEnd::code;
+  std::uint8_t reserved[3] = {};
 };
 
 /// Something a user should know. Tail: text, one line.

@@ -39,6 +39,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(Message);
     case RecordType::shared_mapping:
       return sizeof(SharedMapping);
+    case RecordType::walk:
+      return sizeof(Walk);
   }
   return std::nullopt;
 }

@@ -44,6 +44,10 @@ CREATE TABLE block(
 CREATE TABLE shared_mapping(
   process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
   file_offset INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, name TEXT NOT NULL);
+CREATE TABLE walk(
+  thread INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, head INTEGER,
+  instructions INTEGER NOT NULL, passages INTEGER NOT NULL, cost_ns INTEGER NOT NULL, end INTEGER NOT NULL,
+  way BLOB NOT NULL);
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
@@ -60,6 +64,7 @@ const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? A
 const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
+const char* const put_walk = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
@@ -99,6 +104,8 @@ const char* const get_traps_before_version_3 =
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
 const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";
+const char* const get_walks =
+    "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
 const char* const get_messages = "SELECT code, text, count FROM message";
 

@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 4;
+inline constexpr std::int64_t version = 5;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -28,6 +28,7 @@ extern const char* const delete_watch_words;
 extern const char* const put_trap;
 extern const char* const put_block;
 extern const char* const put_shared_mapping;
+extern const char* const put_walk;
 extern const char* const put_stack;
 extern const char* const put_message;
 
@@ -45,6 +46,7 @@ extern const char* const get_traps_before_version_3;
 extern const char* const get_traps_of_version_3;
 extern const char* const get_blocks;
 extern const char* const get_shared_mappings;  // from version 3 on
+extern const char* const get_walks;            // from version 5 on
 extern const char* const get_stacks;
 extern const char* const get_messages;
 

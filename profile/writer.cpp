@@ -36,8 +36,8 @@ PRAGMA journal_mode = DELETE;
 )sql";
 
 struct Statements {
-  Statement meta, process, thread, module, sample, watch, watch_word, delete_words, trap, block, shared_mapping, stack,
-      message;
+  Statement meta, process, thread, module, sample, watch, watch_word, delete_words, trap, block, shared_mapping, walk,
+      stack, message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -52,6 +52,7 @@ struct Statements {
         {&trap, schema::put_trap},
         {&block, schema::put_block},
         {&shared_mapping, schema::put_shared_mapping},
+        {&walk, schema::put_walk},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -352,6 +353,17 @@ Result<void> ProfileWriter::put(const SharedMappingRow& row) {
     put.bind(std::int64_t{row.process.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
     put.bind(as_signed(row.bytes)).bind(as_signed(row.file_offset)).bind(as_signed(row.device));
     return put.bind(as_signed(row.inode)).bind(std::string_view(row.name)).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const WalkRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    Statement& put = s.statements.walk;
+    put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
+    put.bind_unless_zero(row.head).bind(std::int64_t{row.instructions}).bind(std::int64_t{row.passages});
+    put.bind(std::int64_t{row.cost_ns}).bind(static_cast<std::int64_t>(row.end));
+    return put.bind(std::span<const std::uint8_t>(row.way)).run();
   });
 }
 

@@ -236,6 +236,11 @@ LoopAnatomy* Module::loop_anatomy(std::uint64_t address) {
   return function->anatomy.get();
 }
 
+std::span<const std::uint8_t> Module::bytes_at(std::uint64_t address) {
+  open();
+  return code() != nullptr ? code()->code_at(address) : std::span<const std::uint8_t>();
+}
+
 std::optional<std::string> Module::missing() const {
   if (!asked_) {
     return std::nullopt;

@@ -34,6 +34,8 @@ class Module {
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
   [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
   [[nodiscard]] LoopAnatomy* loop_anatomy(std::uint64_t address);
+  /// Empty when the file is missing or has none there. Asking does not count for missing().
+  [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address);
   /// For unwinding; null when the file is missing. Asking does not count for missing().
   [[nodiscard]] FrameRules* frame_rules();
   /// Why symbols or lines lack that were asked for, with a remedy; nullopt when nothing was asked or lacks.

@@ -97,6 +97,11 @@ LoopAnatomy* Symbolizer::loop_anatomy(ModuleId module, std::uint64_t address) {
   return found != nullptr ? found->loop_anatomy(address) : nullptr;
 }
 
+std::span<const std::uint8_t> Symbolizer::bytes_at(ModuleId module, std::uint64_t address) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->bytes_at(address) : std::span<const std::uint8_t>();
+}
+
 std::vector<std::uint64_t> Symbolizer::unwind(const Registers& registers, std::span<const std::uint8_t> stack,
                                               std::span<const Mapping> mappings, std::size_t max_frames) {
   return unwind_stack(registers, stack, mappings, max_frames, [this](ModuleId id) -> FrameRules* {

@@ -139,6 +139,9 @@ class Symbolizer {
   /// The loops of that function as machine code, numbered as in loops(); null as there. Lives as long as this.
   [[nodiscard]] LoopAnatomy* loop_anatomy(ModuleId module, std::uint64_t address);
 
+  /// The module's bytes from `address` on, as in its file; empty when they are not known. Lives as long as this.
+  [[nodiscard]] std::span<const std::uint8_t> bytes_at(ModuleId module, std::uint64_t address);
+
   /// Return addresses of the callers of registers[rip], innermost first, registers[rip] itself as element 0.
   /// Uses .eh_frame/.debug_frame of the mapped modules, then the frame pointer. Stops at the end of `stack`
   /// (memory from registers[rsp] upward), at `max_frames`, or where nothing is known.

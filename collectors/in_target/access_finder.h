@@ -20,6 +20,9 @@ namespace crosstalk::in_target {
 
 class CodeWindow;
 class Route;
+class WalkMemory;
+struct Walk;
+struct WalkLimits;
 using RecipeTable = CheckedTable<7, 4096>;  // recipes by place (access_recipe.h)
 
 /// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
@@ -69,6 +72,11 @@ class AccessFinder {
   /// better is found. Exact unless another thread changes what a skipped load read.
   bool find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                  FoundAccess& out);
+
+  /// What the thread will execute next, for some iterations of its loop (access_walk.h). Puts the way, packed, into the
+  /// `way_capacity` bytes at `way`; at least 30. One call at a time for one `memory`.
+  Walk walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+            const WalkLimits& limits, WalkMemory& memory, std::uint8_t* way, std::size_t way_capacity);
 
  private:
   bool retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,

@@ -14,6 +14,7 @@
 #include "collectors/in_target/shared_memory.h"
 #include "collectors/in_target/target_view.h"
 #include "collectors/in_target/try_lock.h"
+#include "collectors/in_target/walking.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -226,6 +227,12 @@ void take_sample(ThreadState& self, const ucontext_t& context) {
   write_sample(self, sample, registers);
   note_code_address(sample.ip);
   review_clock(self, cpu_ns);
+  if ((sample.flags & profile::sample_in_kernel) == 0) {
+    // The walk's time is not the program's: the next sample does not stand for it.
+    const std::uint64_t walking_ns = perhaps_walk(self, registers, flags, sample.time_ns);
+    self.last_cpu_ns += walking_ns;
+    watching_ns += walking_ns;
+  }
   charge(self, handler_cpu_ns(begin_ns, cpu_ns), watching_ns);
 }
 

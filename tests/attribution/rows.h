@@ -140,7 +140,8 @@ class FakeCode final : public CodeMap {
   std::map<std::uint64_t, std::string> fields;  // by offset in any symbol
   std::map<std::uint64_t, std::string> jit;
   std::map<StackId, std::vector<std::uint64_t>> stacks;
-  std::map<Key, symbolizer::LoopAnatomy*> anatomies;  // by function begin; see loop_anatomy()
+  std::map<Key, std::span<const std::uint8_t>> bytes;  // by begin of the function; see bytes_at()
+  std::map<Key, symbolizer::LoopAnatomy*> anatomies;   // by function begin; see loop_anatomy()
 
   const symbolizer::CodeLocation& locate(ModulePlace place) override {
     // The nearest location at or before, as line tables have it.
@@ -161,6 +162,15 @@ class FakeCode final : public CodeMap {
   symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override {
     auto it = anatomies.upper_bound({place.file, place.address});
     return it == anatomies.begin() || std::prev(it)->first.first != place.file ? nullptr : std::prev(it)->second;
+  }
+  std::span<const std::uint8_t> bytes_at(ModulePlace place) override {
+    auto it = bytes.upper_bound({place.file, place.address});
+    if (it == bytes.begin() || std::prev(it)->first.first != place.file) {
+      return {};
+    }
+    --it;
+    const std::uint64_t offset = place.address - it->first.second;
+    return offset < it->second.size() ? it->second.subspan(offset) : std::span<const std::uint8_t>();
   }
   std::optional<std::string> jit_symbol(std::int32_t, std::uint64_t address) override {
     const auto it = jit.find(address);

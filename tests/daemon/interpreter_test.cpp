@@ -23,6 +23,7 @@ struct MemorySink final : RowSink {
   std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
+  std::vector<WalkRow> walks;
   std::vector<StackRow> stacks;
   std::vector<MessageRow> messages;
 
@@ -34,6 +35,7 @@ struct MemorySink final : RowSink {
   void put(const TrapRow& row) override { traps.push_back(row); }
   void put(const BlockRow& row) override { blocks.push_back(row); }
   void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
+  void put(const WalkRow& row) override { walks.push_back(row); }
   void put(const StackRow& row) override { stacks.push_back(row); }
   void put(const MessageRow& row) override { messages.push_back(row); }
 };
@@ -330,6 +332,9 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   build_id.build_id_size = 21;
   ModuleLoad range;
   range.begin = 5;
+  Walk end;
+  end.end = static_cast<WalkEnd>(6);
+  const Walk whole;
   pass({{0, bytes_of(access, RecordType::sample)},
         {0, bytes_of(no_stack, RecordType::sample)},
         {0, bytes_of(no_stack, RecordType::sample, {reinterpret_cast<const char*>(&slice), sizeof slice})},
@@ -345,12 +350,34 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(line, RecordType::watch_trap)},
         {0, bytes_of(empty, RecordType::shared_mapping)},
         {0, bytes_of(wraps, RecordType::shared_mapping)},
+        {0, bytes_of(end, RecordType::walk, {"\x04", 1})},
+        {0, bytes_of(whole, RecordType::walk, {"\x04\x02", 2})},  // ends at a jump
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
-  EXPECT_EQ(interpreter_.malformed(), 17U);
+  EXPECT_EQ(interpreter_.malformed(), 19U);
   interpreter_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
-  EXPECT_TRUE(sink_.shared_mappings.empty());
+  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.walks.empty());
+}
+
+TEST_F(Interpreter, Walks) {
+  begin();
+  Walk walk;
+  walk.time_ns = 300, walk.begin = 0x1008, walk.head = 0x1000;
+  walk.instructions = 5, walk.passages = 1, walk.cost_ns = 700, walk.end = WalkEnd::whole;
+  pass({{0, bytes_of(walk, RecordType::walk, {"\x08\x1f\x00", 3})}});  // 8 on, 16 back, the end
+  EXPECT_EQ(interpreter_.malformed(), 0U);
+  ASSERT_EQ(sink_.walks.size(), 1U);
+  const WalkRow& row = sink_.walks[0];
+  EXPECT_EQ(row.thread, ThreadId{0});
+  EXPECT_EQ(row.time_ns, 300U);
+  EXPECT_EQ(row.begin, 0x1008U);
+  EXPECT_EQ(row.head, 0x1000U);
+  EXPECT_EQ(row.instructions, 5U);
+  EXPECT_EQ(row.passages, 1U);
+  EXPECT_EQ(row.cost_ns, 700U);
+  EXPECT_EQ(row.end, WalkEnd::whole);
+  EXPECT_EQ(row.way, (std::vector<std::uint8_t>{8, 0x1f, 0}));
 }
 
 TEST_F(Interpreter, SharedMappingsAndLinesOfOtherProcesses) {

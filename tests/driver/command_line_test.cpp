@@ -31,37 +31,25 @@ TEST(RecordCommandLine, TakesDefaultsAndACommand) {
   EXPECT_EQ(request.config.watchpoints, 4U);
   EXPECT_EQ(request.config.board_slots, 4096U);
   EXPECT_EQ(request.config.follow_children, 1U);
+  EXPECT_EQ(request.config.walks, 1U);
   EXPECT_EQ(request.source, SourceChoice::automatic);
 }
 
 TEST(RecordCommandLine, TakesEveryOption) {
-  const RecordRequest request = recorded({"-o",
-                                          "x-%p.db",
-                                          "-q",
-                                          "-v",
-                                          "-v",
-                                          "--source",
-                                          "clock",
-                                          "--event",
-                                          "task-clock",
-                                          "--period",
-                                          "500us",
-                                          "--budget",
-                                          "1.5",
-                                          "--method",
-                                          "next-store",
-                                          "--watchpoints",
-                                          "2",
-                                          "--board-slots",
-                                          "128",
-                                          "--no-children",
-                                          "--seed",
-                                          "7",
-                                          "--heap-threshold",
-                                          "4096",
-                                          "--",
-                                          "-strange",
-                                          "a"});
+  const RecordRequest request = recorded({"-o",         "x-%p.db",
+                                          "-q",         "-v",
+                                          "-v",         "--source",
+                                          "clock",      "--event",
+                                          "task-clock", "--period",
+                                          "500us",      "--budget",
+                                          "1.5",        "--method",
+                                          "next-store", "--watchpoints",
+                                          "2",          "--board-slots",
+                                          "128",        "--no-children",
+                                          "--no-walks", "--seed",
+                                          "7",          "--heap-threshold",
+                                          "4096",       "--",
+                                          "-strange",   "a"});
   EXPECT_EQ(request.output, "x-%p.db");
   EXPECT_TRUE(request.quiet);
   EXPECT_EQ(request.verbosity, 2);
@@ -73,6 +61,7 @@ TEST(RecordCommandLine, TakesEveryOption) {
   EXPECT_EQ(request.config.watchpoints, 2U);
   EXPECT_EQ(request.config.board_slots, 128U);
   EXPECT_EQ(request.config.follow_children, 0U);
+  EXPECT_EQ(request.config.walks, 0U);
   EXPECT_EQ(request.config.seed, 7U);
   EXPECT_EQ(request.config.heap_threshold, 4096U);
   EXPECT_EQ(request.command, (std::vector<std::string>{"-strange", "a"}));

@@ -92,7 +92,7 @@ TEST(JsonReport, UnknownIsNullNeverZero) {
   EXPECT_TRUE(report["lines"][1]["file"].is_null());
   EXPECT_TRUE(report["lines"][1]["line"].is_null());
   expect_keys(report["loops"][0]["rates"], {"iterations_per_s", "instructions_per_s", "flops_per_s", "loads_per_s",
-                                            "stores_per_s", "bytes_per_s", "ci95", "reasons"});
+                                            "stores_per_s", "bytes_per_s", "ci95", "reasons", "walked", "walks"});
   EXPECT_TRUE(report["loops"][0]["rates"]["iterations_per_s"].is_null());
   EXPECT_TRUE(report["machine"]["cpu_model"].is_null());
   bool says_why = false;
@@ -105,6 +105,7 @@ TEST(JsonReport, UnknownIsNullNeverZero) {
 TEST(JsonReport, ARateIsANumberWithAnIntervalOrNullWithAReason) {
   auto analysis = test::sample_analysis();
   analysis.loops[0].rates.iterations = {2e9, attribution::Interval{1.9e9, 2.1e9}, ""};
+  analysis.loops[0].rates.bytes = {3e9, attribution::Interval{2.9e9, 3.1e9}, "", 40};
   analysis.loops[0].rates.flops = {std::nullopt, std::nullopt, "it calls functions"};
   const json rates = json::parse(render_json(analysis, View::loops))["loops"][0]["rates"];
   EXPECT_EQ(rates["iterations_per_s"], 2e9);
@@ -114,6 +115,8 @@ TEST(JsonReport, ARateIsANumberWithAnIntervalOrNullWithAReason) {
   EXPECT_EQ(rates["reasons"]["flops_per_s"], "it calls functions");
   EXPECT_FALSE(rates["ci95"].contains("flops_per_s"));
   EXPECT_EQ(rates["basis"], "counter");
+  EXPECT_EQ(rates["walks"], 40);
+  EXPECT_EQ(rates["walked"], (json{"bytes_per_s"}));
 }
 
 TEST(JsonReport, ACountIsANumberWithAnIntervalOrNullWithAReason) {

@@ -35,6 +35,9 @@ class Behaviour(harness.Case):
     def test_own_sigtrap_handler(self):
         self.same("own_sigtrap_handler")
 
+    def test_stores_flags_and_jumps(self):
+        self.same("stores_flags_and_jumps")
+
     def test_default_sigtrap(self):
         self.same("default_sigtrap")
 

@@ -7,6 +7,8 @@ MAX_ERROR = 0.02       # of iterations a second
 MAX_WORK_ERROR = 0.05  # of flops and bytes a second
 LEAST_SHAPES = 10      # of loops whose iterations are within MAX_ERROR; the others are within what their interval allows
 WIDEST = 0.06          # half of such an interval
+WIDEST_WALKED = 0.08   # the same of what iterations that differ were found to do, by some hundred walks
+WALKED = ("branches", "with_calls")  # whose work an iteration is not fixed by the loop's own code
 
 
 def rates_of(report, loop):
@@ -20,12 +22,12 @@ def rates_of(report, loop):
 
 
 class LoopRates(harness.Case):
-    def check(self, rates, name, known, error):
+    def check(self, rates, name, known, error, widest=WIDEST):
         found = rates[name]
         self.assertIsNotNone(found, f"{name}: {rates['reasons'].get(name)}")
         low, high = rates["ci95"][name]
         print(f"  {name}: found {found:.4g}, known {known:.4g}, 95 % {low:.4g}..{high:.4g}")
-        self.assertLessEqual((high - low) / 2, WIDEST * found)
+        self.assertLessEqual((high - low) / 2, widest * found)
         # Of a dozen intervals of 95 % one misses more often than not; half as wide again, one in three hundred does.
         self.assertAlmostEqual(found, known, delta=max(error * known, 1.5 * (high - low) / 2))
         return abs(found - known) <= error * known
@@ -40,12 +42,24 @@ class LoopRates(harness.Case):
                 self.assertIsNotNone(rates)
                 iterations = loop["iterations"] / loop["cpu_s"]
                 near += self.check(rates, "iterations_per_s", iterations, MAX_ERROR)
-                if loop["flops"] >= 0:
-                    self.check(rates, "flops_per_s", loop["flops"] * iterations, MAX_WORK_ERROR)
-                    self.check(rates, "bytes_per_s", loop["bytes"] * iterations, MAX_WORK_ERROR)
-                else:
-                    self.assertTrue(rates["flops_per_s"] is not None or rates["reasons"]["flops_per_s"])
+                for name in ("flops", "bytes"):
+                    if loop[name] >= 0:
+                        walked = name + "_per_s" in rates["walked"]
+                        self.check(rates, name + "_per_s", loop[name] * iterations, MAX_WORK_ERROR,
+                                   WIDEST_WALKED if walked else WIDEST)
+                    else:
+                        self.assertTrue(rates[name + "_per_s"] is not None or rates["reasons"][name + "_per_s"])
+                # What the code does not fix comes from walks, and nothing else does.
+                self.assertEqual(rates["walks"] > 0, loop["function"] in WALKED)
         self.assertGreaterEqual(near, LEAST_SHAPES)
+
+    def test_without_walks_what_the_code_does_not_fix_is_absent(self):
+        report, truth = self.observe("loop_rates", "--seconds", "3", "--only", "branches", options=["--no-walks"])
+        rates = rates_of(report, truth["loops"][0])
+        self.assertIsNone(rates["bytes_per_s"])
+        self.assertEqual(rates["reasons"]["bytes_per_s"], "its iterations take different ways")
+        self.assertEqual(rates["flops_per_s"], 0)
+        self.assertEqual((rates["walks"], rates["walked"]), (0, []))
 
     def test_visits_that_beat_with_the_clock_give_no_wrong_rate(self):
         for visit in ("0.0038", "0.0019", "0.003"):

@@ -11,6 +11,8 @@
 
 #include "collectors/in_target/access_code.h"
 #include "collectors/in_target/access_finder.h"
+#include "collectors/in_target/access_walk.h"
+#include "profile/way.h"
 
 namespace {
 
@@ -79,6 +81,21 @@ void check(const in_target::FoundAccess& found) {
   require(found.from != crosstalk::profile::AddressFrom::none);
 }
 
+void walk(in_target::AccessFinder& finder, const Registers& registers, const std::uint64_t* word,
+          const in_target::CodeReader& reader) {
+  static in_target::WalkMemory memory;
+  std::uint8_t way[256];
+  const in_target::WalkLimits limits;
+  const in_target::Walk made = finder.walk(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
+  require(made.instructions <= limits.most_instructions && made.passages <= limits.passages);
+  require(made.way_bytes > 0 && made.way_bytes <= sizeof way);
+  const auto lines = crosstalk::profile::unpack_way({way, made.way_bytes}, registers[Register::rip]);
+  require(lines.has_value());
+  if (made.end == crosstalk::profile::WalkEnd::whole) {
+    require(made.head != 0 && lines->back().last == made.head);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -107,6 +124,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (finder.find_retired(registers, word[17], word[0], reader, found)) {
     check(found);
   }
+  target.reads = 0;
+  walk(finder, registers, word, reader);
   for (std::size_t i = 0; i < code_bytes && i < 64; ++i) {
     const in_target::Outline outline = in_target::outline_instruction(code.get() + i, code_bytes - i);
     require(outline.length <= in_target::longest_instruction && outline.length <= code_bytes - i);

@@ -16,6 +16,7 @@
 
 #include "base/unique_fd.h"
 #include "profile/reader.h"
+#include "profile/way.h"
 #include "profile/writer.h"
 
 namespace {
@@ -42,6 +43,9 @@ std::vector<char> sound_profile() {
     stack.id = crosstalk::StackId{1};
     stack.bytes.assign(2000, 7);
     good = good && writer->put(stack);
+    profile::WalkRow walk;
+    walk.way = {4, 8, 2};
+    good = good && writer->put(walk);
     for (int i = 0; i < 500; ++i) {
       good = good && writer->put(profile::SampleRow{});
     }
@@ -89,6 +93,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t threads = reader->threads().size();
   (void)reader->for_each_sample([threads](const profile::SampleRow& row) {
     if (row.thread.value >= threads) {
+      std::abort();
+    }
+  });
+  (void)reader->for_each_walk([threads](const profile::WalkRow& row) {
+    if (row.thread.value >= threads || row.way.size() > profile::max_way_bytes) {
       std::abort();
     }
   });

@@ -11,6 +11,7 @@
 #include "daemon/interpreter.h"
 #include "profile/ring.h"
 #include "profile/ring_reader.h"
+#include "profile/way.h"
 
 namespace {
 
@@ -39,6 +40,10 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::TrapRow& row) override { check(row.word < profile::max_watch_words); }
   void put(const profile::BlockRow&) override {}
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
+  void put(const profile::WalkRow& row) override {
+    check(row.end >= profile::WalkEnd::whole && row.end <= profile::WalkEnd::room &&
+          profile::unpack_way(row.way, row.begin).has_value());
+  }
   void put(const profile::StackRow& row) override {
     check(row.id.value == ++last_stack && row.bytes.size() <= profile::max_record_bytes);
   }

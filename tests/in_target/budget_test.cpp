@@ -30,6 +30,21 @@ TEST(Budget, IsAFractionOfCpuTime) {
   EXPECT_DOUBLE_EQ(budget.spent_fraction(), 0.01);
 }
 
+TEST(Budget, WalksHaveATenthAndNoneWhenTheWholeIsSpent) {
+  Budget budget;
+  budget.start(0.03);
+  budget.earn(second);
+  EXPECT_TRUE(budget.affords_walk(3'000'000));
+  EXPECT_FALSE(budget.affords_walk(3'300'000));  // a tenth, and the grant
+  budget.walk(3'000'000);
+  EXPECT_TRUE(budget.affords_walk(100'000));
+  EXPECT_FALSE(budget.affords_walk(300'000));
+  budget.spend(31'000'000);
+  EXPECT_FALSE(budget.affords_walk(100'000));
+  budget.clear();
+  EXPECT_TRUE(budget.affords_walk(100'000));
+}
+
 TEST(Budget, ExploringInVainKeepsToAQuarter) {
   Budget budget;
   budget.start(0.03);

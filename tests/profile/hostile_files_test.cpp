@@ -33,6 +33,9 @@ class HostileFile : public ::testing::Test {
     stack.id = StackId{1};
     stack.bytes.assign(3000, 42);
     ASSERT_TRUE(writer.put(stack));
+    WalkRow walk;
+    walk.way = {4, 8, 2};
+    ASSERT_TRUE(writer.put(walk));
     for (int i = 0; i < 2000; ++i) {
       ASSERT_TRUE(writer.put(test::a_sample()));
     }
@@ -47,8 +50,10 @@ class HostileFile : public ::testing::Test {
     }
     const Result<void> samples = reader->for_each_sample([](const SampleRow&) {});
     const Result<void> stacks = reader->for_each_stack([](const StackRow&) {});
+    const Result<void> walks = reader->for_each_walk([](const WalkRow&) {});
     return !samples  ? std::optional<Error>(samples.error())
            : !stacks ? std::optional<Error>(stacks.error())
+           : !walks  ? std::optional<Error>(walks.error())
                      : std::nullopt;
   }
 
@@ -143,6 +148,17 @@ TEST_F(HostileFile, Version3HasNoStatesAndIsRead) {
   EXPECT_FALSE(reader->traps()[0].state);
 }
 
+TEST_F(HostileFile, Version4HasNoWalksAndIsRead) {
+  execute(path_,
+          "DROP TABLE walk; PRAGMA user_version = 4;"
+          "UPDATE meta SET value = 4 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  int walks = 0;
+  ASSERT_TRUE(reader->for_each_walk([&](const WalkRow&) { ++walks; }));
+  EXPECT_EQ(walks, 0);
+}
+
 TEST_F(HostileFile, StatesOfOddLengthAreCorrupt) {
   execute(path_, "UPDATE trap SET state = x'0102'");
   const std::optional<Error> error = read();
@@ -178,6 +194,15 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"UPDATE sample SET registers = x'01010080'", "registers is 0"},
       {"UPDATE sample SET registers = x'01010080808080808080808080808001'", "registers is 0"},
       {"UPDATE sample SET registers = x'0100000000'", "registers is 0"},
+      {"UPDATE walk SET thread = 7", "thread is 7"},
+      {"UPDATE walk SET end = 0", "end is 0"},
+      {"UPDATE walk SET end = 6", "end is 6"},
+      {"UPDATE walk SET instructions = 65537", "instructions is 65537"},
+      {"UPDATE walk SET passages = -1", "passages is -1"},
+      {"UPDATE walk SET cost_ns = 4294967296", "cost_ns is 4294967296"},
+      {"UPDATE walk SET way = x''", "the length of way is 0"},
+      {"UPDATE walk SET way = x'0402'", "the length of way is 2"},
+      {"DROP TABLE walk", "no such table"},
       {"UPDATE thread SET process = 5", "process is 5"},
       {"UPDATE thread SET id = 1", "thread id is 1"},
       {"UPDATE thread SET clock = 3", "clock is 3"},

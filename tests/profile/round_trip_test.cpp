@@ -2,6 +2,7 @@
 // What is written is what is read: every row type, absent values, and the extremes of every field.
 #include <limits>
 
+#include "profile/way.h"
 #include "tests/profile/profile_files.h"
 
 namespace crosstalk::profile {
@@ -334,6 +335,74 @@ TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
   EXPECT_EQ(got.device, later.device);
   EXPECT_EQ(got.inode, 77U);
   EXPECT_EQ(got.name, "/dev/shm/table");
+}
+
+/// A way that turns from 0x1010 to 0x1000 three times and ends at 0x1008.
+std::vector<std::uint8_t> a_way() {
+  std::uint8_t bytes[64];
+  WayWriter writer(bytes, sizeof bytes);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(writer.turn(i == 0 ? 8 : 16, std::uint64_t{0} - 16));
+  }
+  writer.end(8);
+  return {bytes, bytes + writer.size()};
+}
+
+TEST_F(RoundTrip, Walks) {
+  WalkRow walk;
+  walk.thread = ThreadId{1};
+  walk.time_ns = a_session().begin_ns + 7;
+  walk.begin = 0x1008, walk.head = 0x1000;
+  walk.instructions = 12, walk.passages = 3, walk.cost_ns = 1234, walk.end = WalkEnd::value;
+  walk.way = a_way();
+  put(walk);
+  put(WalkRow{ThreadId{0}, 0, 5, 0, 0, 0, 0, WalkEnd::code, {0}});
+  std::vector<WalkRow> got;
+  ASSERT_TRUE(read().for_each_walk([&](const WalkRow& row) { got.push_back(row); }));
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[0].thread, ThreadId{1});
+  EXPECT_EQ(got[0].time_ns, walk.time_ns);
+  EXPECT_EQ(got[0].begin, 0x1008U);
+  EXPECT_EQ(got[0].head, 0x1000U);
+  EXPECT_EQ(got[0].instructions, 12U);
+  EXPECT_EQ(got[0].passages, 3U);
+  EXPECT_EQ(got[0].cost_ns, 1234U);
+  EXPECT_EQ(got[0].end, WalkEnd::value);
+  EXPECT_EQ(got[0].way, walk.way);
+  EXPECT_EQ(got[1].head, 0U);
+}
+
+TEST(Way, IsReadBackLineByLine) {
+  const auto lines = unpack_way(a_way(), 0x1008);
+  ASSERT_TRUE(lines);
+  ASSERT_EQ(lines->size(), 4U);
+  EXPECT_EQ((*lines)[0].begin, 0x1008U);
+  EXPECT_EQ((*lines)[0].last, 0x1010U);
+  EXPECT_EQ((*lines)[2].begin, 0x1000U);
+  EXPECT_EQ((*lines)[2].last, 0x1010U);
+  EXPECT_EQ((*lines)[3].begin, 0x1000U);
+  EXPECT_EQ((*lines)[3].last, 0x1008U);
+}
+
+TEST(Way, WhatIsCutShortIsNone) {
+  const std::vector<std::uint8_t> way = a_way();
+  EXPECT_FALSE(unpack_way({}, 0));
+  EXPECT_FALSE(unpack_way({way.data(), 2}, 0));                                  // behind a jump
+  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>{0x80}, 0));                  // within a number
+  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));   // longer than walks are
+  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>(max_way_bytes + 1, 0), 0));  // too many bytes
+}
+
+TEST(Way, AFullBufferKeepsRoomForTheEnd) {
+  std::uint8_t bytes[40];
+  WayWriter writer(bytes, sizeof bytes);
+  std::size_t turns = 0;
+  while (writer.turn(max_straight_bytes, 0x7000000000000000)) {
+    ++turns;
+  }
+  writer.end(~std::uint64_t{0});
+  EXPECT_EQ(turns, 1U);
+  EXPECT_LE(writer.size(), sizeof bytes);
 }
 
 TEST_F(RoundTrip, BlocksStacksAndMessages) {

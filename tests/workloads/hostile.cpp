@@ -140,6 +140,64 @@ int own_sigtrap_handler() {
   return 0;
 }
 
+struct Traces {
+  std::uint64_t sum = 0, flags = 0;
+};
+
+/// What a loop has stored, and all flags that it had.
+[[gnu::noinline]] Traces store_much() {
+  constexpr std::uint64_t rounds = 60'000'000;
+  static std::uint64_t table[1024];
+  std::uint64_t x = 88172645463325252U;
+  Traces traces;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    x ^= x << 13U, x ^= x >> 7U, x ^= x << 17U;
+    if ((x & 7U) == 0) {
+      table[x >> 54U] += x ^ i;
+    }
+    std::uint64_t flags = 0;
+    __asm__ volatile("lea -128(%%rsp), %%rsp\n pushf\n pop %0\n lea 128(%%rsp), %%rsp" : "=r"(flags)::"memory");
+    traces.flags |= flags;
+  }
+  for (const std::uint64_t value : table) {
+    traces.sum = traces.sum * 31 + value;
+  }
+  return traces;
+}
+
+sigjmp_buf way_out;
+void jump_from_alarm(int) { siglongjmp(way_out, 1); }
+
+/// How often a loop was jumped out of.
+[[gnu::noinline]] int jump_often() {
+  struct sigaction action {};
+  action.sa_handler = jump_from_alarm;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 2000}, {0, 2000}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  static volatile int jumps = 0;
+  static volatile std::uint64_t spins = 0;
+  if (sigsetjmp(way_out, 1) != 0) {
+    jumps = jumps + 1;
+  }
+  while (jumps < 200) {
+    spins = spins + 1;
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  return jumps;
+}
+
+/// Whoever looks ahead at what a program will do must leave no trace in it.
+int stores_flags_and_jumps() {
+  constexpr std::uint64_t trap_flag = 0x100;
+  const Traces traces = store_much();
+  std::printf("sum %llx, trap flag %d, ", static_cast<unsigned long long>(traces.sum),
+              (traces.flags & trap_flag) != 0 ? 1 : 0);
+  std::printf("jumps %d\n", jump_often());
+  return 0;
+}
+
 int default_sigtrap() {
   work(0.2);
   say("about to trap\n");
@@ -398,6 +456,7 @@ constexpr Behaviour behaviours[] = {
     {"few_descriptors", few_descriptors},
     {"block_all_signals", block_all_signals},
     {"own_sigtrap_handler", own_sigtrap_handler},
+    {"stores_flags_and_jumps", stores_flags_and_jumps},
     {"default_sigtrap", default_sigtrap},
     {"own_alternate_stack", own_alternate_stack},
     {"recover_from_segv", recover_from_segv},
