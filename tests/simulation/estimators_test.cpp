@@ -23,6 +23,7 @@ constexpr double least_coverage = 0.90, most_coverage = 0.98;
 struct Case {
   const char* scenario;
   std::vector<std::string> right;  // estimators whose assumptions hold there
+  std::uint32_t count = runs;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.scenario; }
@@ -41,11 +42,11 @@ std::vector<Score> scores_of(const Case& c, const std::vector<std::string>& name
 class Right : public testing::TestWithParam<Case> {};
 
 TEST_P(Right, UnbiasedAndCovered) {
-  const std::vector<Score> scores = scores_of(GetParam(), GetParam().right, runs);
+  const std::vector<Score> scores = scores_of(GetParam(), GetParam().right, GetParam().count);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     SCOPED_TRACE(GetParam().right[i]);
     const Score& score = scores[i];
-    EXPECT_EQ(score.runs, runs);
+    EXPECT_EQ(score.runs, GetParam().count);
     EXPECT_GT(score.true_s, 0);
     EXPECT_GE(score.cells, std::uint64_t{runs});
     EXPECT_LT(std::abs(score.bias), largest_bias);
@@ -60,9 +61,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"ping_pong", {"post_stratified", "board_ipw"}},
                     Case{"counters", {"post_stratified", "board_ipw", "next_access", "next_store"}},
                     Case{"false_sharing", {"post_stratified", "board_ipw"}},
-                    Case{"mixed", {"post_stratified", "board_ipw"}}, Case{"ring", {"post_stratified", "next_store"}},
-                    Case{"whole_lines", {"post_stratified"}}, Case{"all_to_all", {"post_stratified"}},
-                    Case{"own_words", {"post_stratified"}}, Case{"one_writer", {"post_stratified", "next_store"}},
+                    Case{"mixed", {"post_stratified", "board_ipw"}},
+                    // 97.9 % are covered: so near the limit, 200 runs tell it to within a point only.
+                    Case{"ring", {"post_stratified", "next_store"}, 5 * runs}, Case{"whole_lines", {"post_stratified"}},
+                    Case{"all_to_all", {"post_stratified"}}, Case{"own_words", {"post_stratified"}},
+                    Case{"one_writer", {"post_stratified", "next_store"}},
                     Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
                     Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
