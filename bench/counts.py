@@ -28,8 +28,13 @@ CASES = [
     ("all_to_all", ["--seconds", "3", "--threads", "2", "--lines", "64"]),
     ("all_to_all", ["--seconds", "4", "--threads", "3", "--lines", "64"]),
     ("reduction_tree", ["--seconds", "4", "--threads", "2", "--lines", "1024"]),
+    ("reduction_tree", ["--seconds", "8", "--threads", "4", "--lines", "1024"]),
     ("work_stealing", ["--seconds", "3", "--threads", "2"]),
+    ("work_stealing", ["--seconds", "6", "--threads", "3"]),
+    ("mixed", ["--seconds", "4", "--true-tenths", "5"]),
 ]
+
+OFF = 0.2  # a count that is given may be off by so much
 
 EXPLANATION = """## Counts
 
@@ -41,6 +46,8 @@ by pair of threads is forced and printed. Compared are the amounts of the variab
 - *held*: of them, how many have the forced number within their 95 % interval.
 - *half width*: median half width of these intervals, of the count.
 - *why not*: the reason that most amounts without a count give.
+
+The last row is of all amounts of all workloads; in it, *why not* says how many of the counted are off by more than 20 %.
 
 Machine: {machine}.
 
@@ -106,6 +113,13 @@ def row(name, arguments, seen):
             reasons.most_common(1)[0][0] if reasons else ""]
 
 
+def total_row(seen):
+    total = row("all", [], seen)
+    counted = [(forced, count) for forced, count, _ in seen if count]
+    off = sum(abs(count[0] / forced - 1) > OFF for forced, count in counted)
+    return [*total[:-1], f"{off} of {len(counted)} are off by more than {OFF:.0%}"]
+
+
 def work(options, folder):
     for name, arguments in CASES:
         if re.search(options.only, " ".join([name, *arguments])):
@@ -114,14 +128,17 @@ def work(options, folder):
                 record(name, arguments, f"{begin}{run:03d}")
     if options.only and options.keep:
         return
-    rows, most = [], 0
+    rows, most, everything = [], 0, []
     for name, arguments in CASES:
         _, stems = recordings(folder, name, arguments)
         most = max(most, len(stems))
         if stems:
-            rows.append(row(name, arguments, [amount for stem in stems for amount in evaluate(stem)]))
+            seen = [amount for stem in stems for amount in evaluate(stem)]
+            everything += seen
+            rows.append(row(name, arguments, seen))
             print(" | ".join(rows[-1]), flush=True)
     if not options.only:
+        rows.append(total_row(everything))
         text = common.table(["workload", "counted", "found / forced", "held", "half width", "why not"], rows)
         common.write_section("accuracy.md", "counts", EXPLANATION.format(runs=most, machine=common.machine()) + text)
 
