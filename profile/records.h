@@ -153,8 +153,8 @@ struct StackSlice {
 
 inline constexpr std::size_t max_watch_words = 4;
 
-/// A watch goes on for so long after the first other thread has taken the line, also beyond its horizon. A trap that moves
-/// others' watchpoints takes half of it.
+/// A watch goes on for so long after the first other thread has taken the line, also beyond its horizon. A trap that
+/// moves others' watchpoints takes half of it.
 inline constexpr std::uint64_t verdict_ns = 400'000;
 
 /// One watched piece of a line.
