@@ -72,6 +72,11 @@ differ between pairs that communicate alike. Shown are medians of {runs} runs, t
 - *detections/s*: communications on the data seen by watchpoints, by second of the threads' CPU time.
 - *first*: in how many runs the variable that holds the data came first among the objects (sync aside).
 
+Where a distance is above its floor: the floor takes detections for independent and of equal weight, but several come
+from one watch, each stands for the time of its sample, and a pair's cost rests on the samples that fell on its lines. A
+program of more threads than processors that waits for most of its time has few of those. `reduction_tree` also times the accesses to its threads' own lines, and
+`migrating_object` the second access to each line, which communicate nothing: what is found there is less than was timed.
+
 Machine: {machine}.
 """
 
