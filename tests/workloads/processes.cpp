@@ -83,7 +83,7 @@ Memory open_segment() {
   Memory memory;
   memory.segment = shmget(IPC_PRIVATE, sizeof(Table), IPC_CREAT | 0600);
   void* table = memory.segment < 0 ? nullptr : shmat(memory.segment, nullptr, 0);
-  if (table == nullptr || table == reinterpret_cast<void*>(-1)) {
+  if (table == nullptr || table == MAP_FAILED) {
     std::fprintf(stderr, "processes: no System V segment for the table: %s\n", std::strerror(errno));
     std::exit(1);
   }
@@ -284,7 +284,7 @@ void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, c
     truth.add_true(before + 1, me + 1, passed + (ledger.entries[me].turns - unseen) * lines);
     truth.add_invalidations(before + 1, me + 1, passed);
   }
-  truth.print(race.deadline.elapsed(), "\"memory\":\"" + kind + "\"," +
+  truth.print(race.deadline.elapsed(), R"("memory":")" + kind + R"(",)" +
                                            column_text("addresses", ledger, race.processes, &Ledger::Entry::address) +
                                            "," + column_text("urgent", ledger, race.processes, &Ledger::Entry::urgent));
 }
@@ -319,6 +319,7 @@ int main(int argc, char** argv) {
   memory.places = reserve(place_bytes * max_processes);
   auto& ledger = *static_cast<Ledger*>(map_shared(sizeof(Ledger), -1));
   std::vector<pid_t> children;
+  children.reserve(static_cast<std::size_t>(race.processes));
   for (int me = 0; me < race.processes; ++me) {
     children.push_back(start(me, race, memory, ledger, children));
   }
