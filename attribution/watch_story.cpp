@@ -54,7 +54,7 @@ std::size_t word_of_access(const profile::WatchRow& watch, std::size_t trapped, 
   return best;
 }
 
-/// What a trap row says about the access, with the instruction's help.
+/// What a trap row says about the access, with the instruction's help, but for its weight.
 AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap, const profile::ThreadRow& thread,
                    const AccessLookup& access_before) {
   AccessPoint point;
@@ -81,7 +81,6 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   if (trap.write_only && !stores(point.kind)) {
     point.kind = AccessKind::store;
   }
-  point.weight = 1 / probability_of(watch, word_of_access(watch, trap.word, point.bytes));
   return point;
 }
 
@@ -425,8 +424,10 @@ WatchStory watch_story(const profile::WatchRow& watch, std::span<const profile::
       line.forget();
       continue;
     }
-    const AccessPoint point = decode(watch, trap, threads[trap.thread.value], access_before);
-    line.access(point, word_of_access(watch, trap.word, point.bytes));
+    AccessPoint point = decode(watch, trap, threads[trap.thread.value], access_before);
+    const std::size_t word = word_of_access(watch, trap.word, point.bytes);
+    point.weight = 1 / probability_of(watch, word);
+    line.access(point, word);
   }
   line.finish();
   drop_torn_handovers(story.communications);

@@ -337,6 +337,29 @@ Value Machine::fetch(const DecodedInstruction& instruction, Place place, unsigne
   return get(place, size);
 }
 
+Value Machine::target(const DecodedInstruction& instruction, std::uint64_t after, Value memory) const {
+  if (instruction.source == Place::immediate) {
+    return {after + instruction.immediate_value(), true};
+  }
+  return is_register(instruction.source) ? get(instruction.source, 8) : memory;
+}
+
+void Machine::receive(const DecodedInstruction& instruction, Value popped) {
+  set(instruction.destination, instruction.size, popped);
+  if (instruction.has(trait_writes_flags)) {
+    forget_flags();
+    forget_direction();
+  }
+}
+
+void Machine::drop_arguments(const DecodedInstruction& instruction) {
+  Value top = get(Register::rsp);
+  if (top.known && instruction.source == Place::none && instruction.destination == Place::immediate) {
+    top.bits += instruction.immediate_value() & 0xffffU;
+    set(Register::rsp, top);
+  }
+}
+
 Value Machine::compute(const DecodedInstruction& instruction, const Operands& operands) {
   const auto& [a, b, c] = operands;
   const unsigned size = instruction.size;

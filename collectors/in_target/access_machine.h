@@ -89,6 +89,15 @@ class Machine {
   /// The effective address; `after` is the address of the next instruction.
   [[nodiscard]] Value address(const DecodedInstruction& instruction, std::uint64_t after) const;
 
+  /// The value of an operand of `size` bytes; `memory` is that of the memory operand.
+  [[nodiscard]] Value fetch(const DecodedInstruction& instruction, Place place, unsigned size, Value memory) const;
+  /// Where a jump or a call leads to.
+  [[nodiscard]] Value target(const DecodedInstruction& instruction, std::uint64_t after, Value memory) const;
+  /// What a pop does with the value from the stack. Of a popf anything may come.
+  void receive(const DecodedInstruction& instruction, Value popped);
+  /// What a ret does to the stack beyond the return address.
+  void drop_arguments(const DecodedInstruction& instruction);
+
   /// Executes an instruction other than push, pop, leave, strings and transfers of control (which do nothing
   /// here). `memory` is the value of the memory operand, if it is read; returns the value to be stored there.
   Value execute(const DecodedInstruction& instruction, std::uint64_t after, Value memory);
@@ -102,7 +111,6 @@ class Machine {
   struct Operands {
     Value destination, source, second;
   };
-  [[nodiscard]] Value fetch(const DecodedInstruction& instruction, Place place, unsigned size, Value memory) const;
   [[nodiscard]] Operands fetch_operands(const DecodedInstruction& instruction, Value memory) const;
   bool execute_apart(const DecodedInstruction& instruction, const Operands& operands);
   Value compute(const DecodedInstruction& instruction, const Operands& operands);

@@ -59,7 +59,6 @@ class Interpreter {
   bool takes_part() const;
   void push(Value value, unsigned size);
   Value pop(unsigned size);
-  void change_direction_and_flags();
   bool term(Place place, Term& out) const;
   void note_flags();
   void note_turn(Truth taken);
@@ -193,12 +192,6 @@ Value Interpreter::pop(unsigned size) {
   return value;
 }
 
-/// popf: anything may come of it.
-void Interpreter::change_direction_and_flags() {
-  machine_.forget_flags();
-  machine_.forget_direction();
-}
-
 Step Interpreter::advance(Value memory) {
   switch (instruction_.operation) {
     case Operation::jump_if: {
@@ -213,25 +206,16 @@ Step Interpreter::advance(Value memory) {
     case Operation::call:
     case Operation::ret:
       return transfer(memory);
-    case Operation::push: {
-      Value value =
-          instruction_.source == Place::memory ? memory : machine_.get(instruction_.source, instruction_.size);
-      if (instruction_.source == Place::immediate) {
-        value = {instruction_.immediate_value() & size_mask(instruction_.size), true};
-      }
-      push(value, instruction_.size);
+    case Operation::push:
+      push(machine_.fetch(instruction_, instruction_.source, instruction_.size, memory), instruction_.size);
       break;
-    }
-    case Operation::pop: {
-      const Value value = pop(instruction_.size);
-      machine_.set(instruction_.destination, instruction_.size, value);
+    case Operation::pop:
+      machine_.receive(instruction_, pop(instruction_.size));
       if (instruction_.has(trait_writes_flags)) {
         flags_written_ = true;
         flags_tell_ = {};
-        change_direction_and_flags();
       }
       break;
-    }
     case Operation::leave:
       machine_.set(Register::rsp, machine_.get(Register::rbp));
       machine_.set(Register::rbp, pop(8));
@@ -308,22 +292,14 @@ void Interpreter::note_turn(Truth taken) {
 }
 
 Step Interpreter::transfer(Value memory) {
-  Value target = memory;
   if (instruction_.source != Place::immediate || instruction_.operation == Operation::ret) {
     route_.depends();  // on where it leads to
   }
   lineage_.advance(instruction_);
-  if (instruction_.operation == Operation::ret) {
-    target = pop(8);
-    Value top = machine_.get(Register::rsp);
-    if (top.known && instruction_.source == Place::none && instruction_.destination == Place::immediate) {
-      top.bits += instruction_.immediate_value() & 0xffffU;
-      machine_.set(Register::rsp, top);
-    }
-  } else if (instruction_.source == Place::immediate) {
-    target = {after_ + instruction_.immediate_value(), true};
-  } else if (is_register(instruction_.source)) {
-    target = machine_.get(instruction_.source, 8);
+  const bool returns = instruction_.operation == Operation::ret;
+  const Value target = returns ? pop(8) : machine_.target(instruction_, after_, memory);
+  if (returns) {
+    machine_.drop_arguments(instruction_);
   }
   if (instruction_.operation == Operation::call) {
     push({after_, true}, 8);

@@ -147,8 +147,9 @@ class Walker {
   std::uint64_t at_;
   std::uint64_t straight_;  // where the present straight line began
   std::uint64_t after_ = 0;
-  std::uint64_t cycle_ = 0;  // a hash of the way since the head
-  Value address_;            // of the memory operand
+  std::uint64_t cycle_ = 0;        // a hash of the way since the head
+  std::uint64_t first_cycle_ = 0;  // of the first iteration
+  Value address_;                  // of the memory operand
   DecodedInstruction instruction_;
 };
 
@@ -161,9 +162,9 @@ Step Walker::stop(profile::WalkEnd why) {
 void Walker::pass() {
   ++out_.passages;
   if (out_.passages == 2) {
-    out_.way = cycle_;
+    first_cycle_ = cycle_;
     out_.alike = true;
-  } else if (out_.passages > 2 && cycle_ != out_.way) {
+  } else if (out_.passages > 2 && cycle_ != first_cycle_) {
     out_.alike = false;
   }
   cycle_ = mix(0, out_.head);
@@ -264,24 +265,12 @@ Step Walker::advance(Value memory) {
     case Operation::call:
     case Operation::ret:
       return transfer(memory);
-    case Operation::push: {
-      Value value =
-          instruction_.source == Place::memory ? memory : machine_.get(instruction_.source, instruction_.size);
-      if (instruction_.source == Place::immediate) {
-        value = {instruction_.immediate_value() & size_mask(instruction_.size), true};
-      }
-      push(value, instruction_.size);
+    case Operation::push:
+      push(machine_.fetch(instruction_, instruction_.source, instruction_.size, memory), instruction_.size);
       break;
-    }
-    case Operation::pop: {
-      const Value value = pop(instruction_.size);
-      machine_.set(instruction_.destination, instruction_.size, value);
-      if (instruction_.has(trait_writes_flags)) {
-        machine_.forget_flags();
-        machine_.forget_direction();
-      }
+    case Operation::pop:
+      machine_.receive(instruction_, pop(instruction_.size));
       break;
-    }
     case Operation::leave:
       machine_.set(Register::rsp, machine_.get(Register::rbp));
       machine_.set(Register::rbp, pop(8));
@@ -294,18 +283,10 @@ Step Walker::advance(Value memory) {
 }
 
 Step Walker::transfer(Value memory) {
-  Value target = memory;
-  if (instruction_.operation == Operation::ret) {
-    target = pop(8);
-    Value top = machine_.get(Register::rsp);
-    if (instruction_.source == Place::none && instruction_.destination == Place::immediate) {
-      top.bits += instruction_.immediate_value() & 0xffffU;
-      machine_.set(Register::rsp, top);
-    }
-  } else if (instruction_.source == Place::immediate) {
-    target = {after_ + instruction_.immediate_value(), true};
-  } else if (is_register(instruction_.source)) {
-    target = machine_.get(instruction_.source, 8);
+  const bool returns = instruction_.operation == Operation::ret;
+  const Value target = returns ? pop(8) : machine_.target(instruction_, after_, memory);
+  if (returns) {
+    machine_.drop_arguments(instruction_);
   }
   if (instruction_.operation == Operation::call) {
     push({after_, true}, 8);

@@ -66,7 +66,6 @@ struct Walk {
   std::uint32_t passages = 0;      ///< of the head
   profile::WalkEnd end = profile::WalkEnd::code;
   bool alike = false;         ///< all iterations went the same way
-  std::uint64_t way = 0;      ///< a hash of that way
   std::size_t way_bytes = 0;  ///< packed (profile/way.h)
 };
 

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "symbolizer/loop_anatomy.h"
+#include "tests/attribution/loop_function.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -27,21 +27,6 @@ constexpr std::array<std::uint8_t, 0xa> count_code = {0x48, 0x83, 0xc2, 0x01,  /
                                                       0x48, 0x39, 0xf2,        // 204: cmp rdx, rsi
                                                       0x75, 0xf7,              // 207: jne 200
                                                       0xc3};                   // 209: ret
-
-class Function {
- public:
-  Function(std::uint64_t begin, std::span<const std::uint8_t> code)
-      : read_([begin, code](std::uint64_t at) { return code.subspan(at - begin); }),
-        flow_(symbolizer::control_flow({begin, begin + code.size()}, code, read_, [](std::uint64_t) { return false; })),
-        anatomy(flow_, read_) {}
-
- private:
-  symbolizer::ReadBytes read_;
-  symbolizer::ControlFlow flow_;
-
- public:
-  symbolizer::LoopAnatomy anatomy;
-};
 
 struct State {
   std::uint64_t rax = 0, rcx = 0, rdx = 0, rsi = 1000, rsp = 0x7000;

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "profile/way.h"
-#include "symbolizer/loop_anatomy.h"
+#include "tests/attribution/loop_function.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -41,21 +41,6 @@ constexpr std::array<std::uint8_t, 0xd> nest_code = {0x31, 0xc0,        // 300: 
                                                      0x48, 0xff, 0xc9,  // 307: dec rcx
                                                      0x75, 0xf4,        // 30a: jne 300
                                                      0xc3};             // 30c: ret
-
-class Function {
- public:
-  Function(std::uint64_t begin, std::span<const std::uint8_t> code)
-      : read_([begin, code](std::uint64_t at) { return code.subspan(at - begin); }),
-        flow_(symbolizer::control_flow({begin, begin + code.size()}, code, read_, [](std::uint64_t) { return false; })),
-        anatomy(flow_, read_) {}
-
- private:
-  symbolizer::ReadBytes read_;
-  symbolizer::ControlFlow flow_;
-
- public:
-  symbolizer::LoopAnatomy anatomy;
-};
 
 class WalkReplayTest : public testing::Test {
  protected:
