@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work: watches and traps become stories; samples are streamed once, against what the stories made
+// The order of work: watches and traps become timelines; samples are streamed once, against what the timelines made
 // interesting; stacks are streamed once, for what is needed of them; then everything is filed and named.
 #include "attribution/analysis.h"
 
 #include <algorithm>
 #include <span>
 
-#include "attribution/address_space.h"
-#include "attribution/code_time.h"
-#include "attribution/communication.h"
-#include "attribution/communication_counts.h"
-#include "attribution/data_objects.h"
-#include "attribution/estimator.h"
+#include "attribution/counts/communication_counts.h"
+#include "attribution/estimate/communication.h"
+#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/strata.h"
 #include "attribution/findings.h"
-#include "attribution/loop_progress.h"
-#include "attribution/loop_rates.h"
+#include "attribution/loops/code_time.h"
+#include "attribution/loops/loop_progress.h"
+#include "attribution/loops/loop_rates.h"
+#include "attribution/objects/data_objects.h"
+#include "attribution/objects/program_view.h"
+#include "attribution/objects/symbolized_map.h"
 #include "attribution/overview.h"
-#include "attribution/program_view.h"
-#include "attribution/sample_digest.h"
-#include "attribution/strata.h"
-#include "attribution/symbolized_map.h"
-#include "attribution/third_parties.h"
-#include "attribution/torn_handovers.h"
-#include "attribution/watch_story.h"
+#include "attribution/timeline/address_space.h"
+#include "attribution/timeline/ownership_timeline.h"
+#include "attribution/timeline/probe_effect.h"
+#include "attribution/timeline/sample_digest.h"
+#include "attribution/timeline/third_parties.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -30,17 +30,17 @@ namespace {
 constexpr double ns_per_s = 1e9;
 
 /// Was the line accessed by another thread than the sampled one?
-bool visited(const profile::WatchRow& watch, const WatchStory& story) {
-  return std::any_of(story.accesses.begin(), story.accesses.end(),
+bool visited(const profile::WatchRow& watch, const OwnershipTimeline& timeline) {
+  return std::any_of(timeline.accesses.begin(), timeline.accesses.end(),
                      [&](const AccessPoint& point) { return point.thread != watch.thread; });
 }
 
-/// Stories by watch. What a story without visitors saw is not kept.
-std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, const ProgramView& view) {
+/// Stories by watch. What a timeline without visitors saw is not kept.
+std::vector<OwnershipTimeline> build_timelines(const profile::ProfileReader& profile, const ProgramView& view) {
   const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
   const std::span<const profile::TrapRow> traps = profile.traps();
-  std::vector<WatchStory> stories;
-  stories.reserve(profile.watches().size());
+  std::vector<OwnershipTimeline> timelines;
+  timelines.reserve(profile.watches().size());
   std::size_t next = 0;
   for (const profile::WatchRow& watch : profile.watches()) {
     while (next < traps.size() && traps[next].watch < watch.id) {
@@ -50,21 +50,21 @@ std::vector<WatchStory> tell_stories(const profile::ProfileReader& profile, cons
     while (next < traps.size() && traps[next].watch == watch.id) {
       ++next;
     }
-    WatchStory story = watch_story(watch, traps.subspan(begin, next - begin), view.threads(), lookup);
-    prefer_watched_stores(story.communications);
-    if (!visited(watch, story)) {
-      std::vector<AccessPoint>().swap(story.accesses);
+    OwnershipTimeline timeline = ownership_timeline(watch, traps.subspan(begin, next - begin), view.threads(), lookup);
+    prefer_watched_stores(timeline.communications);
+    if (!visited(watch, timeline)) {
+      std::vector<AccessPoint>().swap(timeline.accesses);
     }
-    stories.push_back(std::move(story));
+    timelines.push_back(std::move(timeline));
   }
-  return stories;
+  return timelines;
 }
 
 /// The lines that saw communication, the stacks of both sides, and those of the blocks there.
-void find_interesting(std::span<const WatchStory> stories, const ProgramView& view, const BlockIndex& blocks,
+void find_interesting(std::span<const OwnershipTimeline> timelines, const ProgramView& view, const BlockIndex& blocks,
                       LineSet& lines, StackTable& stacks) {
-  for (const WatchStory& story : stories) {
-    for (const SeenCommunication& seen : story.communications) {
+  for (const OwnershipTimeline& timeline : timelines) {
+    for (const SeenCommunication& seen : timeline.communications) {
       for (const AccessPoint& point : {seen.producer, seen.consumer}) {
         const Moment moment = view.moment(point.thread, point.time_ns);
         lines.add(moment.process, point.line);
@@ -77,12 +77,12 @@ void find_interesting(std::span<const WatchStory> stories, const ProgramView& vi
   }
 }
 
-Defects defects_of(std::span<const WatchStory> stories, const SampleDigest& digest, const Strata& strata,
+Defects defects_of(std::span<const OwnershipTimeline> timelines, const SampleDigest& digest, const Strata& strata,
                    const SymbolizedMap& code) {
   Defects defects;
-  for (const WatchStory& story : stories) {
-    defects.ignored_traps += story.ignored;
-    defects.trap_gaps += story.gaps;
+  for (const OwnershipTimeline& timeline : timelines) {
+    defects.ignored_traps += timeline.ignored;
+    defects.trap_gaps += timeline.gaps;
   }
   defects.malformed_samples = digest.malformed();
   defects.unwatched_share = strata.eligible_ns() > 0 ? strata.unwatched_ns() / strata.eligible_ns() : 0;
@@ -110,16 +110,16 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   SymbolizedMap code(spaces, profile.processes(), options.symbols);
   const ProgramView view(profile.processes(), profile.threads(), spaces, code);
 
-  std::vector<WatchStory> stories = tell_stories(profile, view);
+  std::vector<OwnershipTimeline> timelines = build_timelines(profile, view);
   const BlockIndex blocks(profile.blocks());
   LineSet lines;
   StackTable stacks;
-  find_interesting(stories, view, blocks, lines, stacks);
+  find_interesting(timelines, view, blocks, lines, stacks);
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   LoopProgress progress(view);
-  ConsumerSamples consumers(stories);
-  LineStores stores(stories, profile.threads());
+  ConsumerSamples consumers(timelines);
+  LineStores stores(timelines, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   const auto take = [&](const profile::SampleRow& sample) {
     digest.add(sample);
@@ -131,7 +131,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
-  find_producers(profile.watches(), stories, stores, profile.threads());
+  find_producers(profile.watches(), timelines, stores, profile.threads());
   if (!stacks.empty()) {
     const auto wanted = [&](StackId stack) { return stacks.wants(stack); };
     const auto unwind = [&](const profile::StackRow& stack) { stacks.add(stack, view); };
@@ -140,9 +140,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     }
   }
 
-  Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), stories, strata), strata);
+  Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), timelines, strata), strata);
   const CountTable counts =
-      count_communications({profile.watches(), profile.traps(), stories, consumers,
+      count_communications({profile.watches(), profile.traps(), timelines, consumers,
                             static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
   estimated.expansion.counts = &counts;
   const std::vector<SampledAccess> sampled = digest.accesses();
@@ -153,7 +153,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.session = profile.session();
   analysis.processes = profile.processes();
   analysis.communication = communication_of(
-      {stories, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view, stacks, objects);
+      {timelines, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view, stacks, objects);
   CodeTime time = code_time(digest.code(), view, options.max_rows);
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
@@ -163,8 +163,8 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                         profile.watches().size(), profile.traps().size(), time.unknown_frames});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
-  WalkReplay replay(view);
-  if (auto read = profile.for_each_walk([&](const profile::WalkRow& walk) { replay.add(walk); }); !read) {
+  LookaheadReplay replay(view);
+  if (auto read = profile.for_each_walk([&](const profile::LookaheadRow& walk) { replay.add(walk); }); !read) {
     return tl::unexpected<Error>(read.error());
   }
   add_rates(analysis.loops, progress.trails(), replay.loops(), view);
@@ -172,7 +172,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);
   analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
-                                  defects_of(stories, digest, strata, code));
+                                  defects_of(timelines, digest, strata, code));
   if (estimated.expansion.unknown) {
     analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown});
   }

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "attribution/program_view.h"
+#include "attribution/objects/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attribution/analysis.h"
-#include "attribution/sample_digest.h"
+#include "attribution/timeline/sample_digest.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::attribution {

@@ -24,7 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collectors/in_target/access_finder.h"
+#include "collectors/in_target/access/finder.h"
 
 namespace {
 

@@ -23,8 +23,8 @@ std::uint64_t round_up(std::uint64_t bytes) { return (bytes + page - 1) & ~(page
 Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape shape) {
   Arena arena;
   arena.shape_ = shape;
-  const std::uint64_t exchange_offset = round_up(sizeof(profile::ArenaHeader));
-  arena.slots_offset_ = exchange_offset + round_up(profile::exchange_bytes);
+  const std::uint64_t cross_process_offset = round_up(sizeof(profile::ArenaHeader));
+  arena.slots_offset_ = cross_process_offset + round_up(profile::cross_process_bytes);
   arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * sizeof(profile::ThreadSlot));
   arena.bytes_ = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
   arena.fd_.reset(::memfd_create("crosstalk-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -44,7 +44,7 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   header->total_bytes = arena.bytes_;
   header->slot_count = shape.slots;
   header->ring_bytes = shape.ring_bytes;
-  header->exchange_offset = exchange_offset;
+  header->cross_process_offset = cross_process_offset;
   header->slots_offset = arena.slots_offset_;
   header->rings_offset = arena.rings_offset_;
   header->recorder_pid = ::getpid();

@@ -36,8 +36,8 @@ void free_slot(profile::ThreadSlot& slot) {
 
 }  // namespace
 
-Drainer::Drainer(const Arena& arena, RecordInterpreter& interpreter)
-    : arena_(&arena), interpreter_(&interpreter), slots_(arena.slot_count()) {}
+Drainer::Drainer(const Arena& arena, RecordDecoder& interpreter)
+    : arena_(&arena), decoder_(&interpreter), slots_(arena.slot_count()) {}
 
 void Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   const profile::ThreadSlot& shared = arena_->slot(index);
@@ -48,8 +48,8 @@ void Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   slot.quiet_since_ns = now_ns;
   slot.ended = false;
   open_.push_back(index);
-  liveness_.watch(slot.pid);
-  interpreter_->open_slot(index, slot.pid, slot.tid, now_ns);
+  monitor_.watch(slot.pid);
+  decoder_->open_slot(index, slot.pid, slot.tid, now_ns);
 }
 
 /// Opens the slots of [begin, end) that went live; returns the end of those that are in use.
@@ -87,7 +87,7 @@ bool Drainer::find_new_slots(std::uint64_t now_ns) {
 
 Drainer::Pass Drainer::drain(std::uint64_t now_ns) {
   // Asked before the rings are read: what a process wrote before its end is then in this pass.
-  const std::vector<std::int32_t> ended_pids = liveness_.take_ended();
+  const std::vector<std::int32_t> ended_pids = monitor_.take_ended();
   // A process announces itself before it has a second live thread. So when a scan finds nothing new, the
   // slots with the announcements of all slots found so far are found too, and this pass reads them.
   for (int scans = 0; scans < max_scans && find_new_slots(now_ns); ++scans) {
@@ -127,23 +127,23 @@ void Drainer::interpret_batch() {
   const std::span<const std::byte> batch(batch_);
   for (const Portion& portion : portions_) {
     profile::parse_records(batch.subspan(portion.begin, portion.end - portion.begin),
-                           [&](const profile::RecordView& record) { interpreter_->announce(portion.slot, record); });
+                           [&](const profile::RecordView& record) { decoder_->announce(portion.slot, record); });
   }
   for (const Portion& portion : portions_) {
-    const profile::ParseOutcome outcome = profile::parse_records(
-        batch.subspan(portion.begin, portion.end - portion.begin),
-        [&](const profile::RecordView& record) { interpreter_->interpret(portion.slot, record); });
+    const profile::ParseOutcome outcome =
+        profile::parse_records(batch.subspan(portion.begin, portion.end - portion.begin),
+                               [&](const profile::RecordView& record) { decoder_->interpret(portion.slot, record); });
     corruptions_ += outcome.corrupt ? 1 : 0;
   }
 }
 
 bool Drainer::finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) const {
   const Slot& slot = slots_[index];
-  if (slot.ended || interpreter_->superseded(index) ||
+  if (slot.ended || decoder_->superseded(index) ||
       std::find(ended_pids.begin(), ended_pids.end(), slot.pid) != ended_pids.end()) {
     return true;
   }
-  return liveness_.unknown(slot.pid) && now_ns - slot.quiet_since_ns > quiet_ns;
+  return monitor_.unknown(slot.pid) && now_ns - slot.quiet_since_ns > quiet_ns;
 }
 
 void Drainer::close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) {
@@ -158,29 +158,29 @@ void Drainer::close_finished(const std::vector<std::int32_t>& ended_pids, std::u
     const std::int32_t pid = slots_[index].pid;
     close(index, now_ns);
     free_slot(arena_->slot(index));
-    if (liveness_.unknown(pid)) {
-      liveness_.forget(pid);
-      interpreter_->end_process(pid, now_ns);
+    if (monitor_.unknown(pid)) {
+      monitor_.forget(pid);
+      decoder_->end_process(pid, now_ns);
     }
   }
   for (const std::int32_t pid : ended_pids) {
-    interpreter_->end_process(pid, now_ns);
+    decoder_->end_process(pid, now_ns);
   }
 }
 
 void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
   const SlotTotals totals = totals_of(arena_->slot(index));
   lost_in_closed_ += totals.lost;
-  interpreter_->update_totals(index, totals);
-  interpreter_->close_slot(index, now_ns);
+  decoder_->update_totals(index, totals);
+  decoder_->close_slot(index, now_ns);
   slots_[index].reader.reset();
 }
 
 void Drainer::find_lost_threads(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
-    if (now_ns - slot.quiet_since_ns > quiet_ns && !liveness_.unknown(slot.pid) &&
-        Liveness::thread_gone(slot.pid, slot.tid)) {
+    if (now_ns - slot.quiet_since_ns > quiet_ns && !monitor_.unknown(slot.pid) &&
+        PidfdMonitor::thread_gone(slot.pid, slot.tid)) {
       // Its last record was in its ring before it went: the next pass reads it, then frees the slot.
       arena_->slot(index).state.store(static_cast<std::uint32_t>(SlotState::ended), std::memory_order_relaxed);
     }
@@ -189,15 +189,15 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
 
 void Drainer::read_totals() {
   for (const std::uint32_t index : open_) {
-    interpreter_->update_totals(index, totals_of(arena_->slot(index)));
+    decoder_->update_totals(index, totals_of(arena_->slot(index)));
   }
 }
 
 void Drainer::finish(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     close(index, now_ns);
-    if (liveness_.unknown(slots_[index].pid)) {
-      interpreter_->end_process(slots_[index].pid, now_ns);
+    if (monitor_.unknown(slots_[index].pid)) {
+      decoder_->end_process(slots_[index].pid, now_ns);
     }
   }
   open_.clear();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/arena.h"
-#include "daemon/interpreter.h"
-#include "daemon/liveness.h"
+#include "daemon/pidfd_monitor.h"
+#include "daemon/record_decoder.h"
 #include "profile/ring_reader.h"
 
 namespace crosstalk::daemon {
@@ -17,7 +17,7 @@ namespace crosstalk::daemon {
 /// them when their thread is gone. Not thread-safe.
 class Drainer {
  public:
-  Drainer(const Arena& arena, RecordInterpreter& interpreter);
+  Drainer(const Arena& arena, RecordDecoder& interpreter);
 
   struct Pass {
     std::uint64_t bytes = 0;    // drained
@@ -32,7 +32,7 @@ class Drainer {
   /// The last pass is done: closes all slots, which stay as they are.
   void finish(std::uint64_t now_ns);
 
-  [[nodiscard]] const Liveness& liveness() const { return liveness_; }
+  [[nodiscard]] const PidfdMonitor& liveness() const { return monitor_; }
   [[nodiscard]] std::uint32_t live_slots() const { return static_cast<std::uint32_t>(open_.size()); }
   [[nodiscard]] std::uint64_t lost_records() const;
   /// How often a ring's bytes had to be given up.
@@ -61,8 +61,8 @@ class Drainer {
                               std::uint64_t now_ns) const;
 
   const Arena* arena_;
-  RecordInterpreter* interpreter_;
-  Liveness liveness_;
+  RecordDecoder* decoder_;
+  PidfdMonitor monitor_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> open_;  // indices of slots with a reader
   std::vector<std::byte> batch_;

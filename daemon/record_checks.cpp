@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "profile/way.h"
+#include "profile/branch_trace.h"
 
 namespace crosstalk::daemon {
 namespace {
@@ -67,10 +67,10 @@ bool possible(const profile::SharedMapping& record) {
          record.file_offset + record.bytes > record.file_offset;
 }
 
-bool possible(const profile::Walk& record, std::span<const std::byte> way) {
-  return record.end >= profile::WalkEnd::whole && record.end <= profile::WalkEnd::room &&
+bool possible(const profile::Lookahead& record, std::span<const std::byte> way) {
+  return record.end >= profile::LookaheadEnd::whole && record.end <= profile::LookaheadEnd::room &&
          record.instructions <= profile::max_walk_instructions && record.passages <= profile::max_walk_instructions &&
-         profile::unpack_way({reinterpret_cast<const std::uint8_t*>(way.data()), way.size()}, record.begin);
+         profile::unpack_branch_trace({reinterpret_cast<const std::uint8_t*>(way.data()), way.size()}, record.begin);
 }
 
 bool possible(const profile::ModuleLoad& record) {

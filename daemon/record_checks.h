@@ -26,7 +26,7 @@ struct StackView {
 [[nodiscard]] bool possible(const profile::Block& record);
 [[nodiscard]] bool possible(const profile::SharedMapping& record);
 /// `way`: its tail.
-[[nodiscard]] bool possible(const profile::Walk& record, std::span<const std::byte> way);
+[[nodiscard]] bool possible(const profile::Lookahead& record, std::span<const std::byte> way);
 [[nodiscard]] bool possible(const profile::ModuleLoad& record);
 
 /// Text of a fixed array that may lack its NUL.

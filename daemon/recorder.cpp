@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/machine.h"
+#include "daemon/host_info.h"
 #include "daemon/record_checks.h"
 
 namespace crosstalk::daemon {
@@ -32,8 +32,8 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
     : options_(&options),
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
-      interpreter_(sink_, arena_.slot_count()),
-      drainer_(arena_, interpreter_),
+      decoder_(sink_, arena_.slot_count()),
+      drainer_(arena_, decoder_),
       cpu_before_ns_(cpu_before_ns) {}
 
 void Recorder::begin() {
@@ -45,7 +45,7 @@ void Recorder::begin() {
   session_.method = options_->method_name;
   session_.version = CROSSTALK_VERSION;
   session_.config = options_->config;
-  describe_machine(session_);
+  describe_host(session_);
   for (const profile::MessageRow& warning : options_->warnings) {
     sink_.put(warning);
   }
@@ -128,7 +128,7 @@ void Recorder::commit(std::uint64_t now_ns) {
   due_.commit = now_ns + second;
   retry_if_failing(now_ns);
   drainer_.read_totals();
-  interpreter_.flush(now_ns);
+  decoder_.flush(now_ns);
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
@@ -142,7 +142,7 @@ void Recorder::retry_if_failing(std::uint64_t now_ns) {
   }
   due_.retry = now_ns + retry_ns;
   sink_.retry();
-  interpreter_.put_everything();
+  decoder_.put_everything();
   for (const profile::MessageRow& warning : options_->warnings) {
     sink_.put(warning);
   }
@@ -155,9 +155,9 @@ void Recorder::end() {
   const std::vector<pid_t> left = drainer_.liveness().alive();
   due_.retry = 0;  // one last try
   retry_if_failing(now_ns_);
-  interpreter_.set_exit_status(command_pid_, *session_.exit_status, command_ended_ns_);
+  decoder_.set_exit_status(command_pid_, *session_.exit_status, command_ended_ns_);
   drainer_.finish(now_ns_);
-  interpreter_.finish();
+  decoder_.finish();
   if (!left.empty()) {
     message("children_left_running", std::to_string(left.size()) +
                                          " processes still ran a second after the command's end (pid " +
@@ -172,7 +172,7 @@ void Recorder::end() {
 
 void Recorder::put_messages() {
   const profile::ArenaHeader& header = arena_.header();
-  if (interpreter_.census().processes().empty()) {
+  if (decoder_.process_table().processes().empty()) {
     message("not_observed",
             "the command never loaded the collector: it may be statically linked, setuid, or start no "
             "dynamically linked program");
@@ -187,7 +187,7 @@ void Recorder::put_messages() {
                 " ran at once",
             threads);
   }
-  if (const std::uint64_t times = drainer_.corruptions() + interpreter_.malformed(); times != 0) {
+  if (const std::uint64_t times = drainer_.corruptions() + decoder_.malformed(); times != 0) {
     message("ring_corrupt",
             std::to_string(times) +
                 " times records were not what they should be and were dropped; the program may "
@@ -206,13 +206,13 @@ void Recorder::message(const char* code, std::string text, std::uint64_t count) 
 Progress Recorder::progress_now() const {
   Progress progress;
   progress.elapsed_s = static_cast<double>(now_ns_ - session_.begin_ns) * 1e-9;
-  progress.samples = interpreter_.samples();
-  progress.traps = interpreter_.traps();
-  progress.watches = interpreter_.watches();
+  progress.samples = decoder_.samples();
+  progress.traps = decoder_.traps();
+  progress.watches = decoder_.watches();
   progress.threads = drainer_.live_slots();
   double observed = 0;
   double cpu = 0;
-  for (const profile::ThreadRow& thread : interpreter_.census().threads()) {
+  for (const profile::ThreadRow& thread : decoder_.process_table().threads()) {
     observed += static_cast<double>(thread.handlers_ns + thread.switches_ns);
     cpu += static_cast<double>(thread.cpu_ns);
   }

@@ -8,9 +8,9 @@
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
-#include "daemon/interpreter.h"
 #include "daemon/launch.h"
 #include "daemon/profile_sink.h"
+#include "daemon/record_decoder.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
 
@@ -49,7 +49,7 @@ class Recorder {
   const RecordOptions* options_;
   Arena arena_;
   ProfileSink sink_;
-  RecordInterpreter interpreter_;
+  RecordDecoder decoder_;
   Drainer drainer_;
   profile::Session session_;
   Due due_;

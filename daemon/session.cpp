@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "daemon/arena.h"
+#include "daemon/host_info.h"
 #include "daemon/launch.h"
-#include "daemon/machine.h"
 #include "daemon/output_files.h"
 #include "daemon/recorder.h"
 #include "daemon/signals.h"

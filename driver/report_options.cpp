@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "attribution/estimator.h"
+#include "attribution/estimate/estimator.h"
 
 namespace crosstalk::driver {
 

@@ -11,7 +11,8 @@
 //                  the counters at its end by targets (atomic adds)
 //   ThreadSlot     claimed by a target thread with a CAS free -> claimed; `head` and what is above it are
 //                  written by that thread only; `tail` by the recorder only
-//   the exchange   observed processes, among themselves (collectors/in_target/exchange.h); the recorder only makes it,
+//   the exchange   observed processes, among themselves (collectors/in_target/processes/cross_process_state.h); the
+//   recorder only makes it,
 //                  all zero
 //   a ring         bytes [tail, head) are the recorder's to read, the rest the thread's to write.
 //                  head.store(release) after the bytes are written; the recorder loads it with acquire.
@@ -30,7 +31,7 @@ inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
 inline constexpr std::uint32_t arena_version = 7;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cache_line = 64;
-inline constexpr std::size_t exchange_bytes = std::size_t{160} << 10U;  // a multiple of pages
+inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
 // Lines that the bulletin board of a process can remember: a power of two.
 inline constexpr std::uint32_t board_slots_least = 16;
@@ -92,7 +93,7 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> traps;
   std::atomic<std::uint64_t> armed;  // watches opened by this thread
-  std::atomic<std::uint32_t> door;   // may other processes signal the thread? (collectors/in_target/poke.h)
+  std::atomic<std::uint32_t> gate;   // may other processes signal the thread? (collectors/in_target/processes/kick.h)
   // What observing cost this thread, nanoseconds of its CPU time
   alignas(cache_line) std::atomic<std::uint64_t> handlers_ns;  // handlers, deliveries, arming
   std::atomic<std::uint64_t> switches_ns;                      // context switches x calibrated cost
@@ -111,10 +112,10 @@ struct ArenaHeader {
   std::uint32_t header_bytes = 0;  // sizeof(ArenaHeader)
   std::uint64_t total_bytes = 0;
   std::uint32_t slot_count = 0;
-  std::uint32_t ring_bytes = 0;       // of one ring, a power of two
-  std::uint64_t exchange_offset = 0;  // exchange_bytes bytes
-  std::uint64_t slots_offset = 0;     // ThreadSlot[slot_count]
-  std::uint64_t rings_offset = 0;     // page aligned; ring i at + i * ring_bytes
+  std::uint32_t ring_bytes = 0;            // of one ring, a power of two
+  std::uint64_t cross_process_offset = 0;  // cross_process_bytes bytes
+  std::uint64_t slots_offset = 0;          // ThreadSlot[slot_count]
+  std::uint64_t rings_offset = 0;          // page aligned; ring i at + i * ring_bytes
   std::int32_t recorder_pid = 0;
   std::uint32_t reserved = 0;
   SessionConfig config;

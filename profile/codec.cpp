@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "profile/way.h"
+#include "profile/branch_trace.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -137,8 +137,8 @@ bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>
   return true;
 }
 
-std::optional<std::vector<Straight>> unpack_way(std::span<const std::uint8_t> packed, std::uint64_t begin) {
-  if (packed.size() > max_way_bytes) {
+std::optional<std::vector<Straight>> unpack_branch_trace(std::span<const std::uint8_t> packed, std::uint64_t begin) {
+  if (packed.size() > max_branch_trace_bytes) {
     return std::nullopt;
   }
   std::vector<Straight> way;

@@ -152,13 +152,13 @@ struct SharedMappingRow {
 };
 
 /// What a thread was to execute after a sample: see Walk in records.h.
-struct WalkRow {
+struct LookaheadRow {
   ThreadId thread;
   std::uint64_t time_ns = 0, begin = 0;
   std::uint64_t head = 0;  // 0: none
   std::uint32_t instructions = 0, passages = 0, cost_ns = 0;
-  WalkEnd end = WalkEnd::code;
-  std::vector<std::uint8_t> way;  // packed (profile/way.h)
+  LookaheadEnd end = LookaheadEnd::code;
+  std::vector<std::uint8_t> way;  // packed (profile/branch_trace.h)
 };
 
 struct StackRow {

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "profile/conveyor.h"
+#include "profile/batch_queue.h"
 #include "profile/reader_file.h"
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
@@ -292,11 +292,11 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
   return make_and_use<SampleRow>(read, visit);
 }
 
-Result<void> ProfileReader::for_each_walk(const std::function<void(const WalkRow&)>& visit) const {
+Result<void> ProfileReader::for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const {
   if (state_->version < 5) {
     return {};
   }
-  WalkRow row;
+  LookaheadRow row;
   return state_->each("walk", schema::get_walks, [&](ColumnScan& scan) {
     read_walk(scan, state_->bounds, row);
     if (scan.sound()) {

@@ -36,7 +36,7 @@ class ProfileReader {
   [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                              SampleParts parts = SampleParts::all) const;
   /// Calls `visit` for each walk in the order recorded. None in profiles of schema versions before 5.
-  [[nodiscard]] Result<void> for_each_walk(const std::function<void(const WalkRow&)>& visit) const;
+  [[nodiscard]] Result<void> for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.
   [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,
                                             const std::function<bool(StackId)>& wanted = {}) const;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "profile/branch_trace.h"
 #include "profile/codec.h"
 #include "profile/schema.h"
-#include "profile/way.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -269,7 +269,7 @@ SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-void read_walk(ColumnScan& scan, const Bounds& bounds, WalkRow& row) {
+void read_walk(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.begin = scan.bits();
@@ -277,10 +277,10 @@ void read_walk(ColumnScan& scan, const Bounds& bounds, WalkRow& row) {
   row.instructions = scan.number<std::uint32_t>("instructions", max_walk_instructions);
   row.passages = scan.number<std::uint32_t>("passages", max_walk_instructions);
   row.cost_ns = scan.number<std::uint32_t>("cost_ns");
-  row.end = scan.enumerator("end", WalkEnd::whole, WalkEnd::room);
+  row.end = scan.enumerator("end", LookaheadEnd::whole, LookaheadEnd::room);
   const std::span<const std::uint8_t> way = scan.blob();
   row.way.assign(way.begin(), way.end());
-  if (!unpack_way(way, row.begin)) {
+  if (!unpack_branch_trace(way, row.begin)) {
     scan.reject("the length of way", static_cast<std::int64_t>(way.size()));
   }
 }

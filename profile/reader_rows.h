@@ -94,7 +94,7 @@ class ColumnScan {
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
-void read_walk(ColumnScan& scan, const Bounds& bounds, WalkRow& row);
+void read_walk(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
 /// A piece of a watched line: which watch, which of its words.
 struct WatchWordOf {

@@ -256,7 +256,7 @@ struct SharedMapping {
 };
 
 /// Why a walk ended.
-enum class WalkEnd : std::uint8_t {
+enum class LookaheadEnd : std::uint8_t {
   whole = 1,   // at its head: all iterations are complete
   length = 2,  // it was too long
   value = 3,   // the way, or where a store goes, depends on what is not interpreted
@@ -264,9 +264,9 @@ enum class WalkEnd : std::uint8_t {
   room = 5,    // it touched memory, or turned, at too many places
 };
 
-/// What the thread will execute after a sample, interpreted ahead (collectors/in_target/access_walk.h). Tail: the way
-/// (profile/way.h).
-struct Walk {
+/// What the thread will execute after a sample, interpreted ahead (collectors/in_target/access/lookahead.h). Tail: the
+/// way (profile/branch_trace.h).
+struct Lookahead {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // the sample's
   std::uint64_t begin = 0;    // the sample's instruction, the first of the walk
@@ -274,7 +274,7 @@ struct Walk {
   std::uint32_t instructions = 0;
   std::uint32_t passages = 0;  // of the head
   std::uint32_t cost_ns = 0;   // CPU time of the thread that it took
-  WalkEnd end = WalkEnd::code;
+  LookaheadEnd end = LookaheadEnd::code;
   std::uint8_t reserved[3] = {};
 };
 

@@ -188,7 +188,9 @@ struct ArenaView {
   [[nodiscard]] ThreadSlot* slot(std::uint32_t index) const {
     return reinterpret_cast<ThreadSlot*>(reinterpret_cast<std::byte*>(header) + header->slots_offset) + index;
   }
-  [[nodiscard]] std::byte* exchange() const { return reinterpret_cast<std::byte*>(header) + header->exchange_offset; }
+  [[nodiscard]] std::byte* cross_process() const {
+    return reinterpret_cast<std::byte*>(header) + header->cross_process_offset;
+  }
   [[nodiscard]] std::byte* ring(std::uint32_t index) const {
     return reinterpret_cast<std::byte*>(header) + header->rings_offset +
            static_cast<std::size_t>(index) * header->ring_bytes;
@@ -199,10 +201,10 @@ struct ArenaView {
     const std::uint64_t ring = header->ring_bytes;
     return bytes >= sizeof(ArenaHeader) && header->magic == arena_magic && header->version == arena_version &&
            header->header_bytes == sizeof(ArenaHeader) && header->total_bytes <= bytes && ring != 0 &&
-           (ring & (ring - 1)) == 0 && header->exchange_offset >= sizeof(ArenaHeader) &&
-           header->exchange_offset % cache_line == 0 && header->exchange_offset <= header->slots_offset &&
-           exchange_bytes <= header->slots_offset - header->exchange_offset && header->slots_offset % cache_line == 0 &&
-           header->slots_offset <= header->rings_offset &&
+           (ring & (ring - 1)) == 0 && header->cross_process_offset >= sizeof(ArenaHeader) &&
+           header->cross_process_offset % cache_line == 0 && header->cross_process_offset <= header->slots_offset &&
+           cross_process_bytes <= header->slots_offset - header->cross_process_offset &&
+           header->slots_offset % cache_line == 0 && header->slots_offset <= header->rings_offset &&
            slots * sizeof(ThreadSlot) <= header->rings_offset - header->slots_offset &&
            header->rings_offset <= header->total_bytes && slots * ring <= header->total_bytes - header->rings_offset;
   }

@@ -40,7 +40,7 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
     case RecordType::shared_mapping:
       return sizeof(SharedMapping);
     case RecordType::walk:
-      return sizeof(Walk);
+      return sizeof(Lookahead);
   }
   return std::nullopt;
 }

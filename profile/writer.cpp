@@ -356,7 +356,7 @@ Result<void> ProfileWriter::put(const SharedMappingRow& row) {
   });
 }
 
-Result<void> ProfileWriter::put(const WalkRow& row) {
+Result<void> ProfileWriter::put(const LookaheadRow& row) {
   State& s = *state_;
   return s.guarded([&] {
     Statement& put = s.statements.walk;

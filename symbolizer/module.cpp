@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
-#include "symbolizer/loops.h"
-#include "symbolizer/types.h"
+#include "symbolizer/dwarf/types.h"
+#include "symbolizer/loops/loops.h"
 
 namespace crosstalk::symbolizer {
 namespace {

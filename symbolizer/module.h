@@ -7,16 +7,16 @@
 #include <string>
 #include <unordered_map>
 
-#include "symbolizer/control_flow.h"
-#include "symbolizer/debug_info.h"
-#include "symbolizer/frame_ranges.h"
-#include "symbolizer/frame_rules.h"
-#include "symbolizer/lines.h"
-#include "symbolizer/loop_anatomy.h"
-#include "symbolizer/module_file.h"
-#include "symbolizer/symbol_table.h"
+#include "symbolizer/cfg/control_flow.h"
+#include "symbolizer/dwarf/debug_info.h"
+#include "symbolizer/dwarf/lines.h"
+#include "symbolizer/dwarf/variables.h"
+#include "symbolizer/elf/module_file.h"
+#include "symbolizer/elf/symbol_table.h"
+#include "symbolizer/loops/loop_anatomy.h"
 #include "symbolizer/symbolizer.h"
-#include "symbolizer/variables.h"
+#include "symbolizer/unwind/frame_ranges.h"
+#include "symbolizer/unwind/frame_rules.h"
 
 namespace crosstalk::symbolizer {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "symbolizer/elf/perf_map.h"
 #include "symbolizer/module.h"
-#include "symbolizer/perf_map.h"
-#include "symbolizer/unwinder.h"
+#include "symbolizer/unwind/unwinder.h"
 
 namespace crosstalk::symbolizer {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/address_space.h"
+#include "attribution/timeline/address_space.h"
 
 #include <gtest/gtest.h>
 

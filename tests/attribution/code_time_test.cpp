@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/code_time.h"
+#include "attribution/loops/code_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose exchanges are known, told as the rows that a profile of them would hold.
-#include "attribution/communication_counts.h"
+#include "attribution/counts/communication_counts.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "attribution/estimator.h"
+#include "attribution/estimate/estimator.h"
 #include "rows.h"
 
 namespace crosstalk::attribution {
@@ -34,7 +34,7 @@ struct Program {
   std::vector<profile::WatchRow> watch_rows;
   std::vector<profile::TrapRow> trap_rows;
   std::vector<profile::SampleRow> samples;
-  std::vector<WatchStory> stories;
+  std::vector<OwnershipTimeline> timelines;
 
   void run() {
     for (std::uint64_t w = 0; w < watches; ++w) {
@@ -44,25 +44,26 @@ struct Program {
   }
 
   void tell() {
-    stories.clear();
+    timelines.clear();
     for (std::size_t w = 0, next = 0; w < watch_rows.size(); ++w) {
       const std::size_t begin = next;
       while (next < trap_rows.size() && trap_rows[next].watch == watch_rows[w].id) {
         ++next;
       }
-      stories.push_back(watch_story(watch_rows[w], std::span(trap_rows).subspan(begin, next - begin), threads,
-                                    [](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
-                                      return instruction(ip == store_ip ? AccessKind::store : AccessKind::load);
-                                    }));
+      timelines.push_back(ownership_timeline(watch_rows[w], std::span(trap_rows).subspan(begin, next - begin), threads,
+                                             [](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
+                                               return instruction(ip == store_ip ? AccessKind::store
+                                                                                 : AccessKind::load);
+                                             }));
     }
   }
 
   [[nodiscard]] CountTable count() const {
-    ConsumerSamples consumers(stories);
+    ConsumerSamples consumers(timelines);
     for (const profile::SampleRow& sample : samples) {
       consumers.add(sample);
     }
-    return count_communications({watch_rows, trap_rows, stories, consumers, 12'000, threads});
+    return count_communications({watch_rows, trap_rows, timelines, consumers, 12'000, threads});
   }
 
  private:
@@ -261,8 +262,8 @@ TEST(CommunicationCounts, ACounterThatBeginsAnewAllTheTimeIsNone) {
 TEST(CommunicationCounts, WatchesWithGapsAreLeftOut) {
   Program program;
   program.run();
-  for (WatchStory& story : program.stories) {
-    story.gaps = 1;
+  for (OwnershipTimeline& timeline : program.timelines) {
+    timeline.gaps = 1;
   }
   for (const CountGroup& group : both(program.count())) {
     EXPECT_FALSE(group.count);

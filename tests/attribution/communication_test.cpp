@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/communication.h"
+#include "attribution/estimate/communication.h"
 
 #include <gtest/gtest.h>
 
@@ -65,10 +65,10 @@ class CommunicationTest : public testing::Test {
     seen.consumer.time_ns = 1000;
     seen.producer.line = seen.consumer.line = watches_.back().line;
     seen.true_sharing = true_sharing;
-    WatchStory story;
-    story.communications = {seen};
-    story.accesses = {seen.producer, seen.consumer};
-    stories_.push_back(story);
+    OwnershipTimeline timeline;
+    timeline.communications = {seen};
+    timeline.accesses = {seen.producer, seen.consumer};
+    timelines_.push_back(timeline);
   }
 
   Communication run() {
@@ -83,10 +83,10 @@ class CommunicationTest : public testing::Test {
     }
     Strata strata(watches_, threads_);
     strata.finish();
-    const Estimate estimated = estimate(estimators().front(), evidence_of(watches_, stories_, strata), strata);
+    const Estimate estimated = estimate(estimators().front(), evidence_of(watches_, timelines_, strata), strata);
     shared_ = std::make_unique<SharedIndex>(shared_rows_);
     objects_ = std::make_unique<DataObjects>(*view_, *blocks_, *shared_, stacks_);
-    return communication_of({stories_, estimated.contributions, estimated.expansion, sampled_, max_rows_}, *view_,
+    return communication_of({timelines_, estimated.contributions, estimated.expansion, sampled_, max_rows_}, *view_,
                             stacks_, *objects_);
   }
 
@@ -96,7 +96,7 @@ class CommunicationTest : public testing::Test {
   std::vector<profile::BlockRow> block_rows_;
   std::vector<profile::SharedMappingRow> shared_rows_;
   std::vector<profile::WatchRow> watches_;
-  std::vector<WatchStory> stories_;
+  std::vector<OwnershipTimeline> timelines_;
   std::vector<SampledAccess> sampled_;
   std::size_t max_rows_ = 100;
   FakeCode code_;
@@ -207,7 +207,7 @@ class BetweenProcesses : public CommunicationTest {
   }
   void exchange(std::uint64_t producer_line, std::uint64_t consumer_line) {
     communicate(consumer_line, 0, true);
-    stories_.back().communications[0].producer.line = stories_.back().accesses[0].line = producer_line;
+    timelines_.back().communications[0].producer.line = timelines_.back().accesses[0].line = producer_line;
   }
 };
 
@@ -232,7 +232,7 @@ TEST_F(BetweenProcesses, NamedAsAUserKnowsThem) {
   std::uint64_t begin = in_consumer;
   for (const auto& [name, known_as] : names) {
     shared_rows_ = {{ProcessId{1}, 10, begin, 0x2000, 0, 1, begin, name}};
-    stories_.clear();
+    timelines_.clear();
     watches_.clear();
     exchange(begin, begin);
     EXPECT_EQ(run().objects.at(0).name, known_as);
@@ -282,7 +282,7 @@ TEST_F(CommunicationTest, StacksThreadLocalsAndUnknownMemory) {
 TEST_F(CommunicationTest, CallPathsAreSharesOfTheRow) {
   communicate(bias + 0x2000, 0, true, 3 * ms);
   communicate(bias + 0x2000, 0, true, 1 * ms);
-  stories_[1].communications[0].consumer.stack = StackId{8};
+  timelines_[1].communications[0].consumer.stack = StackId{8};
   code_.stacks[StackId{7}] = {bias + 0x214, bias + 0x410};
   code_.stacks[StackId{8}] = {bias + 0x214, bias + 0x310};
   const Communication c = run();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/estimator.h"
+#include "attribution/estimate/estimator.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "attribution/intervals.h"
-#include "attribution/strata.h"
+#include "attribution/estimate/intervals.h"
+#include "attribution/estimate/strata.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -53,7 +53,7 @@ struct Recording {
   void watch(const profile::SampleRow& row, std::vector<SeenCommunication> communications) {
     samples.push_back(row);
     watches.push_back(watch_of(row));
-    stories.push_back(std::move(communications));
+    timelines.push_back(std::move(communications));
   }
   Matrix estimate(PairOf pair = thread_pair) {
     Strata strata(watches, threads);
@@ -61,9 +61,9 @@ struct Recording {
       strata.add(row);
     }
     strata.finish();
-    told.assign(stories.size(), {});
-    for (std::size_t i = 0; i < stories.size(); ++i) {
-      told[i].communications = stories[i];
+    told.assign(timelines.size(), {});
+    for (std::size_t i = 0; i < timelines.size(); ++i) {
+      told[i].communications = timelines[i];
     }
     result =
         attribution::estimate(*find_estimator("post_stratified").value(), evidence_of(watches, told, strata), strata);
@@ -74,8 +74,8 @@ struct Recording {
   std::vector<profile::ThreadRow> threads;
   std::vector<profile::SampleRow> samples;
   std::vector<profile::WatchRow> watches;
-  std::vector<std::vector<SeenCommunication>> stories;
-  std::vector<WatchStory> told;
+  std::vector<std::vector<SeenCommunication>> timelines;
+  std::vector<OwnershipTimeline> told;
   Estimate result;
   double total_s = 0, unwatched_ns = 0;
 };
@@ -176,12 +176,12 @@ void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, s
           std::uint32_t producer = 1) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t address = 0x100000 + 0x1000 * run.samples.size();
-    std::vector<SeenCommunication> story;
+    std::vector<SeenCommunication> timeline;
     if (after_ns > 0) {
-      story.push_back(seen(producer, 0));
-      story.back().consumer.time_ns = after_ns;
+      timeline.push_back(seen(producer, 0));
+      timeline.back().consumer.time_ns = after_ns;
     }
-    run.watch(eligible(0, address, ms, suspected ? profile::sample_suspected : 0), std::move(story));
+    run.watch(eligible(0, address, ms, suspected ? profile::sample_suspected : 0), std::move(timeline));
     run.watches.back().horizon_ns = horizon_ns;
     run.watches.back().suspected = suspected;
   }
@@ -190,7 +190,7 @@ void look(Recording& run, int count, bool suspected, std::uint64_t horizon_ns, s
 constexpr std::uint64_t briefly = 500, for_long = 20'000, early = 100, late = 5000;
 
 // Of 12 watches 10 were long, of which one saw communication late: 1.2 would have.
-TEST(LateSight, LongWatchesSpeakForFewBriefOnes) {
+TEST(Censoring, LongWatchesSpeakForFewBriefOnes) {
   Recording run(2);
   look(run, 1, false, briefly, 0);
   look(run, 1, false, briefly, early);
@@ -201,7 +201,7 @@ TEST(LateSight, LongWatchesSpeakForFewBriefOnes) {
 
 // Of 14 long watches that saw something, 10 saw it late, so 2 for each early one; of unknown lines the one long watch
 // in 40 has seen its part. It would count 40 times.
-TEST(LateSight, WhatComesEarlyStandsForWhatComesLate) {
+TEST(Censoring, WhatComesEarlyStandsForWhatComesLate) {
   Recording run(2);
   look(run, 4, true, for_long, early);
   look(run, 9, true, for_long, late);
@@ -211,7 +211,7 @@ TEST(LateSight, WhatComesEarlyStandsForWhatComesLate) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.013 + 0.010 * (1 + 2 * 0.975) + 0.001, 1e-12);
 }
 
-TEST(LateSight, WithoutLongWatchesNothingIsMadeUp) {
+TEST(Censoring, WithoutLongWatchesNothingIsMadeUp) {
   Recording run(2);
   look(run, 9, false, briefly, 0);
   look(run, 1, false, briefly, early);
@@ -219,7 +219,7 @@ TEST(LateSight, WithoutLongWatchesNothingIsMadeUp) {
 }
 
 // A brief watch lasts a little longer than its horizon, and once the line is taken it waits for what comes of that.
-TEST(LateSight, ABriefWatchSeesWhatComesOfATakenLine) {
+TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
   const auto until_ns = [](std::vector<std::pair<std::uint32_t, std::uint64_t>> accesses) {
     Recording run(2);
     look(run, 1, false, briefly, 0);
@@ -245,7 +245,7 @@ TEST(LateSight, ABriefWatchSeesWhatComesOfATakenLine) {
 }
 
 // As late as elsewhere, 30 ms would be 90, of a thread that has 43 in all: what was seen elsewhere is not paid for it.
-TEST(LateSight, WhatWasSeenComesFirst) {
+TEST(Censoring, WhatWasSeenComesFirst) {
   Recording run(3);
   look(run, 4, true, for_long, early);
   look(run, 9, true, for_long, late);
@@ -281,9 +281,9 @@ TEST(Estimator, TimeThatNoWatchSpeaksForIsTold) {
 
 TEST(Estimator, AWatchsTimeIsSharedByWhatItsThreadConsumed) {
   Recording run(3);
-  const std::vector<SeenCommunication> story = {seen(1, 0), seen(0, 1), seen(2, 0, false), seen(1, 2)};
-  run.watch(eligible(0, line), story);
-  run.watch(eligible(0, line), story);
+  const std::vector<SeenCommunication> timeline = {seen(1, 0), seen(0, 1), seen(2, 0, false), seen(1, 2)};
+  run.watch(eligible(0, line), timeline);
+  run.watch(eligible(0, line), timeline);
   const Matrix matrix = run.estimate();
   ASSERT_EQ(matrix.size(), 4U);  // (0,1) (1,0) (1,2) (2,0)
   EXPECT_NEAR(matrix[0].cost(), 0, 1e-12);

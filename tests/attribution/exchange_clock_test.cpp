@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/exchange_clock.h"
+#include "attribution/counts/exchange_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class ExchangeClockTest : public testing::Test {
   std::deque<profile::TrapRow> rows_;
 };
 using WithAgreeing = ExchangeClockTest;
-using WayTest = ExchangeClockTest;
+using AdvanceTest = ExchangeClockTest;
 
 TEST_F(ExchangeClockTest, ARegisterThatGoesOnWithTheExchanges) {
   std::vector<Cycle> cycles;
@@ -168,16 +168,16 @@ TEST_F(WithAgreeing, OtherInstructionsReadTheSameCounterWhereTheyAgree) {
   ASSERT_EQ(all.size(), 7U);
   EXPECT_EQ(all.front().time_ns, 50U);
   EXPECT_EQ(all[5].value, 50U);  // a step behind, and later
-  const auto way = way_of(clock, all);
+  const auto way = advance_of(clock, all);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 85);
   EXPECT_EQ(way->lost_ns, 0);
 }
 
-TEST_F(WayTest, StepsAreCountedOverTheWholeRun) {
+TEST_F(AdvanceTest, StepsAreCountedOverTheWholeRun) {
   const ExchangeClock clock{rbx, 4, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 400), standing(200, rbx, 800), standing(400, rbx, 1600)};
-  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
+  const auto way = advance_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 300);
   EXPECT_EQ(way->begin_ns, 100U);
@@ -187,36 +187,36 @@ TEST_F(WayTest, StepsAreCountedOverTheWholeRun) {
   EXPECT_DOUBLE_EQ(way->widest_time, 2.0 / 3);
 }
 
-TEST_F(WayTest, StepsBeforeTheFirstReadingAndHowUnevenTheyAre) {
+TEST_F(AdvanceTest, StepsBeforeTheFirstReadingAndHowUnevenTheyAre) {
   const ExchangeClock up{rbx, 4, 20, 20, 1, 1};
   const std::vector<Reading> steady{{100, 400}, {200, 800}, {400, 1600}};
-  EXPECT_DOUBLE_EQ(way_of(up, steady)->before, 100);
-  EXPECT_DOUBLE_EQ(way_of(up, steady)->unevenness, 0);
+  EXPECT_DOUBLE_EQ(advance_of(up, steady)->before, 100);
+  EXPECT_DOUBLE_EQ(advance_of(up, steady)->unevenness, 0);
   const std::vector<Reading> uneven{{100, 0}, {200, 800}, {300, 800}};  // 200 steps, then none; 100 each would be even
-  EXPECT_DOUBLE_EQ(way_of(up, uneven)->unevenness, 2 * 100.0 * 100.0 / 200);
+  EXPECT_DOUBLE_EQ(advance_of(up, uneven)->unevenness, 2 * 100.0 * 100.0 / 200);
   const ExchangeClock down{rbx, -4, 20, 20, 1, 1};
-  EXPECT_LT(way_of(down, std::vector<Reading>{{100, 1600}, {200, 800}})->before, 0);
+  EXPECT_LT(advance_of(down, std::vector<Reading>{{100, 1600}, {200, 800}})->before, 0);
 }
 
-TEST_F(WayTest, WhereACounterBeginsAnewTheTimeIsLost) {
+TEST_F(AdvanceTest, WhereACounterBeginsAnewTheTimeIsLost) {
   const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 500), standing(200, rbx, 600), standing(250, rbx, 3),
                                         standing(300, rbx, 53)};
-  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
+  const auto way = advance_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 150);
   EXPECT_EQ(way->net, -447);
   EXPECT_EQ(way->lost_ns, 50);
 }
 
-TEST_F(WayTest, OtherFramesAreLeftOut) {
+TEST_F(AdvanceTest, OtherFramesAreLeftOut) {
   const ExchangeClock clock{rbx, 1, 20, 20, 1, 1};
   const std::vector<Standing> standings{standing(100, rbx, 5), standing(200, rbx, 900, 0x6000), standing(300, rbx, 9)};
-  const auto way = way_of(clock, with_agreeing(clock, standings, {}));
+  const auto way = advance_of(clock, with_agreeing(clock, standings, {}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->steps, 4);
-  EXPECT_FALSE(way_of(clock, with_agreeing(clock, std::span(standings).first(1), {})));
-  EXPECT_FALSE(way_of(clock, {}));
+  EXPECT_FALSE(advance_of(clock, with_agreeing(clock, std::span(standings).first(1), {})));
+  EXPECT_FALSE(advance_of(clock, {}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/intervals.h"
+#include "attribution/estimate/intervals.h"
 
 #include <gtest/gtest.h>
 

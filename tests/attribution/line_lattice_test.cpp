@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/line_lattice.h"
+#include "attribution/counts/line_lattice.h"
 
 #include <gtest/gtest.h>
 

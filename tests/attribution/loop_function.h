@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "symbolizer/loop_anatomy.h"
+#include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution::test {
 

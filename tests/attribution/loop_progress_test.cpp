@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What successive samples of threads say of loops' progress, at places seen for the first time and again.
-#include "attribution/loop_progress.h"
+#include "attribution/loops/loop_progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When two samples lie in one visit of a loop, and what many of them say.
-#include "attribution/loop_rates.h"
+#include "attribution/loops/loop_rates.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/code_map.h"
-#include "attribution/watch_story.h"
+#include "attribution/loops/code_map.h"
+#include "attribution/timeline/ownership_timeline.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution::test {
@@ -84,12 +84,12 @@ class Scene {
   std::vector<profile::ThreadRow>& threads() { return threads_; }
   void skip_sequence(std::uint32_t n) { next_ += n; }
 
-  [[nodiscard]] WatchStory tell() const {
-    return watch_story(watch_, traps_, threads_,
-                       [this](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
-                         const auto it = code_.find(ip);
-                         return it == code_.end() ? std::nullopt : std::optional(it->second);
-                       });
+  [[nodiscard]] OwnershipTimeline tell() const {
+    return ownership_timeline(watch_, traps_, threads_,
+                              [this](Moment, std::uint64_t ip) -> std::optional<symbolizer::MemoryAccess> {
+                                const auto it = code_.find(ip);
+                                return it == code_.end() ? std::nullopt : std::optional(it->second);
+                              });
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three threads that take turns on words of their own of one line, seen by watches of two words.
-#include "attribution/third_parties.h"
+#include "attribution/timeline/third_parties.h"
 
 #include <gtest/gtest.h>
 
@@ -44,9 +44,9 @@ class ThirdParties : public testing::Test {
     row.line = line;
     row.words = {word_at(8), word_at(static_cast<std::uint8_t>(drawn * 8), 8, probability)};
     watches_.push_back(row);
-    WatchStory story;
-    story.communications = std::move(seen);
-    stories_.push_back(std::move(story));
+    OwnershipTimeline timeline;
+    timeline.communications = std::move(seen);
+    timelines_.push_back(std::move(timeline));
   }
   static SeenCommunication seen(std::uint32_t producer, WordMask changed, float probability = named) {
     SeenCommunication result{store_at(producer, producer), store_at(1, 1)};
@@ -55,16 +55,16 @@ class ThirdParties : public testing::Test {
     return result;
   }
   void run(const std::vector<profile::SampleRow>& samples) {
-    LineStores stores(stories_, threads_);
+    LineStores stores(timelines_, threads_);
     for (const auto& sample : samples) {
       stores.add(sample);
     }
-    find_producers(watches_, stories_, stores, threads_);
+    find_producers(watches_, timelines_, stores, threads_);
   }
-  /// Share of `producer` in the communications of story `i`.
+  /// Share of `producer` in the communications of timeline `i`.
   [[nodiscard]] double share(std::size_t i, std::uint32_t producer) const {
     double sum = 0;
-    for (const SeenCommunication& one : stories_[i].communications) {
+    for (const SeenCommunication& one : timelines_[i].communications) {
       sum += one.producer.thread.value == producer ? one.share : 0;
     }
     return sum;
@@ -72,7 +72,7 @@ class ThirdParties : public testing::Test {
 
   std::vector<profile::ThreadRow> threads_ = make_threads(5);
   std::vector<profile::WatchRow> watches_;
-  std::vector<WatchStory> stories_;
+  std::vector<OwnershipTimeline> timelines_;
 };
 
 const std::vector<profile::SampleRow> three = {sampled_store(0, 0), sampled_store(1, 1), sampled_store(2, 2)};
@@ -80,8 +80,8 @@ const std::vector<profile::SampleRow> three = {sampled_store(0, 0), sampled_stor
 TEST_F(ThirdParties, WhoStoredInBetweenIsTheProducer) {
   watch(0, named, {seen(0, 0b110)});  // words 1, the consumer's own, and 2
   run(three);
-  ASSERT_EQ(stories_[0].communications.size(), 1U);
-  const SeenCommunication& found = stories_[0].communications[0];
+  ASSERT_EQ(timelines_[0].communications.size(), 1U);
+  const SeenCommunication& found = timelines_[0].communications[0];
   EXPECT_EQ(found.producer.thread, ThreadId{2});
   EXPECT_EQ(found.producer.instruction, 0x1002U);
   EXPECT_EQ(found.producer.line, line);
@@ -94,15 +94,15 @@ TEST_F(ThirdParties, WhoStoredInBetweenIsTheProducer) {
 TEST_F(ThirdParties, WhoIsSeenStaysWhereNobodyElseStored) {
   watch(2, unlikely, {seen(2, 0b010, unlikely)});
   run(three);
-  ASSERT_EQ(stories_[0].communications.size(), 1U);
-  EXPECT_EQ(stories_[0].communications[0].producer.thread, ThreadId{2});
-  EXPECT_NEAR(stories_[0].communications[0].weight, 1 / double{unlikely}, 1e-3);
+  ASSERT_EQ(timelines_[0].communications.size(), 1U);
+  EXPECT_EQ(timelines_[0].communications[0].producer.thread, ThreadId{2});
+  EXPECT_NEAR(timelines_[0].communications[0].weight, 1 / double{unlikely}, 1e-3);
 }
 
 TEST_F(ThirdParties, AnUnlikelyDrawSaysThatAnotherWordWasNamed) {
   watch(2, unlikely, {seen(2, 0b010, unlikely), seen(2, 0b011, unlikely)});
   run(three);
-  EXPECT_NEAR(stories_[0].communications.at(0).weight, 1 / (1 - 6 * double{unlikely} + double{unlikely}), 1e-3);
+  EXPECT_NEAR(timelines_[0].communications.at(0).weight, 1 / (1 - 6 * double{unlikely} + double{unlikely}), 1e-3);
 }
 
 TEST_F(ThirdParties, ItsOwnFurtherStoresDoNotMakeAThreadAThirdOne) {
@@ -141,14 +141,14 @@ TEST_F(ThirdParties, SeveralShareByWhatIsKnownOfTheOthers) {
   EXPECT_NEAR(share(4, 2), 0.25, 0.05);
   EXPECT_NEAR(share(4, 0) + share(4, 2), 1, 1e-12);
   EXPECT_EQ(share(4, 3), 0);
-  EXPECT_TRUE(stories_[4].interrupted.empty());
+  EXPECT_TRUE(timelines_[4].interrupted.empty());
 }
 
 TEST_F(ThirdParties, WhereNothingTellsThemApartNobodyIsNamed) {
   watch(3, named, {seen(3, 0b0101)});
   run({sampled_store(0, 0), sampled_store(1, 1), sampled_store(2, 2), sampled_store(3, 3)});
-  EXPECT_TRUE(stories_[0].communications.empty());
-  EXPECT_EQ(stories_[0].interrupted.size(), 1U);
+  EXPECT_TRUE(timelines_[0].communications.empty());
+  EXPECT_EQ(timelines_[0].interrupted.size(), 1U);
 }
 
 TEST_F(ThirdParties, AProducerThatMayHaveStoredAgainStaysWhereNothingTells) {
@@ -160,7 +160,7 @@ TEST_F(ThirdParties, AProducerThatMayHaveStoredAgainStaysWhereNothingTells) {
 TEST_F(ThirdParties, StoresThatTrapsSawAreKnown) {
   watch(0, named, {seen(0, 0b100)});
   watch(2, named, {});
-  stories_[1].accesses = {store_at(2, 2)};
+  timelines_[1].accesses = {store_at(2, 2)};
   run({});
   EXPECT_EQ(share(0, 2), 1);
 }
@@ -174,14 +174,14 @@ TEST_F(ThirdParties, AWordThatIsWatchedNamesNobodyElse) {
 TEST_F(ThirdParties, WhereMoreStoreThanAreListedAnyoneMayHave) {
   threads_ = make_threads(12);
   watch(11, named, {SeenCommunication{store_at(11, 0), store_at(1, 1)}});
-  stories_[0].communications[0].changed = 0b100;
+  timelines_[0].communications[0].changed = 0b100;
   std::vector<profile::SampleRow> samples;
   for (std::uint32_t thread = 2; thread < 12; ++thread) {
     samples.push_back(sampled_store(thread, 2));
   }
   run(samples);
   EXPECT_EQ(share(0, 11), 1);
-  EXPECT_EQ(stories_[0].communications.size(), 1U);
+  EXPECT_EQ(timelines_[0].communications.size(), 1U);
 }
 
 TEST_F(ThirdParties, OtherProcessesAreNotJudgedByAThreadOfOnes) {
@@ -206,7 +206,7 @@ TEST_F(ThirdParties, WithoutStatesNothingChanges) {
   run(three);
   EXPECT_EQ(share(0, 0), 1);
   EXPECT_EQ(share(0, 2), 1);
-  EXPECT_NEAR(stories_[0].communications[0].weight, 1 / double{named}, 1e-9);
+  EXPECT_NEAR(timelines_[0].communications[0].weight, 1 / double{named}, 1e-9);
 }
 
 /// What is only expected: the consumer is the sample.
@@ -223,19 +223,19 @@ TEST_F(ThirdParties, WhatIsExpectedIsTheFirstStorers) {
   watch(0, named, {expected(0, 0b110)});  // thread 2 has stored before; word 1 is the consumer's own
   run(three);
   EXPECT_EQ(share(0, 0), 1);
-  EXPECT_EQ(stories_[0].communications[0].weight, 4);
-  EXPECT_TRUE(stories_[1].communications.empty());
-  EXPECT_EQ(stories_[1].interrupted.size(), 1U);
+  EXPECT_EQ(timelines_[0].communications[0].weight, 4);
+  EXPECT_TRUE(timelines_[1].communications.empty());
+  EXPECT_EQ(timelines_[1].interrupted.size(), 1U);
 }
 
 TEST_F(ThirdParties, WhoStoresToTheSampledWordIsSeenByWatchesOfThat) {
   watch(0, named, {expected(0, 0)});
   run({sampled_store(0, 0), sampled_store(0, 1)});
-  EXPECT_TRUE(stories_[0].communications.empty());
-  EXPECT_EQ(stories_[0].interrupted.size(), 1U);
+  EXPECT_TRUE(timelines_[0].communications.empty());
+  EXPECT_EQ(timelines_[0].interrupted.size(), 1U);
 }
 
-TEST(WatchStory, SaysWhichWordsChangedBetweenTwoAccesses) {
+TEST(OwnershipTimeline, SaysWhichWordsChangedBetweenTwoAccesses) {
   Scene scene(3);
   scene.words({word_at(0), word_at(8)})
       .opened_by(0, AccessKind::load_store)
@@ -244,13 +244,13 @@ TEST(WatchStory, SaysWhichWordsChangedBetweenTwoAccesses) {
   scene.watch().state = profile::LineState{{1, 2, 3, 4, 5, 6, 7, 8}};
   scene.traps()[0].state = profile::LineState{{1, 9, 3, 4, 5, 6, 7, 9}};
   scene.traps()[1].state = profile::LineState{{2, 9, 4, 4, 5, 6, 7, 9}};
-  const WatchStory story = scene.tell();
-  ASSERT_EQ(story.communications.size(), 2U);
-  EXPECT_EQ(story.communications[0].changed, 0b10000010);
-  EXPECT_EQ(story.communications[1].changed, 0b00000101);
+  const OwnershipTimeline timeline = scene.tell();
+  ASSERT_EQ(timeline.communications.size(), 2U);
+  EXPECT_EQ(timeline.communications[0].changed, 0b10000010);
+  EXPECT_EQ(timeline.communications[1].changed, 0b00000101);
 }
 
-TEST(WatchStory, WithoutAStateNothingIsKnownToHaveChanged) {
+TEST(OwnershipTimeline, WithoutAStateNothingIsKnownToHaveChanged) {
   Scene scene(2);
   scene.words({word_at(0), word_at(8)})
       .opened_by(0, AccessKind::load_store)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/unseen.h"
+#include "attribution/estimate/unseen.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "attribution/estimator.h"
-#include "attribution/intervals.h"
+#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/intervals.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -45,12 +45,12 @@ struct Recording {
       watch.words = words;
       watches.push_back(watch);
     }
-    stories.resize(samples);
+    timelines.resize(samples);
   }
   Estimate estimate() {
     Strata strata(watches, threads);
     strata.finish();
-    return attribution::estimate(estimators().front(), evidence_of(watches, stories, strata), strata);
+    return attribution::estimate(estimators().front(), evidence_of(watches, timelines, strata), strata);
   }
   UnseenLimits limits() { return *estimate().expansion.unseen; }
   void sees(std::size_t watch, bool true_sharing) {
@@ -58,11 +58,11 @@ struct Recording {
     seen.producer.thread = ThreadId{1};
     seen.consumer.thread = ThreadId{0};
     seen.true_sharing = true_sharing;
-    stories[watch].communications = {seen};
+    timelines[watch].communications = {seen};
   }
   std::vector<profile::ThreadRow> threads = make_threads(2);
   std::vector<profile::WatchRow> watches;
-  std::vector<WatchStory> stories;
+  std::vector<OwnershipTimeline> timelines;
 };
 
 TEST(Unseen, IsLimitedByTheWordsThatWereDrawn) {

@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "attribution/estimator.h"
+#include "attribution/estimate/estimator.h"
 #include "driver/doctor.h"
 #include "driver/json_report.h"
 #include "driver/record_options.h"

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <memory>
 
-#include "collectors/in_target/access_code.h"
-#include "collectors/in_target/access_finder.h"
-#include "collectors/in_target/access_walk.h"
-#include "profile/way.h"
+#include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/finder.h"
+#include "collectors/in_target/access/lookahead.h"
+#include "profile/branch_trace.h"
 
 namespace {
 
@@ -83,15 +83,15 @@ void check(const in_target::FoundAccess& found) {
 
 void walk(in_target::AccessFinder& finder, const Registers& registers, const std::uint64_t* word,
           const in_target::CodeReader& reader) {
-  static in_target::WalkMemory memory;
+  static in_target::LookaheadMemory memory;
   std::uint8_t way[256];
-  const in_target::WalkLimits limits;
-  const in_target::Walk made = finder.walk(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
+  const in_target::LookaheadLimits limits;
+  const in_target::Lookahead made = finder.walk(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
   require(made.instructions <= limits.most_instructions && made.passages <= limits.passages);
-  require(made.way_bytes > 0 && made.way_bytes <= sizeof way);
-  const auto lines = crosstalk::profile::unpack_way({way, made.way_bytes}, registers[Register::rip]);
+  require(made.trace_bytes > 0 && made.trace_bytes <= sizeof way);
+  const auto lines = crosstalk::profile::unpack_branch_trace({way, made.trace_bytes}, registers[Register::rip]);
   require(lines.has_value());
-  if (made.end == crosstalk::profile::WalkEnd::whole) {
+  if (made.end == crosstalk::profile::LookaheadEnd::whole) {
     require(made.head != 0 && lines->back().last == made.head);
   }
 }

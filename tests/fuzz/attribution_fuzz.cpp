@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile rows: any bytes are a watch, its traps and samples; the story and the estimate must stay sane.
+// Hostile rows: any bytes are a watch, its traps and samples; the timeline and the estimate must stay sane.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "attribution/estimator.h"
-#include "attribution/strata.h"
-#include "attribution/watch_story.h"
+#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/strata.h"
+#include "attribution/timeline/ownership_timeline.h"
 
 namespace {
 
@@ -72,8 +72,8 @@ void require(bool holds) {
   }
 }
 
-void check(const profile::WatchRow& watch, const WatchStory& story, std::size_t threads) {
-  for (const SeenCommunication& seen : story.communications) {
+void check(const profile::WatchRow& watch, const OwnershipTimeline& timeline, std::size_t threads) {
+  for (const SeenCommunication& seen : timeline.communications) {
     require(seen.producer.thread != seen.consumer.thread);
     require(seen.producer.thread.value < threads && seen.consumer.thread.value < threads);
     require(stores(seen.producer.kind));
@@ -114,16 +114,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     access.overwrites_base = ip % 7 == 0;
     return access;
   };
-  const WatchStory story = watch_story(watches[0], traps, threads, lookup);
-  check(watches[0], story, threads.size());
+  const OwnershipTimeline timeline = ownership_timeline(watches[0], traps, threads, lookup);
+  check(watches[0], timeline, threads.size());
 
   // Twice the same: one watch is too few for an estimate.
   const std::vector<profile::WatchRow> twice = {watches[0], watches[0]};
-  const std::vector<WatchStory> stories = {story, story};
+  const std::vector<OwnershipTimeline> timelines = {timeline, timeline};
   for (const Estimator& estimator : estimators()) {
     Strata strata(twice, threads, estimator.policy);
     strata.finish();
-    const Estimate estimated = estimate(estimator, evidence_of(twice, stories, strata), strata);
+    const Estimate estimated = estimate(estimator, evidence_of(twice, timelines, strata), strata);
     for (const Cell& cell : matrix_of(estimated.contributions, estimated.expansion, thread_pair)) {
       check(cell.true_sharing);
       check(cell.false_sharing);

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "symbolizer/elf_file.h"
-#include "symbolizer/expression.h"
-#include "symbolizer/frame_ranges.h"
+#include "symbolizer/dwarf/expression.h"
+#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind/frame_ranges.h"
 
 namespace {
 

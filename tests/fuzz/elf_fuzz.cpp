@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "symbolizer/elf_file.h"
-#include "symbolizer/frame_ranges.h"
+#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind/frame_ranges.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "symbolizer/perf_map.h"
+#include "symbolizer/elf/perf_map.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const crosstalk::symbolizer::PerfMap map(std::string_view(reinterpret_cast<const char*>(data), size));

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "profile/branch_trace.h"
 #include "profile/reader.h"
-#include "profile/way.h"
 #include "profile/writer.h"
 
 namespace {
@@ -43,7 +43,7 @@ std::vector<char> sound_profile() {
     stack.id = crosstalk::StackId{1};
     stack.bytes.assign(2000, 7);
     good = good && writer->put(stack);
-    profile::WalkRow walk;
+    profile::LookaheadRow walk;
     walk.way = {4, 8, 2};
     good = good && writer->put(walk);
     for (int i = 0; i < 500; ++i) {
@@ -96,8 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   });
-  (void)reader->for_each_walk([threads](const profile::WalkRow& row) {
-    if (row.thread.value >= threads || row.way.size() > profile::max_way_bytes) {
+  (void)reader->for_each_walk([threads](const profile::LookaheadRow& row) {
+    if (row.thread.value >= threads || row.way.size() > profile::max_branch_trace_bytes) {
       std::abort();
     }
   });

@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/interpreter.h"
+#include "daemon/record_decoder.h"
+#include "profile/branch_trace.h"
 #include "profile/ring.h"
 #include "profile/ring_reader.h"
-#include "profile/way.h"
 
 namespace {
 
@@ -40,9 +40,9 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::TrapRow& row) override { check(row.word < profile::max_watch_words); }
   void put(const profile::BlockRow&) override {}
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
-  void put(const profile::WalkRow& row) override {
-    check(row.end >= profile::WalkEnd::whole && row.end <= profile::WalkEnd::room &&
-          profile::unpack_way(row.way, row.begin).has_value());
+  void put(const profile::LookaheadRow& row) override {
+    check(row.end >= profile::LookaheadEnd::whole && row.end <= profile::LookaheadEnd::room &&
+          profile::unpack_branch_trace(row.way, row.begin).has_value());
   }
   void put(const profile::StackRow& row) override {
     check(row.id.value == ++last_stack && row.bytes.size() <= profile::max_record_bytes);
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> ring(ring_bytes);
   profile::RingReader reader(*slot, ring.data(), ring_bytes);
   CheckingSink sink;
-  daemon_room::RecordInterpreter interpreter(sink, 2);
+  daemon_room::RecordDecoder interpreter(sink, 2);
   interpreter.open_slot(0, 1, 2, 3);
   Input input{data, size};
   while (input.size != 0) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/access_code.h"
-
 #include <Zydis/Zydis.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/access_predecessors.h"
+#include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/predecessors.h"
 
 namespace crosstalk::in_target {
 

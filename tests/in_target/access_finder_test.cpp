@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/access_finder.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <initializer_list>
 #include <map>
 #include <vector>
+
+#include "collectors/in_target/access/finder.h"
 
 namespace crosstalk::in_target {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectors/in_target/access_finder.h"
+#include "collectors/in_target/access/finder.h"
 
 namespace crosstalk::test {
 

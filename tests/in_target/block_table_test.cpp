@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/block_table.h"
+#include "collectors/in_target/objects/block_table.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/hooks.h"
+#include "collectors/in_target/interpose/core_interface.h"
 
 namespace crosstalk::in_target {
 namespace {

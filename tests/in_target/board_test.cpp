@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/board.h"
+#include "collectors/in_target/watch/board.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/budget.h"
+#include "collectors/in_target/session/budget.h"
 
 #include <gtest/gtest.h>
 
-#include "collectors/in_target/watch_events.h"
+#include "collectors/in_target/watch/watch_events.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -34,15 +34,15 @@ TEST(Budget, WalksHaveATenthAndNoneWhenTheWholeIsSpent) {
   Budget budget;
   budget.start(0.03);
   budget.earn(second);
-  EXPECT_TRUE(budget.affords_walk(3'000'000));
-  EXPECT_FALSE(budget.affords_walk(3'300'000));  // a tenth, and the grant
+  EXPECT_TRUE(budget.affords_lookahead(3'000'000));
+  EXPECT_FALSE(budget.affords_lookahead(3'300'000));  // a tenth, and the grant
   budget.walk(3'000'000);
-  EXPECT_TRUE(budget.affords_walk(100'000));
-  EXPECT_FALSE(budget.affords_walk(300'000));
+  EXPECT_TRUE(budget.affords_lookahead(100'000));
+  EXPECT_FALSE(budget.affords_lookahead(300'000));
   budget.spend(31'000'000);
-  EXPECT_FALSE(budget.affords_walk(100'000));
+  EXPECT_FALSE(budget.affords_lookahead(100'000));
   budget.clear();
-  EXPECT_TRUE(budget.affords_walk(100'000));
+  EXPECT_TRUE(budget.affords_lookahead(100'000));
 }
 
 TEST(Budget, ExploringInVainKeepsToAQuarter) {

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/guest.h"
-#include "collectors/in_target/hooks.h"
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/sys/system_calls.h"
 
 #define SHOWN __attribute__((visibility("default")))
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/modules.h"
+#include "collectors/in_target/objects/modules.h"
 
 namespace crosstalk::in_target::modules {
 namespace {

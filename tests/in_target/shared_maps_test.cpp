@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/shared_maps.h"
+#include "collectors/in_target/processes/shared_maps.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "collectors/in_target/exchange.h"
+#include "collectors/in_target/processes/cross_process_state.h"
 
 namespace crosstalk::in_target {
 namespace {

@@ -33,7 +33,7 @@ class HostileFile : public ::testing::Test {
     stack.id = StackId{1};
     stack.bytes.assign(3000, 42);
     ASSERT_TRUE(writer.put(stack));
-    WalkRow walk;
+    LookaheadRow walk;
     walk.way = {4, 8, 2};
     ASSERT_TRUE(writer.put(walk));
     for (int i = 0; i < 2000; ++i) {
@@ -50,7 +50,7 @@ class HostileFile : public ::testing::Test {
     }
     const Result<void> samples = reader->for_each_sample([](const SampleRow&) {});
     const Result<void> stacks = reader->for_each_stack([](const StackRow&) {});
-    const Result<void> walks = reader->for_each_walk([](const WalkRow&) {});
+    const Result<void> walks = reader->for_each_walk([](const LookaheadRow&) {});
     return !samples  ? std::optional<Error>(samples.error())
            : !stacks ? std::optional<Error>(stacks.error())
            : !walks  ? std::optional<Error>(walks.error())
@@ -155,7 +155,7 @@ TEST_F(HostileFile, Version4HasNoWalksAndIsRead) {
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
   int walks = 0;
-  ASSERT_TRUE(reader->for_each_walk([&](const WalkRow&) { ++walks; }));
+  ASSERT_TRUE(reader->for_each_walk([&](const LookaheadRow&) { ++walks; }));
   EXPECT_EQ(walks, 0);
 }
 

@@ -2,7 +2,7 @@
 // What is written is what is read: every row type, absent values, and the extremes of every field.
 #include <limits>
 
-#include "profile/way.h"
+#include "profile/branch_trace.h"
 #include "tests/profile/profile_files.h"
 
 namespace crosstalk::profile {
@@ -340,7 +340,7 @@ TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
 /// A way that turns from 0x1010 to 0x1000 three times and ends at 0x1008.
 std::vector<std::uint8_t> a_way() {
   std::uint8_t bytes[64];
-  WayWriter writer(bytes, sizeof bytes);
+  BranchTraceWriter writer(bytes, sizeof bytes);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(writer.turn(i == 0 ? 8 : 16, std::uint64_t{0} - 16));
   }
@@ -349,16 +349,16 @@ std::vector<std::uint8_t> a_way() {
 }
 
 TEST_F(RoundTrip, Walks) {
-  WalkRow walk;
+  LookaheadRow walk;
   walk.thread = ThreadId{1};
   walk.time_ns = a_session().begin_ns + 7;
   walk.begin = 0x1008, walk.head = 0x1000;
-  walk.instructions = 12, walk.passages = 3, walk.cost_ns = 1234, walk.end = WalkEnd::value;
+  walk.instructions = 12, walk.passages = 3, walk.cost_ns = 1234, walk.end = LookaheadEnd::value;
   walk.way = a_way();
   put(walk);
-  put(WalkRow{ThreadId{0}, 0, 5, 0, 0, 0, 0, WalkEnd::code, {0}});
-  std::vector<WalkRow> got;
-  ASSERT_TRUE(read().for_each_walk([&](const WalkRow& row) { got.push_back(row); }));
+  put(LookaheadRow{ThreadId{0}, 0, 5, 0, 0, 0, 0, LookaheadEnd::code, {0}});
+  std::vector<LookaheadRow> got;
+  ASSERT_TRUE(read().for_each_walk([&](const LookaheadRow& row) { got.push_back(row); }));
   ASSERT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].thread, ThreadId{1});
   EXPECT_EQ(got[0].time_ns, walk.time_ns);
@@ -367,13 +367,13 @@ TEST_F(RoundTrip, Walks) {
   EXPECT_EQ(got[0].instructions, 12U);
   EXPECT_EQ(got[0].passages, 3U);
   EXPECT_EQ(got[0].cost_ns, 1234U);
-  EXPECT_EQ(got[0].end, WalkEnd::value);
+  EXPECT_EQ(got[0].end, LookaheadEnd::value);
   EXPECT_EQ(got[0].way, walk.way);
   EXPECT_EQ(got[1].head, 0U);
 }
 
-TEST(Way, IsReadBackLineByLine) {
-  const auto lines = unpack_way(a_way(), 0x1008);
+TEST(BranchTrace, IsReadBackLineByLine) {
+  const auto lines = unpack_branch_trace(a_way(), 0x1008);
   ASSERT_TRUE(lines);
   ASSERT_EQ(lines->size(), 4U);
   EXPECT_EQ((*lines)[0].begin, 0x1008U);
@@ -384,18 +384,18 @@ TEST(Way, IsReadBackLineByLine) {
   EXPECT_EQ((*lines)[3].last, 0x1008U);
 }
 
-TEST(Way, WhatIsCutShortIsNone) {
+TEST(BranchTrace, WhatIsCutShortIsNone) {
   const std::vector<std::uint8_t> way = a_way();
-  EXPECT_FALSE(unpack_way({}, 0));
-  EXPECT_FALSE(unpack_way({way.data(), 2}, 0));                                  // behind a jump
-  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>{0x80}, 0));                  // within a number
-  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));   // longer than walks are
-  EXPECT_FALSE(unpack_way(std::vector<std::uint8_t>(max_way_bytes + 1, 0), 0));  // too many bytes
+  EXPECT_FALSE(unpack_branch_trace({}, 0));
+  EXPECT_FALSE(unpack_branch_trace({way.data(), 2}, 0));                                 // behind a jump
+  EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0x80}, 0));                 // within a number
+  EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));  // longer than walks are
+  EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>(max_branch_trace_bytes + 1, 0), 0));  // too many bytes
 }
 
-TEST(Way, AFullBufferKeepsRoomForTheEnd) {
+TEST(BranchTrace, AFullBufferKeepsRoomForTheEnd) {
   std::uint8_t bytes[40];
-  WayWriter writer(bytes, sizeof bytes);
+  BranchTraceWriter writer(bytes, sizeof bytes);
   std::size_t turns = 0;
   while (writer.turn(max_straight_bytes, 0x7000000000000000)) {
     ++turns;

@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-#include "symbolizer/zydis_decode.h"
+#include "symbolizer/cfg/zydis_decode.h"
 
 namespace crosstalk::reference {
 namespace {

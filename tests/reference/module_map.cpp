@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "symbolizer/elf_file.h"
+#include "symbolizer/elf/elf_file.h"
 
 namespace crosstalk::reference {
 namespace {

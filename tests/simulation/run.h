@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/watch_story.h"
+#include "attribution/timeline/ownership_timeline.h"
 #include "profile/model.h"
 #include "tests/simulation/scenario.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attribution/third_parties.h"
-#include "attribution/torn_handovers.h"
+#include "attribution/timeline/probe_effect.h"
+#include "attribution/timeline/third_parties.h"
 
 namespace crosstalk::simulation {
 namespace {
@@ -16,24 +16,24 @@ using attribution::Amount;
 using attribution::Matrix;
 using CellKey = std::pair<std::pair<std::uint32_t, std::uint32_t>, std::size_t>;  // pair, sort
 
-std::vector<attribution::WatchStory> stories_of(const SimulatedRun& run) {
-  std::vector<attribution::WatchStory> stories;
+std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run) {
+  std::vector<attribution::OwnershipTimeline> timelines;
   std::span<const profile::TrapRow> left = run.traps;
   for (const profile::WatchRow& watch : run.watches) {
     std::size_t own = 0;
     while (own < left.size() && left[own].watch == watch.id) {
       ++own;
     }
-    stories.push_back(attribution::watch_story(watch, left.first(own), run.threads, simulated_access));
-    attribution::prefer_watched_stores(stories.back().communications);
+    timelines.push_back(attribution::ownership_timeline(watch, left.first(own), run.threads, simulated_access));
+    attribution::prefer_watched_stores(timelines.back().communications);
     left = left.subspan(own);
   }
-  attribution::LineStores stores(stories, run.threads);
+  attribution::LineStores stores(timelines, run.threads);
   for (const profile::SampleRow& sample : run.samples) {
     stores.add(sample);
   }
-  attribution::find_producers(run.watches, stories, stores, run.threads);
-  return stories;
+  attribution::find_producers(run.watches, timelines, stores, run.threads);
+  return timelines;
 }
 
 /// What is said of a run: the pairs that were seen, and what the others may have.
@@ -131,7 +131,7 @@ class Tally {
   std::uint32_t runs_ = 0;
 };
 
-Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::WatchStory> stories,
+Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::OwnershipTimeline> timelines,
                         const attribution::Estimator& estimator) {
   attribution::Strata strata(run.watches, run.threads, estimator.policy);
   for (const profile::SampleRow& sample : run.samples) {
@@ -139,7 +139,7 @@ Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::Wa
   }
   strata.finish();
   const auto estimate =
-      attribution::estimate(estimator, attribution::evidence_of(run.watches, stories, strata), strata);
+      attribution::estimate(estimator, attribution::evidence_of(run.watches, timelines, strata), strata);
   return {attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair),
           estimate.expansion.unseen};
 }
@@ -147,7 +147,7 @@ Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::Wa
 }  // namespace
 
 Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
-  return estimate_from(run, stories_of(run), estimator).matrix;
+  return estimate_from(run, timelines_of(run), estimator).matrix;
 }
 
 std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
@@ -155,9 +155,9 @@ std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::
   std::vector<Tally> tallies(estimators.size());
   for (std::uint32_t i = 0; i < runs; ++i) {
     const SimulatedRun run = simulate(scenario, first_seed + i);
-    const auto stories = stories_of(run);
+    const auto timelines = timelines_of(run);
     for (std::size_t e = 0; e < estimators.size(); ++e) {
-      tallies[e].add(run, estimate_from(run, stories, estimators[e]));
+      tallies[e].add(run, estimate_from(run, timelines, estimators[e]));
     }
   }
   std::vector<Score> scores;

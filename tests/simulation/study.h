@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attribution/estimator.h"
+#include "attribution/estimate/estimator.h"
 #include "tests/simulation/run.h"
 
 namespace crosstalk::simulation {

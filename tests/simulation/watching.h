@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's rules of watching (collectors/in_target/sampling.cpp and watch_unit.cpp), with accesses that are told
-// instead of trapping: which samples open a watch, which words are drawn, who is armed for what, when it closes.
+// The collector's rules of watching (collectors/in_target/sampling/sampling.cpp and watch_unit.cpp), with accesses that
+// are told instead of trapping: which samples open a watch, which words are drawn, who is armed for what, when it
+// closes.
 #pragma once
 
 #include <array>
@@ -8,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "collectors/in_target/board.h"
-#include "collectors/in_target/budget.h"
+#include "collectors/in_target/session/budget.h"
+#include "collectors/in_target/watch/board.h"
 #include "profile/model.h"
 #include "tests/simulation/program.h"
 

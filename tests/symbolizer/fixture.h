@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "symbolizer/elf_file.h"
+#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::symbolizer {

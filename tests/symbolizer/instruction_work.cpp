@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The work of single instructions, by their bytes.
-#include "symbolizer/instruction_work.h"
+#include "symbolizer/loops/instruction_work.h"
 
 #include <gtest/gtest.h>
 

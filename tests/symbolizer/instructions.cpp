@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What instructions do to memory, alone and found behind an address.
-#include "symbolizer/instructions.h"
+#include "symbolizer/cfg/instructions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions, source lines and inline chains of code addresses.
-#include "symbolizer/lines.h"
+#include "symbolizer/dwarf/lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters, work and trip counts of loops in small assembled functions.
-#include "symbolizer/loop_counters.h"
+#include "symbolizer/loops/loop_counters.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "symbolizer/loop_anatomy.h"
+#include "symbolizer/loops/loop_anatomy.h"
 
 // Each function is taken apart as bytes and never run. Labels `at_...` are places where a thread is interrupted.
 asm(R"(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control-flow graphs, natural loops and their source lines.
-#include "symbolizer/loops.h"
+#include "symbolizer/loops/loops.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "fixture.h"
-#include "symbolizer/natural_loops.h"
+#include "symbolizer/loops/natural_loops.h"
 
 namespace crosstalk::symbolizer {
 namespace {

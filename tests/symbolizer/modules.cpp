@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "fixture.h"
-#include "symbolizer/module_file.h"
+#include "symbolizer/elf/module_file.h"
 
 namespace crosstalk::symbolizer {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "symbolizer/perf_map.h"
+#include "symbolizer/elf/perf_map.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::symbolizer {

@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 #include "fixtures/deep_calls.h"
-#include "symbolizer/expression.h"
+#include "symbolizer/dwarf/expression.h"
 
 namespace crosstalk::symbolizer {
 namespace {

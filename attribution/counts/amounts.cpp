@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contributions -> amounts with intervals, and their matrices.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/intervals.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+constexpr double z95 = 1.959963984540054;
+constexpr double prior_watches = 4;
+constexpr double least_counted = 0.95;  // of what was seen of an amount, for its count to be known
+
+double time_of(std::span<const Stratum> strata) {
+  double ns = 0;
+  for (const Stratum& stratum : strata) {
+    ns += std::max(stratum.eligible_ns, stratum.watched_ns);
+  }
+  return ns;
+}
+
+/// Sums of one amount within one stratum.
+struct StratumSums {
+  double y = 0, y2 = 0, xy = 0;
+};
+
+/// Variance of X R by which samples were watched.
+double second_phase(const Stratum& s, const StratumSums& sums) {
+  if (s.watched_ns <= 0) {
+    return 0;
+  }
+  const auto n = static_cast<double>(s.watched);
+  const double total = std::max(s.eligible_ns, s.watched_ns);
+  const double ratio = sums.y / s.watched_ns;
+  const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_ns2);
+  const double mean_ns = s.watched_ns / n;
+  const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
+  // Where one event stands for several, so does one that might have been seen.
+  const double event = sums.xy > 0 ? std::max(1.0, sums.y2 / sums.xy) : 1;
+  const double spread = (residuals / (mean_ns * mean_ns) + prior_watches * p * (event - p)) / (n - 1 + prior_watches);
+  return total * total * spread / n;
+}
+
+/// What an amount has of one thread's time, in the strata in which it has any.
+struct ThreadPart {
+  double cost = 0;              // sum of X R
+  double own = 0;               // sum of R^2 X2, X2 being the sum of squared weights
+  double ratio_x2 = 0, x2 = 0;  // sum of R X2, of X2
+};
+
+/// Variance by which samples there are.
+double first_phase(const ThreadPart& part, const SampledTime& thread) {
+  if (thread.ns <= 0) {
+    return part.own;
+  }
+  const double rho = part.cost / thread.ns;
+  return std::max(0.0, part.own - 2 * rho * part.ratio_x2 + rho * rho * std::max(thread.ns2, part.x2));
+}
+
+/// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
+class CountSums {
+ public:
+  void add(const CountTable::Place& place, double weight) { seen_[place.group][place.line] += weight; }
+
+  void fill(Amount& amount, const CountTable* table) const {
+    if (table == nullptr || seen_.empty()) {
+      amount.count_unknown = seen_.empty() && table != nullptr ? "none was seen" : "the estimator does not count";
+      return;
+    }
+    double counted = 0;
+    double variance = 0;
+    double known = 0;
+    double all = 0;
+    double most = 0;
+    for (const auto& [id, by_line] : seen_) {
+      const double seen = sum_of(by_line);
+      all += seen;
+      const CountGroup* group = id < table->groups.size() ? &table->groups[id] : nullptr;
+      if (group != nullptr && group->count) {
+        known += seen;
+        const CountGroup::Part part = group->part_of(by_line);
+        counted += part.value * *group->count;
+        variance += std::pow(*group->count, 2) * (std::pow(part.value * group->error / z95, 2) + part.variance);
+      } else if (seen > most) {
+        most = seen;
+        amount.count_unknown = group != nullptr ? group->unknown : "the estimator does not count";
+      }
+    }
+    if (known < least_counted * all) {
+      return;
+    }
+    const double half = z95 * std::sqrt(variance);
+    const double rest = counted * (all / known - 1);  // uncounted: as often again, or not at all, or twice as often
+    if (half + rest > most_count_error * (counted + rest)) {
+      amount.count_unknown = too_little_seen;
+      return;
+    }
+    amount.count_unknown.clear();
+    amount.count = counted + rest;
+    amount.count_ci95 = Interval{std::max(0.0, counted - half), counted + 2 * rest + half};
+  }
+
+ private:
+  using ByLine = std::map<std::uint32_t, double>;
+  static double sum_of(const ByLine& by_line) {
+    double sum = 0;
+    for (const auto& [line, seen] : by_line) {
+      sum += seen;
+    }
+    return sum;
+  }
+  std::map<std::uint32_t, ByLine> seen_;  // by group
+};
+
+/// One amount as it grows: contributions of one watch are put together before they are squared.
+class AmountSums {
+ public:
+  void add(const Contribution& c, const CountTable* counts) {
+    if (c.watch != watch_ || !open_) {
+      close_watch();
+      watch_ = c.watch;
+      stratum_ = c.stratum;
+      x_ = c.watch_ns;
+      open_ = true;
+    }
+    y_ += c.cost_ns;
+    detections_ += c.seen->weight;
+    seen_ += c.seen->expected() ? 0 : c.seen->share;
+    if (counts != nullptr) {
+      counts_.add(counts->place(c.seen), c.seen->weight);
+    }
+  }
+
+  /// `limit_ns` is the time of all strata: more can not be spent. `unseen_ns` is what there may be of nothing.
+  [[nodiscard]] Amount finish(const Expansion& expansion, double limit_ns, double unseen_ns) {
+    close_watch();
+    Amount amount;
+    amount.detections = detections_;
+    amount.seen = static_cast<std::uint64_t>(std::llround(seen_));
+    counts_.fill(amount, expansion.counts);
+    if (expansion.unknown) {
+      return amount;
+    }
+    const Sum sum = sum_of(expansion);
+    const Interval ns = sum.cost > 0 ? event_interval(sum.cost, sum.variance, sum.event) : Interval{0, unseen_ns};
+    amount.cost_s = sum.cost / ns_per_s;
+    amount.cost_ci95 =
+        Interval{std::min(sum.cost, ns.low) / ns_per_s, std::max(sum.cost, std::min(ns.high, limit_ns)) / ns_per_s};
+    return amount;
+  }
+
+ private:
+  struct Sum {
+    double cost = 0, variance = 0;
+    double event = 0;  // that did not come and that the variance does not allow for
+  };
+
+  void close_watch() {
+    if (open_ && stratum_ != Strata::none) {
+      StratumSums& sums = strata_[stratum_];
+      sums.y += y_;
+      sums.y2 += y_ * y_;
+      sums.xy += x_ * y_;
+    }
+    y_ = 0;
+    open_ = false;
+  }
+
+  [[nodiscard]] Sum sum_of(const Expansion& expansion) const {
+    Sum sum;
+    std::map<std::uint32_t, ThreadPart> threads;
+    for (const auto& [id, sums] : strata_) {
+      const Stratum& stratum = expansion.strata[id];
+      sum.cost += stratum.expansion() * sums.y;
+      if (!stratum.expanded) {
+        sum.variance += sums.y2;  // each detection comes or does not (Poisson)
+        sum.event = std::max(sum.event, sums.y > 0 ? sums.y2 / sums.y : 0);
+        continue;
+      }
+      sum.variance += second_phase(stratum, sums);
+      const double ratio = stratum.watched_ns > 0 ? sums.y / stratum.watched_ns : 0;
+      const double x2 = std::max(stratum.eligible_ns2, stratum.watched_ns2);
+      ThreadPart& part = threads[stratum.thread];
+      part.cost += stratum.expansion() * sums.y;
+      part.own += ratio * ratio * x2;
+      part.ratio_x2 += ratio * x2;
+      part.x2 += x2;
+    }
+    for (const auto& [thread, part] : threads) {
+      // Strata of several threads have no one thread's time to share.
+      sum.variance += first_phase(part, thread < expansion.threads.size() ? expansion.threads[thread] : SampledTime{});
+    }
+    return sum;
+  }
+
+  CountSums counts_;
+  std::map<std::uint32_t, StratumSums> strata_;
+  double detections_ = 0;
+  double seen_ = 0;  // several possible producers share one
+  std::uint32_t watch_ = 0, stratum_ = Strata::none;
+  double x_ = 0, y_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace
+
+Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.value, seen.consumer.thread.value}; }
+
+Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
+
+namespace {
+
+/// The most that there may be of what was not seen, by whom a matrix files consumers under. On lines that were ever
+/// suspected: of other lines nothing says that just this pair shares them.
+class UnseenOfConsumers {
+ public:
+  explicit UnseenOfConsumers(const Expansion& expansion) : limits_(expansion.unseen ? &*expansion.unseen : nullptr) {}
+  /// A thread that `consumer` stands for: it, or for a processor one that consumed there.
+  void add(std::uint32_t consumer, ThreadId thread) {
+    if (limits_ != nullptr && known_.insert({consumer, thread.value}).second) {
+      if (const ThreadLimits* limits = limits_->of(thread.value)) {
+        sums_[consumer].true_ns += limits->suspected.true_ns;
+        sums_[consumer].false_ns += limits->suspected.false_ns;
+      }
+    }
+  }
+  [[nodiscard]] SortLimits of(std::uint32_t consumer) const {
+    const auto found = sums_.find(consumer);
+    return found != sums_.end() ? found->second : SortLimits{};
+  }
+
+ private:
+  const UnseenLimits* limits_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known_;
+  std::map<std::uint32_t, SortLimits> sums_;
+};
+
+}  // namespace
+
+Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
+  struct Sums {
+    AmountSums true_sharing, false_sharing;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
+  UnseenOfConsumers unseen(expansion);
+  for (const Contribution& c : contributions) {
+    const Pair pair = pair_of(*c.seen);
+    if (pair.producer != pair.consumer) {
+      unseen.add(pair.consumer, c.seen->consumer.thread);
+      Sums& sums = cells[{pair.producer, pair.consumer}];
+      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion.counts);
+    }
+  }
+  const double limit_ns = time_of(expansion.strata);
+  Matrix matrix;
+  matrix.reserve(cells.size());
+  for (auto& [pair, sums] : cells) {
+    Cell cell;
+    cell.producer = pair.first;
+    cell.consumer = pair.second;
+    const SortLimits limits = unseen.of(pair.second);
+    cell.true_sharing = sums.true_sharing.finish(expansion, limit_ns, limits.true_ns);
+    cell.false_sharing = sums.false_sharing.finish(expansion, limit_ns, limits.false_ns);
+    matrix.push_back(cell);
+  }
+  return matrix;
+}
+
+double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {
+  if (contribution.stratum >= strata.size()) {
+    return 0;
+  }
+  return strata[contribution.stratum].expansion() * contribution.cost_ns / ns_per_s;
+}
+
+double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata) {
+  double sum = 0;
+  for (const Contribution& c : contributions) {
+    sum += cost_s(c, strata);
+  }
+  return sum;
+}
+
+Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> cells;
+  for (const SeenInvalidation& seen : invalidations) {
+    const std::pair key{seen.store.thread.value, seen.read.thread.value};
+    if (key.first == key.second) {
+      continue;
+    }
+    Cell& cell = cells[key];
+    cell.producer = key.first;
+    cell.consumer = key.second;
+    Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
+    amount.detections += seen.weight;
+    ++amount.seen;
+  }
+  Matrix matrix;
+  for (auto& [key, cell] : cells) {
+    cell.true_sharing.count_unknown = cell.false_sharing.count_unknown = "invalidations are seen, not counted";
+    matrix.push_back(cell);
+  }
+  return matrix;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/counts/count_evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t stray = 20;  // a line with so many times fewer samples than the mean, and no communication
+
+/// All that one consumer does at some of its instructions.
+struct Pool {
+  std::set<std::uint64_t> instructions;
+  LineSamples lines;
+  std::set<std::uint64_t> exchanged;
+  std::vector<SeenAt> seen;
+  SiteSamples sums;
+};
+
+using Sites = std::map<ConsumerSite, Pool>;
+
+void add_time(SiteSamples& into, std::uint64_t samples, std::uint64_t first_ns, std::uint64_t last_ns) {
+  if (samples > 0) {
+    into.first_ns = into.samples == 0 ? first_ns : std::min(into.first_ns, first_ns);
+    into.last_ns = std::max(into.last_ns, last_ns);
+    into.samples += samples;
+  }
+}
+
+/// Watches that another thread's samples opened have drawn the consumer's lines, too.
+void add_found_by_others(Pool& pool, std::uint32_t consumer, std::span<const profile::WatchRow> watches) {
+  std::uint32_t last = UINT32_MAX;
+  for (const SeenAt& at : pool.seen) {
+    if (at.watch != last && watches[at.watch].thread.value != consumer) {
+      ++pool.lines[at.seen->consumer.line];
+    }
+    last = at.watch;
+  }
+  for (const std::uint64_t line : pool.exchanged) {
+    pool.lines.try_emplace(line, 1);
+  }
+}
+
+Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
+               const ConsumerSamples& samples) {
+  Sites sites;
+  for (std::uint32_t w = 0; w < timelines.size(); ++w) {
+    for (const SeenCommunication& seen : timelines[w].communications) {
+      if (seen.expected()) {
+        continue;
+      }
+      Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
+      pool.instructions.insert(seen.consumer.instruction);
+      pool.seen.push_back({w, &seen});
+      pool.exchanged.insert(seen.consumer.line);  // where the consumer has it: processes map memory apart
+    }
+  }
+  for (auto& [site, pool] : sites) {
+    if (const auto found = samples.sites().find(site); found != samples.sites().end()) {
+      const SiteSamples& own = found->second;
+      for (const auto& [line, count] : own.lines) {
+        pool.lines[line] += count;
+      }
+      add_time(pool.sums, own.samples, own.first_ns, own.last_ns);
+    }
+    add_found_by_others(pool, site.thread, watches);
+  }
+  return sites;
+}
+
+/// A clock's interrupt is blamed on the wrong access once in a while: such lines are left out.
+void drop_strays(Pool& pool) {
+  std::uint64_t all = 0;
+  for (const auto& [line, count] : pool.lines) {
+    all += count;
+  }
+  const std::uint64_t lines = pool.lines.size();
+  std::erase_if(pool.lines, [&](const auto& entry) {
+    return entry.second * stray * lines < all && !pool.exchanged.contains(entry.first);
+  });
+}
+
+void join(Pool& into, Pool& from) {
+  for (const auto& [line, count] : from.lines) {
+    into.lines[line] += count;
+  }
+  into.exchanged.merge(from.exchanged);
+  into.instructions.merge(from.instructions);
+  into.seen.insert(into.seen.end(), from.seen.begin(), from.seen.end());
+  add_time(into.sums, from.sums.samples, from.sums.first_ns, from.sums.last_ns);
+  from = Pool{};
+}
+
+/// Instructions of one thread that access the same lines, or lines between each other's, belong together: each line is
+/// to be counted once.
+std::vector<Pool> joined(std::vector<Pool> pools) {
+  std::sort(pools.begin(), pools.end(),
+            [](const Pool& a, const Pool& b) { return a.lines.begin()->first < b.lines.begin()->first; });
+  std::vector<std::size_t> leader(pools.size());
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](std::size_t i) {
+    while (leader[i] != i) {
+      i = leader[i] = leader[leader[i]];
+    }
+    return i;
+  };
+  std::size_t widest = 0;  // of those so far, the one that reaches furthest
+  for (std::size_t i = 1; i < pools.size(); ++i) {
+    if (pools[i].lines.begin()->first <= pools[widest].lines.rbegin()->first) {
+      leader[find(i)] = find(widest);
+    }
+    widest = pools[i].lines.rbegin()->first > pools[widest].lines.rbegin()->first ? i : widest;
+  }
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    if (find(i) != i) {
+      join(pools[find(i)], pools[i]);
+    }
+  }
+  std::erase_if(pools, [](const Pool& pool) { return pool.seen.empty(); });
+  return pools;
+}
+
+void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::vector<ExchangeGroup>& groups) {
+  for (const LineCluster& cluster : line_clusters(pool.lines)) {
+    ExchangeGroup group{consumer,          pool.instructions,  cluster,          {}, {},
+                        pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
+    for (const SeenAt& seen : pool.seen) {
+      if (cluster.holds(seen.seen->consumer.line)) {
+        group.seen.push_back(seen);
+        group.watches.push_back(seen.watch);
+      }
+    }
+    std::sort(group.watches.begin(), group.watches.end());
+    group.watches.erase(std::unique(group.watches.begin(), group.watches.end()), group.watches.end());
+    if (!group.seen.empty()) {
+      groups.push_back(std::move(group));
+    }
+  }
+}
+
+/// Groups of one distance and of the same instructions, of whichever threads, tell together how long their sweeps are.
+void share_lengths(std::vector<ExchangeGroup>& groups) {
+  std::map<std::pair<std::uint64_t, std::set<std::uint64_t>>, std::vector<LineCluster*>> alike;
+  for (ExchangeGroup& group : groups) {
+    if (group.lines.distance != 0) {
+      alike[{group.lines.distance, group.instructions}].push_back(&group.lines);
+    }
+  }
+  for (auto& [kind, clusters] : alike) {
+    share_length(clusters);
+  }
+}
+
+/// A trap by which a thread took the line from another.
+struct Taking {
+  const profile::TrapRow* trap = nullptr;
+  std::uint32_t run = 0;  // of owners, the one that it begins
+};
+struct Takings {
+  std::vector<Taking> all;
+  std::uint32_t runs = 0;
+};
+Takings takings(std::span<const profile::TrapRow> traps, std::uint32_t opener, std::uint32_t thread) {
+  Takings result;
+  std::uint32_t owner = opener;
+  for (const profile::TrapRow& trap : traps) {
+    result.runs += trap.thread.value != owner ? 1 : 0;
+    if (trap.thread.value == thread && owner != thread) {
+      result.all.push_back({&trap, result.runs});
+    }
+    owner = trap.thread.value;
+  }
+  return result;
+}
+
+std::uint32_t exchanges_between(const OwnershipTimeline& timeline, std::uint32_t consumer, std::uint64_t after_ns,
+                                std::uint64_t until_ns) {
+  const auto in_between = [&](const SeenCommunication& seen) {
+    return seen.consumer.thread.value == consumer && !seen.expected() && seen.consumer.time_ns > after_ns &&
+           seen.consumer.time_ns <= until_ns;
+  };
+  double exchanges = 0;  // several possible producers share one
+  for (const auto* all : {&timeline.communications, &timeline.interrupted}) {
+    for (const SeenCommunication& seen : *all) {
+      exchanges += in_between(seen) ? seen.share : 0;
+    }
+  }
+  return static_cast<std::uint32_t>(std::lround(exchanges));
+}
+
+}  // namespace
+
+std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> watches,
+                                           std::span<const OwnershipTimeline> timelines,
+                                           const ConsumerSamples& samples) {
+  std::map<std::uint32_t, std::vector<Pool>> by_consumer;
+  for (auto& [site, pool] : sites_of(watches, timelines, samples)) {
+    Pool own = pool;
+    drop_strays(own);
+    by_consumer[site.thread].push_back(std::move(own));
+  }
+  std::vector<ExchangeGroup> groups;
+  for (auto& [consumer, pools] : by_consumer) {
+    for (const Pool& pool : joined(std::move(pools))) {
+      split_by_cluster(consumer, pool, groups);
+    }
+  }
+  share_lengths(groups);
+  return groups;
+}
+
+TrapIndex::TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps)
+    : traps_(traps) {
+  std::size_t next = 0;
+  for (const profile::WatchRow& watch : watches) {
+    while (next < traps.size() && traps[next].watch < watch.id) {
+      ++next;
+    }
+    const std::size_t begin = next;
+    while (next < traps.size() && traps[next].watch == watch.id) {
+      ++next;
+    }
+    of_watch_.emplace_back(begin, next - begin);
+  }
+  for (const profile::TrapRow& trap : traps) {
+    at_[{trap.thread.value, trap.ip}].emplace_back(trap);
+  }
+  for (auto& [place, standings] : at_) {
+    std::stable_sort(standings.begin(), standings.end(),
+                     [](const Standing& a, const Standing& b) { return a.time_ns() < b.time_ns(); });
+  }
+}
+
+std::span<const profile::TrapRow> TrapIndex::of(std::uint32_t watch) const {
+  return traps_.subspan(of_watch_[watch].first, of_watch_[watch].second);
+}
+
+std::span<const Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
+  const auto found = at_.find({thread, ip});
+  return found != at_.end() ? std::span<const Standing>(found->second) : std::span<const Standing>();
+}
+
+std::vector<std::span<const Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
+  std::vector<std::span<const Standing>> result;
+  for (auto at = at_.lower_bound({thread, 0}); at != at_.end() && at->first.first == thread; ++at) {
+    if (at->first.second != ip) {
+      result.emplace_back(at->second);
+    }
+  }
+  return result;
+}
+
+CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
+                     std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
+  CyclesByIp by_ip;
+  for (const std::uint32_t w : group.watches) {
+    if (timelines[w].gaps > 0 || timelines[w].ignored > 0) {
+      continue;
+    }
+    const Takings taken = takings(traps.of(w), watches[w].thread.value, thread);
+    for (auto from = taken.all.begin(); from != taken.all.end(); ++from) {
+      const auto next = std::next(from);
+      const auto to =
+          std::find_if(next, taken.all.end(), [&](const Taking& taking) { return taking.trap->ip == from->trap->ip; });
+      Followed& followed = by_ip[from->trap->ip];
+      Ending ending{Ending::Kind::last, taken.runs - from->run};
+      if (to != taken.all.end()) {
+        ending.kind = Ending::Kind::cycle;
+        followed.cycles.push_back(
+            {Standing(*from->trap), Standing(*to->trap),
+             exchanges_between(timelines[w], group.consumer, from->trap->time_ns, to->trap->time_ns),
+             to->run - from->run});
+      } else if (next != taken.all.end()) {
+        ending.kind = Ending::Kind::elsewhere;
+      }
+      followed.endings.push_back(ending);
+    }
+  }
+  return by_ip;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/communication.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::size_t max_call_paths = 10;
+constexpr std::uint32_t no_file = UINT32_MAX;
+
+struct Row {  // a line in one role, or a pair of lines on an object, as it is gathered
+  std::vector<Contribution> contributions;
+  std::vector<const LocatedContribution*> located;
+  double cost_s = 0, detections = 0;
+  void add(const LocatedContribution& l) {
+    contributions.push_back(l.contribution);
+    located.push_back(&l);
+    cost_s += l.cost_s;
+    detections += l.contribution.seen->weight;
+  }
+};
+
+/// Call paths of one end of a row's communications, heaviest first; weights are shares of those with a known stack.
+std::vector<CallPath> call_paths(const Row& row, Role role, const ProgramView& view, const StackTable& stacks) {
+  using Key = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  struct Group {
+    double weight = 0;
+    const AccessPoint* point = nullptr;
+  };
+  std::map<Key, Group> groups;
+  double total = 0;
+  for (const LocatedContribution* l : row.located) {
+    const AccessPoint& point = role == Role::producer ? l->contribution.seen->producer : l->contribution.seen->consumer;
+    const auto addresses = stacks.addresses(point.stack);
+    if (addresses.empty()) {
+      continue;
+    }
+    Key key{{view.moment(point.thread, 0).process.value, point.instruction}};
+    for (const std::uint64_t address : addresses.subspan(1)) {
+      key.emplace_back(0, address);
+    }
+    const double weight = row.cost_s > 0 ? l->cost_s : l->contribution.seen->weight;
+    Group& group = groups[key];
+    group.weight += weight;
+    group.point = &point;
+    total += weight;
+  }
+  std::vector<CallPath> paths;
+  for (const auto& [key, group] : groups) {
+    const Moment moment = view.moment(group.point->thread, group.point->time_ns);
+    paths.push_back({call_path(view, moment, group.point->instruction, stacks.addresses(group.point->stack)),
+                     total > 0 ? group.weight / total : 0});
+  }
+  std::stable_sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  if (paths.size() > max_call_paths) {
+    paths.resize(max_call_paths);
+  }
+  return paths;
+}
+
+/// The groups with the most cost, then the most detections, then by name; only they are worth the rest of the work.
+template <class Key>
+std::vector<const std::pair<const Key, Row>*> costliest(const std::map<Key, Row>& groups, std::size_t max_rows) {
+  std::vector<const std::pair<const Key, Row>*> order;
+  order.reserve(groups.size());
+  for (const auto& group : groups) {
+    order.push_back(&group);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->second.cost_s, a->second.detections) > std::pair(b->second.cost_s, b->second.detections);
+  });
+  if (order.size() > max_rows) {
+    order.resize(max_rows);
+  }
+  return order;
+}
+
+std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteTable& sites, DataObjects& objects) {
+  std::vector<LocatedContribution> located;
+  located.reserve(inputs.contributions.size());
+  for (const Contribution& c : inputs.contributions) {
+    const AccessPoint& consumer = c.seen->consumer;
+    LocatedContribution l;
+    l.contribution = c;
+    l.producer_site = sites.of(c.seen->producer);
+    l.consumer_site = sites.of(consumer);
+    l.object = objects.resolve(consumer.thread, consumer.time_ns, consumer.line + consumer.bytes.first());
+    l.cost_s = cost_s(c, inputs.expansion.strata);
+    located.push_back(l);
+  }
+  return located;
+}
+
+std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
+  if (!limits) {
+    return std::nullopt;
+  }
+  constexpr double ns_per_s = 1e9;
+  const auto cost = [](const SortLimits& sorts) {
+    return UnseenCost{sorts.true_ns / ns_per_s, sorts.false_ns / ns_per_s};
+  };
+  Unseen result{cost(limits->anywhere), {}};
+  for (const ThreadLimits& thread : limits->threads) {
+    result.consumers.push_back({thread.thread, cost(thread.anywhere)});
+  }
+  return result;
+}
+
+}  // namespace
+
+std::uint32_t SiteTable::of(const AccessPoint& point) {
+  const Moment moment = view_.moment(point.thread, point.time_ns);
+  const auto place = view_.spaces().find(moment, point.instruction);
+  const auto key = place ? std::tuple{no_file, place->file, place->address}
+                         : std::tuple{moment.process.value, no_file, point.instruction};
+  if (const auto it = by_address_.find(key); it != by_address_.end()) {
+    return it->second;
+  }
+  const std::vector<symbolizer::Frame> frames = view_.frames(moment, point.instruction);
+  CodeSite site;
+  if (!frames.empty()) {
+    site = {frames.front().source.file, frames.front().function, frames.front().source.line};
+  }
+  const auto [it, fresh] = ids_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
+  if (fresh) {
+    sites_.push_back(site);
+  }
+  by_address_.emplace(key, it->second);
+  return it->second;
+}
+
+std::vector<std::uint32_t> SiteTable::ranks() const {
+  std::vector<std::uint32_t> result(sites_.size());
+  std::uint32_t rank = 0;
+  for (const auto& [site, id] : ids_) {
+    result[id] = rank++;
+  }
+  return result;
+}
+
+std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
+                               const CommunicationInputs& inputs, const ProgramView& view, const StackTable& stacks) {
+  const std::vector<std::uint32_t> rank = sites.ranks();
+  std::map<std::pair<std::uint32_t, Role>, Row> groups;
+  for (const LocatedContribution& l : located) {
+    groups[{rank[l.consumer_site], Role::consumer}].add(l);
+    groups[{rank[l.producer_site], Role::producer}].add(l);
+  }
+  std::vector<LineRow> rows;
+  for (const auto* entry : costliest(groups, inputs.max_rows)) {
+    const auto& [key, group] = *entry;
+    const LocatedContribution& any = *group.located.front();
+    LineRow row;
+    row.role = key.second;
+    const CodeSite& site = sites[row.role == Role::consumer ? any.consumer_site : any.producer_site];
+    row.file = site.file;
+    row.line = site.line;
+    row.function = site.function;
+    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
+    row.cost_s = group.cost_s;
+    row.call_paths = call_paths(group, row.role, view, stacks);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
+                                     const CommunicationInputs& inputs, const DataObjects& objects) {
+  const std::vector<std::uint32_t> rank = sites.ranks();
+  const std::vector<std::uint32_t> object_rank = objects.name_ranks();
+  std::map<std::array<std::uint32_t, 3>, Row> groups;
+  for (const LocatedContribution& l : located) {
+    groups[{rank[l.producer_site], rank[l.consumer_site], object_rank[l.object.object]}].add(l);
+  }
+  std::vector<LinePair> rows;
+  for (const auto* entry : costliest(groups, inputs.max_rows)) {
+    const Row& group = entry->second;
+    const LocatedContribution& any = *group.located.front();
+    const CodeSite& producer = sites[any.producer_site];
+    const CodeSite& consumer = sites[any.consumer_site];
+    LinePair row;
+    row.producer_file = producer.file;
+    row.producer_line = producer.line;
+    row.producer_function = producer.function;
+    row.consumer_file = consumer.file;
+    row.consumer_line = consumer.line;
+    row.consumer_function = consumer.function;
+    row.object = objects[any.object.object].name;
+    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
+    row.cost_s = group.cost_s;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Communication communication_of(const CommunicationInputs& inputs, const ProgramView& view, const StackTable& stacks,
+                               DataObjects& objects) {
+  SiteTable sites(view);
+  const std::vector<LocatedContribution> located = locate(inputs, sites, objects);
+  std::vector<SeenInvalidation> invalidations;
+  for (const OwnershipTimeline& timeline : inputs.timelines) {
+    invalidations.insert(invalidations.end(), timeline.invalidations.begin(), timeline.invalidations.end());
+  }
+  Communication result;
+  result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
+  result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
+  result.unseen = unseen_of(inputs.expansion.unseen);
+  result.invalidations = invalidation_matrix(invalidations);
+  result.lines = line_rows(located, sites, inputs, view, stacks);
+  result.line_pairs = line_pair_rows(located, sites, inputs, objects);
+  result.objects = object_rows(located, inputs, objects);
+  return result;
+}
+
+}  // namespace crosstalk::attribution

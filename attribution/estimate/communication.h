@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communications, each with its cost, filed by thread, by core, by source line, by pair of lines and by object.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attribution/analysis.h"
+#include "attribution/estimate/estimator.h"
+#include "attribution/objects/data_objects.h"
+#include "attribution/objects/program_view.h"
+#include "attribution/timeline/ownership_timeline.h"
+#include "attribution/timeline/sample_digest.h"
+
+namespace crosstalk::attribution {
+
+/// Everything that is known of communication. All spans must outlive their use.
+struct CommunicationInputs {
+  std::span<const OwnershipTimeline> timelines;  // by watch
+  std::span<const Contribution> contributions;
+  const Expansion& expansion;
+  std::span<const SampledAccess> sampled;  // on lines that saw communication
+  std::size_t max_rows = 100;
+};
+
+[[nodiscard]] Communication communication_of(const CommunicationInputs& inputs, const ProgramView& view,
+                                             const StackTable& stacks, DataObjects& objects);
+
+/// A place in source code, or in code without lines.
+struct CodeSite {
+  std::string file, function;
+  std::uint32_t line = 0;
+  auto operator<=>(const CodeSite&) const = default;
+};
+
+/// A contribution with the meaning of both its ends.
+struct LocatedContribution {
+  Contribution contribution;
+  std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
+  DataRef object;                                      // that the consumer accessed
+  double cost_s = 0;
+};
+
+/// Code sites by run-time address, symbolized once each.
+class SiteTable {
+ public:
+  explicit SiteTable(const ProgramView& view) : view_(view) {}
+  std::uint32_t of(const AccessPoint& point);
+  [[nodiscard]] const CodeSite& operator[](std::uint32_t site) const { return sites_[site]; }
+  /// By site, its place in the order of file, function and line.
+  [[nodiscard]] std::vector<std::uint32_t> ranks() const;
+
+ private:
+  const ProgramView& view_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> by_address_;
+  std::map<CodeSite, std::uint32_t> ids_;
+  std::vector<CodeSite> sites_;
+};
+
+[[nodiscard]] std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
+                                             const CommunicationInputs& inputs, const ProgramView& view,
+                                             const StackTable& stacks);
+[[nodiscard]] std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
+                                                   const CommunicationInputs& inputs, const DataObjects& objects);
+[[nodiscard]] std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
+                                                 const CommunicationInputs& inputs, DataObjects& objects);
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/cost_attribution.h"
+
+#include <algorithm>
+#include <map>
+
+namespace crosstalk::attribution {
+namespace {
+
+/// Keeps a communication and charges `cost_ns` of the watch's time to it.
+void append(const Evidence& evidence, std::uint32_t watch, const SeenCommunication& seen, double cost_ns,
+            Estimate& out) {
+  out.seen.push_back(seen);
+  out.contributions.push_back({&out.seen.back(), watch, evidence.stratum, evidence.cpu_ns, cost_ns});
+}
+
+/// 1 / the probability that the access could have been seen.
+double weight_of(const Evidence& evidence, const AccessPoint& point) {
+  return point.weight * evidence.duration_weight(point.time_ns);
+}
+
+/// By thread other than the sampled one, its first access that certainly would have been seen, else its first.
+std::map<std::uint32_t, const AccessPoint*> observers(const Evidence& evidence) {
+  std::map<std::uint32_t, const AccessPoint*> result;
+  for (const AccessPoint& point : evidence.accesses) {
+    if (point.thread == evidence.thread) {
+      continue;
+    }
+    const AccessPoint*& first = result[point.thread.value];
+    if (first == nullptr || (first->weight > 1 && point.weight == 1)) {
+      first = &point;
+    }
+  }
+  return result;
+}
+
+/// The next access of another thread that `wanted` accepts: of that thread's run the first that certainly would have
+/// been seen, else its first. nullptr: none came.
+template <class Wanted>
+const AccessPoint* next_partner(const Evidence& evidence, Wanted wanted) {
+  const AccessPoint* found = nullptr;
+  for (const AccessPoint& point : evidence.accesses) {
+    if (point.thread == evidence.thread || !wanted(point)) {
+      continue;
+    }
+    if (found != nullptr && point.thread != found->thread) {
+      break;
+    }
+    if (found == nullptr || (found->weight > 1 && point.weight == 1)) {
+      found = &point;
+    }
+  }
+  return found;
+}
+
+/// Was the sample a store to a line that nobody but its thread is seen to store to? Then its time went into taking the
+/// line from its readers, which is no communication (to the readers it is, but that time is theirs).
+bool only_invalidates(const Evidence& evidence) {
+  return evidence.sampled == AccessKind::store && evidence.interrupted.empty() &&
+         std::all_of(evidence.communications.begin(), evidence.communications.end(),
+                     [&](const SeenCommunication& seen) { return seen.producer.thread == evidence.thread; });
+}
+
+}  // namespace
+
+void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  const auto consumed = [&](const SeenCommunication& seen) { return seen.consumer.thread == evidence.thread; };
+  const bool any_own = std::any_of(evidence.communications.begin(), evidence.communications.end(), consumed) ||
+                       std::any_of(evidence.interrupted.begin(), evidence.interrupted.end(), consumed);
+  if (!any_own && only_invalidates(evidence)) {
+    for (const SeenCommunication& seen : evidence.communications) {
+      out.contributions.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, 0});
+    }
+    return;
+  }
+  double total = 0;
+  double least = 0;  // weight of what was easiest to see
+  for (const auto& all : {evidence.communications, evidence.interrupted}) {
+    for (const SeenCommunication& seen : all) {
+      if (!any_own || consumed(seen)) {
+        total += seen.weight;
+        const double whole = seen.weight / seen.share;
+        least = least == 0 ? whole : std::min(least, whole);
+      }
+    }
+  }
+  for (const SeenCommunication& seen : evidence.communications) {
+    const bool charged = (!any_own || consumed(seen)) && total > 0;
+    const double cost = charged ? evidence.cpu_ns * least * seen.weight / total : 0;
+    out.contributions.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, cost});
+  }
+}
+
+void charge_board(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  if (evidence.watch == nullptr) {
+    return;
+  }
+  const AccessPoint sampled = sampled_access(*evidence.watch);
+  for (const auto& [thread, point] : observers(evidence)) {
+    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), 1}, evidence.cpu_ns, out);
+  }
+}
+
+void charge_board_weighted(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  if (evidence.watch == nullptr) {
+    return;
+  }
+  const AccessPoint sampled = sampled_access(*evidence.watch);
+  const double others = evidence.watch->threads > 1 ? evidence.watch->threads - 1 : 1;
+  const double armed = std::clamp(static_cast<double>(evidence.watch->armed), 1.0, others);
+  for (const auto& [thread, point] : observers(evidence)) {
+    const double weight = weight_of(evidence, *point) * others / armed;
+    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+           out);
+  }
+}
+
+void charge_next_access(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  if (evidence.watch == nullptr) {
+    return;
+  }
+  if (const AccessPoint* next = next_partner(evidence, [](const AccessPoint&) { return true; })) {
+    const AccessPoint sampled = sampled_access(*evidence.watch);
+    const double weight = weight_of(evidence, *next);
+    append(evidence, watch, {sampled, *next, next->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+           out);
+  }
+}
+
+void charge_next_store(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  if (evidence.watch == nullptr) {
+    return;
+  }
+  const auto stored = [](const AccessPoint& point) { return stores(point.kind); };
+  if (const AccessPoint* next = next_partner(evidence, stored)) {
+    const AccessPoint sampled = sampled_access(*evidence.watch);
+    const double weight = weight_of(evidence, *next);
+    append(evidence, watch, {*next, sampled, next->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+           out);
+  }
+}
+
+}  // namespace crosstalk::attribution

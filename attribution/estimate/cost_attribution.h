@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one watch contributes, by estimator: which communications its sample's time is charged to, and how often it
+// counts. Chances of what was drawn are divided by (Horvitz-Thompson): words with their recorded probability and,
+// except by the default (censoring.h), long watches with their share among those of lines that nothing was known of.
+//
+// All of them take what comes after the sample for what came before it, since a sample can not look back, and a
+// sample's whole time for time in a communication if there was one. That holds where threads keep doing what they do,
+// and where an access that does not communicate is quick.
+#pragma once
+
+#include <cstdint>
+
+#include "attribution/estimate/estimator.h"
+
+namespace crosstalk::attribution {
+
+/// The time goes to the communications that the sampled thread consumed, or, when it consumed none, to all that the
+/// watch saw, in proportion to their weights. It counts as often as what was easiest to see. A sampled plain store to
+/// a line that nobody else stores to took the line from its readers: an invalidation, which is charged to nobody.
+/// What was interrupted has its part of the sample's time, which is charged to nobody: watches that drew the third
+/// thread's word stand for it.
+/// What long watches see late counts once here: censoring.h says how often in the end.
+void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+/// The published algorithm (ComDetective): a thread's sample is an entry that the other threads observe, and each
+/// observer's first trap on its line is a communication from the sampled thread to it, worth one sampling period. What
+/// was not armed is not made up for, and whether the sampled thread stored is not asked.
+void charge_board(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+/// The same detections, each divided by the chance that its word was drawn (recorded) and that its thread was armed
+/// (armed of the others alive); the chance of the watch is its kind's share of watched samples. Right where a line has
+/// two threads and both spend as much on it.
+void charge_board_weighted(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+/// From a sampled store to the thread that accesses the line next. The time is the store's: right where the two
+/// threads spend as much on their accesses. The sampled thread is not watched for its own next store, so runs of
+/// stores are charged store by store.
+void charge_next_access(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+/// To a sampled load from the thread that stores to the line next. Right where lines are handed over by loads; what
+/// plain stores wait for is not seen.
+void charge_next_store(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+}  // namespace crosstalk::attribution

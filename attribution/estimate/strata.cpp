@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/strata.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr unsigned line_shift = 6, page_shift = 12;
+constexpr std::uint8_t flag_mask = profile::sample_suspected | profile::sample_on_stack;
+
+// Both are distinct from each other and from 0, which means neither.
+std::uint64_t line_unit(std::uint64_t address) { return ((address >> line_shift) << 2U) | 1U; }
+std::uint64_t page_unit(std::uint64_t address) { return ((address >> page_shift) << 2U) | 2U; }
+bool is_line(std::uint64_t unit) { return (unit & 1U) != 0; }
+
+void add_sums(Stratum& into, const Stratum& from) {
+  into.eligible += from.eligible;
+  into.watched += from.watched;
+  into.eligible_ns += from.eligible_ns;
+  into.eligible_ns2 += from.eligible_ns2;
+  into.watched_ns += from.watched_ns;
+  into.watched_ns2 += from.watched_ns2;
+}
+
+void add_eligible(Stratum& into, std::uint64_t samples, double ns, double ns2) {
+  into.eligible += samples;
+  into.eligible_ns += ns;
+  into.eligible_ns2 += ns2;
+}
+
+}  // namespace
+
+Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+               StrataPolicy policy)
+    : policy_(policy), threads_(threads.size()), has_units_(threads.size(), false), watched_(watches.size()) {
+  process_of_thread_.reserve(threads.size());
+  for (const profile::ThreadRow& thread : threads) {
+    process_of_thread_.push_back(thread.process.value);
+  }
+  if (policy_.by_place) {
+    choose_units(watches);
+  }
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
+      note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
+      watched_[i] = {cell_of(watch.thread.value, watch.sample_flags, watch.sample_address), watch.sample_address,
+                     static_cast<double>(watch.sample_cpu_ns)};
+    }
+  }
+}
+
+bool Strata::takes(AccessKind kind) const {
+  return policy_.accesses == StrataPolicy::Of::any ||
+         (policy_.accesses == StrataPolicy::Of::loads ? loads(kind) : stores(kind));
+}
+
+// Lines first; a page is judged by the watches on its other lines.
+void Strata::choose_units(std::span<const profile::WatchRow> watches) {
+  const auto choose = [&](auto unit_of_address) {
+    std::map<std::pair<std::uint32_t, Unit>, std::uint64_t> counts;
+    for (const profile::WatchRow& watch : watches) {
+      if (watch.thread.value < process_of_thread_.size() && takes(watch.sample_access) &&
+          unit_of(watch.thread.value, watch.sample_address) == rest) {
+        ++counts[{watch.thread.value, unit_of_address(watch.sample_address)}];
+      }
+    }
+    for (const auto& [key, count] : counts) {
+      if (count >= unit_watches) {
+        units_.insert(key);
+        has_units_[key.first] = true;
+      }
+    }
+  };
+  choose(line_unit);
+  choose(page_unit);
+}
+
+Strata::Unit Strata::unit_of(std::uint32_t thread, std::uint64_t address) const {
+  if (!has_units_[thread]) {
+    return rest;
+  }
+  for (const Unit unit : {line_unit(address), page_unit(address)}) {
+    if (units_.contains({thread, unit})) {
+      return unit;
+    }
+  }
+  return rest;
+}
+
+void Strata::add(const profile::SampleRow& sample) {
+  if (sample.thread.value >= process_of_thread_.size()) {
+    return;
+  }
+  const auto x = static_cast<double>(sample.cpu_ns);
+  threads_[sample.thread.value].ns += x;
+  threads_[sample.thread.value].ns2 += x * x;
+  if ((sample.flags & profile::sample_eligible) == 0 || !takes(sample.access)) {
+    return;
+  }
+  note_line(sample.thread.value, sample.flags, sample.address);
+  const std::uint32_t cell = cell_of(sample.thread.value, sample.flags, sample.address);
+  if ((sample.flags & profile::sample_suspected) != 0) {
+    add_eligible(cells_[cell].sums, 1, x, x * x);
+    return;
+  }
+  Sums& sums = not_suspected_[{cell, sample.address >> line_shift}];
+  ++sums.samples;
+  sums.ns += x;
+  sums.ns2 += x * x;
+}
+
+void Strata::note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t address) {
+  if ((flags & profile::sample_suspected) != 0) {
+    suspected_.emplace(process_of_thread_[thread], address >> line_shift);
+  }
+}
+
+/// Where a sample belongs that `cell` has taken for what it was when it came.
+std::uint32_t Strata::in_hindsight(std::uint32_t cell, std::uint64_t address) {
+  const Kind kind = kinds_[cells_[cell].kind];
+  const bool suspected = suspected_.contains({process_of_thread_[kind.thread], address >> line_shift});
+  return suspected ? cell_of(kind.thread, static_cast<std::uint8_t>(kind.flags | profile::sample_suspected), address)
+                   : cell;
+}
+
+void Strata::settle_samples() {
+  for (const auto& [place, sums] : not_suspected_) {
+    const std::uint32_t cell = in_hindsight(place.first, place.second << line_shift);
+    add_eligible(cells_[cell].sums, sums.samples, sums.ns, sums.ns2);
+  }
+  not_suspected_.clear();
+}
+
+void Strata::settle_watches() {
+  for (Watched& watch : watched_) {
+    if (watch.cell != none) {
+      watch.cell = in_hindsight(watch.cell, watch.address);
+      Stratum& sums = cells_[watch.cell].sums;
+      ++sums.watched;
+      sums.watched_ns += watch.ns;
+      sums.watched_ns2 += watch.ns * watch.ns;
+    }
+  }
+}
+
+void Strata::finish() {
+  settle_samples();
+  settle_watches();
+  join_watched();
+  join_hardly_watched();
+  share_out();
+  for (const Stratum& stratum : strata_) {
+    eligible_ns_ += stratum.eligible_ns;
+    unwatched_ns_ += stratum.watched_ns > 0 ? 0 : stratum.eligible_ns;
+  }
+}
+
+void Strata::join_watched() {
+  for (Cell& cell : cells_) {
+    if (cell.sums.watched >= least_watches) {
+      join(cell, new_stratum());
+      Stratum& stratum = strata_[cell.stratum];
+      stratum.thread = kinds_[cell.kind].thread;
+      stratum.one_line = is_line(cell.unit);
+    }
+  }
+}
+
+void Strata::join_hardly_watched() {
+  struct Pool {  // of a process's cells of the same flags
+    std::uint64_t watched = 0;
+    std::uint32_t stratum = none;
+  };
+  std::map<std::pair<std::uint32_t, std::uint8_t>, Pool> pools;
+  std::vector<std::uint32_t> best(kinds_.size(), none);  // by kind: its most watched stratum of several lines
+  for (const Cell& cell : cells_) {
+    std::uint32_t& known = best[cell.kind];
+    if (cell.stratum == none) {
+      pools[{process_of_thread_[kinds_[cell.kind].thread], kinds_[cell.kind].flags}].watched += cell.sums.watched;
+    } else if (!is_line(cell.unit) && (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
+      known = cell.stratum;
+    }
+  }
+  for (Cell& cell : cells_) {
+    if (cell.stratum != none) {
+      continue;
+    }
+    const Kind& kind = kinds_[cell.kind];
+    Pool& pool = pools[{process_of_thread_[kind.thread], kind.flags}];
+    const bool suspected = (kind.flags & profile::sample_suspected) != 0;
+    if (suspected && pool.watched < least_watches && best[cell.kind] != none) {
+      join(cell, best[cell.kind]);
+      continue;
+    }
+    pool.stratum = pool.stratum == none ? new_stratum() : pool.stratum;
+    join(cell, pool.stratum);
+  }
+}
+
+void Strata::share_out() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares;
+  for (const Cell& cell : cells_) {
+    shares[{kinds_[cell.kind].thread, cell.stratum}] += std::max(cell.sums.eligible_ns, cell.sums.watched_ns);
+  }
+  for (const auto& [whose, ns] : shares) {
+    shares_.push_back({whose.first, whose.second, ns});
+  }
+}
+
+std::uint32_t Strata::of_watch(std::size_t watch) const {
+  const std::uint32_t cell = watch < watched_.size() ? watched_[watch].cell : none;
+  return cell == none ? none : cells_[cell].stratum;
+}
+
+std::uint32_t Strata::kind_of(std::uint32_t thread, std::uint8_t flags) {
+  const auto relevant = static_cast<std::uint8_t>(flags & flag_mask);
+  const auto [it, fresh] = kind_ids_.try_emplace((static_cast<std::uint64_t>(thread) << 8U) | relevant,
+                                                 static_cast<std::uint32_t>(kinds_.size()));
+  if (fresh) {
+    rest_cells_.push_back(static_cast<std::uint32_t>(cells_.size()));
+    cells_.push_back({it->second, rest, {}, none});
+    kinds_.push_back({thread, relevant});
+  }
+  return it->second;
+}
+
+std::uint32_t Strata::cell_of(std::uint32_t thread, std::uint8_t flags, std::uint64_t address) {
+  const std::uint32_t kind = kind_of(thread, flags);
+  const Unit unit = unit_of(thread, address);
+  if (unit == rest) {
+    return rest_cells_[kind];
+  }
+  const auto [it, fresh] = unit_cells_.try_emplace({kind, unit}, static_cast<std::uint32_t>(cells_.size()));
+  if (fresh) {
+    cells_.push_back({kind, unit, {}, none});
+  }
+  return it->second;
+}
+
+void Strata::join(Cell& cell, std::uint32_t stratum) {
+  strata_[stratum].suspected = (kinds_[cell.kind].flags & profile::sample_suspected) != 0;
+  cell.stratum = stratum;
+  add_sums(strata_[stratum], cell.sums);
+}
+
+std::uint32_t Strata::new_stratum() {
+  strata_.emplace_back();
+  strata_.back().expanded = policy_.expanded;
+  return static_cast<std::uint32_t>(strata_.size() - 1);
+}
+
+}  // namespace crosstalk::attribution

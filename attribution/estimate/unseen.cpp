@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/unseen.h"
+
+#include <algorithm>
+
+#include "attribution/estimate/censoring.h"
+#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/intervals.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+/// Parts of the strata of one thread, or of all, by sort.
+struct Parts {
+  std::vector<WatchedPart> of_true, of_false;
+  [[nodiscard]] SortLimits limits() const { return {most_unseen_ns(of_true), most_unseen_ns(of_false)}; }
+};
+
+}  // namespace
+
+const ThreadLimits* UnseenLimits::of(std::uint32_t thread) const {
+  const auto found = std::lower_bound(threads.begin(), threads.end(), thread,
+                                      [](const ThreadLimits& limits, std::uint32_t t) { return limits.thread < t; });
+  return found != threads.end() && found->thread == thread ? &*found : nullptr;
+}
+
+// Each part that is filled with what was not seen takes `watches` of the events that may have been missed: those that
+// give the most time for an event first.
+double most_unseen_ns(std::vector<WatchedPart> parts) {
+  std::sort(parts.begin(), parts.end(),
+            [](const WatchedPart& a, const WatchedPart& b) { return a.ns * b.watches > b.ns * a.watches; });
+  double events = most_unseen_events;
+  double sum = 0;
+  for (const WatchedPart& part : parts) {
+    if (part.watches > events) {
+      return sum + part.ns * events / part.watches;
+    }
+    events -= part.watches;
+    sum += part.ns;
+  }
+  return sum;
+}
+
+void Sight::add(const Evidence& evidence, bool decided) {
+  if (!decided || evidence.watch == nullptr) {
+    return;
+  }
+  Looks& looks = looks_[evidence.stratum];
+  looks.ns += evidence.cpu_ns;
+  looks.ns2 += evidence.cpu_ns * evidence.cpu_ns;
+  const std::uint64_t at = evidence.watch->sample_address - evidence.watch->line;
+  for (const profile::WatchWord& word : evidence.watch->words) {
+    Words& words = word.offset <= at && at < std::uint64_t{word.offset} + word.length ? looks.sampled : looks.others;
+    words.drawn += 1;
+    words.probability += word.probability;
+  }
+}
+
+Sight::Effective Sight::effective(std::uint32_t stratum, const Strata& strata, const Censoring* censoring) const {
+  const auto found = looks_.find(stratum);
+  if (found == looks_.end() || found->second.ns2 <= 0) {
+    return {};
+  }
+  const Looks& looks = found->second;
+  const double most = censoring != nullptr ? censoring->most(stratum, strata.all()[stratum].thread) : 1;
+  const double watches = looks.ns * looks.ns / looks.ns2 / most;  // as many of even weights (Kish)
+  return {watches * looks.sampled.chance(), watches * looks.others.chance()};
+}
+
+UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) const {
+  struct Sums {
+    Parts anywhere, suspected;
+  };
+  std::map<std::uint32_t, Sums> threads;
+  std::vector<double> all_ns(strata.all().size(), 0);
+  for (const StratumShare& share : strata.shares()) {
+    const Effective watches = effective(share.stratum, strata, censoring);
+    Sums& sums = threads[share.thread];
+    for (Parts* parts : {&sums.anywhere, strata.all()[share.stratum].suspected ? &sums.suspected : nullptr}) {
+      if (parts != nullptr) {
+        parts->of_true.push_back({share.ns, watches.of_true});
+        parts->of_false.push_back({share.ns, watches.of_false});
+      }
+    }
+    all_ns[share.stratum] += share.ns;
+  }
+  Parts all;
+  for (std::uint32_t stratum = 0; stratum < all_ns.size(); ++stratum) {
+    const Effective watches = effective(stratum, strata, censoring);
+    all.of_true.push_back({all_ns[stratum], watches.of_true});
+    all.of_false.push_back({all_ns[stratum], watches.of_false});
+  }
+  UnseenLimits result{all.limits(), {}};
+  for (const auto& [thread, sums] : threads) {
+    result.threads.push_back({thread, sums.anywhere.limits(), sums.suspected.limits()});
+  }
+  return result;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much communication there may be that no watch saw.
+//
+// Watches that saw nothing of a pair or sort are evidence of its absence, each as much as it would have seen: words are
+// drawn by chance, brief watches miss what comes late, and a watch that other threads filled has decided nothing. Where
+// none of n watches that stand for X seconds saw any, there is less than 3.69 X / n of it with 97.5 % confidence
+// (intervals.h). Over several strata the limit is the most that their sum can be while nothing is seen in any of them
+// with a probability of 2.5 %; no stratum holds more than its time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "attribution/estimate/strata.h"
+
+namespace crosstalk::attribution {
+
+struct Evidence;
+class Censoring;
+
+/// Upper limits of time in communication of one sort that was not seen, nanoseconds.
+struct SortLimits {
+  double true_ns = 0, false_ns = 0;
+};
+/// Of what one thread consumes: wherever that is, and on lines that were ever suspected.
+struct ThreadLimits {
+  std::uint32_t thread = 0;
+  SortLimits anywhere, suspected;
+};
+struct UnseenLimits {
+  SortLimits anywhere;                // of all threads together
+  std::vector<ThreadLimits> threads;  // by thread; those of which no eligible sample is known are left out
+  /// nullptr: nothing is known of the thread.
+  [[nodiscard]] const ThreadLimits* of(std::uint32_t thread) const;
+};
+
+/// Time that one stratum or its part in a thread has, and how many watches of it would have seen what there is.
+struct WatchedPart {
+  double ns = 0, watches = 0;
+};
+/// The most time that the parts can hold together of what no watch saw.
+[[nodiscard]] double most_unseen_ns(std::vector<WatchedPart> parts);
+
+/// What the watches of each stratum would have seen.
+class Sight {
+ public:
+  /// To be told of every watch; `decided`: it was not filled before it could see anything.
+  void add(const Evidence& evidence, bool decided);
+  /// Absent `censoring`: brief watches see as much as long ones. `strata` are finished.
+  [[nodiscard]] UnseenLimits limits(const Strata& strata, const Censoring* censoring) const;
+
+ private:
+  struct Words {
+    double drawn = 0, probability = 0;  // how many, and the sum of the chances that they had
+    [[nodiscard]] double chance() const { return drawn > 0 ? probability / drawn : 0; }
+  };
+  struct Looks {
+    double ns = 0, ns2 = 0;  // of decided watches' samples
+    Words sampled, others;   // words: the sampled one shows true sharing, another one false sharing
+  };
+  struct Effective {
+    double of_true = 0, of_false = 0;  // watches
+  };
+  [[nodiscard]] Effective effective(std::uint32_t stratum, const Strata& strata, const Censoring* censoring) const;
+
+  std::map<std::uint32_t, Looks> looks_;  // by stratum
+};
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attribution asks about code and data, as an interface, so that every estimator and view can be tested on
+// hand-made answers. The real one is SymbolizedMap (symbolized_map.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attribution/timeline/address_space.h"
+#include "profile/model.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::attribution {
+
+/// Not thread-safe: answers are cached.
+class CodeMap {
+ public:
+  CodeMap() = default;
+  CodeMap(const CodeMap&) = delete;
+  CodeMap& operator=(const CodeMap&) = delete;
+  virtual ~CodeMap() = default;
+
+  /// The reference is good until the next call.
+  [[nodiscard]] virtual const symbolizer::CodeLocation& locate(ModulePlace place) = 0;
+  /// The instruction that ends at `place`, if it touches memory.
+  [[nodiscard]] virtual std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) = 0;
+  [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;
+  /// The loops there as machine code; null when that is not known. Lives as long as this map.
+  [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
+  /// The module's bytes from `place` on; empty when they are not known.
+  [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
+  /// Function at `address` in a process's JIT map.
+  [[nodiscard]] virtual std::optional<std::string> jit_symbol(std::int32_t pid, std::uint64_t address) = 0;
+
+  [[nodiscard]] virtual std::optional<symbolizer::DataSymbol> data_symbol(ModulePlace place) = 0;
+  [[nodiscard]] virtual std::optional<symbolizer::DataSymbol> tls_symbol(std::uint32_t file, std::uint64_t offset) = 0;
+  [[nodiscard]] virtual std::optional<symbolizer::FieldPath> field(std::uint32_t file,
+                                                                   const symbolizer::DataSymbol& symbol,
+                                                                   std::uint64_t offset) = 0;
+
+  /// Run-time addresses of a captured stack, innermost first (Symbolizer::unwind).
+  [[nodiscard]] virtual std::vector<std::uint64_t> unwind(const profile::StackRow& stack,
+                                                          std::span<const MappedModule> modules) = 0;
+};
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/loops/code_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ns_per_s = 1e9;
+constexpr double z95 = 1.959963984540054;
+
+std::string module_name(const ProgramView& view, std::uint32_t file) {
+  const std::string& path = view.spaces().files()[file].path;
+  return path.empty() ? "[vdso]" : path;
+}
+
+std::uint32_t fnv1a(std::uint32_t hash, const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    hash = (hash ^ at[i]) * 16777619U;
+  }
+  return hash;
+}
+
+struct FunctionKey {
+  std::string module, function;
+  std::uint64_t begin = 0;
+  auto operator<=>(const FunctionKey&) const = default;
+};
+struct LineKey {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string function;
+  auto operator<=>(const LineKey&) const = default;
+};
+struct LoopKey {
+  std::uint32_t file = 0;
+  std::uint64_t header = 0;
+  auto operator<=>(const LoopKey&) const = default;
+};
+struct LoopSums {
+  const symbolizer::FunctionLoops* function = nullptr;
+  std::uint32_t index = 0;
+  std::map<std::uint32_t, std::pair<double, double>> threads;  // thread -> inclusive, self ns
+};
+struct FunctionSums {
+  double ns = 0;
+  std::optional<ModulePlace> begin;
+};
+
+/// What a function without a name is called: its file and where in it, as debuggers and disassemblers show it.
+std::string nameless(const std::string& module, std::uint64_t begin) {
+  if (begin == 0) {
+    return "[unknown]";
+  }
+  std::array<char, 24> offset{};
+  std::snprintf(offset.data(), offset.size(), "+0x%llx", static_cast<unsigned long long>(begin));
+  return base_name(module) + offset.data();
+}
+
+/// The frame at a loop's header that wrote the loop: the innermost one in the loop's own lines. What the header merely
+/// calls inline (an iterator's comparison) is further in, in other lines.
+const symbolizer::Frame& home_of(const symbolizer::Loop& loop, const symbolizer::CodeLocation& header) {
+  for (const symbolizer::Frame& frame : header.frames) {
+    const symbolizer::SourceLine& at = frame.source;
+    if (at.file == loop.begin.file && loop.begin.line <= at.line && at.line <= loop.end.line) {
+      return frame;
+    }
+  }
+  return header.frames.front();
+}
+
+/// Sums by function, line and loop; each address of code is asked about once.
+class CodeSums {
+ public:
+  explicit CodeSums(const ProgramView& view) : view_(view) {}
+
+  void add(const CodeTotal& total) {
+    ns_ += total.ns;
+    ns2_ += total.ns2;
+    samples_ += total.samples;
+    const Site& site = site_of(total);
+    unknown_samples_ += site.unknown ? total.samples : 0;
+    site.function->ns += total.ns;
+    if (site.line != nullptr) {
+      *site.line += total.ns;
+    }
+    bool innermost = true;
+    for (LoopSums* loop : site.loops) {
+      auto& [inclusive, self] = loop->threads[total.thread.value];
+      inclusive += total.ns;
+      self += innermost ? total.ns : 0;
+      innermost = false;
+    }
+  }
+
+  [[nodiscard]] CodeTime finish(std::size_t max_rows);
+
+ private:
+  struct Site {
+    FunctionSums* function = nullptr;
+    double* line = nullptr;        // null: no line known
+    std::vector<LoopSums*> loops;  // innermost first
+    bool unknown = false;
+  };
+
+  const Site& site_of(const CodeTotal& total) {
+    const std::uint32_t process = view_.threads()[total.thread.value].process.value;
+    const auto key = total.place ? std::tuple{total.place->file + 1, std::uint32_t{0}, total.place->address}
+                                 : std::tuple{std::uint32_t{0}, process, total.address};
+    const auto [it, fresh] = sites_.try_emplace(key);
+    if (fresh) {
+      it->second = total.place ? in_module(*total.place) : elsewhere(process, total.address);
+    }
+    return it->second;
+  }
+
+  Site in_module(ModulePlace place) {
+    Site site;
+    const std::string module = module_name(view_, place.file);
+    const symbolizer::CodeLocation& code = view_.code().locate(place);
+    site.unknown = code.frames.empty() || code.frames.back().function.empty();
+    FunctionKey key{module, site.unknown ? nameless(module, code.function_begin) : code.frames.back().function,
+                    code.function_begin};
+    site.function = &functions_[key];
+    if (code.function_begin != 0) {
+      site.function->begin = ModulePlace{place.file, code.function_begin};
+    }
+    if (!code.frames.empty() && code.frames.front().source.line != 0) {
+      const symbolizer::Frame& frame = code.frames.front();
+      site.line = &lines_[{frame.source.file, frame.source.line, frame.function}];
+    }
+    add_loops(place, site);
+    return site;
+  }
+
+  void add_loops(ModulePlace place, Site& site) {
+    const symbolizer::FunctionLoops* loops = view_.code().loops(place);
+    if (loops == nullptr) {
+      return;
+    }
+    const auto innermost = loops->innermost(place.address);
+    std::uint32_t at = innermost.value_or(symbolizer::Loop::no_parent);
+    // Parents come before children, so a chain that does not descend is damaged and ends.
+    while (at < loops->loops.size()) {
+      LoopSums& sums = loops_[{place.file, loops->loops[at].header}];
+      sums.function = loops;
+      sums.index = at;
+      site.loops.push_back(&sums);
+      const std::uint32_t parent = loops->loops[at].parent;
+      if (parent >= at) {
+        break;
+      }
+      at = parent;
+    }
+  }
+
+  Site elsewhere(std::uint32_t process, std::uint64_t address) {
+    Site site;
+    std::optional<std::string> name;
+    if (process < view_.processes().size()) {
+      name = view_.code().jit_symbol(view_.processes()[process].pid, address);
+    }
+    site.unknown = !name || name->empty();
+    site.function = &functions_[{site.unknown ? "" : "[JIT]", site.unknown ? "[unknown]" : *name, 0}];
+    return site;
+  }
+
+  void finish_functions(CodeTime& result, std::size_t max_rows);
+  void finish_lines(CodeTime& result, std::size_t max_rows);
+  void finish_loops(CodeTime& result);
+  LoopRow loop_row(const LoopKey& key, const LoopSums& sums, std::uint32_t id);
+  [[nodiscard]] std::map<LoopKey, std::uint32_t> loop_ids() const;
+
+  const ProgramView& view_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Site> sites_;
+  std::map<FunctionKey, FunctionSums> functions_;
+  std::map<LineKey, double> lines_;
+  std::map<LoopKey, LoopSums> loops_;
+  double ns_ = 0, ns2_ = 0;
+  std::uint64_t samples_ = 0, unknown_samples_ = 0;
+};
+
+void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
+  for (const auto& [key, sums] : functions_) {
+    FunctionRow row;
+    row.module = key.module;
+    row.function = key.function;
+    row.self_s = sums.ns / ns_per_s;
+    row.share = ns_ > 0 ? sums.ns / ns_ : 0;
+    if (sums.begin) {
+      const symbolizer::CodeLocation& code = view_.code().locate(*sums.begin);
+      if (!code.frames.empty()) {
+        row.file = code.frames.back().source.file;
+        row.line = code.frames.back().source.line;
+      }
+    }
+    result.functions.push_back(std::move(row));
+  }
+  std::stable_sort(result.functions.begin(), result.functions.end(),
+                   [](const auto& a, const auto& b) { return a.self_s > b.self_s; });
+  if (result.functions.size() > max_rows) {
+    result.functions.resize(max_rows);
+  }
+}
+
+void CodeSums::finish_lines(CodeTime& result, std::size_t max_rows) {
+  for (const auto& [key, ns] : lines_) {
+    result.lines.push_back({key.file, key.line, key.function, ns / ns_per_s, ns_ > 0 ? ns / ns_ : 0});
+  }
+  std::stable_sort(result.lines.begin(), result.lines.end(),
+                   [](const auto& a, const auto& b) { return a.self_s > b.self_s; });
+  if (result.lines.size() > max_rows) {
+    result.lines.resize(max_rows);
+  }
+}
+
+std::map<LoopKey, std::uint32_t> CodeSums::loop_ids() const {
+  std::vector<std::tuple<std::string, std::uint64_t, std::uint32_t>> order;  // module, header, file
+  for (const auto& [key, sums] : loops_) {
+    order.emplace_back(base_name(module_name(view_, key.file)), key.header, key.file);
+  }
+  std::sort(order.begin(), order.end());
+  std::map<LoopKey, std::uint32_t> ids;
+  std::set<std::uint32_t> taken;
+  for (const auto& [module, header, file] : order) {
+    std::uint32_t id = fnv1a(fnv1a(2166136261U, module.data(), module.size()), &header, sizeof header) & 0x7fffffffU;
+    while (!taken.insert(id).second) {
+      id = (id + 1) & 0x7fffffffU;
+    }
+    ids[{file, header}] = id;
+  }
+  return ids;
+}
+
+LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32_t id) {
+  const symbolizer::Loop& loop = sums.function->loops[sums.index];
+  LoopRow row;
+  row.id = id;
+  row.depth = loop.depth;
+  row.module_file = key.file;
+  row.header = loop.header;
+  row.file = loop.begin.file;
+  row.line_begin = loop.begin.line;
+  row.line_end = std::max(loop.begin.line, loop.end.line);
+  row.module = module_name(view_, key.file);
+  const symbolizer::CodeLocation& code = view_.code().locate({key.file, loop.header});
+  if (!code.frames.empty()) {
+    const symbolizer::Frame& home = home_of(loop, code);
+    row.function = home.function;
+    row.file = row.file.empty() ? home.source.file : row.file;
+  }
+  if (row.function.empty()) {
+    row.function = nameless(row.module, sums.function->function_begin);
+  }
+  for (const auto& [thread, ns] : sums.threads) {
+    row.threads.push_back({thread, ns.first / ns_per_s, ns.second / ns_per_s});
+    row.cpu_s += ns.first / ns_per_s;
+    row.self_s += ns.second / ns_per_s;
+  }
+  row.share = ns_ > 0 ? std::min(1.0, row.cpu_s * ns_per_s / ns_) : 0;
+  row.share_ci95 = share_interval(row.share, ns2_ > 0 ? ns_ * ns_ / ns2_ : 0);
+  return row;
+}
+
+void CodeSums::finish_loops(CodeTime& result) {
+  const std::map<LoopKey, std::uint32_t> ids = loop_ids();
+  for (const auto& [key, sums] : loops_) {
+    LoopRow row = loop_row(key, sums, ids.at(key));
+    const std::uint32_t parent = sums.function->loops[sums.index].parent;
+    if (parent < sums.function->loops.size()) {
+      const auto it = ids.find({key.file, sums.function->loops[parent].header});
+      if (it != ids.end() && it->second != row.id) {
+        row.parent = it->second;
+      }
+    }
+    result.loops.push_back(std::move(row));
+  }
+  std::stable_sort(result.loops.begin(), result.loops.end(), [](const LoopRow& a, const LoopRow& b) {
+    return std::tuple(-a.share, -a.self_s, std::string_view(a.module), a.id) <
+           std::tuple(-b.share, -b.self_s, std::string_view(b.module), b.id);
+  });
+}
+
+CodeTime CodeSums::finish(std::size_t max_rows) {
+  CodeTime result;
+  finish_functions(result, max_rows);
+  finish_lines(result, max_rows);
+  finish_loops(result);
+  if (samples_ > 0) {
+    result.unknown_frames = static_cast<double>(unknown_samples_) / static_cast<double>(samples_);
+  }
+  return result;
+}
+
+}  // namespace
+
+Interval share_interval(double share, double samples) {
+  if (!(samples > 0)) {
+    return {0, 1};
+  }
+  const double p = std::clamp(share, 0.0, 1.0);
+  const double z2 = z95 * z95;
+  const double centre = (p + z2 / (2 * samples)) / (1 + z2 / samples);
+  const double half = z95 / (1 + z2 / samples) * std::sqrt(p * (1 - p) / samples + z2 / (4 * samples * samples));
+  return {std::clamp(centre - half, 0.0, p), std::clamp(centre + half, p, 1.0)};
+}
+
+CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows) {
+  CodeSums sums(view);
+  for (const CodeTotal& total : totals) {
+    if (view.knows(total.thread)) {
+      sums.add(total);
+    }
+  }
+  return sums.finish(max_rows);
+}
+
+}  // namespace crosstalk::attribution

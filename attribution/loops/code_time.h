@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where CPU time goes in the code: functions, source lines, and natural loops.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attribution/analysis.h"
+#include "attribution/objects/program_view.h"
+#include "attribution/timeline/sample_digest.h"
+
+namespace crosstalk::attribution {
+
+struct CodeTime {
+  std::vector<LoopRow> loops;  // by share
+  std::vector<FunctionRow> functions;
+  std::vector<CodeLineRow> lines;
+  std::optional<double> unknown_frames;  // share of samples whose function is unknown; absent without samples
+};
+
+/// Time of a loop is that of the samples in it: `self_s` without, `cpu_s` with the loops inside it; what it calls is
+/// not counted. Functions are those of the machine code (inlined callees count for them), lines the innermost inlined.
+/// A loop's id is a hash of its module's file name and the address of its header: the same in every run of a program.
+[[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows);
+
+/// Wilson's 95 % interval of a share of `samples` equally weighted samples; weighted ones count by Kish's effective
+/// size, (sum w)^2 / sum w^2. [0, 1] for no samples.
+[[nodiscard]] Interval share_interval(double share, double samples);
+
+}  // namespace crosstalk::attribution

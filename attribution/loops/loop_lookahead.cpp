@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/loops/loop_lookahead.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attribution/estimate/student.h"
+#include "profile/branch_trace.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+using symbolizer::Flow;
+using symbolizer::Loop;
+using symbolizer::work_kinds;
+
+constexpr std::size_t least_walks = 8;
+constexpr double most_cut = 0.05;  // of walks; each has a dozen iterations and more, of which one is cut
+
+std::array<std::optional<double>, work_kinds> amounts_of(const symbolizer::Work& work) {
+  return {work.instructions, work.loads, work.stores, work.bytes, work.flops};
+}
+
+}  // namespace
+
+LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
+  LookaheadAmount amount;
+  if (loop.unfixed.at(kind)) {
+    amount.unknown = "an instruction's amount depends on its data";
+    return amount;
+  }
+  if (static_cast<double>(loop.cut) > most_cut * static_cast<double>(loop.begun)) {
+    amount.unknown = "too many of them can not be followed to their end";
+    return amount;
+  }
+  if (loop.walks.size() < least_walks) {
+    amount.unknown = "too few of them were followed";
+    return amount;
+  }
+  double iterations = 0;
+  double work = 0;
+  for (const LookaheadIterations& walk : loop.walks) {
+    iterations += walk.iterations, work += walk.work.at(kind);
+  }
+  const double mean = work / iterations;
+  double squares = 0;
+  for (const LookaheadIterations& walk : loop.walks) {
+    const double residual = walk.work.at(kind) - mean * walk.iterations;
+    squares += residual * residual;
+  }
+  const auto n = static_cast<double>(loop.walks.size());
+  const double half = student(n - 1) * std::sqrt(squares * n / (n - 1)) / iterations;
+  // A way that is taken once in a third of the iterations seen would have been seen with 95 %; one that is rarer is
+  // taken to differ by no more than an iteration's work.
+  const double unseen = 3 / iterations * mean;
+  const double either = std::max(half, unseen);
+  amount.mean = mean;
+  amount.ci95 = {std::max(0.0, mean - either), mean + either};
+  amount.walks = loop.walks.size();
+  return amount;
+}
+
+/// What one walk executed since its head was passed first, by loop of the head's function. Instructions of what a loop
+/// calls are those of the call.
+class LookaheadReplay::Tally {
+ public:
+  Tally(ModulePlace head, const symbolizer::LoopAnatomy& anatomy)
+      : head_(head), anatomy_(&anatomy), pending_(anatomy.loops()), whole_(anatomy.loops()) {}
+
+  /// The head was jumped back to: the next time that it is executed begins an iteration.
+  void arm() { armed_ = true; }
+
+  void execute(const Fact& fact) {
+    if (armed_ && fact.place == head_ && (!frame_ || *frame_ == depth_)) {
+      pass();
+    }
+    if (frame_) {
+      count(fact);
+    }
+  }
+  /// A transfer of control that was taken.
+  void transfer(Flow flow) { depth_ += flow == Flow::call ? 1 : flow == Flow::stop ? -1 : 0; }
+
+  /// Of a loop of the head's function, in whole rounds from head to head.
+  struct Share {
+    double passages = 0;  // of its header
+    std::array<double, work_kinds> work{};
+    std::array<bool, work_kinds> unfixed{};
+  };
+  [[nodiscard]] const std::vector<Share>& shares() const { return whole_; }
+
+ private:
+  void pass() {
+    if (frame_) {
+      for (std::size_t i = 0; i < whole_.size(); ++i) {
+        add(whole_[i], pending_[i]);
+      }
+    }
+    std::fill(pending_.begin(), pending_.end(), Share{});
+    frame_ = depth_;
+  }
+  static void add(Share& to, const Share& more) {
+    to.passages += more.passages;
+    for (std::size_t kind = 0; kind < work_kinds; ++kind) {
+      to.work.at(kind) += more.work.at(kind);
+      to.unfixed.at(kind) = to.unfixed.at(kind) || more.unfixed.at(kind);
+    }
+  }
+  void count(const Fact& fact) {
+    if (depth_ < *frame_ || (depth_ == *frame_ && fact.anatomy != anatomy_)) {
+      current_ = Loop::no_parent;  // the function was left
+    } else if (depth_ == *frame_) {
+      current_ = fact.loop;
+      if (fact.heads) {
+        pending_[fact.loop].passages += 1;
+      }
+    }
+    const auto amounts = amounts_of(fact.work);
+    for (std::uint32_t loop = current_; loop < pending_.size(); loop = anatomy_->parent(loop)) {
+      for (std::size_t kind = 0; kind < work_kinds; ++kind) {
+        pending_[loop].work.at(kind) += amounts.at(kind).value_or(0);
+        pending_[loop].unfixed.at(kind) = pending_[loop].unfixed.at(kind) || !amounts.at(kind);
+      }
+    }
+  }
+
+  ModulePlace head_;
+  const symbolizer::LoopAnatomy* anatomy_;
+  std::vector<Share> pending_, whole_;  // by loop; since the last passage of the head, and before it
+  bool armed_ = false;
+  int depth_ = 0;             // of calls, from the walk's begin
+  std::optional<int> frame_;  // the head's
+  std::uint32_t current_ = Loop::no_parent;
+};
+
+LookaheadReplay::Facts LookaheadReplay::read_facts(const Line& line, bool with_last) const {
+  Facts facts;
+  for (std::uint64_t offset = 0; offset < line.bytes || (with_last && offset == line.bytes);) {
+    Fact fact;
+    fact.place = {line.begin.file, line.begin.address + offset};
+    const auto code = view_.code().bytes_at(fact.place);
+    const auto instruction = symbolizer::decode(code, fact.place.address);
+    const auto work = symbolizer::work_of(code);
+    if (!instruction || !work) {
+      return {};
+    }
+    fact.flow = instruction->flow;
+    fact.work = *work;
+    fact.anatomy = view_.code().loop_anatomy(fact.place);
+    if (fact.anatomy != nullptr) {
+      fact.loop = fact.anatomy->innermost(fact.place.address);
+      fact.heads = fact.loop < fact.anatomy->loops() && fact.anatomy->header(fact.loop) == fact.place.address;
+    }
+    facts.push_back(fact);
+    offset += instruction->bytes;
+    if (offset > line.bytes && !(with_last && offset == line.bytes + instruction->bytes)) {
+      return {};  // not as it was executed
+    }
+  }
+  return facts;
+}
+
+std::shared_ptr<const LookaheadReplay::Facts> LookaheadReplay::facts_of(const Line& line, bool with_last) {
+  auto& facts = known_[with_last ? 1 : 0][line];
+  if (facts == nullptr) {
+    facts = std::make_shared<const Facts>(read_facts(line, with_last));
+  }
+  return facts;
+}
+
+void LookaheadReplay::count_begun(ModulePlace begin, bool cut) {
+  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(begin);
+  if (anatomy == nullptr) {
+    return;
+  }
+  for (std::uint32_t loop = anatomy->innermost(begin.address); loop < anatomy->loops(); loop = anatomy->parent(loop)) {
+    LoopLookahead& walks = loops_[{begin.file, anatomy->header(loop)}];
+    ++walks.begun;
+    walks.cut += cut ? 1 : 0;
+  }
+}
+
+/// Loops from `outermost` inward: the walk ended at a head in it, so that all visits of loops inside it are whole.
+void LookaheadReplay::file(ModulePlace head, symbolizer::LoopAnatomy& anatomy, std::uint32_t outermost,
+                           const Tally& tally) {
+  for (std::uint32_t loop = 0; loop < anatomy.loops(); ++loop) {
+    std::uint32_t around = loop;
+    while (around < anatomy.loops() && around != outermost) {
+      around = anatomy.parent(around);
+    }
+    const Tally::Share& share = tally.shares()[loop];
+    if (around != outermost || share.passages == 0) {
+      continue;
+    }
+    LoopLookahead& walks = loops_[{head.file, anatomy.header(loop)}];
+    walks.walks.push_back({share.passages, share.work});
+    for (std::size_t kind = 0; kind < work_kinds; ++kind) {
+      walks.unfixed.at(kind) = walks.unfixed.at(kind) || share.unfixed.at(kind);
+    }
+  }
+}
+
+void LookaheadReplay::add(const profile::LookaheadRow& walk) {
+  const auto way = profile::unpack_branch_trace(walk.way, walk.begin);
+  if (!view_.knows(walk.thread) || !way) {
+    return;
+  }
+  const Moment moment = view_.moment(walk.thread, walk.time_ns);
+  if (const auto begin = view_.spaces().find(moment, walk.begin)) {
+    count_begun(*begin, walk.end != profile::LookaheadEnd::whole);
+  }
+  const auto head = walk.head != 0 ? view_.spaces().find(moment, walk.head) : std::nullopt;
+  symbolizer::LoopAnatomy* anatomy = head ? view_.code().loop_anatomy(*head) : nullptr;
+  const std::uint32_t outermost = anatomy != nullptr ? anatomy->innermost(head->address) : Loop::no_parent;
+  if (anatomy == nullptr || outermost >= anatomy->loops()) {
+    return;
+  }
+  Tally tally(*head, *anatomy);
+  for (std::size_t i = 0; i < way->size(); ++i) {
+    const profile::Straight& straight = (*way)[i];
+    const bool transfers = i + 1 < way->size();
+    const auto begin = view_.spaces().find(moment, straight.begin);
+    const auto facts = begin ? facts_of({*begin, straight.last - straight.begin}, transfers) : nullptr;
+    if (facts == nullptr || (facts->empty() && (transfers || straight.last != straight.begin))) {
+      break;  // what comes before is good
+    }
+    if (i > 0 && straight.begin == walk.head) {
+      tally.arm();
+    }
+    for (const Fact& fact : *facts) {
+      tally.execute(fact);
+    }
+    if (transfers) {
+      tally.transfer(facts->back().flow);
+    } else if (walk.end == profile::LookaheadEnd::whole) {
+      Fact last;  // the head's, once more: it ends the last iteration
+      last.place = *head;
+      tally.execute(last);
+    }
+  }
+  file(*head, *anatomy, outermost, tally);
+}
+
+}  // namespace crosstalk::attribution

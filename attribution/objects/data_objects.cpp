@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/objects/data_objects.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+
+bool alive(std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t time_ns) {
+  return begin_ns <= time_ns && (end_ns == 0 || time_ns <= end_ns);
+}
+
+std::string hex(std::uint64_t value) {
+  char text[2 + 16 + 1];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+/// A frame that allocates for its caller: standard containers and operator new, inlined or not.
+bool allocates_for_caller(const symbolizer::Frame& frame) {
+  const std::string& f = frame.function;
+  return f.starts_with("std::") || f.starts_with("__gnu_cxx::") || f.starts_with("operator new") ||
+         f.starts_with("void std::") || frame.source.file.find("/include/c++/") != std::string::npos;
+}
+
+std::string at_line(const symbolizer::SourceLine& source) {
+  if (source.file.empty() || source.line == 0) {
+    return {};
+  }
+  return base_name(source.file) + ":" + std::to_string(source.line);
+}
+
+std::string allocation_site(const symbolizer::Frame& frame) {
+  const std::string at = at_line(frame.source);
+  return at.empty() ? call_name(frame.function) : call_name(frame.function) + " at " + at;
+}
+
+/// Of what covers an address: what was seen last before a time, else first after it.
+template <class Row>
+class Nearest {
+ public:
+  explicit Nearest(std::uint64_t time_ns) : time_ns_(time_ns) {}
+  void offer(const Row* row) {
+    ++found_;
+    if (row->time_ns <= time_ns_) {
+      before_ = before_ == nullptr || row->time_ns > before_->time_ns ? row : before_;
+    } else {
+      after_ = after_ == nullptr || row->time_ns < after_->time_ns ? row : after_;
+    }
+  }
+  [[nodiscard]] const Row* best() const { return before_ != nullptr ? before_ : after_; }
+  [[nodiscard]] bool alone() const { return found_ == 1; }
+
+ private:
+  std::uint64_t time_ns_;
+  const Row* before_ = nullptr;
+  const Row* after_ = nullptr;
+  std::size_t found_ = 0;
+};
+
+template <class Row>
+std::map<ProcessId, IntervalIndex<const Row*>> by_address(std::span<const Row> rows) {
+  std::map<ProcessId, IntervalIndex<const Row*>> spaces;
+  for (const Row& row : rows) {
+    if (row.begin + row.bytes > row.begin) {
+      spaces[row.process].add(row.begin, row.begin + row.bytes, &row);
+    }
+  }
+  for (auto& [process, space] : spaces) {
+    space.build();
+  }
+  return spaces;
+}
+
+template <class Row>
+const Row* nearest(const std::map<ProcessId, IntervalIndex<const Row*>>& spaces, Moment moment, std::uint64_t address,
+                   bool* alone) {
+  const auto space = spaces.find(moment.process);
+  if (space == spaces.end()) {
+    return nullptr;
+  }
+  Nearest<Row> choice(moment.time_ns);
+  space->second.covering(address, [&](const Row* row, std::uint64_t, std::uint64_t) { choice.offer(row); });
+  if (alone != nullptr) {
+    *alone = choice.alone();
+  }
+  return choice.best();
+}
+
+/// What the kernel calls a shared mapping, in a user's words.
+std::string shared_name(std::string_view name) {
+  constexpr std::string_view deleted = " (deleted)";
+  constexpr std::string_view memfd = "/memfd:";
+  constexpr std::string_view segment = "/SYSV";
+  if (name.ends_with(deleted)) {
+    name.remove_suffix(deleted.size());
+  }
+  if (name.starts_with(memfd)) {
+    return "memfd " + std::string(name.substr(memfd.size()));
+  }
+  if (name.starts_with(segment)) {
+    return "System V segment 0x" + std::string(name.substr(segment.size()));
+  }
+  return name.empty() || name == "/dev/zero" ? "anonymous shared memory" : std::string(name);
+}
+
+}  // namespace
+
+BlockIndex::BlockIndex(std::span<const profile::BlockRow> blocks) : spaces_(by_address(blocks)) {}
+
+const profile::BlockRow* BlockIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
+  return nearest(spaces_, moment, address, alone);
+}
+
+SharedIndex::SharedIndex(std::span<const profile::SharedMappingRow> mappings) : spaces_(by_address(mappings)) {}
+
+std::optional<SharedBytes> SharedIndex::find(Moment moment, std::uint64_t address, bool* alone) const {
+  const profile::SharedMappingRow* row = nearest(spaces_, moment, address, alone);
+  return row == nullptr ? std::nullopt : std::optional(SharedBytes{row, row->file_offset + (address - row->begin)});
+}
+
+DataObjects::DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared,
+                         const StackTable& stacks)
+    : view_(view), blocks_(blocks), shared_(shared), stacks_(stacks) {}
+
+const DataObjects::ProcessData& DataObjects::data_of(ProcessId process) {
+  const auto [it, fresh] = data_.try_emplace(process);
+  if (!fresh) {
+    return it->second;
+  }
+  std::vector<MappedModule> modules = view_.spaces().all(process);
+  std::erase_if(modules, [](const MappedModule& module) { return module.tls_size == 0; });
+  for (std::uint32_t i = 0; i < view_.threads().size(); ++i) {
+    const profile::ThreadRow& thread = view_.threads()[i];
+    if (thread.process != process) {
+      continue;
+    }
+    it->second.stacks.add(thread.stack_low, thread.stack_high, {i, thread.begin_ns, thread.end_ns});
+    if (thread.thread_pointer == 0) {
+      continue;
+    }
+    for (const MappedModule& module : modules) {
+      const std::uint64_t begin = thread.thread_pointer + static_cast<std::uint64_t>(module.tls_offset);
+      it->second.tls.add(begin, begin + module.tls_size, {module.file, thread.begin_ns, thread.end_ns});
+    }
+  }
+  it->second.stacks.build();
+  it->second.tls.build();
+  return it->second;
+}
+
+DataRef DataObjects::resolve(ThreadId thread, std::uint64_t time_ns, std::uint64_t address) {
+  const Moment moment = view_.moment(thread, time_ns);
+  const std::pair key{moment.process, address};
+  if (const auto it = cache_.find(key); it != cache_.end()) {
+    return it->second;
+  }
+  const Found found = look_up(moment, address);
+  if (found.stable) {
+    cache_.emplace(key, found.ref);
+  }
+  return found.ref;
+}
+
+// Thread-local storage before stacks: the C library puts the former at the top of the latter's mapping.
+DataObjects::Found DataObjects::look_up(Moment moment, std::uint64_t address) {
+  if (const auto found = in_tls(moment, address)) {
+    return *found;
+  }
+  if (const auto found = in_stack(moment, address)) {
+    return *found;
+  }
+  if (const auto found = in_module(moment, address)) {
+    return *found;
+  }
+  if (const auto found = in_shared(moment, address)) {
+    return *found;
+  }
+  if (const auto found = in_block(moment, address)) {
+    return *found;
+  }
+  return nowhere(moment, address);
+}
+
+std::optional<DataObjects::Found> DataObjects::in_tls(Moment moment, std::uint64_t address) {
+  std::optional<std::pair<std::uint32_t, std::uint64_t>> block;  // file, offset
+  data_of(moment.process).tls.covering(address, [&](const TlsBlock& tls, std::uint64_t begin, std::uint64_t) {
+    if (!block || alive(tls.begin_ns, tls.end_ns, moment.time_ns)) {
+      block = {tls.file, address - begin};
+    }
+  });
+  if (!block) {
+    return std::nullopt;
+  }
+  DataObject object;
+  object.kind = ObjectKind::tls;
+  object.file = block->first;
+  object.symbol = view_.code().tls_symbol(block->first, block->second);
+  const std::string module = base_name(view_.spaces().files()[block->first].path);
+  if (!object.symbol) {
+    object.name = "thread-local storage of " + module;
+    return Found{{intern("tls " + module, object), block->second}, false};
+  }
+  object.name = object.symbol->name;
+  object.bytes = object.symbol->bytes;
+  const std::uint64_t offset = block->second - object.symbol->begin;
+  return Found{{intern("tls " + module + " " + hex(object.symbol->begin), object), offset}, false};
+}
+
+std::optional<DataObjects::Found> DataObjects::in_stack(Moment moment, std::uint64_t address) {
+  std::optional<std::pair<Stack, std::uint64_t>> best;  // stack, its begin
+  std::uint64_t end = 0;
+  data_of(moment.process).stacks.covering(address, [&](const Stack& stack, std::uint64_t low, std::uint64_t high) {
+    if (!best || alive(stack.begin_ns, stack.end_ns, moment.time_ns)) {
+      best = {stack, low};
+      end = high;
+    }
+  });
+  if (!best) {
+    return std::nullopt;
+  }
+  DataObject object;
+  object.kind = ObjectKind::stack;
+  object.name = "stack of thread " + std::to_string(best->first.thread);
+  object.bytes = end - best->second;
+  return Found{{intern("stack " + std::to_string(best->first.thread), object), address - best->second}, false};
+}
+
+std::optional<DataObjects::Found> DataObjects::in_module(Moment moment, std::uint64_t address) {
+  const auto place = view_.spaces().find(moment, address);
+  if (!place) {
+    return std::nullopt;
+  }
+  DataObject object;
+  object.kind = ObjectKind::global;
+  object.file = place->file;
+  const std::string file = std::to_string(place->file);
+  object.symbol = view_.code().data_symbol(*place);
+  if (!object.symbol) {
+    object.name = "data of " + base_name(view_.spaces().files()[place->file].path);
+    return Found{{intern("data " + file, object), place->address}, true};
+  }
+  object.name = object.symbol->name;
+  object.bytes = object.symbol->bytes;
+  const std::uint64_t offset = place->address - object.symbol->begin;
+  return Found{{intern("global " + file + " " + hex(object.symbol->begin), object), offset}, true};
+}
+
+// The place of a mapping that is gone may be taken by memory that no other process sees: what was seen there last
+// counts. A shared mapping's own block is seen at the same time.
+std::optional<DataObjects::Found> DataObjects::in_shared(Moment moment, std::uint64_t address) {
+  bool alone = false;
+  bool block_alone = true;
+  const auto bytes = shared_.find(moment, address, &alone);
+  const profile::BlockRow* block = blocks_.find(moment, address, &block_alone);
+  if (!bytes || (block != nullptr && block->time_ns > bytes->mapping->time_ns)) {
+    return std::nullopt;
+  }
+  const profile::SharedMappingRow& mapping = *bytes->mapping;
+  const std::string key = "shared " + hex(mapping.device) + " " + hex(mapping.inode);
+  const auto known = ids_.find(key);
+  if (known == ids_.end()) {
+    DataObject object;
+    object.kind = ObjectKind::shared;
+    object.name = shared_name(mapping.name);
+    object.bytes = mapping.bytes;
+    if (block != nullptr) {
+      object.allocation_path = allocation_path(moment, *block);
+    }
+    if (!object.allocation_path.empty()) {
+      const std::string at = at_line(object.allocation_path.front().source);
+      object.allocated_at = (at.empty() ? "" : at + " ") + object.allocation_path.front().function;
+    }
+    return Found{{intern(key, object), bytes->file_offset}, alone && block_alone};
+  }
+  DataObject& object = objects_[known->second];
+  if (object.bytes != mapping.bytes) {  // processes have mapped different parts of it
+    object.bytes.reset();
+  }
+  return Found{{known->second, bytes->file_offset}, alone && block_alone};
+}
+
+std::optional<DataObjects::Found> DataObjects::in_block(Moment moment, std::uint64_t address) {
+  bool alone = false;
+  const profile::BlockRow* block = blocks_.find(moment, address, &alone);
+  if (block == nullptr) {
+    return std::nullopt;
+  }
+  const auto [known, fresh] = object_of_block_.try_emplace(block, 0);
+  if (fresh) {
+    DataObject object = object_of_block(moment, *block);
+    const std::string key = "block " + object.name + " " + object.allocated_at;
+    known->second = intern(key, object);
+    DataObject& shared = objects_[known->second];
+    if (shared.bytes != object.bytes) {
+      shared.bytes.reset();
+    }
+  }
+  return Found{{known->second, address - block->begin}, alone};
+}
+
+DataObjects::Found DataObjects::nowhere(Moment moment, std::uint64_t address) {
+  const std::uint64_t page = address / page_bytes * page_bytes;
+  DataObject object;
+  object.name = "memory at " + hex(page);
+  return {{intern("nowhere " + std::to_string(moment.process.value) + " " + hex(page), object), address - page}, true};
+}
+
+DataObject DataObjects::object_of_block(Moment moment, const profile::BlockRow& block) const {
+  DataObject object;
+  const std::string what = block.kind == profile::BlockKind::mapping ? "mapping" : "heap block";
+  object.kind = ObjectKind::heap;
+  object.bytes = block.bytes;
+  object.allocation_path = allocation_path(moment, block);
+  if (object.allocation_path.empty()) {
+    object.name = what + " of " + std::to_string(block.bytes) + " bytes";
+    return object;
+  }
+  const symbolizer::Frame& site = object.allocation_path.front();
+  object.name = what + " from " + allocation_site(site);
+  const std::string at = at_line(site.source);
+  object.allocated_at = at.empty() ? site.function : at + " " + site.function;
+  return object;
+}
+
+std::vector<symbolizer::Frame> DataObjects::allocation_path(Moment moment, const profile::BlockRow& block) const {
+  std::vector<std::uint64_t> calls;  // return addresses, innermost first
+  const auto stack = stacks_.addresses(block.stack);
+  calls.assign(stack.begin(), stack.end());
+  if (calls.empty() && block.site != 0) {
+    calls.push_back(block.site);
+  }
+  std::vector<symbolizer::Frame> path;
+  std::vector<symbolizer::Frame> skipped;
+  for (const std::uint64_t call : calls) {
+    const auto place = view_.spaces().find(moment, call - 1);
+    const bool runtime = place && is_runtime_library(view_.spaces().files()[place->file].path);
+    for (symbolizer::Frame& frame : view_.frames(moment, call - 1)) {
+      const bool skip = path.empty() && (runtime || allocates_for_caller(frame));
+      (skip ? skipped : path).push_back(std::move(frame));
+    }
+  }
+  const bool helpful = std::any_of(path.begin(), path.end(), [](const auto& frame) { return !is_unknown(frame); });
+  return helpful || skipped.empty() ? path : skipped;
+}
+
+std::uint32_t DataObjects::intern(const std::string& key, DataObject object) {
+  const auto [it, fresh] = ids_.try_emplace(key, static_cast<std::uint32_t>(objects_.size()));
+  if (fresh) {
+    objects_.push_back(std::move(object));
+  }
+  return it->second;
+}
+
+std::vector<std::uint32_t> DataObjects::name_ranks() const {
+  std::map<std::string_view, std::uint32_t> ranks;
+  for (const DataObject& object : objects_) {
+    ranks.try_emplace(object.name);
+  }
+  std::uint32_t next = 0;
+  for (auto& [name, rank] : ranks) {
+    rank = next++;
+  }
+  std::vector<std::uint32_t> result;
+  result.reserve(objects_.size());
+  for (const DataObject& object : objects_) {
+    result.push_back(ranks[object.name]);
+  }
+  return result;
+}
+
+std::string DataObjects::field(std::uint32_t object, std::uint64_t offset) {
+  const DataObject& o = objects_[object];
+  if (!o.symbol) {
+    return {};
+  }
+  const auto found = view_.code().field(o.file, *o.symbol, offset);
+  return found ? found->path : std::string{};
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which object of the program a data address belongs to: a thread's stack, a thread-local or global variable, a
+// block of the heap by its allocation site, a mapping, memory that processes share, or memory of which nothing is
+// known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attribution/analysis.h"
+#include "attribution/objects/interval_index.h"
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+/// Blocks by address. Memory is reused: at a time, the block last seen before it counts, else the first one after.
+class BlockIndex {
+ public:
+  explicit BlockIndex(std::span<const profile::BlockRow> blocks);
+  /// `alone`, if given, tells whether the block is the only one ever seen at the address.
+  [[nodiscard]] const profile::BlockRow* find(Moment moment, std::uint64_t address, bool* alone = nullptr) const;
+
+ private:
+  std::map<ProcessId, IntervalIndex<const profile::BlockRow*>> spaces_;
+};
+
+/// What a line is called by others: the file (or memory without one) that processes share, and the byte in it. Two
+/// processes that have it mapped at different addresses mean the same by it.
+struct SharedBytes {
+  const profile::SharedMappingRow* mapping = nullptr;
+  std::uint64_t file_offset = 0;
+};
+
+/// Shared mappings by address, as BlockIndex has blocks.
+class SharedIndex {
+ public:
+  explicit SharedIndex(std::span<const profile::SharedMappingRow> mappings);
+  [[nodiscard]] std::optional<SharedBytes> find(Moment moment, std::uint64_t address, bool* alone = nullptr) const;
+
+ private:
+  std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
+};
+
+struct DataObject {
+  std::string name;
+  ObjectKind kind = ObjectKind::unknown;
+  std::optional<std::uint64_t> bytes;  // absent: unknown, or the blocks of one site differ
+  std::string allocated_at;            // "file:line function"; empty: not allocated
+  std::vector<symbolizer::Frame> allocation_path;
+  std::uint32_t file = 0;  // of `symbol`
+  std::optional<symbolizer::DataSymbol> symbol;
+};
+
+struct DataRef {
+  std::uint32_t object = 0;  // index, in the order of first resolution
+  std::uint64_t offset = 0;  // in the object
+};
+
+class DataObjects {
+ public:
+  /// All arguments must outlive this.
+  DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared, const StackTable& stacks);
+
+  /// The object at `address` for a known thread's process at a time. Cached. Never fails: see ObjectKind::unknown.
+  DataRef resolve(ThreadId thread, std::uint64_t time_ns, std::uint64_t address);
+  [[nodiscard]] const DataObject& operator[](std::uint32_t object) const { return objects_[object]; }
+  [[nodiscard]] std::size_t size() const { return objects_.size(); }
+  /// By object, its name's place in the order of names; equal names have equal places.
+  [[nodiscard]] std::vector<std::uint32_t> name_ranks() const;
+  /// "member.inner[3]", or empty when the object's type is not known.
+  [[nodiscard]] std::string field(std::uint32_t object, std::uint64_t offset);
+
+ private:
+  struct Found {
+    DataRef ref;
+    bool stable = true;  // the same at all times, so it may be cached
+  };
+  struct Stack {
+    std::uint32_t thread;
+    std::uint64_t begin_ns, end_ns;  // end 0: never
+  };
+  struct TlsBlock {
+    std::uint32_t file;
+    std::uint64_t begin_ns, end_ns;
+  };
+  struct ProcessData {
+    IntervalIndex<Stack> stacks;
+    IntervalIndex<TlsBlock> tls;
+  };
+
+  Found look_up(Moment moment, std::uint64_t address);
+  std::optional<Found> in_tls(Moment moment, std::uint64_t address);
+  std::optional<Found> in_stack(Moment moment, std::uint64_t address);
+  std::optional<Found> in_shared(Moment moment, std::uint64_t address);
+  std::optional<Found> in_block(Moment moment, std::uint64_t address);
+  std::optional<Found> in_module(Moment moment, std::uint64_t address);
+  Found nowhere(Moment moment, std::uint64_t address);
+  std::uint32_t intern(const std::string& key, DataObject object);
+  DataObject object_of_block(Moment moment, const profile::BlockRow& block) const;
+  [[nodiscard]] std::vector<symbolizer::Frame> allocation_path(Moment moment, const profile::BlockRow& block) const;
+  const ProcessData& data_of(ProcessId process);
+
+  const ProgramView& view_;
+  const BlockIndex& blocks_;
+  const SharedIndex& shared_;
+  const StackTable& stacks_;
+  std::map<ProcessId, ProcessData> data_;
+  std::map<std::pair<ProcessId, std::uint64_t>, DataRef> cache_;
+  std::map<const profile::BlockRow*, std::uint32_t> object_of_block_;
+  std::map<std::string, std::uint32_t> ids_;
+  std::vector<DataObject> objects_;
+};
+
+}  // namespace crosstalk::attribution

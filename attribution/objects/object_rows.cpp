@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects that communicate: who exchanges them, at which offsets, through which field.
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "attribution/estimate/communication.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::size_t max_offsets = 512;  // rows of one object
+
+struct OffsetKey {
+  std::uint32_t thread = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  auto operator<=>(const OffsetKey&) const = default;
+};
+struct OffsetCounts {
+  std::uint64_t loads = 0, stores = 0;
+};
+
+struct Gathered {
+  std::vector<Contribution> contributions;
+  double cost_s = 0, detections = 0;
+  std::map<std::uint64_t, std::pair<double, double>> by_offset;  // consumer's offset -> cost, detections
+  std::map<OffsetKey, OffsetCounts> offsets;
+};
+
+/// Accesses seen by samples and traps, onto the objects that communicate; others are left out.
+class OffsetGatherer {
+ public:
+  OffsetGatherer(std::map<std::uint32_t, Gathered>& gathered, DataObjects& objects)
+      : gathered_(gathered), objects_(objects) {}
+
+  void add(ThreadId thread, std::uint64_t time_ns, std::uint64_t address, std::uint32_t bytes, OffsetCounts counts) {
+    const DataRef ref = objects_.resolve(thread, time_ns, address);
+    const auto it = gathered_.find(ref.object);
+    if (it != gathered_.end() && counts.loads + counts.stores > 0) {
+      OffsetCounts& into = it->second.offsets[{thread.value, ref.offset, bytes}];
+      into.loads += counts.loads;
+      into.stores += counts.stores;
+    }
+  }
+
+ private:
+  std::map<std::uint32_t, Gathered>& gathered_;
+  DataObjects& objects_;
+};
+
+void gather_offsets(const CommunicationInputs& inputs, std::map<std::uint32_t, Gathered>& gathered,
+                    DataObjects& objects) {
+  OffsetGatherer gatherer(gathered, objects);
+  for (const SampledAccess& access : inputs.sampled) {
+    gatherer.add(access.thread, access.time_ns, access.address, access.width, {access.loads, access.stores});
+  }
+  for (const OwnershipTimeline& timeline : inputs.timelines) {
+    if (timeline.communications.empty()) {
+      continue;
+    }
+    for (const AccessPoint& point : timeline.accesses) {
+      if (!point.sampled && !point.bytes.empty()) {  // the opening sample is among the samples already
+        const OffsetCounts counts{loads(point.kind) ? 1U : 0U, stores(point.kind) ? 1U : 0U};
+        gatherer.add(point.thread, point.time_ns, point.line + point.bytes.first(), point.bytes.count(), counts);
+      }
+    }
+  }
+}
+
+std::vector<OffsetRow> offset_rows(const std::map<OffsetKey, OffsetCounts>& offsets) {
+  std::vector<OffsetRow> rows;
+  rows.reserve(offsets.size());
+  for (const auto& [key, counts] : offsets) {
+    rows.push_back({key.thread, key.offset, key.bytes, counts.loads, counts.stores});
+  }
+  if (rows.size() > max_offsets) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.loads + a.stores > b.loads + b.stores; });
+    rows.resize(max_offsets);
+  }
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.offset, a.thread, a.bytes) < std::tie(b.offset, b.thread, b.bytes);
+  });
+  return rows;
+}
+
+/// The field with the most cost (then detections, then the first by name).
+std::string busiest_field(std::uint32_t object, const Gathered& gathered, DataObjects& objects) {
+  std::map<std::string, std::pair<double, double>> fields;
+  for (const auto& [offset, weight] : gathered.by_offset) {
+    auto& sums = fields[objects.field(object, offset)];
+    sums.first += weight.first;
+    sums.second += weight.second;
+  }
+  fields.erase("");
+  const auto best =
+      std::max_element(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return best == fields.end() ? std::string{} : best->first;
+}
+
+/// Most cost first, then most detections, then by name.
+std::vector<std::uint32_t> by_cost(const std::map<std::uint32_t, Gathered>& gathered, const DataObjects& objects) {
+  std::vector<std::uint32_t> order;
+  order.reserve(gathered.size());
+  for (const auto& [id, g] : gathered) {
+    order.push_back(id);
+  }
+  const auto key = [&](std::uint32_t id) {
+    const Gathered& g = gathered.at(id);
+    return std::tuple<double, double, std::string_view>(-g.cost_s, -g.detections, objects[id].name);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return order;
+}
+
+void cut(std::map<std::uint32_t, Gathered>& gathered, const DataObjects& objects, std::size_t max_rows) {
+  const std::vector<std::uint32_t> order = by_cost(gathered, objects);
+  for (std::size_t i = max_rows; i < order.size(); ++i) {
+    gathered.erase(order[i]);
+  }
+}
+
+}  // namespace
+
+std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located, const CommunicationInputs& inputs,
+                                   DataObjects& objects) {
+  std::map<std::uint32_t, Gathered> gathered;
+  for (const LocatedContribution& l : located) {
+    Gathered& g = gathered[l.object.object];
+    g.contributions.push_back(l.contribution);
+    g.cost_s += l.cost_s;
+    g.detections += l.contribution.seen->weight;
+    auto& weight = g.by_offset[l.object.offset];
+    weight.first += l.cost_s;
+    weight.second += l.contribution.seen->weight;
+  }
+  cut(gathered, objects, inputs.max_rows);
+  gather_offsets(inputs, gathered, objects);
+  std::vector<ObjectRow> rows;
+  for (const std::uint32_t id : by_cost(gathered, objects)) {
+    const Gathered& g = gathered[id];
+    const DataObject& object = objects[id];
+    ObjectRow row;
+    row.name = object.name;
+    row.kind = object.kind;
+    row.size = object.bytes;
+    row.field = busiest_field(id, g, objects);
+    row.allocated_at = object.allocated_at;
+    row.allocation_path = object.allocation_path;
+    row.cells = matrix_of(g.contributions, inputs.expansion, thread_pair);
+    row.offsets = offset_rows(g.offsets);
+    row.cost_s = g.cost_s;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/objects/program_view.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace crosstalk::attribution {
+
+std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t address) const {
+  if (const auto place = spaces_.find(moment, address)) {
+    std::vector<symbolizer::Frame> frames = code_.locate(*place).frames;
+    const std::string& path = spaces_.files()[place->file].path;
+    if (frames.empty()) {
+      frames.emplace_back();
+    }
+    for (symbolizer::Frame& frame : frames) {
+      if (frame.function.empty()) {
+        frame.function = path.empty() ? "[vdso]" : "[" + base_name(path) + "]";
+      }
+    }
+    return frames;
+  }
+  symbolizer::Frame frame;
+  frame.function = "[unknown]";
+  if (moment.process.value < processes_.size()) {
+    if (auto name = code_.jit_symbol(processes_[moment.process.value].pid, address); name && !name->empty()) {
+      frame.function = std::move(*name);
+    }
+  }
+  return {frame};
+}
+
+std::optional<symbolizer::MemoryAccess> ProgramView::access_before(Moment moment, std::uint64_t ip) const {
+  // The instruction lies before ip; ip itself may be the first byte after the module.
+  const auto place = spaces_.find(moment, ip - 1);
+  if (!place) {
+    return std::nullopt;
+  }
+  return code_.access_before({place->file, place->address + 1});
+}
+
+bool is_unknown(const symbolizer::Frame& frame) {
+  return frame.function.empty() || (frame.function.front() == '[' && frame.function.back() == ']');
+}
+
+std::string base_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string call_name(const std::string& function) {
+  const bool name = !function.empty() && function.front() != '[' && function.find("+0x") == std::string::npos;
+  return name && function.find('(') == std::string::npos ? function + "()" : function;
+}
+
+bool is_runtime_library(const std::string& path) {
+  static constexpr std::array<std::string_view, 10> stems = {
+      "libc.so",       "libc-",    "libstdc++.so", "libc++.so",   "libc++abi.",
+      "libcrosstalk.", "ld-linux", "libpthread",   "libjemalloc", "libtcmalloc"};
+  const std::string name = base_name(path);
+  return std::any_of(stems.begin(), stems.end(), [&](std::string_view stem) { return name.starts_with(stem); });
+}
+
+void StackTable::want(StackId stack, Moment moment) {
+  if (stack.value != 0) {
+    wanted_.try_emplace(stack, moment);
+  }
+}
+
+void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
+  const auto it = wanted_.find(row.id);
+  if (it != wanted_.end()) {
+    unwound_[row.id] = view.code().unwind(row, view.spaces().mapped(it->second));
+  }
+}
+
+std::span<const std::uint64_t> StackTable::addresses(StackId stack) const {
+  const auto it = unwound_.find(stack);
+  return it == unwound_.end() ? std::span<const std::uint64_t>{} : std::span<const std::uint64_t>{it->second};
+}
+
+std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment, std::uint64_t instruction,
+                                         std::span<const std::uint64_t> stack) {
+  std::vector<symbolizer::Frame> path = view.frames(moment, instruction);
+  for (std::size_t i = 1; i < stack.size(); ++i) {
+    // A return address may be the first byte of the next line, or of the next function: the call is before it.
+    std::vector<symbolizer::Frame> caller = view.frames(moment, stack[i] - 1);
+    path.insert(path.end(), std::make_move_iterator(caller.begin()), std::make_move_iterator(caller.end()));
+  }
+  return path;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile's processes and threads together with what is known of their code: from run-time addresses to names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attribution/loops/code_map.h"
+#include "attribution/timeline/address_space.h"
+#include "profile/model.h"
+
+namespace crosstalk::attribution {
+
+/// What the parts of attribution work on. Refers to rows and maps that must outlive it. Not thread-safe (CodeMap).
+class ProgramView {
+ public:
+  ProgramView(std::span<const profile::ProcessRow> processes, std::span<const profile::ThreadRow> threads,
+              const AddressSpaces& spaces, CodeMap& code)
+      : processes_(processes), threads_(threads), spaces_(spaces), code_(code) {}
+
+  [[nodiscard]] std::span<const profile::ThreadRow> threads() const { return threads_; }
+  [[nodiscard]] std::span<const profile::ProcessRow> processes() const { return processes_; }
+  [[nodiscard]] const AddressSpaces& spaces() const { return spaces_; }
+  [[nodiscard]] CodeMap& code() const { return code_; }
+
+  [[nodiscard]] bool knows(ThreadId thread) const { return thread.value < threads_.size(); }
+  /// Of a known thread.
+  [[nodiscard]] Moment moment(ThreadId thread, std::uint64_t time_ns) const {
+    return {threads_[thread.value].process, time_ns};
+  }
+  /// Frames at a code address, innermost first. Code without symbols gives one frame called "[module]" or
+  /// "[unknown]", so that it can be listed and grouped; is_unknown() tells.
+  [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
+  [[nodiscard]] std::optional<symbolizer::MemoryAccess> access_before(Moment moment, std::uint64_t ip) const;
+
+ private:
+  std::span<const profile::ProcessRow> processes_;
+  std::span<const profile::ThreadRow> threads_;
+  const AddressSpaces& spaces_;
+  CodeMap& code_;
+};
+
+[[nodiscard]] bool is_unknown(const symbolizer::Frame& frame);
+/// The last component of a path.
+[[nodiscard]] std::string base_name(const std::string& path);
+/// "f()" for "f"; a demangled name that has its parameters stays as it is.
+[[nodiscard]] std::string call_name(const std::string& function);
+/// The C and C++ run-time libraries and the collector itself: frames that allocate on behalf of others.
+[[nodiscard]] bool is_runtime_library(const std::string& path);
+
+/// Unwound stacks, by id. First want() what is needed, then add() every captured stack, then look up.
+class StackTable {
+ public:
+  void want(StackId stack, Moment moment);
+  [[nodiscard]] bool empty() const { return wanted_.empty(); }
+  [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
+  /// Unwinds `row` if it is wanted.
+  void add(const profile::StackRow& row, const ProgramView& view);
+  /// Run-time addresses, innermost first; empty when there is no such stack.
+  [[nodiscard]] std::span<const std::uint64_t> addresses(StackId stack) const;
+
+ private:
+  std::unordered_map<StackId, Moment> wanted_;
+  std::unordered_map<StackId, std::vector<std::uint64_t>> unwound_;
+};
+
+/// Frames of a whole call path: of `instruction`, then of the callers on `stack` (its element 0 is the interrupted
+/// address itself). Only the former when the stack is not known.
+[[nodiscard]] std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment,
+                                                       std::uint64_t instruction, std::span<const std::uint64_t> stack);
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/objects/symbolized_map.h"
+
+#include <set>
+
+namespace crosstalk::attribution {
+namespace {
+const symbolizer::CodeLocation nowhere;
+}
+
+SymbolizedMap::SymbolizedMap(const AddressSpaces& spaces, std::span<const profile::ProcessRow> processes,
+                             const symbolizer::Options& options)
+    : symbolizer_(options) {
+  for (const symbolizer::ModuleSpec& spec : spaces.files()) {
+    modules_.push_back(symbolizer_.add_module(spec));
+  }
+  accesses_.resize(modules_.size());
+  std::set<std::int32_t> pids;
+  for (const profile::ProcessRow& process : processes) {
+    if (pids.insert(process.pid).second) {
+      symbolizer_.add_perf_map(process.pid);
+    }
+  }
+}
+
+const symbolizer::CodeLocation& SymbolizedMap::locate(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.locate(modules_[place.file], place.address) : nowhere;
+}
+
+std::optional<symbolizer::MemoryAccess> SymbolizedMap::access_before(ModulePlace place) {
+  if (place.file >= modules_.size()) {
+    return std::nullopt;
+  }
+  const auto [it, fresh] = accesses_[place.file].try_emplace(place.address);
+  if (fresh) {
+    it->second = symbolizer_.access_before(modules_[place.file], place.address);
+  }
+  return it->second;
+}
+
+const symbolizer::FunctionLoops* SymbolizedMap::loops(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.loops(modules_[place.file], place.address) : nullptr;
+}
+
+symbolizer::LoopAnatomy* SymbolizedMap::loop_anatomy(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.loop_anatomy(modules_[place.file], place.address) : nullptr;
+}
+
+std::span<const std::uint8_t> SymbolizedMap::bytes_at(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.bytes_at(modules_[place.file], place.address)
+                                      : std::span<const std::uint8_t>();
+}
+
+std::optional<std::string> SymbolizedMap::jit_symbol(std::int32_t pid, std::uint64_t address) {
+  return symbolizer_.perf_map_symbol(pid, address);
+}
+
+std::optional<symbolizer::DataSymbol> SymbolizedMap::data_symbol(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.data_symbol(modules_[place.file], place.address) : std::nullopt;
+}
+
+std::optional<symbolizer::DataSymbol> SymbolizedMap::tls_symbol(std::uint32_t file, std::uint64_t offset) {
+  return file < modules_.size() ? symbolizer_.tls_symbol(modules_[file], offset) : std::nullopt;
+}
+
+std::optional<symbolizer::FieldPath> SymbolizedMap::field(std::uint32_t file, const symbolizer::DataSymbol& symbol,
+                                                          std::uint64_t offset) {
+  return file < modules_.size() ? symbolizer_.field(modules_[file], symbol, offset) : std::nullopt;
+}
+
+std::vector<std::uint64_t> SymbolizedMap::unwind(const profile::StackRow& stack,
+                                                 std::span<const MappedModule> modules) {
+  std::vector<symbolizer::Mapping> mappings;
+  mappings.reserve(modules.size());
+  for (const MappedModule& module : modules) {
+    if (module.file < modules_.size()) {
+      mappings.push_back({module.begin, module.end, module.bias, modules_[module.file]});
+    }
+  }
+  return symbolizer_.unwind(stack.registers, stack.bytes, mappings);
+}
+
+}  // namespace crosstalk::attribution

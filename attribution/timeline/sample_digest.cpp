@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/timeline/sample_digest.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/hash.h"
+
+namespace crosstalk::attribution {
+
+std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept {
+  return spread(k.address ^ (static_cast<std::uint64_t>(k.thread) << 40U) ^
+                (static_cast<std::uint64_t>(k.file) << 52U));
+}
+
+SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,
+                           const LineSet& lines, Strata& strata)
+    : rows_(threads), spaces_(spaces), lines_(lines), strata_(strata), totals_(threads.size()) {}
+
+void SampleDigest::add(const profile::SampleRow& sample) {
+  if (sample.thread.value >= rows_.size()) {
+    ++malformed_;
+    return;
+  }
+  ++samples_;
+  const ProcessId process = rows_[sample.thread.value].process;
+  const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
+  ThreadTotal& total = totals_[sample.thread.value];
+  const auto ns = static_cast<double>(sample.cpu_ns);
+  ++total.samples;
+  total.ns += ns;
+  if (in_kernel) {
+    total.kernel_ns += ns;
+  } else {
+    ++user_mode_;
+  }
+  strata_.add(sample);
+  add_code(sample, process, in_kernel);
+  if (sample.address != 0) {
+    ++with_address_;
+    if (lines_.has(process, sample.address)) {
+      add_access(sample);
+    }
+  }
+}
+
+// Kernel time belongs to the function that made the call: the recorded ip is the instruction after it, which may be
+// another line's, or past the function's end.
+void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel) {
+  const std::uint64_t ip = in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
+  const auto place = spaces_.find({process, sample.time_ns}, ip);
+  const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0};
+  Sums& sums = code_[key];
+  const auto ns = static_cast<double>(sample.cpu_ns);
+  ++sums.samples;
+  sums.ns += ns;
+  sums.ns2 += ns * ns;
+}
+
+void SampleDigest::add_access(const profile::SampleRow& sample) {
+  const auto [it, fresh] = accesses_.try_emplace({sample.thread.value, sample.address, sample.width});
+  SampledAccess& access = it->second;
+  if (fresh) {
+    access = {sample.thread, sample.address, sample.width, 0, 0, sample.time_ns};
+  }
+  access.loads += loads(sample.access) ? 1 : 0;
+  access.stores += stores(sample.access) ? 1 : 0;
+}
+
+std::vector<CodeTotal> SampleDigest::code() const {
+  std::vector<CodeTotal> result;
+  result.reserve(code_.size());
+  for (const auto& [key, sums] : code_) {
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2};
+    if (key.file != 0) {
+      total.place = ModulePlace{key.file - 1, key.address};
+    }
+    result.push_back(total);
+  }
+  std::sort(result.begin(), result.end(), [](const CodeTotal& a, const CodeTotal& b) {
+    return std::tie(a.thread, a.place, a.address) < std::tie(b.thread, b.place, b.address);
+  });
+  return result;
+}
+
+std::vector<SampledAccess> SampleDigest::accesses() const {
+  std::vector<SampledAccess> result;
+  result.reserve(accesses_.size());
+  for (const auto& [key, access] : accesses_) {
+    result.push_back(access);
+  }
+  return result;
+}
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/timeline/third_parties.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr unsigned page_shift = 12;
+constexpr std::uint64_t line_bytes = LineBytes::line_bytes;
+constexpr std::uint32_t line_words = profile::LineState::words;
+
+ProcessId process_of(std::span<const profile::ThreadRow> threads, ThreadId thread) {
+  return threads[thread.value].process;
+}
+
+bool has(WordMask words, std::uint32_t word) { return ((words >> word) & 1U) != 0; }
+WordMask mask_of(std::uint32_t word) { return static_cast<WordMask>(1U << word); }
+
+const AccessPoint* by_thread(std::span<const AccessPoint> points, ThreadId thread) {
+  const auto found =
+      std::find_if(points.begin(), points.end(), [&](const AccessPoint& point) { return point.thread == thread; });
+  return found != points.end() ? &*found : nullptr;
+}
+
+/// A communication whose producer is to be found.
+struct Case {
+  std::size_t timeline = 0;
+  SeenCommunication seen;
+  std::vector<const AccessPoint*> others;  // stores of those who may have stored last, the producer seen apart
+  bool producer = true;                    // it may have, too
+  [[nodiscard]] std::size_t candidates() const { return others.size() + (producer ? 1 : 0); }
+};
+
+bool may_be_anothers(const SeenCommunication& seen) { return seen.changed != 0 || seen.expected(); }
+
+class ProducerSearch {
+ public:
+  ProducerSearch(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                 const LineStores& stores, std::span<const profile::ThreadRow> threads)
+      : watches_(watches), timelines_(timelines), stores_(stores), threads_(threads) {}
+
+  void run() {
+    for (std::size_t i = 0; i < timelines_.size() && i < watches_.size(); ++i) {
+      take(i);
+    }
+    for (const Case& one : cases_) {
+      count(one);
+    }
+    for (Case& one : cases_) {
+      settle(one);
+    }
+  }
+
+ private:
+  using Page = std::pair<std::uint32_t, std::uint64_t>;  // consumer, page
+  struct Tally {
+    std::map<std::uint32_t, double> alone;  // by producer: communications of which it was the only candidate
+    double decided = 0, open = 0;
+  };
+
+  static Page page_of(const SeenCommunication& seen) {
+    return {seen.consumer.thread.value, seen.consumer.line >> page_shift};
+  }
+
+  /// Stories in which nothing changed unseen stay as they are.
+  void take(std::size_t timeline) {
+    auto& communications = timelines_[timeline].communications;
+    if (std::none_of(communications.begin(), communications.end(), may_be_anothers)) {
+      for (const SeenCommunication& seen : communications) {
+        count({timeline, seen, {}, true});
+      }
+      return;
+    }
+    const WordMask others_words = words_of_others(timeline);
+    for (SeenCommunication& seen : communications) {
+      Case one = case_of(timeline, seen);
+      if (found_by_drawn_word(timeline, seen)) {
+        one.seen.weight = weight_of_any(1 / seen.weight, others_words);
+      }
+      cases_.push_back(std::move(one));
+    }
+    communications.clear();
+  }
+
+  /// Who is known to store to a word. Nobody where all of that is not known: where processes share the line, each has
+  /// it at an address of its own.
+  [[nodiscard]] std::span<const AccessPoint> known(const SeenCommunication& seen, std::uint32_t word) const {
+    const ProcessId process = process_of(threads_, seen.consumer.thread);
+    return process == process_of(threads_, seen.producer.thread) ? stores_.to(process, seen.consumer.line, word)
+                                                                 : std::span<const AccessPoint>();
+  }
+
+  /// Another thread's store to a word that is watched would have been seen.
+  static bool is_watched(const profile::WatchRow& watch, std::uint32_t word) {
+    return std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& watched) {
+      return LineBytes::range(watched.offset, watched.length).overlaps(word_of(word));
+    });
+  }
+
+  [[nodiscard]] Case case_of(std::size_t timeline, const SeenCommunication& seen) const {
+    Case one{timeline, seen, {}, seen.changed == 0};
+    for (std::uint32_t word = 0; word < line_words; ++word) {
+      const auto storers = has(seen.changed, word) ? known(seen, word) : std::span<const AccessPoint>();
+      if (by_thread(storers, seen.producer.thread) != nullptr || storers.size() == LineStores::most) {
+        one.producer = true;  // or there are more than are listed
+      } else if (!is_watched(watches_[timeline], word) && by_thread(storers, seen.consumer.thread) == nullptr) {
+        for (const AccessPoint& store : storers) {
+          const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
+          if (std::none_of(one.others.begin(), one.others.end(), same)) {
+            one.others.push_back(&store);
+          }
+        }
+      }
+    }
+    one.producer |= one.others.empty();
+    return one;
+  }
+
+  /// Words that changed during the watch and that its sampled thread is not known to store to, without the one drawn.
+  [[nodiscard]] WordMask words_of_others(std::size_t timeline) const {
+    const profile::WatchRow& watch = watches_[timeline];
+    WordMask words = 0;
+    for (const SeenCommunication& seen : timelines_[timeline].communications) {
+      for (std::uint32_t word = 0; word < line_words; ++word) {
+        const auto storers = known(seen, word);
+        const bool others = !storers.empty() && storers.size() < LineStores::most && !is_watched(watch, word);
+        if (has(seen.changed, word) && others && by_thread(storers, watch.thread) == nullptr) {
+          words = static_cast<WordMask>(words | mask_of(word));
+        }
+      }
+    }
+    return words;
+  }
+
+  /// Was the consumer sampled, and its producer found by the word that was drawn?
+  [[nodiscard]] bool found_by_drawn_word(std::size_t timeline, const SeenCommunication& seen) const {
+    const profile::WatchRow& watch = watches_[timeline];
+    return watch.words.size() == 2 && watch.words[0].probability == 1 && seen.consumer.thread == watch.thread &&
+           seen.weight > 1;
+  }
+
+  /// 1 / the probability that the drawn word is one of those of the producer and of `others`. The collector draws one
+  /// word: a partner's that the board names with a large probability, else any of the rest. A word that was drawn
+  /// though it was unlikely says that another was named, which is then taken to be among the others.
+  static double weight_of_any(double drawn, WordMask others) {
+    constexpr double candidates = line_words - 1;
+    const double rest = std::popcount(others);
+    if (rest == 0) {
+      return 1 / drawn;
+    }
+    const double other = (1 - drawn) / (candidates - 1);
+    const double named = 1 - (candidates - 1) * drawn;
+    const double all = drawn * candidates >= 1 ? drawn + rest * other : named + rest * drawn;
+    return 1 / std::min(1.0, all);
+  }
+
+  void count(const Case& one) {
+    if (one.seen.expected()) {
+      return;
+    }
+    Tally& tally = tallies_[page_of(one.seen)];
+    if (one.candidates() > 1) {
+      tally.open += one.seen.weight;
+      return;
+    }
+    tally.decided += one.seen.weight;
+    tally.alone[one.producer ? one.seen.producer.thread.value : one.others.front()->thread.value] += one.seen.weight;
+  }
+
+  /// Does the producer store to the sampled bytes, too?
+  [[nodiscard]] bool stores_to_sampled(const SeenCommunication& seen) const {
+    for (std::uint32_t word = 0; word < line_words; ++word) {
+      if (word_of(word).overlaps(seen.consumer.bytes) &&
+          by_thread(known(seen, word), seen.producer.thread) != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void settle(Case& one) {
+    if (one.seen.expected()) {
+      const bool told = one.others.empty() && !stores_to_sampled(one.seen);
+      told ? keep(one) : timelines_[one.timeline].interrupted.push_back(one.seen);
+      return;
+    }
+    if (one.candidates() == 1) {
+      one.producer ? keep(one) : reassign(one, *one.others.front(), 1);
+      return;
+    }
+    const Tally& tally = tallies_[page_of(one.seen)];
+    const auto alone = [&](ThreadId thread) {
+      const auto found = tally.alone.find(thread.value);
+      return found != tally.alone.end() ? found->second : 0;
+    };
+    double total = one.producer ? alone(one.seen.producer.thread) : 0;
+    for (const AccessPoint* store : one.others) {
+      total += alone(store->thread);
+    }
+    if (tally.decided < least_decided * tally.open || !(total > 0)) {
+      one.producer ? keep(one) : timelines_[one.timeline].interrupted.push_back(one.seen);
+      return;
+    }
+    for (const AccessPoint* store : one.others) {
+      reassign(one, *store, alone(store->thread) / total);
+    }
+    if (one.producer) {
+      add(one.timeline, one.seen, alone(one.seen.producer.thread) / total);
+    }
+  }
+
+  void keep(const Case& one) { timelines_[one.timeline].communications.push_back(one.seen); }
+
+  void add(std::size_t timeline, SeenCommunication seen, double share) {
+    if (share > 0) {
+      seen.share = share;
+      seen.weight *= share;
+      timelines_[timeline].communications.push_back(seen);
+    }
+  }
+
+  /// The part `share` of a communication has another producer, by a store like that.
+  void reassign(const Case& one, const AccessPoint& store, double share) {
+    SeenCommunication other = one.seen;
+    other.producer = store;
+    other.producer.line = one.seen.producer.line;
+    other.producer.time_ns = one.seen.consumer.time_ns;
+    other.producer.stack = {};
+    other.producer.sampled = false;
+    other.true_sharing = store.bytes.overlaps(one.seen.consumer.bytes);
+    add(one.timeline, other, share);
+  }
+
+  static constexpr double least_decided = 0.25;  // of what is open
+
+  std::span<const profile::WatchRow> watches_;
+  std::span<OwnershipTimeline> timelines_;
+  const LineStores& stores_;
+  std::span<const profile::ThreadRow> threads_;
+  std::vector<Case> cases_;
+  std::map<Page, Tally> tallies_;
+};
+
+}  // namespace
+
+LineStores::LineStores(std::span<const OwnershipTimeline> timelines, std::span<const profile::ThreadRow> threads)
+    : threads_(threads) {
+  for (const OwnershipTimeline& timeline : timelines) {
+    for (const SeenCommunication& seen : timeline.communications) {
+      if (may_be_anothers(seen)) {
+        const ProcessId process = process_of(threads_, seen.consumer.thread);
+        lines_[{process.value, seen.consumer.line}];
+        pages_[{process.value, seen.consumer.line >> page_shift}];
+      }
+    }
+  }
+  for (const OwnershipTimeline& timeline : timelines) {
+    for (const AccessPoint& point : timeline.accesses) {
+      if (crosstalk::stores(point.kind)) {
+        note(process_of(threads_, point.thread), point);
+      }
+    }
+  }
+}
+
+void LineStores::add(const profile::SampleRow& sample) {
+  if (pages_.empty() || sample.address == 0 || !crosstalk::stores(sample.access) ||
+      sample.thread.value >= threads_.size()) {
+    return;
+  }
+  AccessPoint point;
+  point.thread = sample.thread;
+  point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
+  point.time_ns = sample.time_ns;
+  point.cpu = sample.cpu;
+  point.kind = sample.access;
+  point.line = sample.address - sample.address % line_bytes;
+  point.bytes = LineBytes::range(static_cast<std::int64_t>(sample.address - point.line),
+                                 std::max<std::uint64_t>(sample.width, 1));
+  note(process_of(threads_, sample.thread), point);
+}
+
+void LineStores::note(ProcessId process, const AccessPoint& store) {
+  const auto page = pages_.find({process.value, store.line >> page_shift});
+  if (page == pages_.end()) {
+    return;
+  }
+  const auto line = lines_.find({process.value, store.line});
+  for (std::uint32_t word = 0; word < line_words; ++word) {
+    if (!store.bytes.overlaps(word_of(word))) {
+      continue;
+    }
+    for (Place* place : {&page->second, line != lines_.end() ? &line->second : nullptr}) {
+      auto* known = place != nullptr ? &place->stores[word] : nullptr;
+      if (known != nullptr && known->size() < most && by_thread(*known, store.thread) == nullptr) {
+        known->push_back(store);
+      }
+    }
+  }
+}
+
+std::span<const AccessPoint> LineStores::to(ProcessId process, std::uint64_t line, std::uint32_t word) const {
+  if (const auto own = lines_.find({process.value, line}); own != lines_.end() && !own->second.stores[word].empty()) {
+    return own->second.stores[word];
+  }
+  const auto page = pages_.find({process.value, line >> page_shift});
+  return page != pages_.end() ? std::span<const AccessPoint>(page->second.stores[word])
+                              : std::span<const AccessPoint>();
+}
+
+void find_producers(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                    const LineStores& stores, std::span<const profile::ThreadRow> threads) {
+  ProducerSearch(watches, timelines, stores, threads).run();
+}
+
+}  // namespace crosstalk::attribution

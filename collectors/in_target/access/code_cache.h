@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has been learned of code, by address.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/sys/checked_table.h"
+
+namespace crosstalk::in_target {
+
+/// The key covers the address and the bytes of code that the payload was made from, so that rewritten code misses.
+class AccessCache {
+  using Table = CheckedTable<3, 16384, 32>;
+
+ public:
+  using Payload = Table::Payload;
+  using Candidate = Table::Candidate;
+
+  [[nodiscard]] Candidate at(std::uint64_t address, std::uint64_t kind) const {
+    return table_.at(place(address, kind));
+  }
+  void put(std::uint64_t address, std::uint64_t kind, std::uint64_t key, const Payload& payload) {
+    table_.put(place(address, kind), key, payload);
+  }
+
+ private:
+  /// Kinds are set far apart: neighbouring addresses must not meet by their kinds. What is known of 64 bytes of code
+  /// lies together, an entry for every two bytes.
+  static std::uint64_t place(std::uint64_t address, std::uint64_t kind) { return (address >> 1U) + (kind << 56U); }
+
+  Table table_;
+};
+
+}  // namespace crosstalk::in_target

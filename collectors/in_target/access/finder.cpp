@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/access/finder.h"
+
+#include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/inline_cache.h"
+
+namespace crosstalk::in_target {
+
+namespace {
+
+// A recipe takes it that execution came the same way. Where it may come by a jump from afar, which is not seen, only
+// the values tell; so some answers are checked, and a place where one was wrong is decided anew from then on.
+// Which, is drawn: threads whose clocks tick in turn would else have always the same one of them checked.
+bool audited(std::uint32_t number) {
+  constexpr unsigned one_in_16 = 60;
+  return mix(0, number) >> one_in_16 == 0;
+}
+
+}  // namespace
+
+/// What a recipe has said. Of one that has the code ahead interpreted only that is its own that nothing before can be
+/// told: what is ahead may depend on memory that changes.
+struct AccessFinder::Answer {
+  CacheAnswer says = CacheAnswer::nothing;
+  bool ahead = false;
+  FoundAccess access;
+
+  [[nodiscard]] bool differs(bool found, const FoundAccess& other) const {
+    return found != (says == CacheAnswer::access) ||
+           (found && (access.instruction != other.instruction || access.address != other.address ||
+                      access.width != other.width || access.kind != other.kind));
+  }
+};
+
+// `back`: how it was found out that no access before the instruction pointer is the answer, where none is known.
+bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                          const CodeReader& reader, FoundAccess& out, Route& route, Route& back) {
+  CodeWindow window(reader, cache_);
+  FoundAccess last;
+  const bool has_last = retired(registers, flags, fs_base, window, last, route);
+  if (has_last && !last.spill) {
+    out = last;
+    return true;
+  }
+  if (!has_last) {
+    constexpr std::uint64_t code_before = 8;  // what a cached answer of the finder of predecessors is checked by, too
+    back = route;
+    back.passes(registers[Register::rip] - code_before, registers[Register::rip]);
+  }
+  if (next(registers, flags, fs_base, window, reader, out, route)) {
+    return true;
+  }
+  if (has_last) {
+    out = last;
+  }
+  return has_last;
+}
+
+bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                        const CodeReader& reader, FoundAccess& out) {
+  FoundAccess known;
+  CacheAnswer says = follow_cached(inline_cache_, registers, flags, fs_base, reader, known);
+  const bool ahead = says == CacheAnswer::look_ahead;
+  if (ahead) {
+    says = find_next(registers, flags, fs_base, reader, known) ? CacheAnswer::access : CacheAnswer::no_access;
+  }
+  if (says != CacheAnswer::nothing && !audited(followed_.fetch_add(1, std::memory_order_relaxed))) {
+    if (says == CacheAnswer::access) {
+      out = known;
+    }
+    return says == CacheAnswer::access;
+  }
+  return find_anew(registers, flags, fs_base, reader, {says, ahead, known}, out);
+}
+
+// What a recipe has said, if one did, is put to the test.
+bool AccessFinder::find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                             const CodeReader& reader, const Answer& answer, FoundAccess& out) {
+  Route route(registers[Register::rip]);
+  Route back(registers[Register::rip]);
+  const bool found = decide(registers, flags, fs_base, reader, out, route, back);
+  if (answer.says == CacheAnswer::nothing) {
+    if (!learn_cached(inline_cache_, registers, flags, reader, route, found ? &out : nullptr)) {
+      learn_to_look_ahead(inline_cache_, registers, flags, reader, back);
+    }
+  } else if (answer.ahead ? found && out.from == profile::AddressFrom::retired : answer.differs(found, out)) {
+    disprove_cached(inline_cache_, registers, flags);
+  }
+  return found;
+}
+
+bool AccessFinder::find_retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                                const CodeReader& reader, FoundAccess& out) {
+  CodeWindow window(reader, cache_);
+  Route route(registers[Register::rip]);
+  return retired(registers, flags, fs_base, window, out, route);
+}
+
+bool AccessFinder::find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                             const CodeReader& reader, FoundAccess& out) {
+  CodeWindow window(reader, cache_);
+  Route route(registers[Register::rip]);
+  return next(registers, flags, fs_base, window, reader, out, route);
+}
+
+}  // namespace crosstalk::in_target

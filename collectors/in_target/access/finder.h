@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the registers of an interrupted thread to a memory access and its exact address, with no hardware that
+// samples addresses: the code around the instruction pointer is decoded and interpreted on the saved registers.
+//
+// Two answers. *retired*: the access that executed last before the instruction pointer; a timer's interrupt
+// lands behind the instruction that took the time, so this is the one to blame. *next*: the access that the
+// thread will make first when it goes on, found by interpreting ahead, across branches.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/registers.h"
+#include "collectors/in_target/access/code_cache.h"
+#include "collectors/in_target/access/provenance.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+class CodeWindow;
+class Route;
+class LookaheadMemory;
+struct Lookahead;
+struct LookaheadLimits;
+using InlineCache = CheckedTable<7, 4096>;  // accesses found before, by place (inline_cache.h)
+
+/// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
+/// false and leave `out` in any state; they must be safe for every address. `read` is asked for code around the
+/// instruction pointer and along the interpreted path, never across a page boundary in one call; `read_data` for
+/// aligned blocks of 64 bytes of the thread's stack, or of tables of addresses, that the path depends on.
+struct CodeReader {
+  void* context = nullptr;
+  bool (*read)(void* context, std::uint64_t address, void* out, std::size_t bytes) = nullptr;
+  bool (*read_data)(void* context, std::uint64_t address, void* out, std::size_t bytes) = nullptr;
+};
+
+/// One explicit memory access. Implicit ones (push, pop, call, ret) are never reported.
+struct FoundAccess {
+  std::uint64_t instruction = 0;  ///< address of the instruction
+  std::uint64_t address = 0;      ///< first byte accessed
+  std::uint8_t width = 0;         ///< bytes; 0: more than 64, or not fixed
+  AccessKind kind = AccessKind::none;
+  profile::AddressFrom from = profile::AddressFrom::none;  ///< retired or next
+  bool spill = false;   ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
+  bool cached = false;  ///< answered without decoding
+  RegisterForm form;    ///< how the address follows from the registers, where it does so simply
+};
+
+/// Finds accesses. One for a process, in zero-initialised static storage (it holds caches of decoded code, and no
+/// state of any thread), shared by the handlers of all threads without a lock. Signal-safe: allocates nothing,
+/// calls nothing but the reader, memcpy and the decoder, uses bounded time and about 2.5 KiB of stack. Code that is
+/// rewritten (a JIT compiler's) is noticed: cached entries are checked against the bytes in memory.
+///
+/// All registers are those at the interrupted instruction, `flags` is its rflags; a wrong or hostile set gives a
+/// useless answer, never a fault. Each function returns false, and leaves `out` alone, when there is no answer.
+class AccessFinder {
+ public:
+  /// The retired access if it is certain enough and no spill, else the next one, else a retired spill. Where that
+  /// was decided by the code, the flags and a few comparisons of registers it is remembered in the inline cache
+  /// (inline_cache.h), and mostly not found again.
+  bool find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+            FoundAccess& out);
+
+  /// The access that executed last, looking through at most four instructions, spills skipped where something
+  /// better is found. A guess where several paths lead to the instruction pointer; paths that contradict the
+  /// registers or flags are ruled out.
+  bool find_retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+                    FoundAccess& out);
+
+  /// The first access to come within 64 instructions, spills and loads of jump targets skipped where something
+  /// better is found. Exact unless another thread changes what a skipped load read.
+  bool find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+                 FoundAccess& out);
+
+  /// What the thread will execute next, for some iterations of its loop (lookahead.h). Puts the way, packed, into the
+  /// `trace_capacity` bytes at `way`; at least 30. One call at a time for one `memory`.
+  Lookahead walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+                 const LookaheadLimits& limits, LookaheadMemory& memory, std::uint8_t* way, std::size_t trace_capacity);
+
+ private:
+  bool retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
+               FoundAccess& out, Route& route);
+  bool next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
+            const CodeReader& reader, FoundAccess& out, Route& route);
+  bool decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+              FoundAccess& out, Route& route, Route& back);
+  struct Answer;
+  bool find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+                 const Answer& answer, FoundAccess& out);
+
+  AccessCache cache_;
+  InlineCache inline_cache_;
+  std::atomic<std::uint32_t> followed_;  // answers of the inline cache
+};
+
+}  // namespace crosstalk::in_target

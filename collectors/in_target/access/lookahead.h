@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread will execute next, for some iterations of the loop it is in: interpreted ahead from the interrupted
+// registers, as the next access is, on a copy of what it stores. Nothing of the thread is touched.
+//
+// Why not single steps by the processor (the trap flag): a step is an exception and a signal, 14 us in the virtual
+// machine where it was measured, and an interpreted instruction 0.1 to 0.5 us, so far more iterations are seen for the
+// same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price: where
+// the way depends on what is not interpreted (floating point, vectors, atomic exchanges), the walk ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collectors/in_target/access/emulator.h"
+#include "collectors/in_target/access/finder.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+/// The target's memory under what a walk has stored. Large: static storage, one walk at a time. All-zero at first.
+class LookaheadMemory {
+ public:
+  /// Begins a walk: forgets all stores. `reader` must outlive the walk.
+  void begin(const CodeReader& reader);
+  /// `width` 1..8 bytes. Unknown where it can not be read, or holds what is not known.
+  Value load(std::uint64_t address, unsigned width);
+  /// `width` 1..64 bytes; of more than 8 only that they are no longer known.
+  void store(std::uint64_t address, unsigned width, Value value);
+  /// No more can be remembered: what was loaded or stored last may be wrong.
+  [[nodiscard]] bool full() const { return full_; }
+
+  static constexpr std::size_t blocks = 128;  // of the processor's lines
+
+ private:
+  static constexpr std::size_t block_bytes = 64;
+  struct Block {
+    std::uint64_t number;  // address / block_bytes
+    std::uint64_t known;   // a bit for each byte
+    std::uint32_t walk;    // 0: never used
+    std::uint8_t bytes[block_bytes];
+  };
+  Block* block_of(std::uint64_t number);
+
+  const CodeReader* reader_;
+  std::uint32_t walk_;
+  bool full_;
+  Block block_[blocks];
+};
+
+/// When a walk ends. The loop is that of the first jump back that the walk takes; its target is the walk's head. Walks
+/// end at their head: after so many passages of it, or at the first one past so many instructions. A walk of a fixed
+/// length would cut off long iterations more often than short ones, and find too little in one; ended at a passage, the
+/// iterations are all whole and the mean is right (Wald's identity). `most_instructions` cuts, all the same.
+struct LookaheadLimits {
+  std::uint32_t passages = 33;
+  std::uint32_t instructions = 768;
+  std::uint32_t most_instructions = 2048;
+  std::uint32_t most_reads = 400;           // of memory, each up to a microsecond
+  std::uint64_t farthest_back = 64 * 1024;  // bytes of a jump that can be a loop's
+};
+
+/// A walk that was made.
+struct Lookahead {
+  std::uint64_t head = 0;          ///< 0: none was found
+  std::uint32_t instructions = 0;  ///< followed
+  std::uint32_t passages = 0;      ///< of the head
+  profile::LookaheadEnd end = profile::LookaheadEnd::code;
+  bool alike = false;           ///< all iterations went the same way
+  std::size_t trace_bytes = 0;  ///< packed (profile/branch_trace.h)
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/access/target_view.h"
+
+#include <cstring>
+
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t red_zone = 128;  // System V ABI: below the stack pointer, and not the signal's
+// Near the end of its stack a thread may be about to touch the guard, and a stack's bounds are known but roughly.
+constexpr std::uint64_t near_end = 128 * 1024;
+
+/// Not by memcpy: in a target built with a sanitizer that would be the sanitizer's, which knows whose bytes these are.
+void copy_words(std::uint64_t address, void* out, std::size_t bytes) {
+  const auto* from = reinterpret_cast<const volatile std::uint64_t*>(address);  // NOLINT: an address of the target
+  auto* to = static_cast<std::byte*>(out);
+  for (std::size_t i = 0; i * sizeof(std::uint64_t) < bytes; ++i) {
+    const std::uint64_t word = from[i];
+    std::memcpy(to + i * sizeof word, &word, sizeof word);
+  }
+}
+
+}  // namespace
+
+TargetView::TargetView(const ThreadState& self, const Registers& registers)
+    : ip_(registers[Register::rip]), stack_begin_(registers[Register::rsp] - red_zone), stack_end_(self.stack_high) {
+  if (stack_begin_ < self.stack_low + near_end || stack_begin_ >= stack_end_) {
+    stack_begin_ = stack_end_ = 0;
+  }
+}
+
+CodeReader TargetView::reader() { return {this, read_code, read_data}; }
+
+bool TargetView::read_code(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  const std::uint64_t page = static_cast<TargetView*>(view)->ip_ / page_bytes;
+  if (address / page_bytes == page && (address + bytes - 1) / page_bytes == page) {
+    std::memcpy(out, reinterpret_cast<const void*>(address), bytes);  // NOLINT: an address of the target
+    return true;
+  }
+  return read_memory(address, out, bytes, runtime().pid) == bytes;
+}
+
+bool TargetView::read_data(void* view, std::uint64_t address, void* out, std::size_t bytes) {
+  const auto& self = *static_cast<TargetView*>(view);
+  if (address >= self.stack_begin_ && address < self.stack_end_ && bytes <= self.stack_end_ - address &&
+      address % sizeof(std::uint64_t) == 0 && bytes % sizeof(std::uint64_t) == 0) {
+    copy_words(address, out, bytes);
+    return true;
+  }
+  return read_memory(address, out, bytes, runtime().pid) == bytes;
+}
+
+}  // namespace crosstalk::in_target

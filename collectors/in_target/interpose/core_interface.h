@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves of this folder owe each other: the core (attach, threads, clocks, watch unit) and
+// the interposed functions (heap, exec, signals, modules). "Core:" is implemented by the core and called
+// by the interposition; "Interposition:" the other way round. All of it may be called before the core has
+// attached, or when it never does.
+#pragma once
+
+#include <signal.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "profile/arena.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+// ------------------------------------------------------------------------------------------------ Core
+
+/// Attached and running. Cheap (a relaxed load), any context.
+bool observing();
+
+/// The session's settings; null when this process (or the one it was forked from) never attached. Stays
+/// non-null in a forked child that is not followed: exec has to clean its environment.
+const profile::SessionConfig* session_config();
+
+/// The process that attached; 0: none. In a vfork child, and in a forked child that is not followed, it
+/// differs from getpid().
+std::int32_t attached_pid();
+
+/// Appends one record to the calling thread's ring; `size` and `tail` of the header are filled in, the rest
+/// is the caller's. False: no ring, or full (counted). Normal or handler context.
+bool emit(const void* fixed, std::size_t fixed_bytes, const void* tail, std::size_t tail_bytes);
+
+/// The calling process is about to exec: emits process_end(exec = 1) and quiesces (no clock, no watchpoint
+/// is live in any thread when it returns). Called in the attached process only, never in a vfork child.
+void before_exec();
+/// The exec failed: observe again.
+void exec_failed();
+
+/// A seccomp filter is about to be applied to the calling thread or process: after this call no handler
+/// may make a system call that the target does not make itself.
+void on_seccomp();
+
+/// The target is about to install its own handler for the clock's signal: when this returns, no clock sends
+/// it any more. Normal context.
+void on_clock_signal_taken();
+
+/// The target is about to say what it wants of the borrowed signal: when this returns, nobody sends it on our behalf.
+/// Any context.
+void on_borrowed_signal_wanted();
+
+// --------------------------------------------------------------------------------------- Interposition
+
+// Blocks of memory (block_table.cpp). Tracking is on from the first instruction, so that blocks allocated
+// before the core attached are known; the core then says whether, and from which size on, it goes on.
+
+struct BlockInfo {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t site = 0;  // return address of the allocating call
+  profile::BlockKind kind = profile::BlockKind::heap;
+  bool first_report = false;
+};
+
+/// The newest tracked block that contains `address`. `first_report` is true for exactly one caller a block.
+/// Lock-free, any context. False: none is known (which does not mean that there is none).
+bool find_block(std::uint64_t address, BlockInfo& out);
+/// Core calls: once it knows; `on = false` when it does not attach or steps aside.
+void track_blocks(bool on, std::uint64_t threshold_bytes);
+/// Core calls in a forked child that it goes on observing: blocks count as unreported again.
+void blocks_after_fork();
+
+// Modules (modules.cpp). dlopen is not interposed (see modules.cpp for why); new modules are found by
+// looking.
+
+/// Emits ModuleLoad and ModuleUnload for what is new and gone since the last call; cheap when nothing is.
+/// Normal context only; at once a no-op while another thread is in it. Core calls: at attach (the first
+/// call reports every module), at thread start and at exit.
+void on_module_change();
+/// Core calls for each sampled or trapped instruction pointer: one that lies in no known module makes the
+/// next interposed call (malloc, say) look for new modules. Any context; some ten nanoseconds.
+void note_code_address(std::uint64_t ip);
+
+// Exec and spawn (exec.cpp).
+
+/// Core calls after it attached, before main: copies our LD_PRELOAD entry and the arena's name, so that they
+/// can be handed to children whatever the target does to its environment. With follow_children == 0 takes
+/// both out of the environment, so that children of system() and popen() are not observed either.
+void remember_environment();
+
+// Signals (signals.cpp). From own_signals() on the target neither replaces our handlers nor
+// blocks our signals, and sees its own wishes when it asks.
+
+/// Core calls before it installs its handlers (what is installed now is the target's wish), and with
+/// (0, 0) when it has taken them out again.
+void own_signals(int trap_signal, int clock_signal);
+/// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
+const struct sigaction* target_trap_action();
+/// The target has installed a handler for the clock signal; the clock must use none.
+bool target_took_clock_signal();
+/// Core asks for one more signal, one that is ignored by default, before it installs a handler. False: the target has
+/// said something of it. From then on the target is told that the signal is as it was; its first wish for it is
+/// granted, after on_borrowed_signal_wanted(). Masks are left alone. Signal-safe.
+bool borrow_signal(int signal_number);
+/// libc's functions, unfiltered, for the core. As sigaction(2) and pthread_sigmask(3).
+int real_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action);
+int real_sigmask(int how, const sigset_t* set, sigset_t* old_set);
+/// Core calls on each thread it is about to observe: our signals, if blocked, are unblocked and remembered
+/// as blocked by the target.
+void adopt_thread_mask();
+/// A thread inherits its creator's mask: core takes this in the creator (pthread_create) and hands it to
+/// inherit_mask_shadow() in the new thread. Opaque bits.
+std::uint8_t mask_shadow();
+void inherit_mask_shadow(std::uint8_t bits);
+
+}  // namespace crosstalk::in_target

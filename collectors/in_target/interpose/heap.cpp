@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocating functions: the real one is called, then the block is entered into the block table with the
+// call's return address.
+//
+// free() and operator delete are not interposed. A removal would cost as much again as an entry, on the
+// hottest function of many programs, and buy nothing: what is reallocated is overwritten or newer, and freed
+// memory is not accessed. It also keeps us out of every mismatched pair (memory of one allocator freed by
+// another's free), since we hand out the real function's own pointers only.
+//
+// munmap() is: a mapping's place may be taken by memory that no function here sees (a thread's stack, a
+// library), and beside a system call a removal is free.
+//
+// The C++ operators stand in for themselves only so that a block's site is the caller of `new` and not
+// libstdc++. A program's own operators take precedence over ours and reach us as malloc(). One case is out of
+// reach: a program without any operators of its own that loads two plugins, RTLD_LOCAL, of which one replaces
+// them and does not use malloc(): both get those of the plugin that came first.
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include <cstdarg>
+
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/processes/shared_maps.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+__attribute__((noinline, cold)) void look_for_modules() {
+  blocks::shared.look_for_modules.store(0, std::memory_order_relaxed);
+  on_module_change();
+}
+
+__attribute__((always_inline)) inline void track(void* block, std::size_t bytes, const void* site,
+                                                 profile::BlockKind kind = profile::BlockKind::heap) {
+  const auto value = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };  // NOLINT: an address
+  blocks::insert(value(block), bytes, value(site), kind);
+  if (__builtin_expect(blocks::shared.look_for_modules.load(std::memory_order_relaxed) != 0, 0)) {
+    look_for_modules();
+  }
+}
+
+using Allocate = void*(std::size_t);
+using AllocateAligned = void*(std::size_t, std::size_t);
+using AllocateNothrow = void*(std::size_t, const void*);
+using AllocateAlignedNothrow = void*(std::size_t, std::size_t, const void*);
+
+constinit RealFunction<Allocate> real_malloc("malloc");
+constinit RealFunction<void*(std::size_t, std::size_t)> real_calloc("calloc");
+constinit RealFunction<void*(void*, std::size_t)> real_realloc("realloc");
+constinit RealFunction<void*(void*, std::size_t, std::size_t)> real_reallocarray("reallocarray");
+constinit RealFunction<AllocateAligned> real_memalign("memalign");
+constinit RealFunction<AllocateAligned> real_aligned_alloc("aligned_alloc");
+constinit RealFunction<int(void**, std::size_t, std::size_t)> real_posix_memalign("posix_memalign");
+constinit RealFunction<Allocate> real_valloc("valloc");
+constinit RealFunction<Allocate> real_pvalloc("pvalloc");
+
+constinit RealFunction<Allocate> real_new("_Znwm");
+constinit RealFunction<Allocate> real_new_array("_Znam");
+constinit RealFunction<AllocateNothrow> real_new_nothrow("_ZnwmRKSt9nothrow_t");
+constinit RealFunction<AllocateNothrow> real_new_array_nothrow("_ZnamRKSt9nothrow_t");
+constinit RealFunction<AllocateAligned> real_new_aligned("_ZnwmSt11align_val_t");
+constinit RealFunction<AllocateAligned> real_new_array_aligned("_ZnamSt11align_val_t");
+constinit RealFunction<AllocateAlignedNothrow> real_new_aligned_nothrow("_ZnwmSt11align_val_tRKSt9nothrow_t");
+constinit RealFunction<AllocateAlignedNothrow> real_new_array_aligned_nothrow("_ZnamSt11align_val_tRKSt9nothrow_t");
+
+using Map = void*(void*, std::size_t, int, int, int, long);
+constinit RealFunction<Map> real_mmap("mmap");
+constinit RealFunction<int(void*, std::size_t)> real_munmap("munmap");
+constinit RealFunction<void*(void*, std::size_t, std::size_t, int, void*)> real_mremap("mremap");
+
+}  // namespace
+
+// --------------------------------------------------------------------------------------------- C
+
+CROSSTALK_INTERPOSE(void*, wrap_malloc, "malloc", (std::size_t bytes));
+void* wrap_malloc(std::size_t bytes) {
+  void* block = real_malloc(bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_calloc, "calloc", (std::size_t count, std::size_t bytes));
+void* wrap_calloc(std::size_t count, std::size_t bytes) {
+  void* block = real_calloc(count, bytes);
+  track(block, count * bytes, __builtin_return_address(0));  // the real one refuses a product that overflows
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_realloc, "realloc", (void* old_block, std::size_t bytes));
+void* wrap_realloc(void* old_block, std::size_t bytes) {
+  void* block = real_realloc(old_block, bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_reallocarray, "reallocarray", (void* old_block, std::size_t count, std::size_t bytes));
+void* wrap_reallocarray(void* old_block, std::size_t count, std::size_t bytes) {
+  void* block = real_reallocarray(old_block, count, bytes);
+  track(block, count * bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_memalign, "memalign", (std::size_t alignment, std::size_t bytes));
+void* wrap_memalign(std::size_t alignment, std::size_t bytes) {
+  void* block = real_memalign(alignment, bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_aligned_alloc, "aligned_alloc", (std::size_t alignment, std::size_t bytes));
+void* wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  void* block = real_aligned_alloc(alignment, bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(int, wrap_posix_memalign, "posix_memalign", (void** out, std::size_t alignment, std::size_t bytes));
+int wrap_posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+  const int error = real_posix_memalign(out, alignment, bytes);
+  if (error == 0) {
+    track(*out, bytes, __builtin_return_address(0));
+  }
+  return error;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_valloc, "valloc", (std::size_t bytes));
+void* wrap_valloc(std::size_t bytes) {
+  void* block = real_valloc(bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_pvalloc, "pvalloc", (std::size_t bytes));
+void* wrap_pvalloc(std::size_t bytes) {
+  void* block = real_pvalloc(bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+// ------------------------------------------------------------------------------------------- C++
+// The throwing operators may throw through these frames: they need nothing undone.
+
+CROSSTALK_INTERPOSE(void*, wrap_new, "_Znwm", (std::size_t bytes));
+void* wrap_new(std::size_t bytes) {
+  void* block = real_new(bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_array, "_Znam", (std::size_t bytes));
+void* wrap_new_array(std::size_t bytes) {
+  void* block = real_new_array(bytes);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_nothrow, "_ZnwmRKSt9nothrow_t", (std::size_t bytes, const void* tag));
+void* wrap_new_nothrow(std::size_t bytes, const void* tag) {
+  void* block = real_new_nothrow(bytes, tag);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_array_nothrow, "_ZnamRKSt9nothrow_t", (std::size_t bytes, const void* tag));
+void* wrap_new_array_nothrow(std::size_t bytes, const void* tag) {
+  void* block = real_new_array_nothrow(bytes, tag);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_aligned, "_ZnwmSt11align_val_t", (std::size_t bytes, std::size_t alignment));
+void* wrap_new_aligned(std::size_t bytes, std::size_t alignment) {
+  void* block = real_new_aligned(bytes, alignment);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_array_aligned, "_ZnamSt11align_val_t", (std::size_t bytes, std::size_t alignment));
+void* wrap_new_array_aligned(std::size_t bytes, std::size_t alignment) {
+  void* block = real_new_array_aligned(bytes, alignment);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t",
+                    (std::size_t bytes, std::size_t alignment, const void* tag));
+void* wrap_new_aligned_nothrow(std::size_t bytes, std::size_t alignment, const void* tag) {
+  void* block = real_new_aligned_nothrow(bytes, alignment, tag);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t",
+                    (std::size_t bytes, std::size_t alignment, const void* tag));
+void* wrap_new_array_aligned_nothrow(std::size_t bytes, std::size_t alignment, const void* tag) {
+  void* block = real_new_array_aligned_nothrow(bytes, alignment, tag);
+  track(block, bytes, __builtin_return_address(0));
+  return block;
+}
+
+// -------------------------------------------------------------------------------------- mappings
+
+namespace {
+
+/// Memory that threads may share: anonymous, or a file mapped shared. Reserved address space (PROT_NONE) is
+/// none yet.
+bool worth_tracking(int protection, int flags) {
+  const bool anonymous = (flags & MAP_ANONYMOUS) != 0;
+  return protection != PROT_NONE && (anonymous || (flags & MAP_TYPE) != MAP_PRIVATE);
+}
+
+/// Whatever was mapped there before is gone.
+void note_mapping(const void* mapping, std::size_t bytes, bool is_shared) {
+  SharedMaps& maps = shared_maps();
+  const auto begin = reinterpret_cast<std::uint64_t>(mapping);  // NOLINT: an address
+  if (!maps.empty()) {
+    maps.remove(begin, bytes);
+  }
+  if (is_shared) {
+    maps.add(begin, bytes);
+  }
+}
+
+void* map(const void* site, void* address, std::size_t bytes, int protection, int flags, int fd, long offset) {
+  void* mapping = real_mmap(address, bytes, protection, flags, fd, offset);
+  if (mapping != MAP_FAILED) {
+    note_mapping(mapping, bytes, (flags & MAP_TYPE) != MAP_PRIVATE);
+  }
+  if (mapping != MAP_FAILED && worth_tracking(protection, flags)) {
+    track(mapping, bytes, site, profile::BlockKind::mapping);
+  }
+  return mapping;
+}
+
+}  // namespace
+
+CROSSTALK_INTERPOSE(void*, wrap_mmap, "mmap", (void* address, std::size_t bytes, int prot, int flags, int fd, long at));
+void* wrap_mmap(void* address, std::size_t bytes, int prot, int flags, int fd, long at) {
+  return map(__builtin_return_address(0), address, bytes, prot, flags, fd, at);
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_mmap64, "mmap64",
+                    (void* address, std::size_t bytes, int prot, int flags, int fd, long at));
+void* wrap_mmap64(void* address, std::size_t bytes, int prot, int flags, int fd, long at) {
+  return map(__builtin_return_address(0), address, bytes, prot, flags, fd, at);
+}
+
+CROSSTALK_INTERPOSE(int, wrap_munmap, "munmap", (void* address, std::size_t bytes));
+int wrap_munmap(void* address, std::size_t bytes) {
+  // Before the call: after it another thread may have got, and entered, the same place.
+  const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  blocks::remove(begin, bytes);
+  if (!shared_maps().empty()) {
+    shared_maps().remove(begin, bytes);
+  }
+  return real_munmap(address, bytes);
+}
+
+CROSSTALK_INTERPOSE(void*, wrap_mremap, "mremap",
+                    (void* address, std::size_t old_bytes, std::size_t bytes, int flags, ...));
+void* wrap_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  void* wanted = va_arg(more, void*);  // as libc does: whatever the register holds when it was not given
+  va_end(more);
+  const bool any_shared = !shared_maps().empty();
+  const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  const bool is_shared = any_shared && shared_maps().remove(begin, old_bytes != 0 ? old_bytes : bytes);
+  void* mapping = real_mremap(address, old_bytes, bytes, flags, wanted);
+  const bool moved = mapping != MAP_FAILED;
+  if (any_shared) {
+    note_mapping(moved ? mapping : address, moved ? bytes : old_bytes, is_shared);
+  }
+  if (moved) {
+    track(mapping, bytes, __builtin_return_address(0), profile::BlockKind::mapping);
+  }
+  return mapping;
+}
+
+// ----------------------------------------------------------------------------- System V segments
+
+namespace {
+
+constinit RealFunction<void*(int, const void*, int)> real_shmat("shmat");
+constinit RealFunction<int(const void*)> real_shmdt("shmdt");
+
+std::size_t segment_bytes(int id) {
+  shmid_ds status{};
+  return system_call(SYS_shmctl, id, IPC_STAT, &status) >= 0 ? status.shm_segsz : 0;
+}
+
+}  // namespace
+
+CROSSTALK_INTERPOSE(void*, wrap_shmat, "shmat", (int id, const void* address, int flags));
+void* wrap_shmat(int id, const void* address, int flags) {
+  void* mapping = real_shmat(id, address, flags);
+  const std::size_t bytes = mapping != MAP_FAILED ? segment_bytes(id) : 0;
+  if (bytes != 0) {
+    note_mapping(mapping, bytes, true);
+    track(mapping, bytes, __builtin_return_address(0), profile::BlockKind::mapping);
+  }
+  return mapping;
+}
+
+CROSSTALK_INTERPOSE(int, wrap_shmdt, "shmdt", (const void* address));
+int wrap_shmdt(const void* address) {
+  shared_maps().remove_at(reinterpret_cast<std::uint64_t>(address));  // NOLINT: an address
+  return real_shmdt(address);
+}
+
+}  // namespace crosstalk::in_target

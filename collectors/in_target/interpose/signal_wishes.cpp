@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/interpose/signal_wishes.h"
+
+#include <atomic>
+
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+
+constinit SetMask libc_pthread_sigmask("pthread_sigmask");
+
+namespace {
+
+constinit RealFunction<int(int, const struct sigaction*, struct sigaction*)> libc_sigaction("sigaction");
+
+// ------------------------------------------------------------------------------ which signals
+
+constexpr std::uint8_t trap_bit = 1;
+constexpr std::uint8_t clock_bit = 2;
+
+struct Own {
+  std::atomic<int> trap{0};  // numbers, once told; they stay
+  std::atomic<int> clock{0};
+  std::atomic<bool> filtering{false};
+  std::atomic<bool> clock_taken{false};
+  std::atomic<int> borrowed{0};  // 0: none; -1: given back for good
+};
+constinit Own own;
+
+}  // namespace
+
+std::uint8_t filtered_bit(int signal_number) {
+  if (signal_number <= 0 || !own.filtering.load(std::memory_order_relaxed)) {
+    return 0;
+  }
+  if (signal_number == own.trap.load(std::memory_order_relaxed)) {
+    return trap_bit;
+  }
+  const bool is_clock = signal_number == own.clock.load(std::memory_order_relaxed);
+  return is_clock && !own.clock_taken.load(std::memory_order_relaxed) ? clock_bit : 0;
+}
+
+namespace {
+
+/// A child that shares our memory (vfork). Not asked when nothing is observed: a seccomp filter may kill the
+/// target for a getpid() that it does not make itself.
+bool in_other_process() { return observing() && attached_pid() != kernel_process_id(); }
+
+/// Our signals are to be kept out of masks.
+bool filters_masks() { return own.filtering.load(std::memory_order_relaxed) && observing(); }
+
+// ----------------------------------------------------------------------------------- masks
+
+std::uint64_t word_of_bits(std::uint8_t bits) {
+  return ((bits & trap_bit) != 0 ? bit_in_mask(own.trap.load(std::memory_order_relaxed)) : 0) |
+         ((bits & clock_bit) != 0 ? bit_in_mask(own.clock.load(std::memory_order_relaxed)) : 0);
+}
+
+std::uint8_t bits_of(const sigset_t& set) {
+  const std::uint64_t word = word_of(set);
+  const auto trap = (word & word_of_bits(trap_bit)) != 0 ? trap_bit : std::uint8_t{0};
+  const bool clock_is_ours = !own.clock_taken.load(std::memory_order_relaxed);
+  const auto clock = clock_is_ours && (word & word_of_bits(clock_bit)) != 0 ? clock_bit : std::uint8_t{0};
+  return static_cast<std::uint8_t>(trap | clock);
+}
+
+/// Signals of ours that the target has blocked and the kernel has not.
+struct Shadow {
+  std::uint8_t bits = 0;
+  std::uint8_t child_bits = 0;  // the same in the vfork child `child`, which shares this memory
+  std::int32_t child = 0;
+};
+constinit thread_local Shadow thread_shadow __attribute__((tls_model("initial-exec")));
+
+std::uint8_t shadow_bits(bool other_process) {
+  const bool of_child = other_process && thread_shadow.child == kernel_process_id();
+  return of_child ? thread_shadow.child_bits : thread_shadow.bits;
+}
+
+void set_shadow_bits(bool other_process, std::uint8_t bits) {
+  if (!other_process) {
+    thread_shadow.bits = bits;
+    return;
+  }
+  thread_shadow.child_bits = bits;
+  thread_shadow.child = kernel_process_id();
+}
+
+}  // namespace
+
+int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set) {
+  const std::uint8_t named = set == nullptr ? std::uint8_t{0} : bits_of(*set);
+  if (named == 0 && thread_shadow.bits == 0) {
+    return real(how, set, old_set);
+  }
+  const bool other_process = in_other_process();
+  const bool filter = !other_process && filters_masks();
+  const std::uint8_t before = shadow_bits(other_process);
+  std::uint8_t after = before;
+  sigset_t passed{};
+  if (set != nullptr) {
+    word_of(passed) = word_of(*set);
+    after = how == SIG_SETMASK ? std::uint8_t{0} : static_cast<std::uint8_t>(before & ~named);
+    if (filter && how != SIG_UNBLOCK) {
+      word_of(passed) &= ~word_of_bits(named);
+      after = static_cast<std::uint8_t>(after | named);
+    }
+  }
+  const int result = real(how, set == nullptr ? nullptr : &passed, old_set);
+  if (result == 0 && after != before) {
+    set_shadow_bits(other_process, after);
+  }
+  if (result == 0 && old_set != nullptr) {
+    word_of(*old_set) |= word_of_bits(before);
+  }
+  return result;
+}
+
+PassingMask::PassingMask(const sigset_t* asked) : mask_(asked) {
+  const std::uint8_t named = asked == nullptr ? std::uint8_t{0} : bits_of(*asked);
+  if (named != 0 && filters_masks() && !in_other_process()) {
+    word_of(stripped_) = word_of(*asked) & ~word_of_bits(named);
+    mask_ = &stripped_;
+  }
+}
+
+// ---------------------------------------------------------------------------- dispositions
+
+namespace {
+
+/// What the target wants of a signal. Readers never wait; an answer stays valid for the next 15 changes.
+class Wish {
+ public:
+  [[nodiscard]] const struct sigaction* get() const { return &slots_[current_.load(std::memory_order_acquire)]; }
+  void set(const struct sigaction& action) {
+    const std::uint32_t slot = next_.fetch_add(1, std::memory_order_relaxed) % slot_count;
+    slots_[slot] = action;
+    current_.store(slot, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::uint32_t slot_count = 16;
+  struct sigaction slots_[slot_count] = {};
+  std::atomic<std::uint32_t> current_{0};
+  std::atomic<std::uint32_t> next_{1};
+};
+constinit Wish trap_wish;
+constinit Wish clock_wish;
+
+/// Signals of ours in the sa_mask that the target gave for a signal.
+constexpr int signal_limit = 65;
+constinit std::atomic<std::uint8_t> mask_wishes[signal_limit] = {};
+
+bool has_handler(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+int wish_for_own_signal(int signal_number, std::uint8_t bit, const struct sigaction* action,
+                        struct sigaction* old_action) {
+  Wish& wish = bit == trap_bit ? trap_wish : clock_wish;
+  const struct sigaction before = *wish.get();
+  int result = 0;
+  if (in_other_process()) {
+    result = libc_sigaction(signal_number, action, nullptr);
+  } else if (action != nullptr) {
+    if (bit == clock_bit && has_handler(*action)) {
+      own.clock_taken.store(true, std::memory_order_relaxed);
+      on_clock_signal_taken();
+      result = libc_sigaction(signal_number, action, nullptr);
+    }
+    wish.set(*action);
+  }
+  if (result == 0 && old_action != nullptr) {
+    *old_action = before;
+  }
+  return result;
+}
+
+/// Any other signal: its handler must not block ours.
+int change_action(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
+  const bool known = signal_number > 0 && signal_number < signal_limit;
+  const std::uint8_t named = action == nullptr ? std::uint8_t{0} : bits_of(action->sa_mask);
+  const std::uint8_t before = known ? mask_wishes[signal_number].load(std::memory_order_relaxed) : std::uint8_t{0};
+  if ((named == 0 && before == 0) || !known || in_other_process()) {
+    return libc_sigaction(signal_number, action, old_action);
+  }
+  struct sigaction passed {};
+  const bool filter = filters_masks();
+  if (action != nullptr) {
+    passed = *action;
+    word_of(passed.sa_mask) &= filter ? ~word_of_bits(named) : ~std::uint64_t{0};
+  }
+  const int result = libc_sigaction(signal_number, action == nullptr ? nullptr : &passed, old_action);
+  if (result == 0) {
+    if (action != nullptr) {
+      mask_wishes[signal_number].store(filter ? named : std::uint8_t{0}, std::memory_order_relaxed);
+    }
+    if (old_action != nullptr) {
+      word_of(old_action->sa_mask) |= word_of_bits(before);
+    }
+  }
+  return result;
+}
+
+bool is_default(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/// The borrowed signal, of which the target has said nothing so far but that it leave it as it is.
+int wish_for_borrowed(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
+  int result = 0;
+  if (action != nullptr && (in_other_process() || !is_default(*action))) {
+    if (!in_other_process()) {
+      own.borrowed.store(-1, std::memory_order_seq_cst);
+      on_borrowed_signal_wanted();
+    }
+    result = libc_sigaction(signal_number, action, nullptr);
+  }
+  if (result == 0 && old_action != nullptr) {
+    *old_action = {};
+  }
+  return result;
+}
+
+}  // namespace
+
+bool borrow_signal(int signal_number) {
+  int lent = own.borrowed.load(std::memory_order_relaxed);
+  if (lent == signal_number) {
+    return true;  // a forked child goes on
+  }
+  struct sigaction found {};
+  return lent == 0 && own.filtering.load(std::memory_order_relaxed) &&
+         libc_sigaction(signal_number, nullptr, &found) == 0 && is_default(found) &&
+         own.borrowed.compare_exchange_strong(lent, signal_number);
+}
+
+int filtered_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
+  if (signal_number > 0 && signal_number == own.borrowed.load(std::memory_order_relaxed)) {
+    return wish_for_borrowed(signal_number, action, old_action);
+  }
+  const std::uint8_t bit = filtered_bit(signal_number);
+  return bit == 0 ? change_action(signal_number, action, old_action)
+                  : wish_for_own_signal(signal_number, bit, action, old_action);
+}
+
+SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags) {
+  struct sigaction action {};
+  struct sigaction old_action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  if ((flags & SA_NODEFER) == 0) {
+    ::sigaddset(&action.sa_mask, signal_number);
+  }
+  return filtered_sigaction(signal_number, &action, &old_action) == 0 ? old_action.sa_handler : SIG_ERR;
+}
+
+// ------------------------------------------------------------------------------- the contract
+
+void own_signals(int trap_signal, int clock_signal) {
+  if (trap_signal == 0) {
+    own.filtering.store(false, std::memory_order_release);
+    return;
+  }
+  if (own.filtering.load(std::memory_order_relaxed)) {
+    return;  // told before (a forked child goes on): the handlers in place are ours, not wishes
+  }
+  libc_sigaction.prepare();  // so that no later call, in a signal handler, looks it up
+  libc_pthread_sigmask.prepare();
+  prepare_signal_wrappers();
+  struct sigaction found {};
+  if (libc_sigaction(trap_signal, nullptr, &found) == 0) {
+    trap_wish.set(found);
+  }
+  if (libc_sigaction(clock_signal, nullptr, &found) == 0) {
+    clock_wish.set(found);
+    own.clock_taken.store(has_handler(found), std::memory_order_relaxed);
+  }
+  own.trap.store(trap_signal, std::memory_order_relaxed);
+  own.clock.store(clock_signal, std::memory_order_relaxed);
+  own.filtering.store(true, std::memory_order_release);
+}
+
+const struct sigaction* target_trap_action() { return trap_wish.get(); }
+
+bool target_took_clock_signal() { return own.clock_taken.load(std::memory_order_relaxed); }
+
+int real_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
+  return libc_sigaction(signal_number, action, old_action);
+}
+
+int real_sigmask(int how, const sigset_t* set, sigset_t* old_set) { return libc_pthread_sigmask(how, set, old_set); }
+
+void adopt_thread_mask() {
+  sigset_t ours{};
+  sigset_t before{};
+  word_of(ours) =
+      word_of_bits(trap_bit) | (own.clock_taken.load(std::memory_order_relaxed) ? 0 : word_of_bits(clock_bit));
+  if (real_sigmask(SIG_UNBLOCK, &ours, &before) == 0) {
+    thread_shadow.bits = static_cast<std::uint8_t>(thread_shadow.bits | bits_of(before));
+  }
+}
+
+std::uint8_t mask_shadow() { return thread_shadow.bits; }
+void inherit_mask_shadow(std::uint8_t bits) { thread_shadow.bits = bits; }
+
+WishesInKernel::WishesInKernel() {
+  const bool other_process = in_other_process();
+  const Wish* wishes[2] = {&trap_wish, &clock_wish};
+  const int numbers[2] = {own.trap.load(std::memory_order_relaxed), own.clock.load(std::memory_order_relaxed)};
+  for (int i = 0; i < 2; ++i) {
+    const struct sigaction* wish = wishes[i]->get();
+    if (has_handler(*wish) || wish->sa_handler != SIG_IGN) {
+      continue;
+    }
+    // A vfork child may have set what it wants: then it is not our handler that is there.
+    if (real_sigaction(numbers[i], nullptr, &replaced_[i]) == 0 && has_handler(replaced_[i]) &&
+        real_sigaction(numbers[i], wish, nullptr) == 0) {
+      ignored_[i] = numbers[i];
+    }
+  }
+  const std::uint8_t blocked = shadow_bits(other_process);
+  if (blocked != 0) {
+    sigset_t set{};
+    word_of(set) = word_of_bits(blocked);
+    masked_ = real_sigmask(SIG_BLOCK, &set, &mask_) == 0;
+  }
+}
+
+WishesInKernel::~WishesInKernel() {
+  const SavedErrno saved;
+  for (int i = 0; i < 2; ++i) {
+    if (ignored_[i] != 0) {
+      real_sigaction(ignored_[i], &replaced_[i], nullptr);
+    }
+  }
+  if (masked_) {
+    real_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+}
+
+}  // namespace crosstalk::in_target

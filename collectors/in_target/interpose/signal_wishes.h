@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two signals are ours while we observe: the watchpoints' (SIGTRAP) and the clock's. The target may install
+// handlers for them, ignore them or block every signal there is; it is told that it did, and it is observed
+// all the same:
+//   dispositions  a wish for SIGTRAP is kept here and not installed (our handler chains to it); so is SIG_DFL
+//                 or SIG_IGN for the clock signal, which the target's own handler, however, takes over;
+//   masks         our signals are taken out of every mask on its way to the kernel, sa_mask included, and put
+//                 back into every mask that is reported. What the target asked of its mask is remembered in
+//                 one byte of thread-local storage.
+// siglongjmp and setcontext restore masks inside libc, where nothing can be remembered: the kernel's mask
+// stays right (it never held our signals), the report may be out of date. sigwait and signalfd on our signals
+// are left alone. Everything here may be called in the target's signal handlers.
+//
+// A vfork child shares our memory and has dispositions and a mask of its own: what it does goes to the kernel
+// unfiltered and is not written down as its parent's wish.
+#pragma once
+
+#include <signal.h>
+
+#include <cstdint>
+
+#include "collectors/in_target/interpose/interpose.h"
+
+namespace crosstalk::in_target {
+
+using SignalHandler = void (*)(int);
+using SetMask = RealFunction<int(int, const sigset_t*, sigset_t*)>;
+extern constinit SetMask libc_pthread_sigmask;
+
+/// 0 for a signal that does not exist.
+constexpr std::uint64_t bit_in_mask(int signal_number) {
+  return signal_number <= 0 || signal_number > 64 ? 0 : std::uint64_t{1} << static_cast<unsigned>(signal_number - 1);
+}
+
+/// The kernel knows 64 signals: the first word of a sigset_t, and all that libc reads or writes of one.
+inline std::uint64_t& word_of(sigset_t& set) { return *reinterpret_cast<std::uint64_t*>(&set); }             // NOLINT
+inline std::uint64_t word_of(const sigset_t& set) { return *reinterpret_cast<const std::uint64_t*>(&set); }  // NOLINT
+
+/// Not 0 for one of our signals that is to be filtered.
+std::uint8_t filtered_bit(int signal_number);
+
+/// What sigprocmask and pthread_sigmask do; `real` is the one that was called.
+int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set);
+
+/// A mask on its way to the kernel for the time of one call.
+class PassingMask {
+ public:
+  explicit PassingMask(const sigset_t* asked);
+  PassingMask(const PassingMask&) = delete;
+  PassingMask& operator=(const PassingMask&) = delete;
+  [[nodiscard]] const sigset_t* get() const { return mask_; }
+
+ private:
+  const sigset_t* mask_;
+  sigset_t stripped_{};
+};
+
+/// As sigaction(2), for any signal.
+int filtered_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action);
+/// As signal(2), with these flags, by filtered_sigaction().
+SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags);
+
+/// Looks up what the wrappers call that may be called in signal handlers.
+void prepare_signal_wrappers();
+
+/// While it lives, the kernel has the target's wishes for our signals: those it ignores are ignored, those it
+/// blocks are blocked in the calling thread. An exec passes both on. The core must be quiet. Any process,
+/// vfork children included.
+class WishesInKernel {
+ public:
+  WishesInKernel();
+  ~WishesInKernel();
+  WishesInKernel(const WishesInKernel&) = delete;
+  WishesInKernel& operator=(const WishesInKernel&) = delete;
+
+ private:
+  int ignored_[2] = {};  // signal numbers; 0: untouched
+  struct sigaction replaced_[2] = {};
+  bool masked_ = false;
+  sigset_t mask_{};
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread_create and clone: the new thread is observed from its first instruction. Threads that come another way
+// (the system call itself) are found by find_threads().
+#include "collectors/in_target/threads/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/thread_end.h"
+
+namespace crosstalk::in_target {
+
+using StartRoutine = void* (*)(void*);
+using CloneRoutine = int (*)(void*);
+
+namespace {
+
+struct Start {
+  std::atomic<bool> taken;
+  StartRoutine routine;
+  CloneRoutine clone_routine;
+  void* argument;
+  std::size_t stack_bytes;
+  std::uint8_t mask;
+};
+
+// Creations under way at one time; when all are taken a thread starts unobserved and is found later.
+constexpr std::size_t max_starts = 512;
+constinit Start starts[max_starts] = {};
+
+constinit pthread_key_t end_key = 0;
+constinit bool has_end_key = false;
+
+Start* take_start() {
+  for (Start& start : starts) {
+    if (!start.taken.load(std::memory_order_relaxed) && !start.taken.exchange(true, std::memory_order_acquire)) {
+      return &start;
+    }
+  }
+  return nullptr;
+}
+
+// Runs among the destructors of the thread's other keys; those that come after it are not observed.
+void on_thread_end(void* /*value*/) {
+  Runtime& r = runtime();
+  if (kernel_process_id() != r.pid) {
+    return;
+  }
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    const int saved_errno = errno;
+    end_thread(*self);
+    errno = saved_errno;
+  }
+}
+
+void* run_observed(void* argument) {
+  auto* start = static_cast<Start*>(argument);
+  const StartRoutine routine = start->routine;
+  void* const own_argument = start->argument;
+  const std::size_t stack_bytes = start->stack_bytes;
+  inherit_mask_shadow(start->mask);
+  start->taken.store(false, std::memory_order_release);
+  if (observing()) {
+    const int saved_errno = errno;
+    const std::uint64_t thread_pointer = fs_base();  // glibc puts the control block on top of the stack
+    const auto high = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 64;
+    ThreadState* self = begin_thread(thread_pointer - stack_bytes, high, thread_pointer);
+    if (self != nullptr) {
+      if (has_end_key) {
+        pthread_setspecific(end_key, self);
+      }
+      start_clock(*self);
+      on_module_change();
+    }
+    errno = saved_errno;
+  }
+  return routine(own_argument);
+}
+
+std::size_t stack_size_of(const pthread_attr_t* attributes) {
+  std::size_t bytes = 0;
+  if (attributes != nullptr && pthread_attr_getstacksize(attributes, &bytes) == 0 && bytes != 0) {
+    return bytes;
+  }
+  pthread_attr_t defaults;
+  if (pthread_getattr_default_np(&defaults) == 0) {
+    pthread_attr_getstacksize(&defaults, &bytes);
+    pthread_attr_destroy(&defaults);
+  }
+  return bytes;
+}
+
+constinit RealFunction<int(pthread_t*, const pthread_attr_t*, StartRoutine, void*)> real_create{"pthread_create"};
+
+// The stack's size is not known, nor whether the thread has a control block of its own: so no stack bounds but its
+// beginning, and nothing here may touch thread-local storage.
+int run_cloned(void* argument) {
+  auto* start = static_cast<Start*>(argument);
+  const CloneRoutine routine = start->clone_routine;
+  void* const own_argument = start->argument;
+  start->taken.store(false, std::memory_order_release);
+  if (observing()) {
+    if (ThreadState* self = begin_thread(0, 0, 0); self != nullptr) {
+      start_clock(*self);
+    }
+  }
+  const int result = routine(own_argument);
+  if (ThreadState* self = current_thread(); self != nullptr && kernel_process_id() == runtime().pid) {
+    end_thread(*self);
+  }
+  return result;
+}
+
+constinit RealFunction<int(CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*)> real_clone{"clone"};
+
+}  // namespace
+
+void end_threads_with_a_key() { has_end_key = pthread_key_create(&end_key, on_thread_end) == 0; }
+
+CROSSTALK_INTERPOSE(int, create_thread, "pthread_create", (pthread_t*, const pthread_attr_t*, StartRoutine, void*));
+
+int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRoutine routine, void* argument) {
+  if (real_create.get() == nullptr) {
+    return ENOSYS;
+  }
+  Start* start = observing() ? take_start() : nullptr;
+  if (start == nullptr) {
+    return real_create(thread, attributes, routine, argument);
+  }
+  start->routine = routine;
+  start->argument = argument;
+  start->stack_bytes = stack_size_of(attributes);
+  start->mask = mask_shadow();
+  const int result = real_create(thread, attributes, run_observed, start);
+  if (result != 0) {
+    start->taken.store(false, std::memory_order_release);
+  }
+  return result;
+}
+
+CROSSTALK_INTERPOSE(int, clone_thread, "clone", (CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*));
+
+// clone(2) is variadic; the caller passes the last three only where its flags say so. On x86-64 they come in
+// registers and on the stack alike for both declarations, so to read and pass on what is there is harmless.
+int clone_thread(CloneRoutine routine, void* stack, int flags, void* argument, pid_t* parent_tid, void* tls,
+                 pid_t* child_tid) {
+  Start* start = (flags & CLONE_THREAD) != 0 && observing() ? take_start() : nullptr;
+  if (start == nullptr) {
+    return real_clone(routine, stack, flags, argument, parent_tid, tls, child_tid);
+  }
+  start->clone_routine = routine;
+  start->argument = argument;
+  const int result = real_clone(run_cloned, stack, flags, start, parent_tid, tls, child_tid);
+  if (result < 0) {
+    start->taken.store(false, std::memory_order_release);
+  }
+  return result;
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/objects/block_table.h"
+
+#include "collectors/in_target/interpose/core_interface.h"
+
+namespace crosstalk::in_target {
+namespace blocks {
+
+constinit Shared shared;
+constinit Entry table[entry_count] = {};  // touched as the heap grows
+constinit Extent extents[level_count] = {};
+constinit thread_local std::uint64_t latest_stamp = 0;
+
+namespace {
+
+/// An entry's fields, read once.
+struct Copy {
+  std::uint64_t begin, bytes, site, check, state;
+};
+
+Copy copy_of(Entry& entry) {
+  Copy c{get(entry.begin), get(entry.bytes), get(entry.site), get(entry.check), 0};
+  c.state = c.check ^ mix(c.begin, c.bytes, c.site);
+  return c;
+}
+
+bool whole(const Copy& c) { return c.begin != 0 && (c.state & magic_mask) == magic; }
+
+struct Newest {
+  Entry* entry = nullptr;
+  Copy copy{};
+};
+
+void probe(std::uint64_t address, unsigned level, Newest& newest) {
+  const std::uint64_t granule = std::uint64_t{1} << level;
+  for (std::uint64_t back = 0; back <= 2 && back * granule <= address; ++back) {
+    Entry& entry = table[slot_of(address - back * granule, level)];
+    const Copy c = copy_of(entry);
+    if (whole(c) && c.begin <= address && address - c.begin < c.bytes &&
+        (newest.entry == nullptr || later(stamp_of(c.state, c.site), stamp_of(newest.copy.state, newest.copy.site)))) {
+      newest = {&entry, c};
+    }
+  }
+}
+
+bool covers(const Extent& extent, std::uint64_t address) {
+  return ~address <= extent.inverted_begin.load(std::memory_order_relaxed) &&
+         address < extent.end.load(std::memory_order_relaxed);
+}
+
+void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t known = word.load(std::memory_order_relaxed);
+  while (known < value && !word.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
+}
+
+/// True for the one caller that marks the block as reported in this generation.
+bool mark_reported(Entry& entry, const Copy& c) {
+  const std::uint64_t generation = shared.generation.load(std::memory_order_relaxed);
+  const std::uint64_t flips = generation_of(c.state) ^ generation;
+  std::uint64_t expected = c.check;
+  return flips != 0 &&
+         std::atomic_ref(entry.check).compare_exchange_strong(expected, c.check ^ flips, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
+  Extent& extent = extents[level - lowest_level];
+  constexpr std::uint64_t within = (std::uint64_t{1} << 20U) - 1;
+  raise(extent.inverted_begin, ~(begin & ~within));
+  raise(extent.end, (end | within) + 1);
+}
+
+void remove(std::uint64_t begin, std::uint64_t bytes) {
+  const unsigned level = level_of(bytes);
+  if (level > highest_level) {
+    return;
+  }
+  Entry& entry = table[slot_of(begin, level)];
+  if (get(entry.begin) == begin) {
+    put(entry.begin, 0);
+  }
+}
+
+}  // namespace blocks
+
+bool find_block(std::uint64_t address, BlockInfo& out) {
+  using namespace blocks;
+  Newest newest;
+  for (unsigned level = lowest_level; level <= highest_level; ++level) {
+    if (covers(extents[level - lowest_level], address)) {
+      probe(address, level, newest);
+    }
+  }
+  if (newest.entry == nullptr) {
+    return false;
+  }
+  const Copy& c = newest.copy;
+  out = {c.begin, c.bytes, c.site & site_mask, kind_of(c.state), mark_reported(*newest.entry, c)};
+  return true;
+}
+
+void track_blocks(bool on, std::uint64_t threshold_bytes) {
+  blocks::shared.threshold.store(on ? threshold_bytes : ~std::uint64_t{0}, std::memory_order_relaxed);
+}
+
+void blocks_after_fork() {
+  const std::uint32_t now = blocks::shared.generation.load(std::memory_order_relaxed);
+  blocks::shared.generation.store(now % 15 + 1, std::memory_order_relaxed);
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which block of memory covers an address: a fixed, lossy table that is written at each allocation and read
+// in signal handlers.
+//
+// Blocks are not removed when they are freed, because free() is not interposed (see heap.cpp): a
+// lookup returns the newest block that contains the address, and whatever reuses freed memory is newer.
+//
+// A block of `bytes` belongs to the level k with 2^k < bytes <= 2^(k+1) (small blocks to the lowest) and is
+// entered once, under the granule of 2^k bytes in which it begins. Two live blocks of one level can not begin
+// in one granule, so nothing is lost while a level's heap fits its part of the table, and a block that
+// contains an address begins in the address's granule or in one of the two before it: three probes a level.
+// Neighbours in memory are neighbours in the table, so allocation in a row writes in a row. Where the heap is
+// larger than the table, the newer block takes the place.
+//
+// Entries are written without a lock. A reader that meets an entry half written, or mixed from two writers,
+// sees a wrong check word and takes it for empty.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "profile/records.h"
+
+namespace crosstalk::in_target::blocks {
+
+inline constexpr unsigned lowest_level = 5;    // granules of 32 bytes: no allocator packs closer above 8 bytes
+inline constexpr unsigned highest_level = 46;  // the user half of the address space
+inline constexpr unsigned level_count = highest_level - lowest_level + 1;
+inline constexpr std::uint64_t covered_bytes = std::uint64_t{2} << 20;  // of heap, by the lower levels each
+// The table is then 5 MiB, touched as the heap grows. Measured with bench/in_target_heap_bench.cpp, an allocation
+// costs 2 to 3 ns more, 4 to 5 when the table's part in use exceeds a core's second-level cache, 9 when blocks take
+// older ones' places at random; the work is always one entry written. Twice the coverage would cost the latter 2 ns
+// more.
+inline constexpr std::uint32_t least_entries = 1024;  // of a level
+
+struct LevelPlace {
+  std::uint32_t first = 0;  // index of its first entry
+  std::uint32_t mask = 0;   // entries - 1
+};
+
+consteval std::array<LevelPlace, level_count> place_levels() {
+  std::array<LevelPlace, level_count> places{};
+  std::uint32_t first = 0;
+  for (unsigned i = 0; i < level_count; ++i) {
+    const std::uint64_t wanted = covered_bytes >> (i + lowest_level);
+    const std::uint32_t entries = wanted < least_entries ? least_entries : static_cast<std::uint32_t>(wanted);
+    places[i] = {first, entries - 1};
+    first += entries;
+  }
+  return places;
+}
+
+inline constexpr std::array<LevelPlace, level_count> places = place_levels();
+inline constexpr std::size_t entry_count = std::size_t{places.back().first} + places.back().mask + 1;
+
+/// `check` is `state(...)` xor `mix(...)` of the three others.
+struct alignas(32) Entry {  // read and written by get() and put() only
+  std::uint64_t begin;
+  std::uint64_t bytes;
+  std::uint64_t site;  // with the upper bits of the stamp, see pack()
+  std::uint64_t check;
+};
+inline std::uint64_t get(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
+inline void put(std::uint64_t& word, std::uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_relaxed);
+}
+
+// state: | magic 26 | lower bits of the stamp 32 | kind 2 | report generation 4 |
+// site:  | upper bits of the stamp 14 | code address 50 |
+// A stamp has 46 bits. The magic is what tells a whole entry from one that is read while it is written: of those, one
+// in 2^26 passes.
+inline constexpr std::uint64_t magic = std::uint64_t{0x2b10c4e} << 38U;
+inline constexpr std::uint64_t magic_mask = std::uint64_t{0x3ffffff} << 38U;
+inline constexpr unsigned stamp_shift = 6;
+inline constexpr unsigned site_bits = 50;
+inline constexpr std::uint64_t site_mask = (std::uint64_t{1} << site_bits) - 1;
+inline constexpr std::uint64_t stamp_mask = (std::uint64_t{1} << 46U) - 1;
+inline constexpr std::uint64_t lower_stamp_mask = 0xffffffff;
+
+constexpr std::uint64_t state(std::uint64_t stamp, profile::BlockKind kind) {
+  return magic | (stamp & lower_stamp_mask) << stamp_shift | static_cast<std::uint64_t>(kind) << 4U;
+}
+constexpr std::uint64_t pack(std::uint64_t site, std::uint64_t stamp) {
+  return (site & site_mask) | (stamp & stamp_mask) >> 32U << site_bits;
+}
+constexpr std::uint64_t stamp_of(std::uint64_t state, std::uint64_t packed_site) {
+  return (state >> stamp_shift & lower_stamp_mask) | packed_site >> site_bits << 32U;
+}
+constexpr profile::BlockKind kind_of(std::uint64_t state) { return static_cast<profile::BlockKind>(state >> 4U & 3U); }
+constexpr std::uint64_t generation_of(std::uint64_t state) { return state & 15U; }
+
+/// Spreads any difference of the fields into the magic's bits.
+constexpr std::uint64_t mix(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site) {
+  return (begin ^ std::rotl(bytes, 21) ^ std::rotl(site, 42)) * 0x9e3779b97f4a7c15U;
+}
+
+/// Of 0 bytes: above highest_level.
+constexpr unsigned level_of(std::uint64_t bytes) {
+  return 63U - static_cast<unsigned>(__builtin_clzll((bytes - 1) | (std::uint64_t{1} << lowest_level)));
+}
+
+/// The entry of the blocks of level `level` that begin in the granule of `address`. Allocators place their
+/// arenas at multiples of 64 MiB and more: the upper bits are spread, so that arenas do not fall on one place.
+constexpr std::size_t slot_of(std::uint64_t address, unsigned level) {
+  const LevelPlace place = places[level - lowest_level];
+  const std::uint64_t arena = (address >> 26U) * 0x9e3779b97f4a7c15U >> 40U;
+  return place.first + (((address >> level) ^ arena) & place.mask);
+}
+
+/// What every allocation reads, in one line that is hardly ever written.
+struct alignas(64) Shared {
+  std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not tracked; all ones: none is
+  std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address() in core_interface.h
+  std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
+};
+
+/// Where the blocks of a level have been: a lookup passes over levels that its address is no part of.
+struct Extent {
+  std::atomic<std::uint64_t> inverted_begin{0};  // ~ the lowest first byte: as zero-initialised, none
+  std::atomic<std::uint64_t> end{0};             // behind the highest last byte
+};
+
+/// Widens the extent of a level, by a megabyte at least: a heap that grows must not do so at each allocation, as all
+/// threads read extents. Lock-free, any context.
+void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
+
+// Hidden, and constant initialised as seen from every file: no detour through the GOT or a TLS wrapper.
+extern constinit Shared shared __attribute__((visibility("hidden")));
+extern constinit Entry table[entry_count] __attribute__((visibility("hidden")));
+extern constinit Extent extents[level_count] __attribute__((visibility("hidden"), aligned(64)));
+/// The calling thread's latest stamp. A wrong value (a raw clone() shares it) only makes ages uncertain.
+extern constinit thread_local std::uint64_t latest_stamp
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// A stamp later than all of this thread's, and than those of other threads up to some nanoseconds ago: the time stamp
+/// counter, which processors keep in step, in units of 16 ticks. That is less than reading it takes, so a thread that
+/// allocates as fast as it can does not run ahead of the others. A counter that threads shared would travel between
+/// them. 46 bits last for days; only nearness matters, see later().
+inline std::uint64_t next_stamp() {
+  constexpr unsigned unit = 4;
+  const std::uint64_t now = __builtin_ia32_rdtsc() >> unit;
+  latest_stamp = latest_stamp < now ? now : latest_stamp + 1;
+  return latest_stamp;
+}
+
+/// Is stamp `a` later than `b`? Right across the wrap of 46 bits.
+constexpr bool later(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t ahead = (a - b) & stamp_mask;
+  return ahead != 0 && ahead <= stamp_mask / 2;
+}
+
+/// Enters a block. Lock-free, any context; a few nanoseconds.
+__attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
+                                                  profile::BlockKind kind) {
+  const unsigned level = level_of(bytes);
+  if (bytes < shared.threshold.load(std::memory_order_relaxed) || begin == 0 || level > highest_level) {
+    return;
+  }
+  const Extent& extent = extents[level - lowest_level];
+  if (__builtin_expect(~begin > extent.inverted_begin.load(std::memory_order_relaxed) ||
+                           begin + bytes > extent.end.load(std::memory_order_relaxed),
+                       0)) {
+    widen(level, begin, begin + bytes);
+  }
+  Entry& entry = table[slot_of(begin, level)];
+  put(entry.begin, begin);
+  put(entry.bytes, bytes);
+  const std::uint64_t stamp = next_stamp();
+  const std::uint64_t packed = pack(site, stamp);
+  put(entry.site, packed);
+  put(entry.check, state(stamp, kind) ^ mix(begin, bytes, packed));
+}
+
+/// Takes out the block that begins at `begin` and has `bytes`, if it is there. Lock-free, any context.
+void remove(std::uint64_t begin, std::uint64_t bytes);
+
+}  // namespace crosstalk::in_target::blocks

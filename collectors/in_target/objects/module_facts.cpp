@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be read off one mapped module.
+#include <elf.h>
+#include <fcntl.h>
+
+#include <cstring>
+
+#include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target::modules {
+namespace {
+
+constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+std::size_t build_id_in(const std::uint8_t* notes, std::uint64_t bytes, std::uint64_t alignment, std::uint8_t* out,
+                        std::size_t limit) {
+  const std::uint64_t step = alignment == 8 ? 8 : 4;
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= bytes;) {
+    Elf64_Nhdr note;
+    memcpy(&note, notes + at, sizeof(note));
+    const std::uint64_t name = at + sizeof(note);
+    const std::uint64_t content = name + rounded_up(note.n_namesz, step);
+    if (content + note.n_descsz > bytes) {
+      return 0;
+    }
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
+      const std::size_t size = note.n_descsz <= limit ? note.n_descsz : 0;
+      memcpy(out, notes + content, size);
+      return size;
+    }
+    at = content + rounded_up(note.n_descsz, step);
+  }
+  return 0;
+}
+
+/// One line of /proc/self/maps: "begin-end perms offset device inode   path". The path goes straight to the
+/// caller's buffer: this may run on a small stack.
+class MapsLine {
+ public:
+  MapsLine(char* path, std::size_t limit) : path_(path), limit_(limit) {}
+
+  void clear() { head_length_ = path_length_ = 0; }
+  void add(char c) {
+    if (path_length_ == 0 && c != '/') {
+      if (head_length_ < sizeof(head_)) {
+        head_[head_length_++] = c;
+      }
+    } else if (path_length_ < limit_) {
+      path_[path_length_++] = c;
+    }
+  }
+  [[nodiscard]] bool covers(std::uint64_t address) const {
+    std::size_t at = 0;
+    const std::uint64_t begin = number(at, 16);
+    ++at;  // '-'
+    return begin <= address && address < number(at, 16);
+  }
+  [[nodiscard]] MappedFile parsed() const {
+    constexpr std::size_t permissions = 4;
+    constexpr unsigned major_shift = 32;
+    MappedFile file;
+    std::size_t at = 0;
+    file.begin = number(at, 16);
+    file.end = number(++at, 16);
+    file.shared = at + permissions < head_length_ && head_[at + permissions] == 's';
+    at += permissions + 2;
+    file.offset = number(at, 16);
+    file.device = number(++at, 16) << major_shift;
+    file.device |= number(++at, 16);
+    file.inode = number(++at, 10);
+    file.path_length = path_length_;
+    return file;
+  }
+
+ private:
+  std::uint64_t number(std::size_t& at, unsigned base) const {
+    std::uint64_t value = 0;
+    for (; at < head_length_; ++at) {
+      const char c = head_[at];
+      if (c >= '0' && c <= '9') {
+        value = value * base + static_cast<std::uint64_t>(c - '0');
+      } else if (base == 16 && c >= 'a' && c <= 'f') {
+        value = value * base + static_cast<std::uint64_t>(c - 'a' + 10);
+      } else {
+        break;
+      }
+    }
+    return value;
+  }
+
+  char* path_;
+  std::size_t limit_;
+  char head_[96] = {};
+  std::size_t head_length_ = 0;
+  std::size_t path_length_ = 0;
+};
+
+}  // namespace
+
+Extent extent_of(const dl_phdr_info& module) {
+  Extent extent{~std::uint64_t{0}, 0};
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    const Elf64_Phdr& segment = module.dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD) {
+      const std::uint64_t begin = module.dlpi_addr + segment.p_vaddr;
+      extent.begin = begin < extent.begin ? begin : extent.begin;
+      extent.end = begin + segment.p_memsz > extent.end ? begin + segment.p_memsz : extent.end;
+    }
+  }
+  return extent.end == 0 ? Extent{} : extent;
+}
+
+std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size_t limit) {
+  const Extent extent = extent_of(module);
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    const Elf64_Phdr& segment = module.dlpi_phdr[i];
+    const std::uint64_t begin = module.dlpi_addr + segment.p_vaddr;
+    const bool mapped = begin >= extent.begin && begin + segment.p_memsz <= extent.end;
+    if (segment.p_type == PT_NOTE && mapped) {
+      const auto* notes = reinterpret_cast<const std::uint8_t*>(begin);  // NOLINT: ELF speaks in addresses
+      const std::size_t found = build_id_in(notes, segment.p_memsz, segment.p_align, out, limit);
+      if (found != 0) {
+        return found;
+      }
+    }
+  }
+  return 0;
+}
+
+bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit) {
+  constexpr int most_reads = 512;  // of about ten lines each
+  const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return false;
+  }
+  MapsLine line(path, limit);
+  char chunk[1024];
+  bool done = false;
+  long got = 1;
+  for (int reads = 0; got > 0 && !done && reads < most_reads; ++reads) {
+    got = system_call(SYS_read, fd, chunk, sizeof(chunk));
+    for (long i = 0; i < got && !done; ++i) {
+      if (chunk[i] != '\n') {
+        line.add(chunk[i]);
+        continue;
+      }
+      done = line.covers(address);
+      if (!done) {
+        line.clear();
+      }
+    }
+  }
+  system_call(SYS_close, fd);
+  if (done) {
+    out = line.parsed();
+  }
+  return done;
+}
+
+std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
+  MappedFile file;
+  return find_mapped_file(address, file, out, limit) ? file.path_length : 0;
+}
+
+}  // namespace crosstalk::in_target::modules

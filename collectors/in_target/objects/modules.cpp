@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports the modules that come and go.
+//
+// dlopen is not interposed. A wrapper would become its caller, and glibc resolves a name without a slash,
+// $ORIGIN and the namespace by its caller's RUNPATH and link map: plugins would not be found. Nothing tells
+// when a dlopen has ended, so modules are looked for:
+//   - when an instruction pointer is sampled or trapped that lies in no known module (note_code_address): the
+//     next allocation, outside any handler, looks. Only modules that run can be in a profile, so none that
+//     matters is missed;
+//   - before and after each dlclose (interposing that is safe: its caller does not matter), so that what
+//     lived between two looks is seen before it goes;
+//   - when the core asks: at attach, at thread start, at exit.
+// A look without a change is one callback (glibc counts loads and unloads in dlpi_adds and dlpi_subs).
+// A new module is dated to the look before, when it was not there: so no sample in it is older than it.
+#include "collectors/in_target/objects/modules.h"
+
+#include <sys/auxv.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/try_lock.h"
+
+namespace crosstalk::in_target {
+namespace modules {
+namespace {
+
+/// A module that was reported. `begin` and `end` are read by handlers.
+struct Known {
+  std::atomic<std::uint64_t> begin;
+  std::atomic<std::uint64_t> end;
+  std::uint64_t identity = 0;  // hash of name and build id: another file may come to the same place
+  bool seen = false;           // in this look
+};
+
+struct Book {
+  Known known[known_limit];
+  std::atomic<std::uint32_t> count{0};  // slots in use, freed ones (end = 0) among them
+  unsigned long long adds = 0;          // dlpi_adds and dlpi_subs at the last look
+  unsigned long long subs = 0;
+  std::uint64_t last_look_ns = 0;
+  std::int64_t lowest_static_tls = 0;
+  bool complete = false;       // every record of the last look was taken
+  char path[path_limit] = {};  // of the module being reported: the stack may be small
+  ProcessFlag looked_at;       // by one thread at a time
+};
+
+constinit Book book;
+
+std::uint64_t identity_of(const dl_phdr_info& module, const profile::ModuleLoad& load) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  const auto add = [&hash](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3U; };
+  for (const char* c = module.dlpi_name; c != nullptr && *c != 0; ++c) {
+    add(static_cast<std::uint8_t>(*c));
+  }
+  for (std::size_t i = 0; i < load.build_id_size; ++i) {
+    add(load.build_id[i]);
+  }
+  return hash;
+}
+
+Known* find_known(const Extent& extent, std::uint64_t identity) {
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Known& known = book.known[i];
+    if (known.begin.load(std::memory_order_relaxed) == extent.begin &&
+        known.end.load(std::memory_order_relaxed) == extent.end && known.identity == identity) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
+
+/// Null when all slots are taken.
+Known* free_slot() {
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (book.known[i].end.load(std::memory_order_relaxed) == 0) {
+      return &book.known[i];
+    }
+  }
+  if (count == known_limit) {
+    return nullptr;
+  }
+  book.count.store(count + 1, std::memory_order_relaxed);
+  return &book.known[count];
+}
+
+/// Where the module's thread-local block lies from the thread pointer, when that is the same in every thread.
+/// A block that was allocated for this thread alone lies elsewhere: on the heap, far from the static area,
+/// which ends at the thread pointer and has some 2 KiB to spare for late modules (glibc.rtld.optional_static_tls).
+void fill_tls(const dl_phdr_info& module, bool first_look, profile::ModuleLoad& load) {
+  constexpr std::int64_t spare = 8192;
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    if (module.dlpi_phdr[i].p_type != PT_TLS || module.dlpi_tls_data == nullptr) {
+      continue;
+    }
+    const auto data = reinterpret_cast<std::uint64_t>(module.dlpi_tls_data);  // NOLINT: an address
+    const auto offset = static_cast<std::int64_t>(data - fs_base());
+    if (first_look && offset < book.lowest_static_tls) {
+      book.lowest_static_tls = offset;
+    }
+    if (first_look || (offset < 0 && offset >= book.lowest_static_tls - spare)) {
+      load.tls_offset = offset;
+      load.tls_size = module.dlpi_phdr[i].p_memsz;
+    }
+  }
+}
+
+/// The path as an absolute one; "" for the vdso.
+std::size_t path_of(const dl_phdr_info& module, const profile::ModuleLoad& load, char* out) {
+  if (load.is_vdso != 0) {
+    return 0;
+  }
+  const char* name = module.dlpi_name == nullptr ? "" : module.dlpi_name;
+  if (name[0] == '/') {
+    const std::size_t length = strlen(name);
+    const std::size_t size = length < path_limit ? length : 0;
+    memcpy(out, name, size);
+    return size;
+  }
+  if (name[0] == 0) {  // the program itself
+    const long length = system_call(SYS_readlink, "/proc/self/exe", out, path_limit);
+    return length > 0 ? static_cast<std::size_t>(length) : 0;
+  }
+  return mapped_path(load.begin, out, path_limit);
+}
+
+struct Look {
+  std::uint64_t now_ns = 0;
+  bool first = false;
+  bool changed = false;
+  bool complete = true;
+  bool any_gone = false;
+};
+
+/// What is mapped, without what only a report needs.
+profile::ModuleLoad identify(const dl_phdr_info& module) {
+  const Extent extent = extent_of(module);
+  profile::ModuleLoad load;
+  load.header.type = profile::RecordType::module_load;
+  load.begin = extent.begin;
+  load.end = extent.end;
+  load.bias = module.dlpi_addr;
+  load.build_id_size = static_cast<std::uint8_t>(build_id_of(module, load.build_id, sizeof(load.build_id)));
+  const std::uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
+  load.is_vdso = vdso >= extent.begin && vdso < extent.end ? 1 : 0;
+  return load;
+}
+
+/// First pass: marks the known ones that are still there; ends at once when nothing has changed.
+int mark_seen(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
+  auto& look = *static_cast<Look*>(data);
+  if (!look.changed) {
+    if (book.complete && module->dlpi_adds == book.adds && module->dlpi_subs == book.subs) {
+      return 1;
+    }
+    look.changed = true;
+    book.adds = module->dlpi_adds;
+    book.subs = module->dlpi_subs;
+  }
+  const profile::ModuleLoad load = identify(*module);
+  Known* known = find_known({load.begin, load.end}, identity_of(*module, load));
+  if (known != nullptr) {
+    known->seen = true;
+  }
+  return 0;
+}
+
+/// Before the new ones are reported, which may lie in the same place.
+void report_gone(Look& look) {
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Known& known = book.known[i];
+    const bool gone = known.end.load(std::memory_order_relaxed) != 0 && !known.seen;
+    known.seen = false;
+    if (!gone) {
+      continue;
+    }
+    profile::ModuleUnload unload;
+    unload.header.type = profile::RecordType::module_unload;
+    unload.time_ns = look.now_ns;
+    unload.begin = known.begin.load(std::memory_order_relaxed);
+    unload.end = known.end.load(std::memory_order_relaxed);
+    look.any_gone = true;
+    if (emit(&unload, sizeof(unload), nullptr, 0)) {
+      known.end.store(0, std::memory_order_relaxed);
+    } else {
+      look.complete = false;  // the ring is full: again at the next look
+    }
+  }
+}
+
+/// Second pass.
+int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
+  auto& look = *static_cast<Look*>(data);
+  profile::ModuleLoad load = identify(*module);
+  const std::uint64_t identity = identity_of(*module, load);
+  if (load.end == 0 || find_known({load.begin, load.end}, identity) != nullptr) {
+    return 0;
+  }
+  Known* slot = free_slot();
+  if (slot == nullptr) {
+    return 1;
+  }
+  load.time_ns = look.first || look.any_gone ? look.now_ns : book.last_look_ns;
+  fill_tls(*module, look.first, load);
+  const std::size_t path_bytes = path_of(*module, load, book.path);
+  if (!emit(&load, sizeof(load), book.path, path_bytes)) {
+    look.complete = false;
+    return 0;
+  }
+  slot->identity = identity;
+  slot->begin.store(load.begin, std::memory_order_relaxed);
+  slot->end.store(load.end, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace
+}  // namespace modules
+
+void on_module_change() {
+  using namespace modules;
+  if (!observing()) {
+    return;
+  }
+  const SavedErrno saved;
+  const TryLock lock(book.looked_at, kernel_process_id());
+  if (!lock.held()) {
+    return;
+  }
+  Look look;
+  look.now_ns = monotonic_ns();
+  look.first = book.last_look_ns == 0;
+  ::dl_iterate_phdr(mark_seen, &look);
+  if (look.changed) {
+    report_gone(look);
+    ::dl_iterate_phdr(report_new, &look);
+    book.complete = look.complete;
+  }
+  book.last_look_ns = look.now_ns;
+}
+
+void note_code_address(std::uint64_t ip) {
+  using modules::book;
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (ip >= book.known[i].begin.load(std::memory_order_relaxed) &&
+        ip < book.known[i].end.load(std::memory_order_relaxed)) {
+      return;
+    }
+  }
+  blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
+}
+
+namespace {
+constinit RealFunction<int(void*)> real_dlclose("dlclose");
+}  // namespace
+
+CROSSTALK_INTERPOSE(int, wrap_dlclose, "dlclose", (void* handle));
+int wrap_dlclose(void* handle) {
+  on_module_change();
+  const int result = real_dlclose(handle);
+  on_module_change();
+  return result;
+}
+
+}  // namespace crosstalk::in_target

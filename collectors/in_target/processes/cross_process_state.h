@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the processes of a recording that share memory tell one another, in the arena's exchange: a bulletin board of
+// shared lines, who uses which memory, and the watches that they keep together.
+//
+// A line has another address in every process, so here it is known by what is mapped and where in it. A thread is
+// known by the number of its ring: its slot's index + 1.
+//
+// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). Each process
+// arms its own threads: a descriptor of another process can not be used, and need not be. The watch is over when
+// `watch` is not its id any more; who changes it back to 0 writes the record of its end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/in_target/watch/board.h"
+#include "profile/arena.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+/// A line of shared memory, the same for all processes.
+struct SharedLine {
+  std::uint64_t device = 0, inode = 0;
+  std::uint64_t file_offset = 0;  // of the line's first byte
+  bool known = false;             // false: not in shared memory, or it is not known which
+  bool others = false;            // other processes use that memory, too
+
+  /// What is mapped, in a word; not 0.
+  [[nodiscard]] constexpr std::uint64_t object() const { return mix(inode ^ mix(device)) | 1U; }
+  /// As a board takes lines.
+  [[nodiscard]] constexpr std::uint64_t key() const {
+    return mix(object() ^ file_offset) & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
+  }
+
+ private:
+  /// The finalizer of MurmurHash3: every bit of the result depends on every bit of the word.
+  static constexpr std::uint64_t mix(std::uint64_t word) {
+    word = (word ^ word >> 33U) * 0xff51afd7ed558ccdU;
+    word = (word ^ word >> 33U) * 0xc4ceb9fe1a85ec53U;
+    return word ^ word >> 33U;
+  }
+};
+
+/// How far a watch has got.
+struct WatchProgress {
+  std::atomic<std::uint32_t> sequence;  // traps given a number
+  std::atomic<std::uint32_t> runner;    // number of the thread that has the line
+  std::atomic<std::uint32_t> runs;
+  std::atomic<std::uint32_t> stored;  // 1: a store was seen; without one there is no exchange
+  std::atomic<std::uint64_t> deadline_ns;
+};
+
+inline constexpr std::uint32_t words_per_slot = 2;
+inline constexpr std::uint32_t watch_slots = 2;
+
+/// A watch that several processes keep. All but `watch`, `joined`, `armed` and `progress` is constant while `watch` is
+/// not 0.
+struct alignas(profile::cache_line) SharedWatch {
+  static constexpr std::uint32_t max_members = 32;  // processes; more may join, and look for the end by themselves
+  std::atomic<std::uint64_t> lock;                  // when the opener took it, CLOCK_MONOTONIC; 0: free
+  std::atomic<std::uint32_t> watch;                 // id; 0: none
+  std::atomic<std::uint32_t> joined;                // processes that have armed their threads, but for the opener's
+  std::atomic<std::uint32_t> armed;                 // their threads
+  std::atomic<std::uint32_t> suspected;
+  WatchProgress progress;
+  std::atomic<std::uint64_t> device, inode, file_offset;
+  std::atomic<std::uint32_t> words;
+  std::atomic<std::uint64_t> word[words_per_slot];  // profile::WatchWord
+  std::atomic<std::uint32_t> member[max_members];   // the opener, and the thread by which each process joined
+};
+
+/// A process that has been sampled in shared memory lately.
+struct SharedUser {
+  std::atomic<std::uint64_t> object;  // SharedLine::object(); 0: free
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint32_t> number;   // of the thread that was sampled there last
+  std::atomic<std::uint32_t> time_ms;  // when, CLOCK_MONOTONIC
+};
+
+struct CrossProcessState {
+  static constexpr std::uint32_t max_users = 128;
+  static constexpr std::uint32_t board_lines = 4096;
+  static constexpr unsigned key_shift = 64 - 12;  // a key is spread already
+  static_assert(board_lines == 1U << (64 - key_shift));
+  std::atomic<std::uint64_t> pid_namespace;  // inode of the one in which thread ids mean something; 0: not known yet
+  SharedWatch watch[watch_slots];
+  SharedUser user[max_users];
+  BoardLine line[board_lines];
+
+  /// The bulletin board's line for SharedLine::key().
+  BoardLine& line_of(std::uint64_t key) { return line[key >> key_shift]; }
+};
+static_assert(sizeof(CrossProcessState) <= profile::cross_process_bytes);
+static_assert(sizeof(profile::WatchWord) == sizeof(std::uint64_t));
+
+}  // namespace crosstalk::in_target

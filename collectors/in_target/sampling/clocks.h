@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's clock: a POSIX CPU timer (costs nothing at context switches, no finer than the kernel's tick)
+// or a perf task clock (any period, and a few microseconds at each context switch). All signal-safe.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/threads/thread_state.h"
+
+namespace crosstalk::in_target {
+
+/// Starts the calling thread's clock as the configuration and the rights allow.
+void start_clock(ThreadState& self);
+void stop_clock(ThreadState& self);
+/// Charges the context switches since the last call at what they cost with the clock and the watchpoints of now.
+void charge_switches(ThreadState& self);
+/// Every so many samples: charges context switches, and moves to the other kind of clock or to another period, or to
+/// keeps or parts with its watch events, where the budget says so.
+void review_clock(ThreadState& self, std::uint64_t cpu_ns);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tick of a thread's clock: from the interrupted registers to a sample, a publication and a watch.
+#pragma once
+
+#include <ucontext.h>
+
+#include "base/registers.h"
+#include "collectors/in_target/threads/thread_state.h"
+
+namespace crosstalk::in_target {
+
+Registers registers_of(const ucontext_t& context);
+/// Takes one sample of the calling thread. In its clock's handler only.
+void take_sample(ThreadState& self, const ucontext_t& context);
+
+/// A clock signal makes poll, nanosleep and their like return EINTR, which they never do in a program without
+/// signals. Where the interrupted system call is one of those and its number can be read off the code before
+/// it, the thread is set back to make the call again. Our signal has the highest number, so if another
+/// signal came with it, that one's handler is what we interrupted, and its EINTR is left alone.
+void repair_interrupted_call(ucontext_t& context);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attaching to the arena when the library is loaded, letting go when the program exits, and what fork, exec and
+// seccomp do in between.
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/processes/kick.h"
+#include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/handlers.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/perf_events.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/thread_end.h"
+#include "collectors/in_target/threads/threads.h"
+#include "collectors/in_target/watch/watch_events.h"
+
+// Of the dynamic loader: where the main thread's stack began.
+extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t largest_stack = 1ULL << 30U;
+
+bool map_arena(const char* name) {
+  Runtime& r = runtime();
+  const long fd = system_call(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC);
+  if (fd < 0) {
+    return false;
+  }
+  struct stat status {};
+  void* memory = MAP_FAILED;
+  if (system_call(SYS_fstat, fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(profile::ArenaHeader))) {
+    const long at =
+        system_call(SYS_mmap, nullptr, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    memory = at < 0 && at > -4096 ? MAP_FAILED : reinterpret_cast<void*>(at);  // NOLINT: the kernel's answer
+  }
+  reserve_descriptors(static_cast<int>(fd));
+  system_call(SYS_close, fd);
+  if (memory == MAP_FAILED) {
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  r.arena.header = static_cast<profile::ArenaHeader*>(memory);
+  r.arena_bytes = bytes;
+  if (!r.arena.valid(bytes) || r.arena.header->state.load(std::memory_order_acquire) !=
+                                   static_cast<std::uint32_t>(profile::SessionState::running)) {
+    system_call(SYS_munmap, memory, bytes);
+    r.arena.header = nullptr;
+    return false;
+  }
+  r.config = r.arena.header->config;
+  r.slot_count = r.arena.header->slot_count;
+  return true;
+}
+
+// The tail of a process_start: the executable's path, NUL, and the command line as the kernel has it.
+std::size_t describe_process(char* out, std::size_t capacity) {
+  constexpr std::size_t path_limit = 1024;
+  const long path = system_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, path_limit - 1);
+  std::size_t used = path > 0 ? static_cast<std::size_t>(path) : 0;
+  out[used++] = 0;
+  const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    const long got = system_call(SYS_read, fd, out + used, capacity - used);
+    used += got > 0 ? static_cast<std::size_t>(got) : 0;
+    system_call(SYS_close, fd);
+  }
+  return used;
+}
+
+void write_process_start(bool after_fork) {
+  char tail[4096];
+  profile::ProcessStart record;
+  record.header.type = profile::RecordType::process_start;
+  record.time_ns = monotonic_ns();
+  record.pid = runtime().pid;
+  record.parent_pid = static_cast<std::int32_t>(system_call(SYS_getppid));
+  record.after_fork = after_fork ? 1 : 0;
+  record.registers_free = runtime().config.watchpoints_allowed != 0 ? runtime().config.watchpoints : 0;
+  emit(&record, sizeof record, tail, describe_process(tail, sizeof tail));
+}
+
+ThreadState* begin_main_thread() {
+  const auto high = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  rlimit64 limit{};
+  system_call(SYS_prlimit64, 0, RLIMIT_STACK, nullptr, &limit);
+  const std::uint64_t bytes = limit.rlim_cur < largest_stack ? limit.rlim_cur : largest_stack;
+  return begin_thread(high - bytes, high, fs_base());
+}
+
+// Starts observing this process, whose runtime is configured and whose registry is empty.
+bool begin_process(bool after_fork) {
+  Runtime& r = runtime();
+  r.pid = kernel_process_id();
+  ThreadState* self = begin_main_thread();
+  if (self == nullptr) {
+    return false;
+  }
+  r.arena.header->attached.fetch_add(1, std::memory_order_relaxed);
+  write_process_start(after_fork);
+  r.observing.store(true, std::memory_order_release);
+  start_clock(*self);
+  return true;
+}
+
+// ---- fork
+
+void in_forked_child() {
+  Runtime& r = runtime();
+  if (!r.observing.exchange(false)) {
+    return;
+  }
+  // The descriptors are copies of the parent's: moving them would move the parent's watchpoints.
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    close_events(thread);
+    close_event(thread.clock_event);
+    thread.ring.detach();
+  }
+  registry().clear();
+  r.watch.forget();
+  r.budget.clear();
+  r.quiesced.store(false, std::memory_order_relaxed);
+  if (r.config.follow_children == 0) {
+    track_blocks(false, 0);
+    return;
+  }
+  blocks_after_fork();
+  shared_memory_after_fork();
+  begin_process(true);
+}
+
+// ---- load and exit
+
+__attribute__((constructor(101))) void on_load() {
+  const int saved_errno = errno;
+  Runtime& r = runtime();
+  const char* name = ::getenv(profile::arena_variable);
+  if (name == nullptr || !map_arena(name)) {
+    track_blocks(false, 0);
+    errno = saved_errno;
+    return;
+  }
+  remember_environment();
+  own_signals(SIGTRAP, clock_signal);
+  install_handlers();
+  find_off_limits();
+  r.budget.start(r.config.budget);
+  r.attached_ns = monotonic_ns();
+  const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
+  r.watch.start(words, r.config.horizon_ns);
+  board().start(r.config.board_slots);
+  end_threads_with_a_key();
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  if (begin_process(false)) {
+    track_blocks(true, r.config.heap_threshold);
+    adopt_thread_mask();
+    on_module_change();
+  } else {
+    track_blocks(false, 0);
+  }
+  errno = saved_errno;
+}
+
+__attribute__((destructor(101))) void on_exit_of_process() {
+  Runtime& r = runtime();
+  if (!observing() || kernel_process_id() != r.pid) {
+    return;
+  }
+  const int saved_errno = errno;
+  on_module_change();
+  ThreadState* self = current_thread();
+  if (self != nullptr) {
+    shut_gates();
+    r.watch.close_all(*self, profile::CloseReason::stopped);
+    profile::ProcessEnd record;
+    record.header.type = profile::RecordType::process_end;
+    record.time_ns = monotonic_ns();
+    record.pid = r.pid;
+    append(*self, &record, sizeof record, nullptr, 0);
+    end_thread(*self);
+  }
+  errno = saved_errno;
+}
+
+// Stops all clocks and watches of the process; the other threads' clocks stop by the flag, and no other process signals
+// any of them.
+void quiesce() {
+  Runtime& r = runtime();
+  r.quiesced.store(true, std::memory_order_seq_cst);
+  shut_gates();
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    r.watch.close_all(*self, profile::CloseReason::stopped);
+    stop_clock(*self);
+  }
+}
+
+}  // namespace
+
+void before_exec() {
+  profile::ProcessEnd record;
+  record.header.type = profile::RecordType::process_end;
+  record.time_ns = monotonic_ns();
+  record.pid = runtime().pid;
+  record.exec = 1;
+  quiesce();
+  emit(&record, sizeof record, nullptr, 0);
+}
+
+void exec_failed() {
+  Runtime& r = runtime();
+  write_process_start(true);  // the process goes on; its modules are known
+  r.quiesced.store(false, std::memory_order_seq_cst);
+  open_gates();
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    start_clock(*self);
+  }
+}
+
+void on_seccomp() {
+  Runtime& r = runtime();
+  if (!observing()) {
+    return;
+  }
+  emit_message("seccomp", "the program confines itself with seccomp: it is not observed from then on");
+  quiesce();
+  // A filter may forbid what the other threads' handlers would call, so they get no more signals at all.
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    if (registry().at(i).phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
+      stop_clock(registry().at(i));
+    }
+  }
+  r.observing.store(false, std::memory_order_release);
+  track_blocks(false, 0);
+}
+
+void on_borrowed_signal_wanted() {
+  if (observing()) {
+    stop_sharing();
+  }
+}
+
+void on_clock_signal_taken() {
+  Runtime& r = runtime();
+  if (!observing()) {
+    return;
+  }
+  emit_message("clock_signal_taken",
+               "the program uses signal 64 itself, which the clock needs: it is not observed from then on");
+  quiesce();
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    if (registry().at(i).phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
+      stop_clock(registry().at(i));
+    }
+  }
+  r.observing.store(false, std::memory_order_release);
+}
+
+}  // namespace crosstalk::in_target

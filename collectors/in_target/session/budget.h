@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The overhead budget of a process: what observing has cost, and what it may.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// All amounts are nanoseconds of thread CPU time, summed over the threads of a process. Signal-safe.
+class Budget {
+ public:
+  void start(double fraction) { fraction_ = fraction; }
+  /// A thread has run for `cpu_ns` more.
+  void earn(std::uint64_t cpu_ns) { cpu_.fetch_add(cpu_ns, std::memory_order_relaxed); }
+  /// Observing has cost `ns` more, whatever for.
+  void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
+
+  /// Of what was spent, this went into watching lines that nothing was known of.
+  void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
+  /// A line that nothing was known of has been watched: was it exchanged?
+  void explored(bool exchanged) {
+    const std::uint32_t before = yield_.load(std::memory_order_relaxed);
+    yield_.store(before - before / yield_memory + (exchanged ? yield_one / yield_memory : 0),
+                 std::memory_order_relaxed);
+  }
+
+  /// May something be started that will cost about `cost_ns`? Exploring has a share of the budget of its own: lines
+  /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
+  /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
+  /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
+  /// too.
+  [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
+    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ + grant_ns;
+    const auto after = static_cast<double>(spent_.load(std::memory_order_relaxed) + cost_ns);
+    const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
+    return after <= earned && (!exploring || explored_after <= earned * exploring_share());
+  }
+  /// Of what was spent, this went into walks (lookahead.h).
+  void walk(std::uint64_t ns) { walked_.fetch_add(ns, std::memory_order_relaxed); }
+  /// May a walk be made that will cost about `cost_ns`? Walks have a small share of the budget, so that they take
+  /// little from what they are to explain, and nothing from watches that find something.
+  [[nodiscard]] bool affords_lookahead(std::uint64_t cost_ns) const {
+    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ * walk_share;
+    const auto after = static_cast<double>(walked_.load(std::memory_order_relaxed) + cost_ns);
+    return after <= earned + walk_grant_ns && affords(cost_ns, false);
+  }
+  [[nodiscard]] double spent_fraction() const {
+    const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
+    return cpu > 0 ? static_cast<double>(spent_.load(std::memory_order_relaxed)) / cpu : 0;
+  }
+  void clear() {
+    cpu_.store(0, std::memory_order_relaxed);
+    spent_.store(0, std::memory_order_relaxed);
+    explored_.store(0, std::memory_order_relaxed);
+    walked_.store(0, std::memory_order_relaxed);
+    yield_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr double walk_share = 0.1;
+  static constexpr double walk_grant_ns = 200'000;
+  static constexpr double grant_ns = 1'000'000;
+  static constexpr std::uint32_t yield_one = 1U << 20U;
+  static constexpr std::uint32_t yield_memory = 16;  // watches
+
+  [[nodiscard]] double exploring_share() const {
+    constexpr double least = 0.25;
+    constexpr double most = 0.75;
+    constexpr double growth = 2;  // a yield of one in four earns the most
+    return std::min(most, least + growth * yield_.load(std::memory_order_relaxed) / yield_one);
+  }
+
+  double fraction_ = 0;
+  std::atomic<std::uint64_t> cpu_;
+  std::atomic<std::uint64_t> spent_;
+  std::atomic<std::uint64_t> explored_;
+  std::atomic<std::uint64_t> walked_;
+  std::atomic<std::uint32_t> yield_;  // share of explored lines that were exchanged, of yield_one
+};
+
+}  // namespace crosstalk::in_target

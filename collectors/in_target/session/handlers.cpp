@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/session/handlers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstring>
+
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/sampling.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/perf_events.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/threads.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr int trap_perf = 6;             // TRAP_PERF: si_code of a perf event with sigtrap
+constexpr std::uint32_t trap_async = 1;  // TRAP_PERF_FLAG_ASYNC: raised while blocked, the registers are not its own
+
+// The part of siginfo that glibc 2.36 has no names for (asm-generic/siginfo.h, _sigfault._perf).
+struct PerfFault {
+  std::uint8_t common[16];
+  std::uint64_t address;
+  std::uint64_t data;
+  std::uint32_t type;
+  std::uint32_t flags;
+};
+static_assert(sizeof(PerfFault) == 40);
+
+// The target's default for a signal that we have a handler on: what the kernel would have done.
+void die_of(int number, const siginfo_t* info) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  real_sigaction(number, &action, nullptr);
+  // Blocked until the handler returns, then fatal.
+  system_call(SYS_rt_tgsigqueueinfo, kernel_process_id(), kernel_thread_id(), number, info);
+}
+
+void hand_to_target(int number, siginfo_t* info, void* context) {
+  const struct sigaction wish = *target_trap_action();
+  if (wish.sa_handler == SIG_DFL || wish.sa_handler == SIG_IGN) {
+    if (wish.sa_handler == SIG_DFL || info->si_code > 0) {  // the kernel does not let a fault be ignored
+      die_of(number, info);
+    }
+    return;
+  }
+  const auto* interrupted = static_cast<ucontext_t*>(context);
+  sigset_t mask = wish.sa_mask;
+  mask.__val[0] |= interrupted->uc_sigmask.__val[0];  // the kernel's mask has 64 signals and no more
+  if ((wish.sa_flags & SA_NODEFER) == 0) {
+    mask.__val[0] |= 1UL << static_cast<unsigned>(number - 1);
+  }
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof(std::uint64_t));
+  if ((wish.sa_flags & SA_SIGINFO) != 0) {
+    wish.sa_sigaction(number, info, context);
+  } else {
+    wish.sa_handler(number);
+  }
+}
+
+bool session_over(std::uint64_t now_ns) {
+  constexpr std::uint64_t patience_ns = 3'000'000'000;
+  const auto* header = runtime().arena.header;
+  if (header->state.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(profile::SessionState::running)) {
+    return true;
+  }
+  const std::uint64_t beat = header->heartbeat_ns.load(std::memory_order_relaxed);
+  return now_ns > beat + patience_ns && system_call(SYS_kill, header->recorder_pid, 0) == -ESRCH;
+}
+
+// The one place where a clock's signal becomes a sample, whichever kind of clock it is.
+void on_tick(ucontext_t& context, std::int32_t timer) {
+  Runtime& r = runtime();
+  ThreadState* self = current_thread();
+  if (self == nullptr) {
+    adopt_found_thread(timer);
+    return;
+  }
+  if (timer >= 0 && self->timer_number != timer + 1) {  // the timer that found it, and it has one of its own
+    system_call(SYS_timer_delete, timer);
+    return;
+  }
+  if (self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
+    return;
+  }
+  if (!r.observing.load(std::memory_order_relaxed)) {
+    stop_clock(*self);
+    return;
+  }
+  if (r.quiesced.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (session_over(monotonic_ns())) {
+    stand_down(*self);
+    return;
+  }
+  take_sample(*self, context);
+  find_threads(monotonic_ns());
+}
+
+// Another process has opened, moved or closed a watch that this thread's process may have a part in.
+void on_kick() {
+  Runtime& r = runtime();
+  const std::uint64_t begin = thread_cpu_ns();
+  ThreadState* self = current_thread();
+  if (self == nullptr || !r.observing.load(std::memory_order_relaxed) || r.quiesced.load(std::memory_order_relaxed) ||
+      self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
+    return;
+  }
+  r.watch.follow(*self, monotonic_ns());
+  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.signal_cost_ns;
+  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
+  r.budget.spend(cost);
+}
+
+// The target ignores this signal, whoever else may have sent it; two that came close together are one.
+void on_kick_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
+  on_kick();
+  repair_interrupted_call(*static_cast<ucontext_t*>(context));
+}
+
+void on_clock(int number, siginfo_t* info, void* context) {
+  if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &runtime()) {
+    die_of(number, info);  // somebody else's, and the target has no handler for it: else ours were not here
+    return;
+  }
+  auto& interrupted = *static_cast<ucontext_t*>(context);
+  on_tick(interrupted, info->si_timerid);
+  repair_interrupted_call(interrupted);
+}
+
+void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
+  Runtime& r = runtime();
+  const std::uint64_t begin = thread_cpu_ns();
+  ThreadState* self = current_thread();
+  if (self == nullptr) {
+    return;
+  }
+  const auto event = static_cast<std::uint32_t>(fault.data - watch_mark);
+  if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed)) {
+    r.watch.trapped_in_handler(*self, event);
+    return;
+  }
+  r.watch.trapped(*self, event, fault.address, registers_of(context),
+                  static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]), monotonic_ns());
+  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.trap_cost_ns;
+  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
+  r.budget.spend(cost);
+  r.watch.charge(event, cost);
+  if (!r.watch.suspects(event)) {
+    r.budget.explore(cost);
+  }
+}
+
+void on_alarm() {
+  Runtime& r = runtime();
+  const std::uint64_t begin = thread_cpu_ns();
+  ThreadState* self = current_thread();
+  if (self == nullptr) {
+    return;
+  }
+  r.watch.alarmed(*self, monotonic_ns());
+  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.perf_sample_cost_ns;
+  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
+  r.budget.spend(cost);
+  r.budget.explore(cost);
+}
+
+void on_trap(int number, siginfo_t* info, void* context) {
+  PerfFault fault;
+  std::memcpy(&fault, info, sizeof fault);
+  if (info->si_code == trap_perf && fault.data == clock_mark) {
+    on_tick(*static_cast<ucontext_t*>(context), -1);
+  } else if (info->si_code == trap_perf && fault.data == alarm_mark) {
+    on_alarm();
+  } else if (info->si_code == trap_perf && fault.data - watch_mark < max_words) {
+    on_watchpoint(fault, *static_cast<ucontext_t*>(context));
+  } else {
+    hand_to_target(number, info, context);
+  }
+}
+
+void install(int number, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  // On the alternate stack when the target gave the thread one: its own may be what has run out.
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  std::memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
+  real_sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+bool install_kick_handler() {
+  if (!borrow_signal(kick_signal)) {
+    return false;
+  }
+  install(kick_signal, on_kick_signal);
+  return true;
+}
+
+void install_handlers() {
+  install(SIGTRAP, on_trap);
+  install(clock_signal, on_clock);
+}
+
+void remove_handlers() {
+  real_sigaction(SIGTRAP, target_trap_action(), nullptr);
+  if (!target_took_clock_signal()) {
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    real_sigaction(clock_signal, &action, nullptr);
+  }
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock that nobody waits for, and that a forked child does not inherit.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+
+/// Held by a process, for one of its threads: what a thread of the parent held when the child was forked is free to the
+/// child. Zero-initialised; signal-safe.
+class ProcessFlag {
+ public:
+  bool try_take(std::int32_t pid) {
+    std::int32_t holder = holder_.load(std::memory_order_relaxed);
+    return holder != pid && holder_.compare_exchange_strong(holder, pid, std::memory_order_acquire);
+  }
+  void give() { holder_.store(0, std::memory_order_release); }
+
+ private:
+  std::atomic<std::int32_t> holder_{0};
+};
+
+/// Tries to take a flag, `tries` times at most, and gives it back at the end of the scope.
+class TryLock {
+ public:
+  TryLock(ProcessFlag& flag, std::int32_t pid, int tries = 1) : flag_(flag) {
+    for (int i = 0; i < tries && !held_; ++i) {
+      held_ = flag.try_take(pid);
+    }
+  }
+  ~TryLock() {
+    if (held_) {
+      flag_.give();
+    }
+  }
+  TryLock(const TryLock&) = delete;
+  TryLock& operator=(const TryLock&) = delete;
+  [[nodiscard]] bool held() const { return held_; }
+
+ private:
+  ProcessFlag& flag_;
+  bool held_ = false;
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What we know of one observed thread, and the registry that finds it by its kernel id.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "profile/arena.h"
+#include "profile/ring.h"
+
+namespace crosstalk::in_target {
+
+inline constexpr std::uint32_t max_threads = 4096;  // observed at a time, in one process
+inline constexpr std::uint32_t max_words = 4;       // debug registers of x86
+
+/// What a thread's watch on one word is set to.
+enum class WatchMode : std::uint8_t { off = 0, read_write = 1, write_only = 2 };
+
+/// A descriptor of ours in the target's table, with the event's kernel id: a target that closes it and
+/// reuses its number must not see us close or move what is now its own.
+struct OwnedEvent {
+  int fd = 0;  // 0: none (all-zero states need no bytes in the library's file)
+  std::uint64_t id = 0;
+  std::uint64_t mark = 0;  // si_perf_data of its signals
+};
+
+enum class ThreadPhase : std::uint32_t { free = 0, starting = 1, live = 2, ending = 3 };
+
+/// Fields without a word are written by the thread itself only (its handlers included).
+struct ThreadState {
+  std::atomic<std::uint32_t> phase;  // ThreadPhase
+  std::atomic<std::int32_t> tid;
+  std::uint32_t index = 0;  // in the registry; never changes
+  profile::ThreadSlot* slot = nullptr;
+  std::uint32_t number = 0;  // of its ring: index of `slot` in the arena + 1. Other processes know the thread by it
+  profile::RingWriter ring;
+  std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
+  bool kick_blocked = false;  // the target had kick_signal blocked at the thread's last sample
+
+  // clock
+  profile::ClockKind clock = profile::ClockKind::automatic;
+  std::int32_t timer_number = 0;  // POSIX timer id + 1; 0: none
+  OwnedEvent clock_event;
+  std::uint64_t period_ns = 0;
+  std::uint64_t last_cpu_ns = 0;  // thread CPU time at the previous sample
+  std::uint64_t samples = 0;
+  std::uint32_t handler_ns = 0;   // of the previous sample, watching apart
+  std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed
+  std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
+  std::uint64_t charged_switches = 0;
+
+  // stacks copied: a token bucket
+  std::uint64_t stack_tokens_ns = 0;  // time up to which stacks have been paid for
+
+  // watchpoints. Modes and events are touched by other threads' handlers too.
+  OwnedEvent watch_event[max_words];
+  std::atomic<std::uint32_t> watch_events;    // how many of watch_event it has; 0: can not be watched
+  std::atomic<std::uint8_t> on_demand;        // a bit for each event that is open during a watch only (watch_events.h)
+  std::atomic<std::uint8_t> mode[max_words];  // WatchMode
+  std::uint32_t stray_traps = 0;              // of no open watch, in a row
+  OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
+  bool watch_tried = false;
+  bool keeps_events = false;  // so it should be; on_demand follows between two watches
+  std::uint64_t recent_switches = 0, recent_cpu_ns = 0;
+  std::uint64_t charged_ns = 0, charged_watched_ns = 0;  // time, and that of open watches, when switches were charged
+  std::uint64_t random = 0;
+};
+
+/// Static storage, zero until used. Signal-safe throughout.
+class Registry {
+ public:
+  /// The state of a kernel thread; null when it is not observed.
+  ThreadState* find(std::int32_t tid);
+  /// A fresh state in phase `starting`; null when all are in use.
+  ThreadState* add(std::int32_t tid);
+  void remove(ThreadState& thread);
+  /// After fork: forgets all.
+  void clear();
+  /// States are at [0, extent()); look at their phase.
+  [[nodiscard]] std::uint32_t extent() const { return extent_.load(std::memory_order_acquire); }
+  ThreadState& at(std::uint32_t index) { return threads_[index]; }
+  [[nodiscard]] std::uint32_t live() const { return live_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t table_size = 4 * max_threads;
+  static constexpr std::uint64_t tombstone = 1;
+  static constexpr std::uint32_t probe_limit = 64;  // the table is at most a quarter full; tombstones are reused
+  static std::uint32_t hash(std::int32_t tid) { return (static_cast<std::uint32_t>(tid) * 2654435761U) % table_size; }
+  std::atomic<std::uint64_t> table_[table_size];  // tid << 32 | index << 1 | 0, or 0 (empty), or tombstone
+  ThreadState threads_[max_threads];
+  std::atomic<std::uint32_t> extent_;
+  std::atomic<std::uint32_t> live_;
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/watch/watch_events.h"
+
+#include <errno.h>
+
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+bool is_open(ThreadState& thread, std::uint32_t event) {
+  return std::atomic_ref(thread.watch_event[event].fd).load(std::memory_order_relaxed) > 0;
+}
+
+void note_mode(ThreadState& thread, std::uint32_t event, WatchMode mode) {
+  thread.mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+}
+
+std::uint8_t bit(std::uint32_t event) { return static_cast<std::uint8_t>(1U << event); }
+
+bool on_demand(const ThreadState& thread, std::uint32_t event) {
+  return (thread.on_demand.load(std::memory_order_acquire) & bit(event)) != 0;
+}
+
+bool has_any_on_demand(const ThreadState& thread) { return thread.on_demand.load(std::memory_order_relaxed) != 0; }
+
+// Disabled first: a forked child's copy of the descriptor would keep it armed.
+void end_event(ThreadState& thread, std::uint32_t event) {
+  set_event(thread, event, {});
+  close_event(thread.watch_event[event]);
+}
+
+bool lives(const ThreadState& thread) {
+  return thread.phase.load(std::memory_order_seq_cst) == static_cast<std::uint32_t>(ThreadPhase::live);
+}
+
+}  // namespace
+
+long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t event = first; event < first + count; ++event) {
+    note_mode(self, event, WatchMode::off);
+    const long result = is_open(self, event) ? 0 : open_watch_event(event, self.watch_event[event]);
+    if (result < 0) {
+      return result;
+    }
+    self.on_demand.fetch_and(static_cast<std::uint8_t>(~bit(event)), std::memory_order_release);
+  }
+  return 0;
+}
+
+void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t event = first; event < first + count; ++event) {
+    self.on_demand.fetch_or(bit(event), std::memory_order_release);
+    note_mode(self, event, WatchMode::off);
+    close_event(self.watch_event[event]);
+  }
+}
+
+void close_events(ThreadState& thread) {
+  for (std::uint32_t event = 0; event < max_words; ++event) {
+    note_mode(thread, event, WatchMode::off);
+    close_event(thread.watch_event[event]);
+  }
+  close_event(thread.alarm_event);
+}
+
+void end_events(ThreadState& self) {
+  for (std::uint32_t event = 0; event < max_words; ++event) {
+    end_event(self, event);
+  }
+  close_event(self.alarm_event);
+}
+
+long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
+  note_mode(thread, event, place.mode);
+  return set_watch_event(thread.watch_event[event], place);
+}
+
+long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
+  if (!on_demand(thread, event) || is_open(thread, event)) {
+    return set_event(thread, event, place);
+  }
+  const std::int32_t tid = thread.tid.load(std::memory_order_relaxed);
+  // A thread made by raw clone() ends unseen, and its number may be another process's by now.
+  if (tid == 0 || system_call(SYS_tgkill, runtime().pid, tid, 0) != 0) {
+    return -ESRCH;
+  }
+  long result = open_brief_watch_event(tid, event, thread.watch_event[event]);
+  if (result >= 0 && place.mode != WatchMode::off) {
+    result = set_event(thread, event, place);
+  }
+  // A thread that ends closes its events, and looks for them after it has said so.
+  if (result < 0 || !lives(thread)) {
+    end_event(thread, event);
+  }
+  return result;
+}
+
+bool in_use(ThreadState& thread, std::uint32_t event) {
+  const bool off = thread.mode[event].load(std::memory_order_relaxed) == static_cast<std::uint8_t>(WatchMode::off);
+  return !off || (on_demand(thread, event) && is_open(thread, event));
+}
+
+long dismiss_event(ThreadState& thread, std::uint32_t event) {
+  if (!on_demand(thread, event)) {
+    return set_event(thread, event, {});
+  }
+  end_event(thread, event);
+  return 0;
+}
+
+void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {
+  const AlarmUse use = has_any_on_demand(self) ? AlarmUse::once : AlarmUse::kept;
+  if (self.alarm_event.fd == 0 && open_alarm_event(use, self.alarm_event) < 0) {
+    return;  // the next sample ends the watch
+  }
+  start_alarm(self.alarm_event, cpu_ns);
+}
+
+void end_alarm(ThreadState& self) {
+  if (has_any_on_demand(self)) {
+    close_event(self.alarm_event);
+  } else {
+    stop_alarm(self.alarm_event);
+  }
+}
+
+}  // namespace crosstalk::in_target

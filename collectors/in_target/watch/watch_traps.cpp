@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trap does: it is recorded, and the watchpoints of the line's old and new owner are moved.
+#include <algorithm>
+
+#include "collectors/in_target/access/target_view.h"
+#include "collectors/in_target/processes/kick.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_unit.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after which a thread is watched no more
+
+// The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
+bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
+  FoundAccess access;
+  TargetView view(self, registers);
+  return finder().find_retired(registers, flags, self.thread_pointer, view.reader(), access) && stores(access.kind);
+}
+
+}  // namespace
+
+void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
+  ThreadState* thread = thread_of(runner);
+  if (thread == nullptr) {
+    if (slot.shared != nullptr) {
+      kick(runner);  // it looks for itself
+    }
+    return;
+  }
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    const auto mode = static_cast<WatchMode>(thread->mode[first_event(slot) + w].load(std::memory_order_relaxed));
+    if (mode != WatchMode::read_write) {
+      set_mode(slot, *thread, w, WatchMode::read_write);
+    }
+  }
+}
+
+// A trap of no open watch: it was in flight while the watch was closed or moved, or another thread armed this
+// event while a third closed the watch. In the latter case it would fire at every access for ever.
+void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open) {
+  const std::uint32_t event = first_event(slot) + word;
+  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  if (open && mode != WatchMode::off) {
+    set_mode(slot, self, word, mode);
+  } else {
+    set_event(self, event, {});
+  }
+}
+
+void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
+  if (event < self.watch_events.load(std::memory_order_acquire)) {
+    set_event(self, event, {});
+  }
+}
+
+bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
+                        std::uint64_t flags, std::uint64_t now_ns) {
+  const std::uint32_t index = event / words_per_slot;
+  if (index >= slots_) {
+    return false;
+  }
+  Slot& slot = slot_[index];
+  const std::uint32_t word = event % words_per_slot;
+  const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
+  if (id == 0 || word >= slot.words || address != slot.line + slot.word[word].offset) {
+    if (++self.stray_traps > stray_limit) {
+      leave(self);
+      too_many_strays();
+    } else {
+      correct(slot, self, word, id != 0 && word < slot.words);
+    }
+    return false;
+  }
+  self.stray_traps = 0;
+  if (is_over(slot, id)) {
+    end_if_over(slot, self, id);
+    return false;
+  }
+  WatchProgress& story = progress(slot);
+  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  const std::uint32_t sequence = story.sequence.fetch_add(1, std::memory_order_relaxed);
+  const TrapFacts facts{
+      id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only, slot.line, slot.shared != nullptr};
+  record_trap(self, facts, registers, now_ns);
+  if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
+    story.stored.store(1, std::memory_order_relaxed);
+  }
+  set_mode(slot, self, word, mode == WatchMode::read_write ? WatchMode::write_only : WatchMode::off);
+  const std::uint32_t previous = story.runner.exchange(self.number, std::memory_order_acq_rel);
+  std::uint32_t runs = story.runs.load(std::memory_order_relaxed);
+  if (previous != self.number) {
+    runs = story.runs.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  // Until the first thread to take the line has been watched for a while, it is not known whether it takes what the
+  // owner before had stored before the watch began.
+  const bool first_taken = runs == 1 && previous != self.number;
+  if (first_taken) {
+    const std::uint64_t deadline_ns = story.deadline_ns.load(std::memory_order_relaxed);
+    story.deadline_ns.store(std::max(deadline_ns, now_ns + profile::verdict_ns), std::memory_order_relaxed);
+  }
+  const bool full = sequence + 1 >= max_traps || runs >= max_runs;
+  if (full || now_ns >= story.deadline_ns.load(std::memory_order_relaxed)) {
+    if (try_lock(slot)) {
+      if (slot.watch.load(std::memory_order_relaxed) == id) {
+        close(slot, self, full ? profile::CloseReason::full : profile::CloseReason::horizon);
+      }
+      unlock(slot);
+    }
+  } else if (previous != self.number) {
+    restore_runner(slot, previous);
+  }
+  return true;
+}
+
+}  // namespace crosstalk::in_target

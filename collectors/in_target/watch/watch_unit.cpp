@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/watch/watch_unit.h"
+
+#include <errno.h>
+
+#include <cstring>
+
+#include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/watch_events.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint32_t lock_patience = 200;
+constexpr std::uint64_t first_cost_guess_ns = 150'000;
+constexpr std::uint32_t word_bytes = 8;
+constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
+
+/// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
+/// [offset, offset + width) of a line: exactly the access where its size and alignment allow.
+profile::WatchWord piece_of(std::uint32_t offset, std::uint32_t width, float probability) {
+  std::uint32_t length = 1;
+  while (length < width && length < word_bytes) {
+    length *= 2;
+  }
+  return {static_cast<std::uint8_t>(offset & ~(length - 1)), static_cast<std::uint8_t>(length), 0, probability};
+}
+
+bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
+  return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+/// What moving a watchpoint has cost the thread that it belongs to, from how long it took. That of a thread that runs
+/// on another processor is moved there, by an interrupt: slow, and three quarters of the time are its loss too
+/// (measured with two threads that count). That of one that sleeps, or of the caller, is quick and costs it nothing.
+std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
+  constexpr std::uint64_t quick_ns = 18'000;
+  constexpr std::uint64_t descheduled_ns = 200'000;  // the caller itself was away
+  return took_ns < quick_ns || took_ns > descheduled_ns ? 0 : took_ns / 4 * 3;
+}
+
+}  // namespace
+
+void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
+  words_ = words < max_words ? words : max_words;
+  slots_ = words_ == 0 ? 0 : (words_ + words_per_slot - 1) / words_per_slot;
+  if (words_ == 3) {
+    words_ = words_per_slot;  // a slot of one word would see true sharing alone
+    slots_ = 1;
+  }
+  horizon_ns_ = horizon_ns;
+  mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
+}
+
+void WatchUnit::forget() {
+  for (Slot& slot : slot_) {
+    slot.lock.store(0, std::memory_order_relaxed);
+    slot.watch.store(0, std::memory_order_relaxed);
+    slot.shared = nullptr;
+  }
+}
+
+ThreadState* WatchUnit::thread_of(std::uint32_t number) {
+  const Runtime& r = runtime();
+  if (number == 0 || number > r.slot_count) {
+    return nullptr;
+  }
+  const profile::ThreadSlot& slot = *r.arena.slot(number - 1);
+  return slot.pid.load(std::memory_order_relaxed) == r.pid ? registry().find(slot.tid.load(std::memory_order_relaxed))
+                                                           : nullptr;
+}
+
+bool WatchUnit::try_lock(Slot& slot) {
+  for (std::uint32_t i = 0; i < lock_patience; ++i) {
+    std::uint32_t free = 0;
+    if (slot.lock.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
+      return true;
+    }
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+
+// The first thread shows how many debug registers there are.
+void WatchUnit::admit(ThreadState& self) {
+  self.watch_tried = true;
+  std::uint32_t words = words_granted_.load(std::memory_order_relaxed);
+  if (words == words_unknown) {
+    self.keeps_events = true;
+    long error = 0;
+    for (words = 0; words < words_ && error == 0; words += error == 0 ? 1 : 0) {
+      error = keep_events(self, words, 1);
+    }
+    if (words < words_) {
+      watch_events_missing(error, words);
+    }
+    words_granted_.store(words, std::memory_order_relaxed);
+  } else {
+    part_with_events(self, 0, words);
+  }
+  self.watch_events.store(words, std::memory_order_release);
+}
+
+void WatchUnit::attend(ThreadState& self) {
+  if (slots_ == 0) {
+    return;
+  }
+  if (!self.watch_tried) {
+    admit(self);
+  }
+  const std::uint32_t words = self.watch_events.load(std::memory_order_relaxed);
+  const std::uint32_t all = (1U << words) - 1;
+  const std::uint32_t wanted = self.keeps_events ? 0 : all;
+  for (std::uint32_t i = 0; i < slots_ && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
+    Slot& slot = slot_[i];
+    const std::uint32_t first = first_event(slot);
+    if (first >= words || slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
+      continue;
+    }
+    if (slot.watch.load(std::memory_order_acquire) == 0) {
+      const std::uint32_t count = words - first < words_per_slot ? words - first : words_per_slot;
+      if (!self.keeps_events) {
+        part_with_events(self, first, count);
+      } else if (keep_events(self, first, count) < 0) {
+        self.keeps_events = false;
+      }
+    }
+    unlock(slot);
+  }
+}
+
+// Our handler's own frames may come to lie on a thread's stack below what it uses now, and before 5.19 the kernel kills
+// a thread that hits a watchpoint with SIGTRAP blocked.
+bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address) {
+  return event < thread.watch_events.load(std::memory_order_acquire) &&
+         (address < thread.stack_low || address >= thread.stack_high);
+}
+
+// For a watch that is being set up: an event that is not open is opened.
+void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
+  const std::uint32_t event = first_event(slot) + word;
+  const profile::WatchWord& piece = slot.word[word];
+  const std::uint64_t address = slot.line + piece.offset;
+  if (!may_watch(thread, event, address)) {
+    return;
+  }
+  const std::uint64_t begin = monotonic_ns();
+  const long result = demand_event(thread, event, {address, piece.length, mode});
+  moved(slot, thread, monotonic_ns() - begin, result);
+}
+
+void WatchUnit::set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
+  const std::uint32_t event = first_event(slot) + word;
+  const profile::WatchWord& piece = slot.word[word];
+  const std::uint64_t address = slot.line + piece.offset;
+  if (!may_watch(thread, event, address)) {
+    return;
+  }
+  const std::uint64_t begin = monotonic_ns();
+  const long result = set_event(thread, event, {address, piece.length, mode});
+  moved(slot, thread, monotonic_ns() - begin, result);
+}
+
+void WatchUnit::disarm(Slot& slot, ThreadState& thread, std::uint32_t word) {
+  const std::uint64_t begin = monotonic_ns();
+  const long result = dismiss_event(thread, first_event(slot) + word);
+  moved(slot, thread, monotonic_ns() - begin, result);
+}
+
+void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result) {
+  slot.interrupted_ns.fetch_add(lost_by_interruption(took_ns), std::memory_order_relaxed);
+  const bool kept = thread.on_demand.load(std::memory_order_relaxed) == 0;
+  if (kept && (result == -EBADF || result == -ENOTTY)) {  // the target closed our descriptors
+    thread.watch_events.store(0, std::memory_order_release);
+    descriptors_closed();
+  }
+}
+
+bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
+  for (std::uint32_t i = first_slot(suspected); i < last_slot(suspected); ++i) {
+    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 ||
+        now_ns >= progress(slot_[i]).deadline_ns.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void WatchUnit::choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const {
+  const auto& sample = *request.sample;
+  const auto offset = static_cast<std::uint32_t>(sample.address % profile::cache_line);
+  const std::uint32_t width = sample.width == 0 ? 1 : sample.width;
+  slot.word[0] = piece_of(offset, width, 1);
+  slot.words = 1;
+  // The second word: the partner's three times in four, so that what the board says is followed up; else any
+  // other word of the line, so that all eight are in play.
+  const Publication& partner = request.suspicion.partner;
+  const profile::WatchWord named = piece_of(partner.offset, partner.width == 0 ? 1 : partner.width, 0);
+  const bool has_name = request.suspicion.other_thread && !overlap(named, slot.word[0]);
+  const std::uint64_t random = next_random(self.random);
+  const float by_name = has_name ? 0.75F : 0.0F;
+  const float by_chance = (1 - by_name) / static_cast<float>(words_in_line - 1);
+  profile::WatchWord second = named;
+  if (!has_name || (random & 3U) == 0) {
+    const std::uint32_t own = slot.word[0].offset / word_bytes;
+    const std::uint32_t other =
+        (own + 1 + static_cast<std::uint32_t>((random >> 2U) % (words_in_line - 1))) % words_in_line;
+    second = piece_of(other * word_bytes, word_bytes, 0);
+  }
+  second.probability =
+      by_chance + (has_name && second.offset / word_bytes == named.offset / word_bytes ? by_name : 0.0F);
+  if (words_ == 1) {  // one register: the sampled bytes or the other word, as a coin falls
+    slot.word[0].probability = 0.5F;
+    second.probability *= 0.5F;
+    if ((random >> 40U) & 1U) {
+      slot.word[0] = second;
+    }
+    return;
+  }
+  slot.word[1] = second;
+  slot.words = 2;
+}
+
+// `partner`: the thread that is to be armed first, by its number; 0: none.
+std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
+  Registry& threads = registry();
+  const std::uint32_t extent = threads.extent();
+  const std::uint32_t begin = extent > max_armed ? static_cast<std::uint32_t>(next_random(self.random) % extent) : 0;
+  std::uint32_t armed = 0;
+  const auto arm_one = [&](ThreadState& thread) {
+    if (&thread == &self || thread.watch_events.load(std::memory_order_acquire) == 0) {
+      return;
+    }
+    for (std::uint32_t w = 0; w < slot.words; ++w) {
+      arm(slot, thread, w, WatchMode::read_write);
+    }
+    ++armed;
+  };
+  ThreadState* const first = thread_of(partner);
+  if (first != nullptr) {
+    arm_one(*first);
+  }
+  for (std::uint32_t i = 0; i < extent && armed < max_armed; ++i) {
+    ThreadState& thread = threads.at((begin + i) % extent);
+    if (&thread != first) {
+      arm_one(thread);
+    }
+  }
+  return armed;
+}
+
+void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample) {
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    WatchMode mode = WatchMode::write_only;
+    if (w == 0 && sample.from == profile::AddressFrom::next) {
+      mode = WatchMode::read_write;  // the access has yet to happen: its trap confirms it
+    } else if (w == 0 && stores(sample.access)) {
+      mode = WatchMode::off;  // the store of this run is known already
+    }
+    arm(slot, self, w, mode);  // even if it is off: it is needed when the line has come back
+  }
+}
+
+// Most lines that are tried belong to one thread, and those whose exchange costs much are exchanged many times a
+// millisecond: most tries are brief; one in so many gives slow exchange its chance.
+std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const {
+  constexpr std::uint64_t long_one_in = 32;
+  constexpr std::uint64_t briefer_by = 40;
+  return suspected || next_random(self.random) % long_one_in == 0 ? horizon_ns_ : horizon_ns_ / briefer_by;
+}
+
+bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
+  const std::uint64_t begin_ns = thread_cpu_ns();
+  for (std::uint32_t i = first_slot(request.suspected); i < last_slot(request.suspected); ++i) {
+    Slot& slot = slot_[i];
+    if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
+      continue;
+    }
+    slot.cost_ns.store(0, std::memory_order_relaxed);
+    const bool free = slot.watch.load(std::memory_order_acquire) == 0;
+    if (!free || (request.shared.others && !claim_common(slot, self, request.shared, now_ns))) {
+      unlock(slot);
+      continue;
+    }
+    if (!request.shared.others) {
+      slot.shared = nullptr;
+    }
+    const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
+    begin(slot, self, request, horizon_ns);
+    slot.has_state = read_state(slot.line, slot.state);
+    // First what this handler keeps from being touched: another thread may take the line while the others are armed,
+    // and then sets what this one is to be armed for.
+    arm_self(slot, self, *request.sample);
+    const std::uint32_t armed = arm_others(slot, self, request.suspicion.partner.thread);
+    if (slot.shared != nullptr) {
+      gather(slot, request.shared, now_ns);
+    }
+    if (brief(horizon_ns)) {
+      set_alarm(self, horizon_ns);
+    }
+    slot.cost_ns.fetch_add(thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
+    write_open(slot, self, request, armed, horizon_ns);
+    return true;
+  }
+  return false;
+}
+
+// Called with the lock held, and unlocked by write_open().
+void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns) {
+  const profile::Sample& sample = *request.sample;
+  slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
+  slot.identity = request.shared;
+  choose_words(slot, self, request);
+  slot.interrupted_ns.store(0, std::memory_order_relaxed);
+  slot.suspected.store(request.suspected, std::memory_order_relaxed);
+  slot.opened_ns = monotonic_ns();
+  WatchProgress& story = progress(slot);
+  const bool stored = sample.from != profile::AddressFrom::next && stores(sample.access);
+  story.sequence.store(0, std::memory_order_relaxed);
+  story.runs.store(0, std::memory_order_relaxed);
+  story.stored.store(stored ? 1 : 0, std::memory_order_relaxed);
+  story.runner.store(self.number, std::memory_order_relaxed);
+  story.deadline_ns.store(slot.opened_ns + horizon_ns, std::memory_order_relaxed);
+  slot.watch.store(new_watch_id(), std::memory_order_release);
+  if (slot.shared != nullptr) {
+    publish_common(slot);
+  }
+}
+
+void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+                           std::uint64_t horizon_ns) {
+  profile::WatchOpen record;
+  record.header.type = profile::RecordType::watch_open;
+  record.time_ns = request.sample->time_ns;
+  record.line = slot.line;
+  record.watch = slot.watch.load(std::memory_order_relaxed);
+  record.words = slot.words;
+  for (std::uint32_t w = 0; w < slot.words; ++w) {
+    record.word[w] = slot.word[w];
+  }
+  record.threads = registry().live();
+  record.armed = armed;
+  if (slot.shared != nullptr) {
+    record.threads += slot.shared->armed.load(std::memory_order_relaxed);
+    record.armed += slot.shared->armed.load(std::memory_order_relaxed);
+  }
+  record.suspected = request.suspected ? 1 : 0;
+  record.horizon_ns = horizon_ns;
+  record.state = slot.state;
+  record.has_state = slot.has_state ? 1 : 0;
+  unlock(slot);
+  append(self, &record, sizeof record, nullptr, 0);
+  request.sample->watch = record.watch;
+  request.sample->flags |= profile::sample_armed;
+}
+
+void WatchUnit::disarm_all(Slot& slot) {
+  const std::uint32_t extent = registry().extent();
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    ThreadState& thread = registry().at(i);
+    for (std::uint32_t w = 0; w < slot.words; ++w) {
+      if (in_use(thread, first_event(slot) + w)) {
+        disarm(slot, thread, w);
+      }
+    }
+  }
+}
+
+// Called with the slot's lock held. Of the processes that keep a watch together, the one that ends it records the end.
+void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
+  const WatchProgress& story = progress(slot);
+  profile::WatchClose record;
+  record.header.type = profile::RecordType::watch_close;
+  record.time_ns = monotonic_ns();
+  record.watch = slot.watch.load(std::memory_order_relaxed);
+  record.reason = reason;
+  record.traps = story.sequence.load(std::memory_order_relaxed);
+  const bool exchanged =
+      story.stored.load(std::memory_order_relaxed) != 0 && story.runs.load(std::memory_order_relaxed) > 0;
+  const bool ours = slot.shared == nullptr || end_common(slot, record.watch);
+  disarm_all(slot);
+  if (ours && slot.identity.known) {
+    cross_process_state().line_of(slot.identity.key()).judged(slot.identity.key(), exchanged);
+  } else if (ours) {
+    board().judged(slot.line, exchanged);
+  }
+  if (ours && !slot.suspected.load(std::memory_order_relaxed)) {
+    runtime().budget.explored(exchanged);
+  }
+  charge_interruptions(slot, self);
+  watched_ns_.fetch_add(record.time_ns - slot.opened_ns, std::memory_order_relaxed);
+  const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
+  mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
+  slot.watch.store(0, std::memory_order_release);
+  if (ours) {
+    append(self, &record, sizeof record, nullptr, 0);
+  }
+}
+
+void WatchUnit::charge_interruptions(Slot& slot, ThreadState& self) {
+  const std::uint64_t lost_ns = slot.interrupted_ns.load(std::memory_order_relaxed);
+  slot.cost_ns.fetch_add(lost_ns, std::memory_order_relaxed);
+  self.slot->handlers_ns.fetch_add(lost_ns, std::memory_order_relaxed);
+  runtime().budget.spend(lost_ns);
+  if (!slot.suspected.load(std::memory_order_relaxed)) {
+    runtime().budget.explore(lost_ns);
+  }
+}
+
+bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
+  bool closed = false;
+  for (std::uint32_t i = 0; i < slots_; ++i) {
+    Slot& slot = slot_[i];
+    if (slot.watch.load(std::memory_order_relaxed) == 0 ||
+        now_ns < progress(slot).deadline_ns.load(std::memory_order_relaxed) || !try_lock(slot)) {
+      continue;
+    }
+    if (slot.watch.load(std::memory_order_relaxed) != 0 &&
+        now_ns >= progress(slot).deadline_ns.load(std::memory_order_relaxed)) {
+      close(slot, self, profile::CloseReason::horizon);
+      closed = true;
+    }
+    unlock(slot);
+  }
+  return closed;
+}
+
+void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
+  end_alarm(self);
+  expire(self, now_ns);
+}
+
+void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
+  for (std::uint32_t i = 0; i < slots_; ++i) {
+    if (try_lock(slot_[i])) {
+      if (slot_[i].watch.load(std::memory_order_relaxed) != 0) {
+        close(slot_[i], self, reason);
+      }
+      unlock(slot_[i]);
+    }
+  }
+}
+
+void WatchUnit::leave(ThreadState& self) {
+  self.watch_events.store(0, std::memory_order_seq_cst);
+  end_events(self);
+}
+
+void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {
+  if (event / words_per_slot < slots_) {
+    slot_[event / words_per_slot].cost_ns.fetch_add(ns, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace crosstalk::in_target

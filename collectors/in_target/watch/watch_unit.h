@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watchpoint unit: watches a line in all threads of the process and records who touches it in turn.
+//
+// A watch follows the *runs* of a line's owners. All threads but the current runner are armed for reads and
+// writes; the runner is armed for what of its run is still of interest:
+//
+//     read_write --first access--> write_only --first store--> off
+//        ^                                                      |
+//        +------------- another thread's access ---------------+
+//
+// A thread that hammers on its own line costs two traps a run and word, and the trap sequence is the
+// sequence of owners, each with its first access and its first store: all that the definition of a
+// communication asks for.
+//
+// The debug registers are divided into slots of two words (design choice: one word for the sampled bytes, one
+// for the partner's or for a random other word of the line, so that false sharing shows). Slot 0 is for
+// lines that the board suspects, the others for exploring.
+//
+// While any data breakpoint is enabled, x86 processors copy without their fast strings: `rep movs` and `rep stos`, and
+// so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
+// known of is mostly watched briefly, and an alarm ends that watch in time where the next sample would come later.
+//
+// Where processes share the memory that a line lies in, they watch it together: one opens the watch, each arms its own
+// threads, and the progress is common (cross_process_state.h). Two of a process's threads do each other's arming; a
+// thread of another process is signalled to look at the progress and to arm itself (kick.h). It does so before it goes
+// on: if it runs, after the time of an interrupt, and if it does not, before it can touch the line again.
+//
+// Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/registers.h"
+#include "collectors/in_target/processes/cross_process_state.h"
+#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/watch/board.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+struct WatchRequest {
+  const ThreadState* thread = nullptr;
+  profile::Sample* sample = nullptr;  // its `watch` and flags are filled in when a watch is opened
+  SharedLine shared;
+  Suspicion suspicion;
+  bool suspected = false;
+};
+
+class WatchUnit {
+ public:
+  /// `words` debug registers, 0..4.
+  void start(std::uint32_t words, std::uint64_t horizon_ns);
+  /// Forgets all watches without touching any event (after fork).
+  void forget();
+  [[nodiscard]] bool usable() const { return slots_ > 0; }
+
+  /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
+  /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
+  void attend(ThreadState& self);
+  /// Opens a watch for a sample if a slot is free; true when it did.
+  bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
+  /// Is there a slot for such a request now?
+  [[nodiscard]] bool has_room(bool suspected, std::uint64_t now_ns) const;
+  /// A watchpoint of `self` fired. False: it was not (or no longer) one of ours to report.
+  bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
+               std::uint64_t flags, std::uint64_t now_ns);
+  /// A watchpoint of `self` fired while the signal was blocked: in our own handler, or in the target's. Its
+  /// registers are lost; the event is switched off until the watch is next set up, lest it goes on so.
+  void trapped_in_handler(ThreadState& self, std::uint32_t event);
+  /// Closes what has been open for longer than the horizon; true when there was something.
+  bool expire(ThreadState& self, std::uint64_t now_ns);
+  /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
+  /// `self`, leaves those that are over. At each sample and kick; costs nothing in a program that shares no memory.
+  void follow(ThreadState& self, std::uint64_t now_ns);
+  /// The alarm of `self` has rung: closes its brief watch.
+  void alarmed(ThreadState& self, std::uint64_t now_ns);
+  /// Closes everything (end of the session).
+  void close_all(ThreadState& self, profile::CloseReason reason);
+  /// A thread ends: it is no longer watched.
+  void leave(ThreadState& self);
+  /// Sum of the times that watches were open, nanoseconds.
+  [[nodiscard]] std::uint64_t watched_ns() const { return watched_ns_.load(std::memory_order_relaxed); }
+  /// Running mean of what a watch costs, nanoseconds.
+  [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
+  /// Adds to what the watch that `event` belongs to has cost.
+  void charge(std::uint32_t event, std::uint64_t ns);
+  /// Does `event` belong to a watch of a line that the board suspected?
+  [[nodiscard]] bool suspects(std::uint32_t event) const {
+    return slot_[event / words_per_slot].suspected.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::uint32_t max_slots = watch_slots;
+  static_assert(max_slots == max_words / words_per_slot);
+  static constexpr std::uint32_t max_traps = 16;
+  static constexpr std::uint32_t max_runs = 6;
+  static constexpr std::uint32_t words_unknown = UINT32_MAX;
+  static constexpr std::uint32_t max_armed = 24;  // other threads armed at most: arming takes ~10 us each
+
+  struct Slot {
+    std::atomic<std::uint32_t> lock;
+    std::atomic<std::uint32_t> watch;  // id; 0: idle
+    std::atomic<std::uint64_t> cost_ns;
+    std::atomic<std::uint64_t> interrupted_ns;  // of it, what others lost while their watchpoints were moved
+    std::atomic<bool> suspected;
+    WatchProgress own;              // unless processes watch together
+    SharedWatch* shared = nullptr;  // they do
+    SharedLine identity;
+    std::uint64_t line = 0, opened_ns = 0;
+    std::uint32_t words = 0;
+    profile::WatchWord word[words_per_slot];
+    profile::LineState state;  // before anybody could be seen
+    bool has_state = false;
+  };
+
+  static WatchProgress& progress(Slot& slot) { return slot.shared != nullptr ? slot.shared->progress : slot.own; }
+  static const WatchProgress& progress(const Slot& slot) {
+    return slot.shared != nullptr ? slot.shared->progress : slot.own;
+  }
+  [[nodiscard]] std::uint32_t first_event(const Slot& slot) const {
+    return static_cast<std::uint32_t>(&slot - slot_) * words_per_slot;
+  }
+  // Suspected lines have the first slot, the others are for exploring; one slot serves both.
+  [[nodiscard]] std::uint32_t first_slot(bool suspected) const { return suspected || slots_ == 1 ? 0 : 1; }
+  [[nodiscard]] std::uint32_t last_slot(bool suspected) const { return suspected && slots_ > 1 ? 1 : slots_; }
+  /// The thread of this process with that number; null: it is gone, or another process's.
+  static ThreadState* thread_of(std::uint32_t number);
+  static bool try_lock(Slot& slot);
+  static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
+  [[nodiscard]] std::uint64_t choose_horizon(ThreadState& self, bool suspected) const;
+  [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
+  void choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const;
+  void begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns);
+  void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+                  std::uint64_t horizon_ns);
+  std::uint32_t arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
+  void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);
+  void restore_runner(Slot& slot, std::uint32_t runner);
+  static void charge_interruptions(Slot& slot, ThreadState& self);
+  // Watches that processes keep together (common_watches.cpp).
+  bool claim_common(Slot& slot, const ThreadState& self, const SharedLine& line, std::uint64_t now_ns);
+  void publish_common(Slot& slot);
+  static void gather(Slot& slot, const SharedLine& line, std::uint64_t now_ns);
+  bool join(Slot& slot, ThreadState& self, std::uint64_t now_ns);
+  void take_part(Slot& slot, ThreadState& self, std::uint32_t id);
+  [[nodiscard]] static bool is_over(const Slot& slot, std::uint32_t id);
+  static bool end_common(Slot& slot, std::uint32_t id);
+  void end_if_over(Slot& slot, ThreadState& self, std::uint32_t id);
+  void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
+  void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
+  static bool may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address);
+  void arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+  void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+  void disarm(Slot& slot, ThreadState& thread, std::uint32_t word);
+  void disarm_all(Slot& slot);
+  void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
+  void admit(ThreadState& self);
+
+  std::uint32_t words_ = 0, slots_ = 0;
+  std::uint64_t horizon_ns_ = 0;
+  std::atomic<std::uint64_t> mean_cost_ns_;
+  std::atomic<std::uint64_t> watched_ns_;
+  std::atomic<std::uint32_t> words_granted_ = words_unknown;  // what the kernel lets a thread have
+  Slot slot_[max_slots];
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/record_decoder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/record_checks.h"
+
+namespace crosstalk::daemon {
+namespace {
+
+using profile::RecordType;
+using profile::RecordView;
+
+/// The arguments of a command line with NULs between, as one shell-quoted line.
+std::string command_of(std::span<const std::byte> arguments) {
+  std::vector<std::string> words;
+  while (!arguments.empty()) {
+    words.push_back(text_of(arguments));
+    arguments = arguments.subspan(std::min(arguments.size(), words.back().size() + 1));
+  }
+  return shell_quoted(words);
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+}  // namespace
+
+RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count)
+    : sink_(&sink), processes_table_(sink), watches_(sink), slots_(slot_count) {}
+
+void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
+  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt};
+}
+
+void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
+  if (record.type() != RecordType::process_start) {
+    return;
+  }
+  const auto start = record.as<profile::ProcessStart>();
+  const std::span<const std::byte> tail = record.tail();
+  std::string executable = text_of(tail);
+  const std::size_t rest = std::min(tail.size(), executable.size() + 1);
+  announcements_.push_back({slot, start, std::move(executable), command_of(tail.subspan(rest))});
+}
+
+void RecordDecoder::heed_announcements() {
+  std::stable_sort(announcements_.begin(), announcements_.end(),
+                   [](const Announcement& a, const Announcement& b) { return a.start.time_ns < b.start.time_ns; });
+  for (Announcement& announcement : announcements_) {
+    Slot& of = slots_[announcement.slot];
+    of.pid = announcement.start.pid;
+    of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
+                                                std::move(announcement.command));
+    if (of.thread) {
+      processes_table_.change(*of.thread).process = *of.process;
+    }
+  }
+  announcements_.clear();
+}
+
+void RecordDecoder::interpret(std::uint32_t slot, const RecordView& record) {
+  if (!announcements_.empty()) {
+    heed_announcements();
+  }
+  if (!dispatch(slots_[slot], record)) {
+    ++malformed_;
+  }
+}
+
+bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
+  switch (view.type()) {
+    case RecordType::padding:
+    case RecordType::process_start:  // announce() took it
+      return true;
+    case RecordType::process_end:
+      take(slot, view.as<profile::ProcessEnd>());
+      return true;
+    case RecordType::thread_start:
+      take(slot, view.as<profile::ThreadStart>());
+      return true;
+    case RecordType::thread_end:
+      take(slot, view.as<profile::ThreadEnd>());
+      return true;
+    case RecordType::thread_name: {
+      const auto record = view.as<profile::ThreadName>();
+      processes_table_.change(thread_of(slot, record.time_ns)).name = one_line(text_of(record.name));
+      return true;
+    }
+    case RecordType::module_load:
+      return take(slot, view, view.as<profile::ModuleLoad>());
+    case RecordType::module_unload:
+      take(slot, view.as<profile::ModuleUnload>());
+      return true;
+    case RecordType::sample:
+      return take(slot, view, view.as<profile::Sample>());
+    case RecordType::watch_open: {
+      const auto record = view.as<profile::WatchOpen>();
+      return possible(record) && (watches_.open(thread_of(slot, record.time_ns), record), true);
+    }
+    case RecordType::watch_trap:
+      return take(slot, view, view.as<profile::WatchTrap>());
+    case RecordType::watch_close: {
+      const auto record = view.as<profile::WatchClose>();
+      return possible(record) && (watches_.close(record), true);
+    }
+    case RecordType::block:
+      return take(slot, view, view.as<profile::Block>());
+    case RecordType::message: {
+      const auto record = view.as<profile::Message>();
+      sink_->put(profile::MessageRow{code_of(record.code), one_line(text_of(view.tail())), 1});
+      return true;
+    }
+    case RecordType::shared_mapping:
+      return take(slot, view, view.as<profile::SharedMapping>());
+    case RecordType::walk:
+      return take(slot, view, view.as<profile::Lookahead>());
+  }
+  return false;
+}
+
+ThreadId RecordDecoder::thread_of(Slot& slot, std::uint64_t time_ns) {
+  if (!slot.thread) {
+    slot.thread = processes_table_.begin_thread(slot.tid, time_ns);
+    settle_process(slot);
+  }
+  return *slot.thread;
+}
+
+ProcessId RecordDecoder::process_of(Slot& slot, std::uint64_t time_ns) {
+  if (!slot.process) {
+    slot.process = processes_table_.process_at(slot.pid, time_ns);
+    settle_process(slot);
+  }
+  return *slot.process;
+}
+
+/// Ties the slot's thread to its process, as far as both are known.
+void RecordDecoder::settle_process(Slot& slot) {
+  if (!slot.thread) {
+    return;
+  }
+  if (!slot.process) {
+    slot.process = processes_table_.find_process(slot.pid, processes_table_.threads()[slot.thread->value].begin_ns);
+  }
+  if (slot.process) {
+    processes_table_.change(*slot.thread).process = *slot.process;
+  }
+}
+
+StackId RecordDecoder::put_stack(const Registers& registers, std::span<const std::byte> bytes) {
+  stack_.id = StackId{++last_stack_};
+  stack_.registers = registers;
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  stack_.bytes.assign(begin, begin + bytes.size());
+  sink_->put(stack_);
+  return stack_.id;
+}
+
+void RecordDecoder::take(Slot& slot, const profile::ThreadStart& record) {
+  slot.tid = record.tid;
+  profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
+  row.tid = record.tid;
+  row.name = one_line(text_of(record.name));
+  row.begin_ns = record.time_ns;
+  row.stack_low = record.stack_low;
+  row.stack_high = record.stack_high;
+  row.thread_pointer = record.thread_pointer;
+}
+
+void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
+  profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
+  row.end_ns = record.time_ns;
+  row.cpu_ns = std::max(row.cpu_ns, record.cpu_ns);
+  row.switches = std::max(row.switches, record.voluntary_switches + record.involuntary_switches);
+}
+
+void RecordDecoder::take(Slot& slot, const profile::ProcessEnd& record) {
+  const ProcessId process = process_of(slot, record.time_ns);
+  if (record.exec == 0) {  // an exec may yet fail; if not, the next process_start of the pid ends this one
+    processes_table_.change(process).end_ns = record.time_ns;
+  }
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::ModuleLoad& record) {
+  if (!possible(record)) {
+    return false;
+  }
+  profile::ModuleRow row;
+  row.process = process_of(slot, record.time_ns);
+  row.loaded_ns = record.time_ns;
+  row.bias = record.bias;
+  row.begin = record.begin;
+  row.end = record.end;
+  row.tls_offset = record.tls_offset;
+  row.tls_size = record.tls_size;
+  row.build_id = hex({record.build_id, record.build_id_size});
+  row.path = text_of(view.tail());
+  row.is_vdso = record.is_vdso != 0;
+  sink_->put(row);
+  modules_[row.process].push_back(std::move(row));
+  return true;
+}
+
+void RecordDecoder::take(Slot& slot, const profile::ModuleUnload& record) {
+  const ProcessId process = process_of(slot, record.time_ns);
+  std::optional<ProcessId> owner = process;
+  // The module may be one that a fork's child has from its forefathers: then the child gets a row of its own.
+  for (int depth = 0; owner && depth < 64; ++depth) {
+    std::vector<profile::ModuleRow>& rows = modules_[*owner];
+    const auto found = std::find_if(rows.rbegin(), rows.rend(), [&](const profile::ModuleRow& row) {
+      return row.begin == record.begin && (row.unloaded_ns == 0 || *owner != process);
+    });
+    if (found != rows.rend()) {
+      profile::ModuleRow row = *found;
+      row.unloaded_ns = record.time_ns;
+      if (*owner == process) {
+        found->unloaded_ns = record.time_ns;
+      } else {
+        row.process = process;
+        row.loaded_ns = processes_table_.processes()[process.value].begin_ns;
+        modules_[process].push_back(row);
+      }
+      sink_->put(row);
+      return;
+    }
+    owner = processes_table_.processes()[owner->value].modules_of;
+  }
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Sample& record) {
+  const std::optional<StackView> stack = record.has_stack != 0 ? stack_in(view.tail()) : std::nullopt;
+  if (!possible(record) || (record.has_stack != 0 && !stack)) {
+    return false;
+  }
+  profile::SampleRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.ip = record.ip;
+  row.access_ip = record.access_ip;
+  row.address = record.address;
+  row.cpu_ns = record.cpu_ns;
+  row.watch = WatchId{record.watch};
+  row.stack = stack ? put_stack(stack->slice.registers, stack->bytes) : StackId{};
+  row.cpu = record.cpu;
+  row.width = record.width;
+  row.access = record.access;
+  row.from = record.from;
+  row.flags = record.flags;
+  row.previous_handler_ns = record.previous_handler_ns;
+  if ((record.flags & profile::sample_in_kernel) == 0) {
+    row.registers = record.registers;
+    row.registers->operator[](Register::rip) = record.ip;
+  }
+  sink_->put(row);
+  ++samples_;
+  if (record.watch != 0) {
+    watches_.sample(row);
+  }
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::WatchTrap& record) {
+  const std::span<const std::byte> tail = view.tail();
+  if (!possible(record) || (record.has_stack != 0 && record.stack.bytes > tail.size())) {
+    return false;
+  }
+  profile::TrapRow row;
+  row.watch = WatchId{record.watch};
+  row.thread = thread_of(slot, record.time_ns);
+  row.sequence = record.sequence;
+  row.time_ns = record.time_ns;
+  row.ip = record.ip;
+  row.cpu = record.cpu;
+  row.word = record.word;
+  row.write_only = record.write_only != 0;
+  row.registers = record.stack.registers;
+  if (record.has_frame != 0) {
+    std::copy_n(record.frame, profile::trap_frame_words, row.frame.emplace().begin());
+  }
+  row.line = record.line;
+  if (record.has_state != 0) {
+    row.state = record.state;
+  }
+  if (record.has_stack != 0) {
+    row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
+  }
+  sink_->put(row);
+  ++traps_;
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Block& record) {
+  const std::optional<StackView> stack = record.has_stack != 0 ? stack_in(view.tail()) : std::nullopt;
+  if (!possible(record) || (record.has_stack != 0 && !stack)) {
+    return false;
+  }
+  profile::BlockRow row;
+  row.process = process_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.begin = record.begin;
+  row.bytes = record.bytes;
+  row.site = record.site;
+  row.kind = record.kind;
+  row.stack = stack ? put_stack(stack->slice.registers, stack->bytes) : StackId{};
+  sink_->put(row);
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::SharedMapping& record) {
+  if (!possible(record)) {
+    return false;
+  }
+  profile::SharedMappingRow row;
+  row.process = process_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.begin = record.begin;
+  row.bytes = record.bytes;
+  row.file_offset = record.file_offset;
+  row.device = record.device;
+  row.inode = record.inode;
+  row.name = one_line(text_of(view.tail()));
+  sink_->put(row);
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Lookahead& record) {
+  const std::span<const std::byte> way = view.tail();
+  if (!possible(record, way)) {
+    return false;
+  }
+  profile::LookaheadRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.begin = record.begin;
+  row.head = record.head;
+  row.instructions = record.instructions;
+  row.passages = record.passages;
+  row.cost_ns = record.cost_ns;
+  row.end = record.end;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(way.data());
+  row.way.assign(bytes, bytes + way.size());
+  sink_->put(row);
+  return true;
+}
+
+void RecordDecoder::update_totals(std::uint32_t slot, const SlotTotals& totals) {
+  if (slots_[slot].thread) {
+    processes_table_.update(*slots_[slot].thread, totals);
+  }
+}
+
+void RecordDecoder::close_slot(std::uint32_t slot, std::uint64_t now_ns) {
+  Slot& of = slots_[slot];
+  if (of.thread) {
+    (void)process_of(of, of.since_ns);
+    profile::ThreadRow& row = processes_table_.change(*of.thread);
+    row.end_ns = row.end_ns != 0 ? row.end_ns : now_ns;
+  }
+  of = Slot{};
+}
+
+bool RecordDecoder::superseded(std::uint32_t slot) const {
+  const Slot& of = slots_[slot];
+  return of.open && of.process && processes_table_.latest_process(of.pid) != of.process;
+}
+
+void RecordDecoder::end_process(std::int32_t pid, std::uint64_t time_ns) {
+  const auto latest = processes_table_.latest_process(pid);
+  if (latest && processes_table_.processes()[latest->value].end_ns == 0) {
+    processes_table_.end_process(pid, time_ns);
+  }
+}
+
+void RecordDecoder::set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns) {
+  processes_table_.set_exit_status(pid, status, time_ns);
+}
+
+void RecordDecoder::flush(std::uint64_t now_ns) {
+  for (Slot& slot : slots_) {
+    if (slot.open && slot.thread && !slot.process) {
+      (void)process_of(slot, slot.since_ns);  // its process_start was lost
+    }
+  }
+  watches_.settle(now_ns > patience_ns ? now_ns - patience_ns : 0);
+  processes_table_.flush();
+}
+
+void RecordDecoder::put_everything() {
+  processes_table_.put_everything();
+  for (const auto& [process, rows] : modules_) {
+    for (const profile::ModuleRow& row : rows) {
+      sink_->put(row);
+    }
+  }
+}
+
+void RecordDecoder::finish() {
+  watches_.finish();
+  for (Slot& slot : slots_) {
+    if (slot.open && slot.thread) {
+      (void)process_of(slot, slot.since_ns);
+    }
+  }
+  processes_table_.flush();
+}
+
+}  // namespace crosstalk::daemon

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the records of rings to the rows of a profile. Knows no ring, no arena and no kernel.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/process_table.h"
+#include "daemon/row_sink.h"
+#include "daemon/watch_joiner.h"
+#include "profile/ring_reader.h"
+
+namespace crosstalk::daemon {
+
+/// Interprets the records of all slots. Use, for each pass over the rings: open_slot() for slots that went
+/// live; announce() for every record of the pass; then interpret() for every record of the pass, slot by
+/// slot; then close_slot() for slots whose thread is gone. Not thread-safe.
+class RecordDecoder {
+ public:
+  RecordDecoder(RowSink& sink, std::uint32_t slot_count);
+
+  void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
+  /// Takes process_start records, which others of the same pass may need; ignores all others. They take effect
+  /// in order of their times with the first interpret() after them: a pass may hold several of one pid, and
+  /// a parent's beside its child's, in slots of any order.
+  void announce(std::uint32_t slot, const profile::RecordView& record);
+  /// A record that can not be true is dropped and counted in malformed().
+  void interpret(std::uint32_t slot, const profile::RecordView& record);
+  void update_totals(std::uint32_t slot, const SlotTotals& totals);
+  void close_slot(std::uint32_t slot, std::uint64_t now_ns);
+  /// True when the slot's process is not the youngest of its pid any more: an exec has replaced it.
+  [[nodiscard]] bool superseded(std::uint32_t slot) const;
+
+  void end_process(std::int32_t pid, std::uint64_t time_ns);
+  void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
+
+  /// Makes all rows that have changed known to the sink; before each commit. Watches that wait for records
+  /// longer than `patience_ns` are settled.
+  void flush(std::uint64_t now_ns);
+  /// Puts again what other rows refer to: rows since some time may be lost.
+  void put_everything();
+  /// The end of the session.
+  void finish();
+
+  [[nodiscard]] const ProcessTable& process_table() const { return processes_table_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  [[nodiscard]] std::uint64_t traps() const { return traps_; }
+  [[nodiscard]] std::uint64_t watches() const { return watches_.opened(); }
+
+  static constexpr std::uint64_t patience_ns = 5'000'000'000;
+
+ private:
+  struct Slot {
+    bool open = false;
+    std::int32_t pid = 0, tid = 0;
+    std::uint64_t since_ns = 0;
+    std::optional<ThreadId> thread;
+    std::optional<ProcessId> process;
+  };
+
+  struct Announcement {
+    std::uint32_t slot = 0;
+    profile::ProcessStart start;
+    std::string executable, command;
+  };
+  void heed_announcements();
+  ThreadId thread_of(Slot& slot, std::uint64_t time_ns);
+  ProcessId process_of(Slot& slot, std::uint64_t time_ns);
+  void settle_process(Slot& slot);
+  StackId put_stack(const Registers& registers, std::span<const std::byte> bytes);
+
+  void take(Slot& slot, const profile::ThreadStart& record);
+  void take(Slot& slot, const profile::ThreadEnd& record);
+  void take(Slot& slot, const profile::ProcessEnd& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::ModuleLoad& record);
+  void take(Slot& slot, const profile::ModuleUnload& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::Block& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
+  bool dispatch(Slot& slot, const profile::RecordView& record);
+
+  RowSink* sink_;
+  ProcessTable processes_table_;
+  WatchJoiner watches_;
+  std::vector<Slot> slots_;
+  std::vector<Announcement> announcements_;
+  std::map<ProcessId, std::vector<profile::ModuleRow>> modules_;
+  profile::StackRow stack_;  // its buffer is used again
+  std::uint32_t last_stack_ = 0;
+  std::uint64_t malformed_ = 0, samples_ = 0, traps_ = 0;
+};
+
+}  // namespace crosstalk::daemon

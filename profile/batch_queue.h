@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that one thread makes and another one uses, in order, some at a time: reading a table and working on its rows
+// take about as long, and a report has more than one processor nearly everywhere.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace crosstalk::profile {
+
+/// Carries batches of rows from one maker to one user. Bounded: who is faster waits.
+template <class Row>
+class BatchQueue {
+ public:
+  static constexpr std::size_t batch_rows = 1024;
+
+  /// The maker: an empty batch to fill, or nothing once the user has left.
+  std::vector<Row>* free_batch() {
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [this] { return filled_ - used_ < batches_.size() || left_; });
+    return left_ ? nullptr : &batches_[filled_ % batches_.size()];
+  }
+  void hand_over() {
+    change([this] { ++filled_; });
+  }
+  /// There are no more.
+  void end() {
+    change([this] { ended_ = true; });
+  }
+
+  /// The user: the next batch, or nothing at the end. It is emptied by give_back().
+  std::vector<Row>* next_batch() {
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [this] { return filled_ > used_ || ended_; });
+    return filled_ > used_ ? &batches_[used_ % batches_.size()] : nullptr;
+  }
+  void give_back() {
+    batches_[used_ % batches_.size()].clear();
+    change([this] { ++used_; });
+  }
+  void leave() {
+    change([this] { left_ = true; });
+  }
+
+ private:
+  template <class Change>
+  void change(Change make) {
+    {
+      const std::lock_guard lock(mutex_);
+      make();
+    }
+    moved_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::array<std::vector<Row>, 4> batches_;
+  std::size_t filled_ = 0, used_ = 0;
+  bool ended_ = false, left_ = false;
+};
+
+/// Runs `make(put)`, which gives a result, on a thread of its own, and `use(row)` for each row that was put on the
+/// caller's. What either throws, the caller gets.
+template <class Row, class Make, class Use>
+auto make_and_use(const Make& make, const Use& use) {
+  BatchQueue<Row> conveyor;
+  std::exception_ptr thrown;
+  decltype(make([](const Row&) {})) result;
+  const auto work = [&] {
+    std::vector<Row>* batch = conveyor.free_batch();
+    const auto put = [&](const Row& row) {
+      if (batch != nullptr) {
+        batch->push_back(row);
+        if (batch->size() == BatchQueue<Row>::batch_rows) {
+          conveyor.hand_over();
+          batch = conveyor.free_batch();
+        }
+      }
+    };
+    try {
+      result = make(put);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (batch != nullptr) {
+      conveyor.hand_over();
+    }
+    conveyor.end();
+  };
+  std::thread maker;
+  try {
+    maker = std::thread(work);
+  } catch (const std::system_error&) {  // no thread to be had: one after the other
+    return make(use);
+  }
+  try {
+    for (std::vector<Row>* batch = conveyor.next_batch(); batch != nullptr; batch = conveyor.next_batch()) {
+      for (const Row& row : *batch) {
+        use(row);
+      }
+      conveyor.give_back();
+    }
+  } catch (...) {
+    conveyor.leave();
+    maker.join();
+    throw;
+  }
+  maker.join();
+  if (thrown) {
+    std::rethrow_exception(thrown);
+  }
+  return result;
+}
+
+}  // namespace crosstalk::profile

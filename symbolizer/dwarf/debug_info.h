@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DWARF of a module as an index from addresses to compilation units. Units are listed once (root DIEs
+// only); what is inside a unit is read when an address in it is asked for.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::symbolizer {
+
+/// Counts down while DWARF is walked. A damaged file may chain its entries in circles; no walk goes on after
+/// the budget is spent.
+class WalkBudget {
+ public:
+  explicit WalkBudget(std::uint64_t steps) : left_(steps) {}
+  [[nodiscard]] bool spend() { return left_ > 0 && left_-- > 0; }
+
+ private:
+  std::uint64_t left_;
+};
+inline constexpr std::uint64_t unit_walk_steps = 20'000'000;  // entries; the largest real units have millions
+
+/// Calls `visit(Dwarf_Die&)` for each child of `parent` until it returns false.
+template <class Visit>
+void for_each_child(Dwarf_Die& parent, WalkBudget& budget, Visit visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&parent, &child) != 0) {
+    return;
+  }
+  for (;;) {
+    if (!budget.spend() || !visit(child)) {
+      return;
+    }
+    const Dwarf_Off before = dwarf_dieoffset(&child);
+    Dwarf_Die next;
+    // A sibling lies behind; one that does not is a damaged file's circle.
+    if (dwarf_siblingof(&child, &next) != 0 || dwarf_dieoffset(&next) <= before) {
+      return;
+    }
+    child = next;
+  }
+}
+
+/// The code ranges that a DIE states, those of discarded code (at 0) left out.
+[[nodiscard]] std::vector<AddressRange> code_ranges(Dwarf_Die& die);
+
+/// A function that has code, with one of its ranges.
+struct FunctionEntry {
+  AddressRange range;
+  Dwarf_Die die{};
+};
+
+struct Unit {
+  Dwarf_Die root{};  // of the skeleton, for a split unit
+  bool content_known = false;
+  Dwarf_Die content{};  // where the functions are: the split unit's root, else `root`
+  bool functions_known = false;
+  std::vector<FunctionEntry> functions;  // sorted by begin
+  // Scopes ("(anonymous namespace)::Pool") of functions without a linkage name, by offset of their entry.
+  std::unordered_map<Dwarf_Off, std::string> scopes;
+};
+
+class DebugInfo {
+ public:
+  /// Null when `file` has no usable DWARF. `file` must outlive the result.
+  [[nodiscard]] static std::unique_ptr<DebugInfo> open(const ElfFile& file);
+
+  /// The unit whose code holds `address`, or null.
+  [[nodiscard]] Unit* unit_at(std::uint64_t address);
+  [[nodiscard]] std::vector<Unit>& units() { return units_; }
+  /// Reads the split unit, if it is one and its file is there.
+  [[nodiscard]] static Dwarf_Die& content(Unit& unit);
+
+  /// The function that holds `address` and, inside it, the inlined calls that do, outermost first.
+  [[nodiscard]] static std::vector<Dwarf_Die> scopes_at(Unit& unit, std::uint64_t address);
+  [[nodiscard]] Dwarf* dwarf() const { return dwarf_.get(); }
+
+ private:
+  struct EndDwarf {
+    void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
+  };
+  struct UnitRange {
+    AddressRange range;
+    std::uint32_t unit = 0;
+  };
+  explicit DebugInfo(Dwarf* dwarf) : dwarf_(dwarf) {}
+  void list_units();
+  static void list_functions(Unit& unit);
+
+  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  std::vector<Unit> units_;
+  std::vector<UnitRange> ranges_;  // sorted by begin
+};
+
+/// Demangled linkage name, else the plain name with its scope; of a declaration or abstract origin where need
+/// be. Compilers give no linkage name to functions that other units can not see, nor to those of C.
+[[nodiscard]] std::string function_name(const Unit& unit, Dwarf_Die& die);
+
+}  // namespace crosstalk::symbolizer

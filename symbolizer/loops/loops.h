@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of a function as a person names them: addresses, nesting and source lines.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "symbolizer/cfg/control_flow.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::symbolizer {
+
+/// The inline chain of an address, innermost first; empty: unknown.
+using ChainAt = std::function<std::vector<Frame>(std::uint64_t address)>;
+/// Equal, non-null values for addresses of one row of the line table; null: no line.
+using RowAt = std::function<const void*(std::uint64_t address)>;
+
+/// Finds the loops of `flow`. A loop's lines are those of the function that it was written in: the deepest
+/// inlined call that holds both its back edges and most of its instructions, or the function itself. Calls
+/// inlined into that function count as the line of the call. `chain_at` is asked
+/// once for each row.
+[[nodiscard]] FunctionLoops function_loops(const ControlFlow& flow, const RowAt& row_at, const ChainAt& chain_at);
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many iterations a counted inner loop runs at each visit, from its only exit and from how it is entered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "symbolizer/loops/loop_counters.h"
+
+namespace crosstalk::symbolizer {
+
+/// An inner loop goes on until `distance` + k * `step`, k = 0, 1, ... meets the condition; both are in terms of
+/// registers that the loop around it leaves alone.
+struct TripCount {
+  enum class Until : std::uint8_t { zero, not_negative, positive, not_positive, negative };
+  Linear distance, step;
+  Until until = Until::zero;
+  bool tested_first = false;  // the test comes before the body: k iterations are complete when it is met, not k + 1
+
+  /// For a thread that is at `around`, a moment of the loop around; nullopt when its registers do not tell, or when
+  /// the condition would not be met before a number overflows.
+  [[nodiscard]] std::optional<double> at(const LoopMoment& around) const;
+};
+
+/// nullopt when the loop has several exits, or its exit or its entry is not understood, or visits differ, or not every
+/// iteration of the loop around makes one.
+[[nodiscard]] std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& inner,
+                                                  const LoopCounters& inner_counters, const NaturalLoop& outer,
+                                                  const LoopCounters& outer_counters, const ReadBytes& read);
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code ranges that .eh_frame describes. Stripped binaries keep it, so it tells where functions begin and
+// end when no symbol does.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "symbolizer/elf/elf_file.h"
+
+namespace crosstalk::symbolizer {
+
+class FrameRanges {
+ public:
+  explicit FrameRanges(const ElfFile& code);
+  [[nodiscard]] std::optional<AddressRange> at(std::uint64_t address) const;
+  [[nodiscard]] const std::vector<AddressRange>& all() const { return ranges_; }
+
+ private:
+  std::vector<AddressRange> ranges_;  // sorted
+};
+
+}  // namespace crosstalk::symbolizer

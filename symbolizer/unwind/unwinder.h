@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Call stacks from captured registers and stack bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind/frame_rules.h"
+
+namespace crosstalk::symbolizer {
+
+/// The rules of a module; null for one that has none.
+using RulesOf = std::function<FrameRules*(ModuleId module)>;
+
+/// See Symbolizer::unwind. Registers and stack may hold anything: each step reads only inside `stack` and moves
+/// up it (a signal frame may move anywhere, within max_frames).
+[[nodiscard]] std::vector<std::uint64_t> unwind_stack(const Registers& registers, std::span<const std::uint8_t> stack,
+                                                      std::span<const Mapping> mappings, std::size_t max_frames,
+                                                      const RulesOf& rules_of);
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records in, rows out, without a kernel: who is who, what belongs together, what can not be.
+#include "daemon/record_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "profile/ring.h"
+
+namespace crosstalk::daemon {
+namespace {
+
+using namespace profile;
+
+struct MemorySink final : RowSink {
+  std::map<std::uint32_t, ProcessRow> processes;
+  std::map<std::uint32_t, ThreadRow> threads;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, ModuleRow> modules;
+  std::vector<SampleRow> samples;
+  std::map<std::uint32_t, WatchRow> watches;
+  std::vector<TrapRow> traps;
+  std::vector<BlockRow> blocks;
+  std::vector<SharedMappingRow> shared_mappings;
+  std::vector<LookaheadRow> walks;
+  std::vector<StackRow> stacks;
+  std::vector<MessageRow> messages;
+
+  void put(const ProcessRow& row) override { processes[row.id.value] = row; }
+  void put(const ThreadRow& row) override { threads[row.id.value] = row; }
+  void put(const ModuleRow& row) override { modules[{row.process.value, row.begin}] = row; }
+  void put(const SampleRow& row) override { samples.push_back(row); }
+  void put(const WatchRow& row) override { watches[row.id.value] = row; }
+  void put(const TrapRow& row) override { traps.push_back(row); }
+  void put(const BlockRow& row) override { blocks.push_back(row); }
+  void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
+  void put(const LookaheadRow& row) override { walks.push_back(row); }
+  void put(const StackRow& row) override { stacks.push_back(row); }
+  void put(const MessageRow& row) override { messages.push_back(row); }
+};
+
+/// Bytes of one record as they would lie in a ring.
+template <class Record>
+std::vector<std::byte> bytes_of(Record record, RecordType type, const std::string& tail = {}) {
+  std::vector<std::byte> bytes(record_bytes(sizeof record, tail.size()));
+  record.header = {type, static_cast<std::uint16_t>(bytes.size()), static_cast<std::uint32_t>(tail.size())};
+  std::memcpy(bytes.data(), &record, sizeof record);
+  std::memcpy(bytes.data() + sizeof record, tail.data(), tail.size());
+  return bytes;
+}
+
+class Interpreter : public ::testing::Test {
+ protected:
+  using Pass = std::vector<std::pair<std::uint32_t, std::vector<std::byte>>>;
+
+  /// One pass over the rings: slots with their records.
+  void pass(const Pass& records) {
+    for (const auto& [slot, bytes] : records) {
+      const std::uint32_t of = slot;
+      parse_records(bytes, [&](const RecordView& record) { decoder_.announce(of, record); });
+    }
+    for (const auto& [slot, bytes] : records) {
+      const std::uint32_t of = slot;
+      const ParseOutcome outcome =
+          parse_records(bytes, [&](const RecordView& record) { decoder_.interpret(of, record); });
+      EXPECT_FALSE(outcome.corrupt);
+    }
+  }
+
+  static std::vector<std::byte> process_start(std::int32_t pid, std::uint64_t time, std::int32_t parent = 0) {
+    ProcessStart start;
+    start.pid = pid;
+    start.time_ns = time;
+    start.parent_pid = parent;
+    start.after_fork = parent != 0 ? 1 : 0;
+    return bytes_of(start, RecordType::process_start, std::string("/bin/a b\0a\0b c\0it's", 19));
+  }
+  static std::vector<std::byte> thread_start(std::int32_t pid, std::int32_t tid, std::uint64_t time) {
+    ThreadStart start;
+    start.pid = pid;
+    start.tid = tid;
+    start.time_ns = time;
+    std::memcpy(start.name, "sixteen bytes xx", 16);  // no NUL
+    return bytes_of(start, RecordType::thread_start);
+  }
+  static std::vector<std::byte> sample(std::uint64_t time, std::uint32_t watch = 0) {
+    Sample s;
+    s.time_ns = time;
+    s.ip = 0x1234;
+    s.watch = watch;
+    s.registers[Register::rbx] = time + 1;
+    return bytes_of(s, RecordType::sample);
+  }
+  static WatchOpen an_opening(std::uint32_t watch) {
+    WatchOpen open;
+    open.watch = watch;
+    open.time_ns = 1000;
+    open.line = 0x4000;
+    open.words = 2;
+    open.word[0] = {0, 8, 0, 0.5F};
+    open.word[1] = {8, 8, 0, 0.25F};
+    return open;
+  }
+  static std::vector<std::byte> closing(std::uint32_t watch) {
+    WatchClose close;
+    close.watch = watch;
+    close.time_ns = 2000;
+    close.reason = CloseReason::full;
+    return bytes_of(close, RecordType::watch_close);
+  }
+
+  /// Slot 0 becomes thread 11 of process 10.
+  void begin() {
+    decoder_.open_slot(0, 10, 11, 100);
+    pass({{0, thread_start(10, 11, 100)}, {0, process_start(10, 101)}});
+  }
+
+  MemorySink sink_;
+  RecordDecoder decoder_{sink_, 8};
+};
+
+TEST_F(Interpreter, AProcessAndItsThreadAreNamed) {
+  begin();
+  decoder_.flush(200);
+  ASSERT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.processes[0].pid, 10);
+  EXPECT_EQ(sink_.processes[0].executable, "/bin/a b");
+  EXPECT_EQ(sink_.processes[0].command, "a 'b c' 'it'\\''s'");
+  ASSERT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.threads[0].tid, 11);
+  EXPECT_EQ(sink_.threads[0].name, "sixteen bytes xx");
+  EXPECT_EQ(sink_.threads[0].process, ProcessId{0});
+}
+
+TEST_F(Interpreter, RegistersOfASampleAreKeptUnlessTheKernelHadThem) {
+  begin();
+  Sample in_kernel;
+  in_kernel.time_ns = 130;
+  in_kernel.flags = profile::sample_in_kernel;
+  pass({{0, sample(120)}, {0, bytes_of(in_kernel, RecordType::sample)}});
+  ASSERT_EQ(sink_.samples.size(), 2U);
+  ASSERT_TRUE(sink_.samples[0].registers);
+  EXPECT_EQ((*sink_.samples[0].registers)[Register::rbx], 121U);
+  EXPECT_EQ((*sink_.samples[0].registers)[Register::rip], 0x1234U);
+  EXPECT_FALSE(sink_.samples[1].registers);
+}
+
+TEST_F(Interpreter, AThreadFoundBeforeItsProcessInOnePassGetsIt) {
+  decoder_.open_slot(0, 10, 12, 150);
+  decoder_.open_slot(1, 10, 10, 150);
+  pass({{0, thread_start(10, 12, 120)}, {1, thread_start(10, 10, 100)}, {1, process_start(10, 101)}});
+  decoder_.flush(200);
+  EXPECT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.threads.size(), 2U);
+}
+
+TEST_F(Interpreter, ExecMakesANewProcessOfTheSamePid) {
+  begin();
+  EXPECT_FALSE(decoder_.superseded(0));
+  decoder_.open_slot(1, 10, 10, 500);
+  decoder_.open_slot(2, 10, 13, 500);
+  pass({{0, sample(300)},
+        {2, thread_start(10, 13, 600)},
+        {1, thread_start(10, 10, 499)},
+        {1, process_start(10, 500)},
+        {1, sample(550)}});
+  EXPECT_TRUE(decoder_.superseded(0));
+  EXPECT_FALSE(decoder_.superseded(1));
+  EXPECT_FALSE(decoder_.superseded(2));
+  decoder_.close_slot(0, 510);
+  decoder_.flush(700);
+  ASSERT_EQ(sink_.processes.size(), 2U);
+  EXPECT_EQ(sink_.processes[0].end_ns, 500U);
+  EXPECT_EQ(sink_.processes[1].pid, 10);
+  ASSERT_EQ(sink_.threads.size(), 3U);
+  EXPECT_EQ(sink_.threads[0].process, ProcessId{0});
+  EXPECT_EQ(sink_.threads[0].end_ns, 510U);
+  EXPECT_EQ(sink_.threads[sink_.samples[1].thread.value].process, ProcessId{1});
+  for (const auto& [id, thread] : sink_.threads) {
+    EXPECT_EQ(thread.process, ProcessId{thread.tid == 11 ? 0U : 1U}) << thread.tid;
+  }
+}
+
+TEST_F(Interpreter, ManyGenerationsInOnePassAreTakenInTheirOrder) {
+  // fork, exec, exec, fork: all since the last pass, in slots of any order.
+  for (const std::uint32_t slot : {0U, 1U, 2U, 3U}) {
+    decoder_.open_slot(slot, slot == 0 ? 30 : 20, slot == 0 ? 30 : 20, 900);
+  }
+  pass({{0, thread_start(30, 30, 400)},
+        {0, process_start(30, 401, 20)},
+        {1, thread_start(20, 20, 300)},
+        {1, process_start(20, 301)},
+        {2, thread_start(20, 20, 100)},
+        {2, process_start(20, 101)},
+        {3, thread_start(20, 20, 200)},
+        {3, process_start(20, 201)}});
+  EXPECT_FALSE(decoder_.superseded(0));
+  EXPECT_FALSE(decoder_.superseded(1));
+  EXPECT_TRUE(decoder_.superseded(2));
+  EXPECT_TRUE(decoder_.superseded(3));
+  decoder_.flush(1000);
+  ASSERT_EQ(sink_.processes.size(), 4U);
+  EXPECT_EQ(sink_.processes[0].end_ns, 201U);
+  EXPECT_EQ(sink_.processes[1].end_ns, 301U);
+  EXPECT_EQ(sink_.processes[2].end_ns, 0U);
+  EXPECT_EQ(sink_.processes[3].modules_of, ProcessId{2});
+}
+
+TEST_F(Interpreter, AForksChildHasItsParentsModules) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110, load.build_id_size = 2;
+  load.build_id[0] = 0xab;
+  pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+  decoder_.open_slot(1, 20, 20, 500);
+  ModuleUnload unload;
+  unload.begin = 0x1000, unload.time_ns = 600;
+  pass({{1, thread_start(20, 20, 500)},
+        {1, process_start(20, 501, 10)},
+        {1, bytes_of(unload, RecordType::module_unload)}});
+  decoder_.flush(700);
+  EXPECT_TRUE(sink_.processes[1].after_fork);
+  EXPECT_EQ(sink_.processes[1].modules_of, ProcessId{0});
+  const ModuleRow parents = sink_.modules[{0, 0x1000}];
+  EXPECT_EQ(parents.build_id, "ab00");
+  EXPECT_EQ(parents.path, "/lib/x.so");
+  EXPECT_EQ(parents.unloaded_ns, 0U);
+  const ModuleRow childs = sink_.modules[{1, 0x1000}];
+  EXPECT_EQ(childs.unloaded_ns, 600U);
+  EXPECT_EQ(childs.loaded_ns, 501U);
+}
+
+TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {
+  decoder_.open_slot(3, 10, 11, 100);
+  pass({{3, sample(200)}});
+  decoder_.flush(300);
+  ASSERT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.processes[0].pid, 10);
+  EXPECT_EQ(sink_.processes[0].executable, "");
+  ASSERT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.threads[0].tid, 11);
+  EXPECT_EQ(sink_.samples.size(), 1U);
+}
+
+TEST_F(Interpreter, AWatchIsJoinedWhateverTheOrder) {
+  begin();
+  const auto opening = [](std::uint32_t watch) { return bytes_of(an_opening(watch), RecordType::watch_open); };
+  pass({{0, closing(1)}, {0, opening(1)}, {0, sample(1000, 1)}});
+  pass({{0, sample(1000, 2)}, {0, opening(2)}});
+  EXPECT_EQ(sink_.watches.count(1), 1U);
+  EXPECT_EQ(sink_.watches[1].close, CloseReason::full);
+  EXPECT_EQ(sink_.watches[1].sample_ip, 0x1234U);
+  EXPECT_EQ(sink_.watches[1].words.size(), 2U);
+  EXPECT_FALSE(sink_.watches[2].close.has_value());
+  pass({{0, closing(2)}, {0, opening(3)}});
+  EXPECT_EQ(sink_.watches[2].close, CloseReason::full);
+  EXPECT_EQ(sink_.watches.count(3), 0U);  // its sample may come
+  decoder_.flush(1000 + RecordDecoder::patience_ns + 1);
+  EXPECT_EQ(sink_.watches.count(3), 1U);
+  EXPECT_EQ(decoder_.watches(), 3U);
+}
+
+TEST_F(Interpreter, StacksGetAscendingIds) {
+  begin();
+  StackSlice slice;
+  slice.registers[Register::rsp] = 0x7000;
+  slice.bytes = 5;
+  std::string tail(reinterpret_cast<const char*>(&slice), sizeof slice);
+  tail += "stack";
+  Sample s;
+  s.has_stack = 1;
+  Block block;
+  block.has_stack = 1;
+  WatchTrap trap;
+  trap.watch = 1;
+  trap.has_stack = 1;
+  trap.has_frame = 1;
+  trap.frame[5] = 77;
+  trap.has_state = 1;
+  trap.state.word[3] = 99;
+  trap.stack = slice;
+  pass({{0, bytes_of(s, RecordType::sample, tail)},
+        {0, bytes_of(block, RecordType::block, tail)},
+        {0, bytes_of(trap, RecordType::watch_trap, "stack")}});
+  ASSERT_EQ(sink_.stacks.size(), 3U);
+  EXPECT_EQ(sink_.samples[0].stack, StackId{1});
+  EXPECT_EQ(sink_.blocks[0].stack, StackId{2});
+  EXPECT_EQ(sink_.traps[0].stack, StackId{3});
+  ASSERT_TRUE(sink_.traps[0].frame);
+  EXPECT_EQ(sink_.traps[0].frame->at(5), 77U);
+  ASSERT_TRUE(sink_.traps[0].state);
+  EXPECT_EQ(sink_.traps[0].state->word[3], 99U);
+  EXPECT_EQ(std::string(sink_.stacks[2].bytes.begin(), sink_.stacks[2].bytes.end()), "stack");
+  EXPECT_EQ(sink_.stacks[1].registers[Register::rsp], 0x7000U);
+}
+
+TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
+  begin();
+  Sample access;
+  access.access = static_cast<AccessKind>(7);
+  Sample no_stack;
+  no_stack.has_stack = 1;
+  StackSlice slice;
+  slice.bytes = 1U << 30U;
+  WatchOpen words = an_opening(4);
+  words.words = 5;
+  WatchOpen length = an_opening(4);
+  length.word[1].length = 3;
+  WatchOpen selection = an_opening(4);
+  selection.selection = __builtin_nanf("");
+  WatchTrap word;
+  word.watch = 1;
+  word.word = 4;
+  WatchOpen state = an_opening(4);
+  state.has_state = 2;
+  WatchTrap trap_state;
+  trap_state.watch = 1, trap_state.has_state = 2;
+  WatchTrap trap_stack;
+  trap_stack.watch = 1, trap_stack.has_stack = 1, trap_stack.stack.bytes = 8;
+  WatchClose reason;
+  reason.watch = 1;
+  reason.reason = static_cast<CloseReason>(0);
+  Block kind;
+  kind.kind = static_cast<BlockKind>(9);
+  WatchTrap line;
+  line.watch = 1, line.line = 0x1001;
+  SharedMapping empty;
+  SharedMapping wraps;
+  wraps.begin = 4096, wraps.bytes = ~std::uint64_t{0};
+  ModuleLoad build_id;
+  build_id.build_id_size = 21;
+  ModuleLoad range;
+  range.begin = 5;
+  Walk end;
+  end.end = static_cast<LookaheadEnd>(6);
+  const Walk whole;
+  pass({{0, bytes_of(access, RecordType::sample)},
+        {0, bytes_of(no_stack, RecordType::sample)},
+        {0, bytes_of(no_stack, RecordType::sample, {reinterpret_cast<const char*>(&slice), sizeof slice})},
+        {0, bytes_of(words, RecordType::watch_open)},
+        {0, bytes_of(length, RecordType::watch_open)},
+        {0, bytes_of(selection, RecordType::watch_open)},
+        {0, bytes_of(word, RecordType::watch_trap)},
+        {0, bytes_of(trap_stack, RecordType::watch_trap)},
+        {0, bytes_of(state, RecordType::watch_open)},
+        {0, bytes_of(trap_state, RecordType::watch_trap)},
+        {0, bytes_of(reason, RecordType::watch_close)},
+        {0, bytes_of(kind, RecordType::block)},
+        {0, bytes_of(line, RecordType::watch_trap)},
+        {0, bytes_of(empty, RecordType::shared_mapping)},
+        {0, bytes_of(wraps, RecordType::shared_mapping)},
+        {0, bytes_of(end, RecordType::walk, {"\x04", 1})},
+        {0, bytes_of(whole, RecordType::walk, {"\x04\x02", 2})},  // ends at a jump
+        {0, bytes_of(build_id, RecordType::module_load)},
+        {0, bytes_of(range, RecordType::module_load)}});
+  EXPECT_EQ(decoder_.malformed(), 19U);
+  decoder_.finish();
+  EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
+  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.walks.empty());
+}
+
+TEST_F(Interpreter, Walks) {
+  begin();
+  Walk walk;
+  walk.time_ns = 300, walk.begin = 0x1008, walk.head = 0x1000;
+  walk.instructions = 5, walk.passages = 1, walk.cost_ns = 700, walk.end = LookaheadEnd::whole;
+  pass({{0, bytes_of(walk, RecordType::walk, {"\x08\x1f\x00", 3})}});  // 8 on, 16 back, the end
+  EXPECT_EQ(decoder_.malformed(), 0U);
+  ASSERT_EQ(sink_.walks.size(), 1U);
+  const LookaheadRow& row = sink_.walks[0];
+  EXPECT_EQ(row.thread, ThreadId{0});
+  EXPECT_EQ(row.time_ns, 300U);
+  EXPECT_EQ(row.begin, 0x1008U);
+  EXPECT_EQ(row.head, 0x1000U);
+  EXPECT_EQ(row.instructions, 5U);
+  EXPECT_EQ(row.passages, 1U);
+  EXPECT_EQ(row.cost_ns, 700U);
+  EXPECT_EQ(row.end, LookaheadEnd::whole);
+  EXPECT_EQ(row.way, (std::vector<std::uint8_t>{8, 0x1f, 0}));
+}
+
+TEST_F(Interpreter, SharedMappingsAndLinesOfOtherProcesses) {
+  begin();
+  SharedMapping mapping;
+  mapping.time_ns = 300, mapping.begin = 0x7000, mapping.bytes = 8192, mapping.file_offset = 4096;
+  mapping.device = 5, mapping.inode = 77;
+  WatchTrap trap;
+  trap.time_ns = 400, trap.watch = 1, trap.line = 0x7040;
+  pass({{0, bytes_of(mapping, RecordType::shared_mapping, "/memfd:two\nlines")},
+        {0, bytes_of(trap, RecordType::watch_trap)}});
+  EXPECT_EQ(decoder_.malformed(), 0U);
+  ASSERT_EQ(sink_.shared_mappings.size(), 1U);
+  const SharedMappingRow& row = sink_.shared_mappings[0];
+  EXPECT_EQ(row.process, ProcessId{0});
+  EXPECT_EQ(row.time_ns, 300U);
+  EXPECT_EQ(row.begin, 0x7000U);
+  EXPECT_EQ(row.bytes, 8192U);
+  EXPECT_EQ(row.file_offset, 4096U);
+  EXPECT_EQ(row.device, 5U);
+  EXPECT_EQ(row.inode, 77U);
+  EXPECT_EQ(row.name, "/memfd:two lines");
+  ASSERT_EQ(sink_.traps.size(), 1U);
+  EXPECT_EQ(sink_.traps[0].line, 0x7040U);
+}
+
+TEST_F(Interpreter, TotalsAndTheThreadsEndMakeItsRow) {
+  begin();
+  SlotTotals totals;
+  totals.cpu_ns = 700, totals.handlers_ns = 30, totals.samples = 2, totals.lost = 1;
+  totals.clock = ClockKind::perf;
+  decoder_.update_totals(0, totals);
+  ThreadEnd end;
+  end.time_ns = 900, end.cpu_ns = 1000, end.voluntary_switches = 3, end.involuntary_switches = 4;
+  pass({{0, bytes_of(end, RecordType::thread_end)}});
+  totals.cpu_ns = 800;
+  decoder_.update_totals(0, totals);
+  decoder_.close_slot(0, 950);
+  decoder_.flush(960);
+  const ThreadRow& row = sink_.threads[0];
+  EXPECT_EQ(row.end_ns, 900U);
+  EXPECT_EQ(row.cpu_ns, 1000U);
+  EXPECT_EQ(row.switches, 7U);
+  EXPECT_EQ(row.handlers_ns, 30U);
+  EXPECT_EQ(row.lost, 1U);
+  EXPECT_EQ(row.clock, ClockKind::perf);
+}
+
+TEST_F(Interpreter, AReusedSlotIsAnotherThread) {
+  begin();
+  decoder_.close_slot(0, 200);
+  decoder_.open_slot(0, 10, 14, 300);
+  pass({{0, thread_start(10, 14, 300)}, {0, sample(310)}});
+  decoder_.flush(400);
+  ASSERT_EQ(sink_.threads.size(), 2U);
+  EXPECT_EQ(sink_.samples[0].thread, ThreadId{1});
+  EXPECT_EQ(sink_.threads[1].process, ProcessId{0});
+}
+
+TEST_F(Interpreter, MessagesAreOneSafeLine) {
+  begin();
+  Message message;
+  std::memcpy(message.code, "Odd-Code", 9);
+  pass({{0, bytes_of(message, RecordType::message, "two\nlines\x1b[31m")}});
+  ASSERT_EQ(sink_.messages.size(), 1U);
+  EXPECT_EQ(sink_.messages[0].code, "_dd__ode");
+  EXPECT_EQ(sink_.messages[0].text, "two lines [31m");
+}
+
+TEST_F(Interpreter, EverythingCanBePutAgain) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000;
+  pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+  decoder_.flush(200);
+  sink_.processes.clear(), sink_.threads.clear(), sink_.modules.clear();
+  decoder_.flush(300);
+  EXPECT_TRUE(sink_.threads.empty());
+  decoder_.put_everything();
+  EXPECT_EQ(sink_.processes.size(), 1U);
+  EXPECT_EQ(sink_.threads.size(), 1U);
+  EXPECT_EQ(sink_.modules.size(), 1U);
+}
+
+}  // namespace
+}  // namespace crosstalk::daemon
