@@ -332,9 +332,9 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   build_id.build_id_size = 21;
   ModuleLoad range;
   range.begin = 5;
-  Walk end;
+  Lookahead end;
   end.end = static_cast<LookaheadEnd>(6);
-  const Walk whole;
+  const Lookahead whole;
   pass({{0, bytes_of(access, RecordType::sample)},
         {0, bytes_of(no_stack, RecordType::sample)},
         {0, bytes_of(no_stack, RecordType::sample, {reinterpret_cast<const char*>(&slice), sizeof slice})},
@@ -362,7 +362,7 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
 
 TEST_F(Interpreter, Walks) {
   begin();
-  Walk walk;
+  Lookahead walk;
   walk.time_ns = 300, walk.begin = 0x1008, walk.head = 0x1000;
   walk.instructions = 5, walk.passages = 1, walk.cost_ns = 700, walk.end = LookaheadEnd::whole;
   pass({{0, bytes_of(walk, RecordType::walk, {"\x08\x1f\x00", 3})}});  // 8 on, 16 back, the end
