@@ -39,7 +39,7 @@ RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count)
     : sink_(&sink), processes_table_(sink), watches_(sink), slots_(slot_count) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
-  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt};
+  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, false};
 }
 
 void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
@@ -58,6 +58,10 @@ void RecordDecoder::heed_announcements() {
                    [](const Announcement& a, const Announcement& b) { return a.start.time_ns < b.start.time_ns; });
   for (Announcement& announcement : announcements_) {
     Slot& of = slots_[announcement.slot];
+    if (of.announced && of.pid == announcement.start.pid) {
+      continue;  // no thread outlives an exec with its ring: this is the program that we know
+    }
+    of.announced = true;
     of.pid = announcement.start.pid;
     of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
                                                 std::move(announcement.command));

@@ -60,6 +60,7 @@ class RecordDecoder {
     std::uint64_t since_ns = 0;
     std::optional<ThreadId> thread;
     std::optional<ProcessId> process;
+    bool announced = false;  // `process` is what a process_start in this very ring said
   };
 
   struct Announcement {

@@ -231,6 +231,17 @@ TEST_F(Interpreter, AForksChildHasItsParentsModules) {
   EXPECT_EQ(childs.loaded_ns, 501U);
 }
 
+TEST_F(Interpreter, AProcessThatAnnouncesItselfAgainIsTheSame) {
+  decoder_.open_slot(0, 10, 10, 0);
+  decoder_.open_slot(1, 10, 11, 0);
+  pass({{0, thread_start(10, 10, 100)}, {0, process_start(10, 101)}, {1, thread_start(10, 11, 110)}});
+  pass({{0, process_start(10, 200)}});
+  decoder_.flush(0);
+  EXPECT_EQ(sink_.processes.size(), 1U);
+  EXPECT_FALSE(decoder_.superseded(0));
+  EXPECT_FALSE(decoder_.superseded(1));
+}
+
 TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {
   decoder_.open_slot(3, 10, 11, 100);
   pass({{3, sample(200)}});

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Children are followed, however they are made."""
 
+import contextlib
+import sqlite3
+
 import harness
 from harness import workload
 
@@ -39,6 +42,33 @@ class Children(harness.Case):
 
     def test_exec(self):
         self.follow("exec")
+
+    def test_failed_execs_of_a_threaded_process_change_nothing(self):
+        seconds = 2
+        recorded = self.record([workload("exec_attempts"), "failing", str(seconds)])
+        self.assertEqual((recorded.status, recorded.stderr), (0, ""))
+        self.assertGreater(recorded.truth["attempts"], 20)
+        report = self.report(recorded.profile)
+        self.assertEqual(len(report["processes"]), 1, report["processes"])
+        self.assertEqual(len(report["threads"]), recorded.truth["threads"])
+        self.assertEqual([warning["code"] for warning in report["warnings"]
+                          if warning["code"] in ("ring_corrupt", "records_lost", "threads_unobserved")], [])
+        # Samples come to the end: a tick stands for 4 ms of CPU time or more, and two threads compute all the time.
+        with contextlib.closing(sqlite3.connect(recorded.profile)) as profile:
+            sampled_s = [row[0] / 1e9 for row in profile.execute(
+                "SELECT sum(cpu_ns) FROM sample WHERE time > (SELECT max(end_ns) - min(begin_ns) FROM process) / 2 "
+                "GROUP BY thread")]
+        computing_s = sorted(thread["cpu_s"] for thread in report["threads"])[-2:]
+        self.assertGreater(sum(sampled_s), 0.3 * sum(computing_s))
+
+    def test_exec_of_a_thread_while_another_computes(self):
+        target = [workload("false_sharing"), "--seconds", "1"]
+        recorded = self.record([workload("exec_attempts"), "thread", "--", *target])
+        self.assertEqual((recorded.status, recorded.stderr), (0, ""))
+        report = self.report(recorded.profile)
+        self.assertEqual([process["pid"] for process in report["processes"]], [report["processes"][0]["pid"]] * 2)
+        self.assertGreater(sum(thread["cpu_s"] or 0 for thread in report["threads"]
+                               if thread["name"] == "false_sharing"), 0.3)
 
     def test_fork_without_exec(self):
         recorded = self.record([workload("children"), "plain"])

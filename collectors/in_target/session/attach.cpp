@@ -218,7 +218,11 @@ void before_exec() {
 
 void exec_failed() {
   Runtime& r = runtime();
-  write_process_start(true);  // the process goes on; its modules are known
+  if (!observing()) {  // it has stepped aside meanwhile
+    return;
+  }
+  // The other threads' clocks were never stopped: their ticks count again. To the recorder this is the same process: a
+  // second process_start would make it take the rings of all other threads for those of a program that is gone.
   r.quiesced.store(false, std::memory_order_seq_cst);
   open_gates();
   if (ThreadState* self = current_thread(); self != nullptr) {
