@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalogue of hostile programs: one line each. README.md says how to add one."""
+
+from comparison import Program
+
+CATALOGUE = [
+    # ---- timers ---------------------------------------------------------------------------------------------
+    Program("timers.early_threads", "@/timers early_threads", "a library's threads, idle since before the start, get no timer each time somebody looks", traps=True),
+    Program("timers.raw_sleepers", "@/timers raw_sleepers", "so do threads made by raw clone", traps=True),
+    Program("timers.uring_workers", "@/timers uring_workers", "so do io_uring's workers, and their requests are served", traps=True, needs=("io_uring",)),
+    Program("timers.until_refused", "@/timers until_refused", "as many timers can be made as RLIMIT_SIGPENDING allows", own_user=True),
+    Program("timers.churn", "@/timers churn", "threads that have ended leave no timers"),
+    Program("timers.profiling_ticks", "@/timers profiling_ticks", "ITIMER_PROF ticks as often as it should, and nobody else sends SIGPROF", traps=True),
+    Program("timers.virtual_ticks", "@/timers virtual_ticks", "ITIMER_VIRTUAL likewise", traps=True),
+    Program("timers.alarms_interrupt", "@/timers alarms_interrupt", "alarms, and nothing else, interrupt a sleep", traps=True),
+    Program("timers.cpu_limit", "@/timers cpu_limit", "SIGXCPU comes once, in time; SIGKILL at the hard limit", traps=True),
+    Program("timers.own_timers", "@/timers own_timers", "timers of three clocks and two ways to notify keep their time, signal and value", traps=True),
+    Program("timers.interval_timers_as_read", "@/timers interval_timers_as_read", "the three interval timers are free, and read as set"),
+    Program("timers.thousands_of_threads", "@/timers thousands_of_threads 5000", "more threads than the collector has room for are left alone"),
+
+    # ---- signals --------------------------------------------------------------------------------------------
+    Program("signals.ignored", "@/signals ignored", "all signals can be ignored", traps=True),
+    Program("signals.waited_for", "@/signals waited_for", "all can be blocked and waited for, with their values", traps=True),
+    Program("signals.one_waited_for_trap", "@/signals one_waited_for 5", "SIGTRAP alone is blocked and waited for", traps=True),
+    Program("signals.one_waited_for_rtmax", "@/signals one_waited_for RTMAX", "SIGRTMAX likewise", traps=True),
+    Program("signals.one_waited_for_urg", "@/signals one_waited_for 23", "SIGURG likewise", traps=True),
+    Program("signals.by_descriptor", "@/signals by_descriptor", "all can be taken from a signalfd", traps=True),
+    Program("signals.defaults", "@/signals defaults", "each signal does to a busy child what it does by default", traps=True),
+    Program("signals.handlers", "@/signals handlers", "all can be handled; handlers are found as set and called once a signal", traps=True),
+    Program("signals.masks", "@/signals masks", "masks are as asked for: in threads, after jumps, after exec, ignored ones too", traps=True),
+    Program("signals.signal_thread", "@/signals signal_thread", "one thread takes all signals by sigwait while others work"),
+    Program("signals.pauses", "@/signals pauses", "pause() returns for the program's signals, for each and for no other"),
+    Program("signals.jumps", "@/signals jumps", "a handler is left by siglongjmp, 300 times"),
+    Program("signals.nested", "@/signals nested", "handlers nest"),
+    Program("signals.queue", "@/signals queue", "a thousand queued signals come in order; nobody else queues", traps=True, own_user=True),
+    Program("signals.from_parent", "@/signals from_parent", "a parent's signal kills its child, is ignored or caught"),
+    Program("signals.stopped", "@/signals stopped", "SIGSTOP and SIGCONT are seen by the parent"),
+    Program("signals.of_libc", "@/signals of_libc", "signals 32, 33, 34, 63 and 64 by system calls"),
+
+    # ---- seccomp --------------------------------------------------------------------------------------------
+    *(Program(f"seccomp.alone_{way}", f"@/seccomp alone {way}", f"one thread enters a filter that kills, by {way}", traps=True)
+      for way in ("prctl", "syscall", "syscall_prctl", "direct", "direct_prctl", "tsync", "direct_tsync")),
+    *(Program(f"seccomp.together_{way}", f"@/seccomp together {way}", f"four busy threads enter at once, by {way}", traps=True)
+      for way in ("tsync", "direct_tsync")),
+    *(Program(f"seccomp.sleepers_{way}", f"@/seccomp sleepers {way}", f"sleeping threads wake in a sandbox that they were put into by {way}", traps=True)
+      for way in ("tsync", "direct_tsync")),
+    Program("seccomp.strict", "@/seccomp strict", "strict mode, by prctl", traps=True),
+    Program("seccomp.strict_by_direct_call", "@/seccomp strict_by_direct_call", "strict mode, by an instruction of the program's own", traps=True),
+    Program("seccomp.told", "@/seccomp told", "SIGSYS tells of the program's calls only"),
+    Program("seccomp.refused", "@/seccomp refused tsync", "ENOSYS for all that is not allowed"),
+    Program("seccomp.workers", "@/seccomp workers syscall", "worker processes enter after a fork"),
+    Program("seccomp.one_thread", "@/seccomp one_thread prctl", "one thread enters, the others stay outside"),
+]
+
+
+def groups():
+    return sorted({program.name.split(".")[0] for program in CATALOGUE})

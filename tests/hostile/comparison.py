@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program of the catalogue bare and recorded and says in what the two runs differ."""
+
+import contextlib
+import dataclasses
+import functools
+import os
+import shlex
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "end_to_end"))
+import harness  # noqa: E402  (after its folder is known)
+
+BUILD = os.path.join(HERE, "..", "..", "build", "release")
+CROSSTALK = os.environ.get("CROSSTALK") or os.path.abspath(os.path.join(BUILD, "driver", "crosstalk"))
+PROGRAMS = os.environ.get("CROSSTALK_HOSTILE") or os.path.abspath(os.path.join(BUILD, "hostile"))
+OWN_WORDS = "crosstalk: "
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One line of the catalogue."""
+    name: str  # GROUP.WHAT
+    command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs
+    proves: str  # what is so in the bare run and has to be so in the recorded one
+    samples: bool = True  # the profile has to hold samples, or else nothing was proved
+    traps: bool = False  # it exchanges lines for so long that the profile has to hold traps
+    says: str = ""  # what crosstalk has to say on standard error or in a message of the profile
+    options: str = ""  # of crosstalk record
+    environment: tuple = ()  # NAME=VALUE
+    around: str = ""  # a command that starts the program, or its recording, as its arguments
+    own_user: bool = False  # as a user who has no other process (where root runs the tests)
+    needs: tuple = ()  # keys of NEEDS
+    patience: float = 20  # seconds after which a run is said to hang
+
+
+# ---- what a program may need --------------------------------------------------------------------------------
+
+def _succeeds(command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def _reads(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+NEEDS = {
+    "root": lambda: os.geteuid() == 0,
+    "pid_namespaces": lambda: _succeeds(["unshare", "--pid", "--fork", "true"]),
+    "user_namespaces": lambda: _succeeds(["unshare", "--user", "--map-root-user", "true"]),
+    "io_uring": lambda: _reads("/proc/sys/kernel/io_uring_disabled") in ("", "0"),
+    "core_files": lambda: _reads("/proc/sys/kernel/core_pattern") in ("core", "core.%p", "core.%e.%p"),
+    "gdb": lambda: shutil.which("gdb") is not None,
+    "python3": lambda: shutil.which("python3") is not None,
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _is_there(need):
+    if need in NEEDS:
+        return NEEDS[need]()
+    return os.path.exists(os.path.join(PROGRAMS, need))  # a program that not every machine can build
+
+
+def missing(program):
+    """What the machine lacks for a program; empty: nothing."""
+    return [need for need in program.needs if not _is_there(need)]
+
+
+# ---- runs ---------------------------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Run:
+    status: int
+    stdout: str
+    stderr: str
+    hung: bool = False
+
+
+def _kill_session(session):
+    """A program may have made process groups of its own."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+                if int(fields[3]) == session:
+                    os.kill(int(entry), signal.SIGKILL)
+
+
+def _words(text):
+    return [word.replace("@/", PROGRAMS + "/") for word in shlex.split(text)]
+
+
+def _run(program, recorder, folder):
+    """Runs a program behind `recorder`, a list of words that may be empty."""
+    more = {}
+    if program.own_user and os.geteuid() == 0:
+        user = 61000 + os.getpid() % 1000
+        os.chown(folder, user, user)
+        more = {"user": user, "group": user, "extra_groups": []}
+    environment = {**os.environ, **dict(setting.split("=", 1) for setting in program.environment)}
+    environment = {name: value.replace("@/", PROGRAMS + "/") for name, value in environment.items()}
+    command = [*_words(program.around), *recorder, *_words(program.command)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", start_new_session=True, cwd=folder, env=environment, **more) as process:
+        try:
+            out, err = process.communicate(timeout=program.patience)
+            return Run(harness.shell_status(process.returncode), out, err)
+        except subprocess.TimeoutExpired:
+            _kill_session(process.pid)
+            out, err = process.communicate()
+            return Run(-1, out, err, hung=True)
+
+
+@contextlib.contextmanager
+def _folder():
+    """Of a run's own: core files and the like are left there."""
+    path = tempfile.mkdtemp(prefix="crosstalk-hostile-")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def bare_run(program):
+    with _folder() as folder:
+        return _run(program, [], folder)
+
+
+@dataclasses.dataclass
+class Recording:
+    run: Run  # without crosstalk's words
+    words: str  # crosstalk's: what it said, and the messages of the profile
+    samples: int = 0
+    traps: int = 0
+    fault: str = ""  # of the profile
+
+
+def _read_profile(path, recording):
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as profile:
+            recording.samples = profile.execute("SELECT count(*) FROM sample").fetchone()[0]
+            recording.traps = profile.execute("SELECT count(*) FROM trap").fetchone()[0]
+            for code, text in profile.execute("SELECT code, text FROM message"):
+                recording.words += f"{code}: {text}\n"
+    except sqlite3.Error as error:
+        recording.fault = f"profile: {error}"
+
+
+def recorded_run(program):
+    with _folder() as folder, _folder() as place:
+        if os.geteuid() == 0:
+            os.chmod(place, 0o777)
+        profile = os.path.join(place, "run.db")
+        recorder = [CROSSTALK, "record", "-o", profile, *shlex.split(program.options), "--"]
+        run = _run(program, recorder, folder)
+        lines = run.stderr.splitlines(keepends=True)
+        run.stderr = "".join(line for line in lines if not line.startswith(OWN_WORDS))
+        recording = Recording(run, "".join(line for line in lines if line.startswith(OWN_WORDS)))
+        if not run.hung:
+            _read_profile(profile, recording)
+        return recording
+
+
+# ---- comparison ---------------------------------------------------------------------------------------------
+
+def _first_difference(bare, recorded):
+    bare_lines, recorded_lines = bare.splitlines(), recorded.splitlines()
+    pairs = [(one, other) for one, other in zip(bare_lines, recorded_lines) if one != other]
+    if pairs:
+        return f"'{pairs[0][0]}' is '{pairs[0][1]}'" + (f" ({len(pairs)} lines)" if len(pairs) > 1 else "")
+    if len(bare_lines) > len(recorded_lines):
+        return f"lacks '{bare_lines[len(recorded_lines)]}'"
+    return f"has more: '{recorded_lines[len(bare_lines)]}'" if len(bare_lines) < len(recorded_lines) else "line ends"
+
+
+def explain(bare, other):
+    """In what two runs differ; an empty list: in nothing."""
+    found = []
+    if other.status != bare.status:
+        found.append(f"status {bare.status} is {other.status}")
+    for what, before, after in (("output", bare.stdout, other.stdout), ("errors", bare.stderr, other.stderr)):
+        if before != after:
+            found.append(f"{what}: {_first_difference(before, after)}")
+    return found
+
+
+def differences(program, bare, recording):
+    """In words; an empty list: nobody noticed that he was observed, and he was."""
+    recorded = recording.run
+    if bare.hung or bare.status in (2, 98, 99, 126, 127):
+        return [f"the bare run itself fails with {bare.status}: {bare.stdout}{bare.stderr}".strip()]
+    found = explain(bare, recorded)
+    if recorded.hung:
+        found[0] = f"does not end within {program.patience:g} s"
+    if recorded.hung:
+        return found
+    if recording.fault:
+        found.append(recording.fault)
+    if program.samples and recording.samples == 0:
+        found.append("not observed: no samples; " + " ".join(recording.words.split()))
+    if program.traps and recording.traps == 0 and harness.why_no_watchpoints() is None:
+        found.append("not watched: no traps")
+    if program.says and program.says not in recording.words:
+        found.append(f"crosstalk does not say '{program.says}'")
+    return found
+
+
+def compare(program):
+    return differences(program, bare_run(program), recorded_run(program))
+
+
+# ---- what differs today -------------------------------------------------------------------------------------
+
+def known_differences():
+    """{name: (reason, always)} of known_differences.txt."""
+    known = {}
+    with open(os.path.join(HERE, "known_differences.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                name, reason = line.strip().split(": ", 1)
+                always = not name.startswith("sometimes ")
+                known[name.split()[-1]] = (reason, always)
+    return known
