@@ -50,6 +50,32 @@ CATALOGUE = [
     Program("seccomp.refused", "@/seccomp refused tsync", "ENOSYS for all that is not allowed"),
     Program("seccomp.workers", "@/seccomp workers syscall", "worker processes enter after a fork"),
     Program("seccomp.one_thread", "@/seccomp one_thread prctl", "one thread enters, the others stay outside"),
+
+    # ---- calls that sleep -----------------------------------------------------------------------------------
+    Program("interrupted_calls.sleeps", "@/interrupted_calls sleeps", "sleeps end in time and are not interrupted", traps=True),
+    Program("interrupted_calls.system_calls", "@/interrupted_calls system_calls", "so do those made by syscall()", traps=True),
+    Program("interrupted_calls.direct_calls", "@/interrupted_calls direct_calls", "so do those made by instructions of the program's own", traps=True),
+    Program("interrupted_calls.sockets", "@/interrupted_calls sockets", "sockets with time-outs wait as long as they should", traps=True),
+    Program("interrupted_calls.queues", "@/interrupted_calls queues", "queues and semaphores of System V and POSIX", traps=True),
+    Program("interrupted_calls.pthread_waits", "@/interrupted_calls pthread_waits", "semaphores, conditions and locks with time-outs", traps=True),
+    Program("interrupted_calls.events", "@/interrupted_calls events", "pipes, locks of files, children, signals and io_getevents", traps=True),
+    Program("interrupted_calls.beside_a_process", "@/interrupted_calls beside_a_process", "sleepers whose lines another process exchanges", traps=True),
+
+    # ---- stacks ---------------------------------------------------------------------------------------------
+    *(Program(f"stacks.unused_alternate_{size}", f"@/stacks unused_alternate {size}", f"an alternate stack of {size} bytes is set and never used")
+      for size in (2048, 4096, 6144, 8192)),
+    *(Program(f"stacks.faults_on_alternate_{size}", f"@/stacks faults_on_alternate {size}", f"faults are handled on an alternate stack of {size} bytes")
+      for size in (4096, 8192, 16384)),
+    Program("stacks.no_alternate", "@/stacks no_alternate", "SA_ONSTACK without an alternate stack runs on the thread's own"),
+    Program("stacks.alternate_as_read", "@/stacks alternate_as_read", "sigaltstack tells what the program has set", traps=True),
+    *(Program(f"stacks.coroutines_{size}", f"@/stacks coroutines {size}", f"coroutines on stacks of {size} bytes") for size in (2048, 4096, 16384)),
+    Program("stacks.smallest_stack", "@/stacks smallest_stack", "threads with the smallest stack that libc gives"),
+    *(Program(f"stacks.near_the_end_{room}", f"@/stacks near_the_end {room}", f"work with {room} bytes of stack left") for room in (512, 2048)),
+    Program("stacks.below_the_red_zone", "@/stacks below_the_red_zone", "data far below the stack pointer, in a program without handlers"),
+    Program("stacks.stack_pointer_as_a_register", "@/stacks stack_pointer_as_a_register", "the stack pointer holds a number"),
+    Program("stacks.overflow_caught", "@/stacks overflow_caught", "stack overflows are caught, ten times"),
+    Program("stacks.jump_off_alternate", "@/stacks jump_off_alternate", "jumps leave handlers on the alternate stack"),
+    Program("stacks.disarming", "@/stacks disarming", "an alternate stack that disarms itself"),
 ]
 
 

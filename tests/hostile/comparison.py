@@ -210,7 +210,7 @@ def differences(program, bare, recording):
     if recording.fault:
         found.append(recording.fault)
     if program.samples and recording.samples == 0:
-        found.append("not observed: no samples; " + " ".join(recording.words.split()))
+        found.append("not observed: no samples; " + " ".join(line for line in recording.words.splitlines() if " wrote " not in line))
     if program.traps and recording.traps == 0 and harness.why_no_watchpoints() is None:
         found.append("not watched: no traps")
     if program.says and program.says not in recording.words:

@@ -39,11 +39,17 @@ class Hostile(unittest.TestCase):
         if compared == 0:
             self.skipTest(f"no program of {group} can run here")
 
+    def test_interrupted_calls(self):
+        self.no_difference("interrupted_calls")
+
     def test_seccomp(self):
         self.no_difference("seccomp")
 
     def test_signals(self):
         self.no_difference("signals")
+
+    def test_stacks(self):
+        self.no_difference("stacks")
 
     def test_timers(self):
         self.no_difference("timers")

@@ -340,7 +340,9 @@ int overflow_caught(int, char**) {
   limit.rlim_cur = 2U << 20U;
   setrlimit(RLIMIT_STACK, &limit);
   const Burners burners(1);
-  for (volatile int n = 0; n < 10; n = n + 1) {
+  static volatile int n = 0;
+  while (n < 10) {
+    n = n + 1;
     if (sigsetjmp(way_out, 1) == 0) {
       recurse(1);
     }
@@ -363,7 +365,9 @@ int jump_off_alternate(int, char**) {
       },
       SA_ONSTACK);
   const Burners burners(1);
-  for (volatile int n = 0; n < 150; n = n + 1) {
+  static volatile int n = 0;
+  while (n < 150) {
+    n = n + 1;
     if (sigsetjmp(way_out, 1) == 0) {
       raise(SIGUSR1);
     }
@@ -380,7 +384,7 @@ int disarming(int, char**) {
   stack_t stack{};
   stack.ss_sp = between_guards(16384);
   stack.ss_size = 16384;
-  stack.ss_flags = SS_AUTODISARM;
+  stack.ss_flags = static_cast<int>(1U << 31U);  // SS_AUTODISARM, which libc's headers lack
   require(sigaltstack(&stack, nullptr) == 0, "sigaltstack");
   static std::atomic<int> armed_inside{0};
   handle(

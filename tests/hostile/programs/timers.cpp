@@ -157,17 +157,19 @@ void every_ms(int which, int ms) {
   require(setitimer(which, &every, nullptr) == 0, "setitimer");
 }
 
-/// Counts the ticks of an interval timer over a second of CPU time: they are as many as they should be.
+/// Works until an interval timer of 10 ms has ticked 20 times. The kernel counts CPU time in ticks of its own here,
+/// which on a busy machine find a thread only now and then: so there is no more to be said of how long that takes.
 int count_ticks(int which, int signal_number) {
   handle(signal_number, count_tick, SA_RESTART);
+  exchange(0.1);
   every_ms(which, 10);
   const double begin = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-  exchange(0.5);
+  while (ticks < 20 && seconds_of(CLOCK_PROCESS_CPUTIME_ID) < begin + 10) {
+    exchange(0.02);
+  }
   const double used = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - begin;
-  const double expected = used / 0.010;
-  // On a busy machine a thread may have lost its processor by the time that a tick of the kernel would have looked.
-  say("at most one tick in 10 ms, and not many fewer: %s, with another origin than the timer: %d",
-      yes(ticks > 0.2 * expected && ticks < 1.1 * expected), static_cast<int>(strangers));
+  say("ticked: %s, faster than it may: %s, from elsewhere: %d", yes(ticks >= 20), yes(used < 0.5 * 20 * 0.010),
+      static_cast<int>(strangers));
   return 0;
 }
 
@@ -203,11 +205,13 @@ int cpu_limit(int, char**) {
     const rlimit limit{1, 2};
     setrlimit(RLIMIT_CPU, &limit);
     handle(SIGXCPU, count_cpu_limit, SA_RESTART);
-    exchange(0.45);
-    const bool early = cpu_limit_ticks != 0;
     exchange(0.2);
-    say("SIGXCPU too early: %s, by now: %s", yes(early), yes(cpu_limit_ticks == 1));
-    burn(5);
+    const bool early = cpu_limit_ticks != 0;
+    for (int n = 0; n < 100 && cpu_limit_ticks == 0; ++n) {
+      exchange(0.02);
+    }
+    say("SIGXCPU too early: %s, came: %d", yes(early), static_cast<int>(cpu_limit_ticks));
+    exchange(2.5);
     _exit(3);
   }
   say("child: %s", end_of(child).c_str());
