@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 #define SHOWN __attribute__((visibility("default")))
@@ -30,16 +32,17 @@ void on_signal(int signal_number, siginfo_t* /*info*/, void* /*context*/) {
   }
 }
 
-struct KernelAction {
-  void* handler;
-  unsigned long flags;
-  void* restorer;
-  std::uint64_t mask;
-};
+// As the library's: what is not a tick is libc's.
+void on_clock_signal(int signal_number, siginfo_t* info, void* context) {
+  count(guest_clock_signal);
+  if (const KernelAction wish = clock_signal_wish(); wish.handler != nullptr) {
+    wish.handler(signal_number, info, context);
+  }
+}
 
 KernelAction kernel_action(int signal_number) {
   KernelAction action{};
-  system_call(SYS_rt_sigaction, signal_number, nullptr, &action, 8);
+  get_kernel_action(signal_number, action);
   return action;
 }
 
@@ -51,12 +54,14 @@ __attribute__((constructor)) void start() {
   pid = kernel_process_id();
   config.follow_children = getenv("GUEST_NO_CHILDREN") == nullptr ? 1 : 0;
   remember_environment();
-  own_signals(SIGTRAP, 64);
+  own_signals(SIGTRAP);
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   real_sigaction(SIGTRAP, &action, nullptr);
-  real_sigaction(64, &action, nullptr);
+  if (!take_clock_signal(on_clock_signal, SA_SIGINFO | SA_RESTART)) {
+    return;
+  }
   adopt_thread_mask();
   running = true;
   on_module_change();
@@ -71,7 +76,6 @@ void before_exec() { count(guest_before_exec); }
 void exec_failed() { count(guest_exec_failed); }
 void on_seccomp() { count(guest_seccomp); }
 void on_borrowed_signal_wanted() {}
-void on_clock_signal_taken() { count(guest_clock_taken); }
 
 bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std::size_t tail_bytes) {
   profile::RecordHeader header;
@@ -119,7 +123,8 @@ SHOWN int guest_find_block(const void* address, GuestBlock* out) {
 }
 SHOWN int guest_count(int event) { return counts[event].load(); }
 SHOWN int guest_owns(int signal_number) {
-  return kernel_action(signal_number).handler == reinterpret_cast<void*>(&on_signal) ? 1 : 0;  // NOLINT
+  return kernel_action(signal_number).handler == (signal_number == clock_signal ? &on_clock_signal : &on_signal) ? 1
+                                                                                                                 : 0;
 }
 SHOWN std::uint64_t guest_kernel_mask() {
   std::uint64_t mask = 0;
@@ -143,5 +148,4 @@ SHOWN void guest_adopt_thread_mask() { adopt_thread_mask(); }
 SHOWN void* guest_wished_trap_handler() {
   return reinterpret_cast<void*>(target_trap_action()->sa_handler);  // NOLINT
 }
-SHOWN int guest_target_took_clock_signal() { return target_took_clock_signal() ? 1 : 0; }
 }

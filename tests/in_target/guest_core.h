@@ -23,7 +23,7 @@ struct GuestModule {
 };
 
 /// What happened so far, counted.
-enum GuestEvent { guest_before_exec, guest_exec_failed, guest_seccomp, guest_clock_taken, guest_trap, guest_events };
+enum GuestEvent { guest_before_exec, guest_exec_failed, guest_seccomp, guest_trap, guest_clock_signal, guest_events };
 
 int guest_find_block(const void* address, GuestBlock* out);
 int guest_count(int event);
@@ -43,7 +43,6 @@ void guest_inherit_mask_shadow(std::uint8_t bits);
 void guest_adopt_thread_mask();
 /// The handler the target wants for the trap signal.
 void* guest_wished_trap_handler();
-int guest_target_took_clock_signal();
 }
 
 #define GUEST(function) reinterpret_cast<decltype(&function)>(dlsym(RTLD_DEFAULT, #function))

@@ -42,10 +42,6 @@ void exec_failed();
 /// may make a system call that the target does not make itself.
 void on_seccomp();
 
-/// The target is about to install its own handler for the clock's signal: when this returns, no clock sends
-/// it any more. Normal context.
-void on_clock_signal_taken();
-
 /// The target is about to say what it wants of the borrowed signal: when this returns, nobody sends it on our behalf.
 /// Any context.
 void on_borrowed_signal_wanted();
@@ -89,16 +85,13 @@ void note_code_address(std::uint64_t ip);
 /// both out of the environment, so that children of system() and popen() are not observed either.
 void remember_environment();
 
-// Signals (signals.cpp). From own_signals() on the target neither replaces our handlers nor
-// blocks our signals, and sees its own wishes when it asks.
+// Signals (signals.cpp). From own_signals() on the target neither replaces our handler nor blocks our signal, and sees
+// its own wishes when it asks.
 
-/// Core calls before it installs its handlers (what is installed now is the target's wish), and with
-/// (0, 0) when it has taken them out again.
-void own_signals(int trap_signal, int clock_signal);
+/// Core calls before it installs its handlers (what is installed now is the target's wish).
+void own_signals(int trap_signal);
 /// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
 const struct sigaction* target_trap_action();
-/// The target has installed a handler for the clock signal; the clock must use none.
-bool target_took_clock_signal();
 /// Core asks for one more signal, one that is ignored by default, before it installs a handler. False: the target has
 /// said something of it. From then on the target is told that the signal is as it was; its first wish for it is
 /// granted, after on_borrowed_signal_wanted(). Masks are left alone. Signal-safe.

@@ -17,13 +17,10 @@ constinit RealFunction<int(int, const struct sigaction*, struct sigaction*)> lib
 // ------------------------------------------------------------------------------ which signals
 
 constexpr std::uint8_t trap_bit = 1;
-constexpr std::uint8_t clock_bit = 2;
 
 struct Own {
-  std::atomic<int> trap{0};  // numbers, once told; they stay
-  std::atomic<int> clock{0};
+  std::atomic<int> trap{0};  // its number, once told; it stays
   std::atomic<bool> filtering{false};
-  std::atomic<bool> clock_taken{false};
   std::atomic<int> borrowed{0};  // 0: none; -1: given back for good
 };
 constinit Own own;
@@ -31,14 +28,9 @@ constinit Own own;
 }  // namespace
 
 std::uint8_t filtered_bit(int signal_number) {
-  if (signal_number <= 0 || !own.filtering.load(std::memory_order_relaxed)) {
-    return 0;
-  }
-  if (signal_number == own.trap.load(std::memory_order_relaxed)) {
-    return trap_bit;
-  }
-  const bool is_clock = signal_number == own.clock.load(std::memory_order_relaxed);
-  return is_clock && !own.clock_taken.load(std::memory_order_relaxed) ? clock_bit : 0;
+  const bool ours = signal_number > 0 && own.filtering.load(std::memory_order_relaxed) &&
+                    signal_number == own.trap.load(std::memory_order_relaxed);
+  return ours ? trap_bit : 0;
 }
 
 namespace {
@@ -53,16 +45,11 @@ bool filters_masks() { return own.filtering.load(std::memory_order_relaxed) && o
 // ----------------------------------------------------------------------------------- masks
 
 std::uint64_t word_of_bits(std::uint8_t bits) {
-  return ((bits & trap_bit) != 0 ? bit_in_mask(own.trap.load(std::memory_order_relaxed)) : 0) |
-         ((bits & clock_bit) != 0 ? bit_in_mask(own.clock.load(std::memory_order_relaxed)) : 0);
+  return (bits & trap_bit) != 0 ? bit_in_mask(own.trap.load(std::memory_order_relaxed)) : 0;
 }
 
 std::uint8_t bits_of(const sigset_t& set) {
-  const std::uint64_t word = word_of(set);
-  const auto trap = (word & word_of_bits(trap_bit)) != 0 ? trap_bit : std::uint8_t{0};
-  const bool clock_is_ours = !own.clock_taken.load(std::memory_order_relaxed);
-  const auto clock = clock_is_ours && (word & word_of_bits(clock_bit)) != 0 ? clock_bit : std::uint8_t{0};
-  return static_cast<std::uint8_t>(trap | clock);
+  return (word_of(set) & word_of_bits(trap_bit)) != 0 ? trap_bit : std::uint8_t{0};
 }
 
 /// Signals of ours that the target has blocked and the kernel has not.
@@ -146,7 +133,6 @@ class Wish {
   std::atomic<std::uint32_t> next_{1};
 };
 constinit Wish trap_wish;
-constinit Wish clock_wish;
 
 /// Signals of ours in the sa_mask that the target gave for a signal.
 constexpr int signal_limit = 65;
@@ -156,20 +142,13 @@ bool has_handler(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-int wish_for_own_signal(int signal_number, std::uint8_t bit, const struct sigaction* action,
-                        struct sigaction* old_action) {
-  Wish& wish = bit == trap_bit ? trap_wish : clock_wish;
-  const struct sigaction before = *wish.get();
+int wish_for_own_signal(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
+  const struct sigaction before = *trap_wish.get();
   int result = 0;
   if (in_other_process()) {
     result = libc_sigaction(signal_number, action, nullptr);
   } else if (action != nullptr) {
-    if (bit == clock_bit && has_handler(*action)) {
-      own.clock_taken.store(true, std::memory_order_relaxed);
-      on_clock_signal_taken();
-      result = libc_sigaction(signal_number, action, nullptr);
-    }
-    wish.set(*action);
+    trap_wish.set(*action);
   }
   if (result == 0 && old_action != nullptr) {
     *old_action = before;
@@ -240,9 +219,8 @@ int filtered_sigaction(int signal_number, const struct sigaction* action, struct
   if (signal_number > 0 && signal_number == own.borrowed.load(std::memory_order_relaxed)) {
     return wish_for_borrowed(signal_number, action, old_action);
   }
-  const std::uint8_t bit = filtered_bit(signal_number);
-  return bit == 0 ? change_action(signal_number, action, old_action)
-                  : wish_for_own_signal(signal_number, bit, action, old_action);
+  return filtered_bit(signal_number) == 0 ? change_action(signal_number, action, old_action)
+                                          : wish_for_own_signal(signal_number, action, old_action);
 }
 
 SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags) {
@@ -258,11 +236,7 @@ SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flag
 
 // ------------------------------------------------------------------------------- the contract
 
-void own_signals(int trap_signal, int clock_signal) {
-  if (trap_signal == 0) {
-    own.filtering.store(false, std::memory_order_release);
-    return;
-  }
+void own_signals(int trap_signal) {
   if (own.filtering.load(std::memory_order_relaxed)) {
     return;  // told before (a forked child goes on): the handlers in place are ours, not wishes
   }
@@ -273,18 +247,11 @@ void own_signals(int trap_signal, int clock_signal) {
   if (libc_sigaction(trap_signal, nullptr, &found) == 0) {
     trap_wish.set(found);
   }
-  if (libc_sigaction(clock_signal, nullptr, &found) == 0) {
-    clock_wish.set(found);
-    own.clock_taken.store(has_handler(found), std::memory_order_relaxed);
-  }
   own.trap.store(trap_signal, std::memory_order_relaxed);
-  own.clock.store(clock_signal, std::memory_order_relaxed);
   own.filtering.store(true, std::memory_order_release);
 }
 
 const struct sigaction* target_trap_action() { return trap_wish.get(); }
-
-bool target_took_clock_signal() { return own.clock_taken.load(std::memory_order_relaxed); }
 
 int real_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
   return libc_sigaction(signal_number, action, old_action);
@@ -292,13 +259,14 @@ int real_sigaction(int signal_number, const struct sigaction* action, struct sig
 
 int real_sigmask(int how, const sigset_t* set, sigset_t* old_set) { return libc_pthread_sigmask(how, set, old_set); }
 
+// First known, then unblocked: one that is pending comes at once.
 void adopt_thread_mask() {
   sigset_t ours{};
   sigset_t before{};
-  word_of(ours) =
-      word_of_bits(trap_bit) | (own.clock_taken.load(std::memory_order_relaxed) ? 0 : word_of_bits(clock_bit));
-  if (real_sigmask(SIG_UNBLOCK, &ours, &before) == 0) {
+  word_of(ours) = word_of_bits(trap_bit);
+  if (real_sigmask(SIG_BLOCK, nullptr, &before) == 0) {
     thread_shadow.bits = static_cast<std::uint8_t>(thread_shadow.bits | bits_of(before));
+    real_sigmask(SIG_UNBLOCK, &ours, nullptr);
   }
 }
 
@@ -307,18 +275,12 @@ void inherit_mask_shadow(std::uint8_t bits) { thread_shadow.bits = bits; }
 
 WishesInKernel::WishesInKernel() {
   const bool other_process = in_other_process();
-  const Wish* wishes[2] = {&trap_wish, &clock_wish};
-  const int numbers[2] = {own.trap.load(std::memory_order_relaxed), own.clock.load(std::memory_order_relaxed)};
-  for (int i = 0; i < 2; ++i) {
-    const struct sigaction* wish = wishes[i]->get();
-    if (has_handler(*wish) || wish->sa_handler != SIG_IGN) {
-      continue;
-    }
-    // A vfork child may have set what it wants: then it is not our handler that is there.
-    if (real_sigaction(numbers[i], nullptr, &replaced_[i]) == 0 && has_handler(replaced_[i]) &&
-        real_sigaction(numbers[i], wish, nullptr) == 0) {
-      ignored_[i] = numbers[i];
-    }
+  const int trap = own.trap.load(std::memory_order_relaxed);
+  const struct sigaction* wish = trap_wish.get();
+  // A vfork child may have set what it wants: then it is not our handler that is there.
+  if (!has_handler(*wish) && wish->sa_handler == SIG_IGN && real_sigaction(trap, nullptr, &replaced_) == 0 &&
+      has_handler(replaced_) && real_sigaction(trap, wish, nullptr) == 0) {
+    ignored_ = trap;
   }
   const std::uint8_t blocked = shadow_bits(other_process);
   if (blocked != 0) {
@@ -330,10 +292,8 @@ WishesInKernel::WishesInKernel() {
 
 WishesInKernel::~WishesInKernel() {
   const SavedErrno saved;
-  for (int i = 0; i < 2; ++i) {
-    if (ignored_[i] != 0) {
-      real_sigaction(ignored_[i], &replaced_[i], nullptr);
-    }
+  if (ignored_ != 0) {
+    real_sigaction(ignored_, &replaced_, nullptr);
   }
   if (masked_) {
     real_sigmask(SIG_SETMASK, &mask_, nullptr);

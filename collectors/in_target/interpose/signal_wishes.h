@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two signals are ours while we observe: the watchpoints' (SIGTRAP) and the clock's. The target may install
-// handlers for them, ignore them or block every signal there is; it is told that it did, and it is observed
-// all the same:
-//   dispositions  a wish for SIGTRAP is kept here and not installed (our handler chains to it); so is SIG_DFL
-//                 or SIG_IGN for the clock signal, which the target's own handler, however, takes over;
-//   masks         our signals are taken out of every mask on its way to the kernel, sa_mask included, and put
-//                 back into every mask that is reported. What the target asked of its mask is remembered in
-//                 one byte of thread-local storage.
+// SIGTRAP is ours while we observe: the watchpoints'. The target may install a handler for it, ignore it or block every
+// signal there is; it is told that it did, and it is observed all the same:
+//   disposition   a wish for SIGTRAP is kept here and not installed (our handler chains to it);
+//   masks         it is taken out of every mask on its way to the kernel, sa_mask included, and put back into every
+//                 mask that is reported. What the target asked of its mask is remembered in one byte of
+//                 thread-local storage.
+// The clock's signal is one that no program can name (session/clock_signal.h).
 // siglongjmp and setcontext restore masks inside libc, where nothing can be remembered: the kernel's mask
 // stays right (it never held our signals), the report may be out of date. sigwait and signalfd on our signals
 // are left alone. Everything here may be called in the target's signal handlers.
@@ -36,7 +35,7 @@ constexpr std::uint64_t bit_in_mask(int signal_number) {
 inline std::uint64_t& word_of(sigset_t& set) { return *reinterpret_cast<std::uint64_t*>(&set); }             // NOLINT
 inline std::uint64_t word_of(const sigset_t& set) { return *reinterpret_cast<const std::uint64_t*>(&set); }  // NOLINT
 
-/// Not 0 for one of our signals that is to be filtered.
+/// Not 0 for a signal that is to be filtered.
 std::uint8_t filtered_bit(int signal_number);
 
 /// What sigprocmask and pthread_sigmask do; `real` is the one that was called.
@@ -74,8 +73,8 @@ class WishesInKernel {
   WishesInKernel& operator=(const WishesInKernel&) = delete;
 
  private:
-  int ignored_[2] = {};  // signal numbers; 0: untouched
-  struct sigaction replaced_[2] = {};
+  int ignored_ = 0;  // signal number; 0: untouched
+  struct sigaction replaced_ = {};
   bool masked_ = false;
   sigset_t mask_{};
 };

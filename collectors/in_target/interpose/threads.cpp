@@ -11,6 +11,7 @@
 
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/thread_end.h"
@@ -49,15 +50,15 @@ Start* take_start() {
 
 // Runs among the destructors of the thread's other keys; those that come after it are not observed.
 void on_thread_end(void* /*value*/) {
-  Runtime& r = runtime();
-  if (kernel_process_id() != r.pid) {
+  if (!observing() || kernel_process_id() != runtime().pid) {
     return;
   }
+  const int saved_errno = errno;
+  keep_clock_signal();  // it may have cancelled itself (cancel.cpp)
   if (ThreadState* self = current_thread(); self != nullptr) {
-    const int saved_errno = errno;
     end_thread(*self);
-    errno = saved_errno;
   }
+  errno = saved_errno;
 }
 
 void* run_observed(void* argument) {
@@ -112,8 +113,10 @@ int run_cloned(void* argument) {
     }
   }
   const int result = routine(own_argument);
-  if (ThreadState* self = current_thread(); self != nullptr && kernel_process_id() == runtime().pid) {
-    end_thread(*self);
+  if (observing() && kernel_process_id() == runtime().pid) {
+    if (ThreadState* self = current_thread(); self != nullptr) {
+      end_thread(*self);
+    }
   }
   return result;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sampling/clocks.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -44,28 +44,19 @@ std::uint64_t context_switches() {
 }
 
 bool start_posix(ThreadState& self) {
-  if (self.timer_number == 0) {
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = clock_signal;
-    event.sigev_value.sival_ptr = &runtime();  // tells our signals from the target's
-    event._sigev_un._tid = self.tid.load(std::memory_order_relaxed);
-    std::int32_t id = 0;
-    if (system_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id) < 0) {
-      return false;
-    }
-    self.timer_number = id + 1;
+  if (self.timer_number != 0) {
+    return set_thread_timer(self.timer_number - 1, self.period_ns) >= 0;
   }
-  const auto period = static_cast<long>(self.period_ns);
-  const itimerspec interval{{period / 1'000'000'000, period % 1'000'000'000},
-                            {period / 1'000'000'000, period % 1'000'000'000}};
-  return system_call(SYS_timer_settime, self.timer_number - 1, 0, &interval, nullptr) >= 0;
+  const long timer = start_thread_timer(self.tid.load(std::memory_order_relaxed), self.period_ns);
+  self.timer_number = timer >= 0 ? static_cast<std::int32_t>(timer) + 1 : 0;
+  return timer >= 0;
 }
 
-void stop_posix(ThreadState& self) {
-  if (self.timer_number != 0) {
-    system_call(SYS_timer_delete, self.timer_number - 1);
-    self.timer_number = 0;
+// Another thread may do it as well.
+void stop_posix(ThreadState& thread) {
+  const std::int32_t number = std::atomic_ref(thread.timer_number).exchange(0, std::memory_order_acq_rel);
+  if (number != 0) {
+    delete_thread_timer(number - 1);
   }
 }
 
@@ -116,6 +107,15 @@ double perf_cost(const Spell& spell, std::uint64_t period_ns, const profile::Ses
   return sampling + spell.switches * config.switch_cost_ns / spell.cpu_ns;
 }
 
+void no_clock() {
+  static constinit std::atomic<bool> said{false};
+  if (!said.exchange(true, std::memory_order_relaxed)) {
+    emit_message("no_clock",
+                 "some threads are not sampled: of the limit of pending signals (ulimit -i) too little is free for "
+                 "their timers");
+  }
+}
+
 void adapt(ThreadState& self, const Spell& spell) {
   const profile::SessionConfig& config = runtime().config;
   const double allowed = config.budget * clock_share;
@@ -128,6 +128,10 @@ void adapt(ThreadState& self, const Spell& spell) {
              spell.switches * config.switch_cost_ns > allowed * spell.cpu_ns) {
     self.period_ns = config.period_ns;
     become(self, ClockKind::posix);
+    if (self.clock == ClockKind::perf) {  // there is no timer for it, and this one costs too much
+      stop_clock(self);
+      no_clock();
+    }
   }
   // What is left is the handlers' own cost: the period follows it, down to the one that was asked for.
   const double cost = spell.handlers_ns / spell.cpu_ns;
@@ -142,19 +146,21 @@ void adapt(ThreadState& self, const Spell& spell) {
 
 void start_clock(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
+  stop_clock(self);  // that of a thread before it with the same number, or of before a failed exec
   self.period_ns = config.period_ns;
   self.next_review = first_review;
   self.review_switches = self.charged_switches = context_switches();
   self.review_cpu_ns = thread_cpu_ns();
   self.clock = ClockKind::automatic;
-  if (config.clock == ClockKind::perf && config.perf_allowed != 0 && start_perf(self)) {
+  const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
+  if (config.clock == ClockKind::perf && may_perf && start_perf(self)) {
     self.clock = ClockKind::perf;
   } else if (start_posix(self)) {
     self.clock = ClockKind::posix;
+  } else if (may_perf && start_perf(self)) {
+    self.clock = ClockKind::perf;
   } else {
-    emit_message(
-        "no_clock",
-        "a thread is not sampled: timer_create failed, the limit of pending signals (ulimit -i) may be used up");
+    no_clock();
   }
   publish(self);
 }

@@ -13,10 +13,9 @@ Registers registers_of(const ucontext_t& context);
 /// Takes one sample of the calling thread. In its clock's handler only.
 void take_sample(ThreadState& self, const ucontext_t& context);
 
-/// A clock signal makes poll, nanosleep and their like return EINTR, which they never do in a program without
-/// signals. Where the interrupted system call is one of those and its number can be read off the code before
-/// it, the thread is set back to make the call again. Our signal has the highest number, so if another
-/// signal came with it, that one's handler is what we interrupted, and its EINTR is left alone.
+/// The signal between processes makes poll, nanosleep and their like return EINTR, which they never do in a program
+/// without signals. Where the interrupted system call is one of those and its number can be read off the code before it,
+/// the thread is set back to make the call again.
 void repair_interrupted_call(ucontext_t& context);
 
 }  // namespace crosstalk::in_target

@@ -14,10 +14,12 @@
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 #include "collectors/in_target/watch/watch_events.h"
@@ -127,6 +129,8 @@ void in_forked_child() {
     thread.ring.detach();
   }
   registry().clear();
+  forget_thread_timers();
+  found_threads_after_fork();
   r.watch.forget();
   r.budget.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
@@ -151,7 +155,7 @@ __attribute__((constructor(101))) void on_load() {
     return;
   }
   remember_environment();
-  own_signals(SIGTRAP, clock_signal);
+  own_signals(SIGTRAP);
   install_handlers();
   find_off_limits();
   r.budget.start(r.config.budget);
@@ -251,22 +255,6 @@ void on_borrowed_signal_wanted() {
   if (observing()) {
     stop_sharing();
   }
-}
-
-void on_clock_signal_taken() {
-  Runtime& r = runtime();
-  if (!observing()) {
-    return;
-  }
-  emit_message("clock_signal_taken",
-               "the program uses signal 64 itself, which the clock needs: it is not observed from then on");
-  quiesce();
-  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
-    if (registry().at(i).phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
-      stop_clock(registry().at(i));
-    }
-  }
-  r.observing.store(false, std::memory_order_release);
 }
 
 }  // namespace crosstalk::in_target

@@ -9,9 +9,12 @@
 
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/sampling.h"
+#include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/threads.h"
 
 namespace crosstalk::in_target {
@@ -30,35 +33,42 @@ struct PerfFault {
 };
 static_assert(sizeof(PerfFault) == 40);
 
-// The target's default for a signal that we have a handler on: what the kernel would have done.
+// What the kernel would have done by default.
 void die_of(int number, const siginfo_t* info) {
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  real_sigaction(number, &action, nullptr);
+  set_kernel_action(number, {});
   // Blocked until the handler returns, then fatal.
   system_call(SYS_rt_tgsigqueueinfo, kernel_process_id(), kernel_thread_id(), number, info);
 }
 
-void hand_to_target(int number, siginfo_t* info, void* context) {
-  const struct sigaction wish = *target_trap_action();
-  if (wish.sa_handler == SIG_DFL || wish.sa_handler == SIG_IGN) {
-    if (wish.sa_handler == SIG_DFL || info->si_code > 0) {  // the kernel does not let a fault be ignored
+// As the last thing that a handler of ours does: the target's may leave by siglongjmp(), and libc's by the unwinding of
+// a cancelled thread.
+void hand_to_target(int number, siginfo_t* info, void* context, const KernelAction& wish) {
+  const auto disposition = reinterpret_cast<std::uintptr_t>(wish.handler);
+  if (disposition == reinterpret_cast<std::uintptr_t>(SIG_DFL)) {
+    die_of(number, info);
+    return;
+  }
+  if (disposition == reinterpret_cast<std::uintptr_t>(SIG_IGN)) {
+    if (number == SIGTRAP && info->si_code > 0) {  // the kernel does not let a fault be ignored
       die_of(number, info);
     }
     return;
   }
-  const auto* interrupted = static_cast<ucontext_t*>(context);
-  sigset_t mask = wish.sa_mask;
-  mask.__val[0] |= interrupted->uc_sigmask.__val[0];  // the kernel's mask has 64 signals and no more
-  if ((wish.sa_flags & SA_NODEFER) == 0) {
-    mask.__val[0] |= 1UL << static_cast<unsigned>(number - 1);
+  std::uint64_t mask = wish.mask | static_cast<ucontext_t*>(context)->uc_sigmask.__val[0];
+  if ((wish.flags & SA_NODEFER) == 0) {
+    mask |= std::uint64_t{1} << static_cast<unsigned>(number - 1);
   }
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof(std::uint64_t));
-  if ((wish.sa_flags & SA_SIGINFO) != 0) {
-    wish.sa_sigaction(number, info, context);
-  } else {
-    wish.sa_handler(number);
-  }
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+  wish.handler(number, info, context);  // a handler of one argument ignores the others
+}
+
+KernelAction trap_wish() {
+  const struct sigaction& wish = *target_trap_action();
+  KernelAction action;
+  action.handler = wish.sa_sigaction;  // a union with sa_handler
+  action.flags = static_cast<std::uint64_t>(wish.sa_flags);
+  action.mask = wish.sa_mask.__val[0];
+  return action;
 }
 
 bool session_over(std::uint64_t now_ns) {
@@ -76,11 +86,10 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   Runtime& r = runtime();
   ThreadState* self = current_thread();
   if (self == nullptr) {
-    adopt_found_thread(timer);
+    adopt_found_thread();
     return;
   }
-  if (timer >= 0 && self->timer_number != timer + 1) {  // the timer that found it, and it has one of its own
-    system_call(SYS_timer_delete, timer);
+  if (timer >= 0 && self->timer_number != timer + 1) {  // of a timer that has been deleted
     return;
   }
   if (self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
@@ -123,13 +132,11 @@ void on_kick_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
 }
 
 void on_clock(int number, siginfo_t* info, void* context) {
-  if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &runtime()) {
-    die_of(number, info);  // somebody else's, and the target has no handler for it: else ours were not here
-    return;
+  if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &runtime()) {
+    on_tick(*static_cast<ucontext_t*>(context), info->si_timerid);
+  } else {
+    hand_to_target(number, info, context, clock_signal_wish());
   }
-  auto& interrupted = *static_cast<ucontext_t*>(context);
-  on_tick(interrupted, info->si_timerid);
-  repair_interrupted_call(interrupted);
 }
 
 void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
@@ -179,15 +186,17 @@ void on_trap(int number, siginfo_t* info, void* context) {
   } else if (info->si_code == trap_perf && fault.data - watch_mark < max_words) {
     on_watchpoint(fault, *static_cast<ucontext_t*>(context));
   } else {
-    hand_to_target(number, info, context);
+    hand_to_target(number, info, context, trap_wish());
   }
 }
+
+// On the alternate stack when the target gave the thread one: its own may be what has run out.
+constexpr int handler_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 
 void install(int number, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  // On the alternate stack when the target gave the thread one: its own may be what has run out.
-  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  action.sa_flags = handler_flags;
   std::memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
   real_sigaction(number, &action, nullptr);
 }
@@ -204,16 +213,7 @@ bool install_kick_handler() {
 
 void install_handlers() {
   install(SIGTRAP, on_trap);
-  install(clock_signal, on_clock);
-}
-
-void remove_handlers() {
-  real_sigaction(SIGTRAP, target_trap_action(), nullptr);
-  if (!target_took_clock_signal()) {
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    real_sigaction(clock_signal, &action, nullptr);
-  }
+  take_clock_signal(on_clock, handler_flags);
 }
 
 }  // namespace crosstalk::in_target

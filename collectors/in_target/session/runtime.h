@@ -24,7 +24,6 @@ namespace crosstalk::in_target {
 
 // Of another process (kick.h). Ignored by default, so that it does no harm to a program that has just been executed.
 inline constexpr int kick_signal = SIGURG;
-inline constexpr int clock_signal = 64;  // the highest: its frame is then the last one set up (sampling.cpp)
 
 struct Runtime {
   profile::ArenaView arena;
@@ -33,13 +32,12 @@ struct Runtime {
   std::int32_t pid = 0;
   std::uint64_t attached_ns = 0;
   std::atomic<bool> observing;
-  std::atomic<bool> quiesced;     // about to exec, or the target took our signal: no new samples
+  std::atomic<bool> quiesced;     // about to exec: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   WatchUnit watch;
   Budget budget;
   std::atomic<std::uint64_t> stack_tokens_ns;  // time up to which the process's stack copies are paid for
   std::atomic<std::uint32_t> said;             // bits of messages that are said once
-  std::atomic<std::uint64_t> threads_checked_ns;
 };
 
 Runtime& runtime();

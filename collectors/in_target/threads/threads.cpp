@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/threads/threads.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <cstring>
 
@@ -15,11 +11,10 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_threads.h"
 
 namespace crosstalk::in_target {
 namespace {
-
-constexpr std::uint64_t find_interval_ns = 250'000'000;
 
 void reset_counters(profile::ThreadSlot& slot) {
   for (auto* counter : {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.armed,
@@ -90,6 +85,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
     known->stack_low = stack_low;
     known->stack_high = stack_high;
     known->thread_pointer = thread_pointer;
+    forget_found_thread(tid);
     write_start(*known);
     return known;
   }
@@ -114,32 +110,58 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
+  forget_found_thread(tid);
   return self;
 }
 
+namespace {
+
+// Ends what belongs to a thread in phase `ending`; its last record has its times.
+void finish(ThreadState& thread, profile::ThreadEnd& record) {
+  record.header.type = profile::RecordType::thread_end;
+  record.time_ns = monotonic_ns();
+  thread.slot->cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
+  append(thread, &record, sizeof record, nullptr, 0);
+  profile::ThreadSlot* slot = thread.slot;
+  thread.ring.detach();
+  thread.slot = nullptr;
+  registry().remove(thread);
+  slot->state.store(static_cast<std::uint32_t>(profile::SlotState::ended), std::memory_order_release);
+}
+
+}  // namespace
+
 void end_thread(ThreadState& self) {
-  Runtime& r = runtime();
   stop_clock(self);
   shut_gate(*self.slot);
   charge_switches(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
-  r.watch.leave(self);
+  runtime().watch.leave(self);
   profile::ThreadEnd record;
-  record.header.type = profile::RecordType::thread_end;
-  record.time_ns = monotonic_ns();
   record.cpu_ns = thread_cpu_ns();
   rusage usage{};
   system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
   record.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
   record.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
-  self.slot->cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
-  append(self, &record, sizeof record, nullptr, 0);
-  profile::ThreadSlot* slot = self.slot;
-  self.ring.detach();
-  self.slot = nullptr;
-  registry().remove(self);
-  slot->state.store(static_cast<std::uint32_t>(profile::SlotState::ended), std::memory_order_release);
+  finish(self, record);
+}
+
+void end_lost_thread(ThreadState& thread, std::int32_t tid) {
+  auto live = static_cast<std::uint32_t>(ThreadPhase::live);
+  if (!thread.phase.compare_exchange_strong(live, static_cast<std::uint32_t>(ThreadPhase::ending))) {
+    return;
+  }
+  if (thread.tid.load(std::memory_order_relaxed) != tid) {  // it had told after all, and the place is another's now
+    thread.phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
+    return;
+  }
+  stop_clock(thread);
+  shut_gate(*thread.slot);
+  runtime().watch.leave(thread);
+  profile::ThreadEnd record;
+  record.cpu_ns = thread.slot->cpu_ns.load(std::memory_order_relaxed);
+  finish(thread, record);
 }
 
 void stand_down(ThreadState& self) {
@@ -149,72 +171,6 @@ void stand_down(ThreadState& self) {
     track_blocks(false, 0);
   }
   stop_clock(self);
-}
-
-void find_threads(std::uint64_t now_ns) {
-  Runtime& r = runtime();
-  std::uint64_t checked = r.threads_checked_ns.load(std::memory_order_relaxed);
-  if (now_ns < checked + find_interval_ns || !r.threads_checked_ns.compare_exchange_strong(checked, now_ns)) {
-    return;
-  }
-  const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) {
-    return;
-  }
-  struct stat status {};
-  system_call(SYS_fstat, fd, &status);
-  constexpr std::size_t own_links = 2;  // st_nlink of a task directory is its number of threads + 2
-  alignas(8) char entries[1024];
-  long bytes = status.st_nlink > registry().live() + own_links
-                   ? system_call(SYS_getdents64, fd, static_cast<char*>(entries), sizeof entries)
-                   : 0;
-  for (int rounds = 0; bytes > 0 && rounds < 64; ++rounds) {
-    for (long at = 0; at < bytes;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      std::int32_t tid = 0;
-      for (const char* c = entry->d_name; *c >= '0' && *c <= '9'; ++c) {
-        tid = tid * 10 + (*c - '0');
-      }
-      at += entry->d_reclen;
-      if (tid == 0 || registry().find(tid) != nullptr) {
-        continue;
-      }
-      sigevent event{};
-      event.sigev_notify = SIGEV_THREAD_ID;
-      event.sigev_signo = clock_signal;
-      event.sigev_value.sival_ptr = &r;
-      event._sigev_un._tid = tid;
-      const auto cpu_clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | 6U);  // MAKE_THREAD_CPUCLOCK
-      std::int32_t timer = 0;
-      if (system_call(SYS_timer_create, cpu_clock, &event, &timer) == 0) {
-        const auto period = static_cast<long>(r.config.period_ns);
-        const itimerspec interval{{period / 1'000'000'000, period % 1'000'000'000},
-                                  {period / 1'000'000'000, period % 1'000'000'000}};
-        system_call(SYS_timer_settime, timer, 0, &interval, nullptr);
-      }
-    }
-    bytes = system_call(SYS_getdents64, fd, static_cast<char*>(entries), sizeof entries);
-  }
-  system_call(SYS_close, fd);
-}
-
-void adopt_found_thread(std::int32_t timer) {
-  Runtime& r = runtime();
-  if (kernel_process_id() != r.pid || !r.observing.load(std::memory_order_relaxed)) {
-    return;
-  }
-  // Its stack is not known, and its thread pointer may be another thread's: raw clone() need not set one.
-  ThreadState* self = begin_thread(0, 0, 0);
-  if (self == nullptr) {
-    if (timer >= 0) {
-      system_call(SYS_timer_delete, timer);
-    }
-    return;
-  }
-  start_clock(*self);
-  if (timer >= 0) {
-    system_call(SYS_timer_delete, timer);
-  }
 }
 
 }  // namespace crosstalk::in_target

@@ -13,13 +13,9 @@ namespace crosstalk::in_target {
 ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer);
 /// Ends the observation of the calling thread.
 void end_thread(ThreadState& self);
+/// Ends that of a thread with the number `tid` which is gone without having told: it left by the system call itself.
+void end_lost_thread(ThreadState& thread, std::int32_t tid);
 /// The calling thread steps aside for good, and with it the process: nobody reads the rings any more.
 void stand_down(ThreadState& self);
-
-/// Looks, at most a few times a second, for threads of this process that did not come by pthread_create
-/// (raw clone), and gives each a timer that will make it known: adopt_found_thread(). Signal-safe.
-void find_threads(std::uint64_t now_ns);
-/// The calling thread was found by find_threads(): `timer` (a POSIX timer id, or -1) is its clock.
-void adopt_found_thread(std::int32_t timer);
 
 }  // namespace crosstalk::in_target

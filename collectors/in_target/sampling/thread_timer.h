@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// POSIX timers on threads' CPU time. The kernel counts each against the user's limit of pending signals
+// (RLIMIT_SIGPENDING), of which the program's own timers and queued signals live: ours take a small part of what is
+// free, and none where that is little. All signal-safe.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Sends the clock signal to the thread `tid` of this process each time it has used `period_ns` of CPU time. The
+/// timer's id, or -errno: -EAGAIN where the program may need the room itself.
+long start_thread_timer(std::int32_t tid, std::uint64_t period_ns);
+/// 0 or -errno.
+long set_thread_timer(std::int32_t id, std::uint64_t period_ns);
+/// A signal that it has sent may still come.
+void delete_thread_timer(std::int32_t id);
+/// The program has run into its limit: no timer is started any more.
+void forgo_thread_timers();
+/// A forked child has none.
+void forget_thread_timers();
+
+}  // namespace crosstalk::in_target

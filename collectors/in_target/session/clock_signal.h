@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The signal of POSIX timers' clocks: the kernel's number 32, which glibc keeps for pthread_cancel. libc lets no
+// program block it, wait for it, put it into a set or install a handler, so the clock takes nothing from the target,
+// and no mask or disposition has to be kept up for it. It is shared with libc:
+//
+//   ours      si_code is SI_TIMER and the value is ours. libc's handler ignores everything but SI_TKILL, so
+//             a tick that meets it is lost and does no harm;
+//   libc's    everything else goes on to the handler that libc has installed, or would have.
+//
+// libc installs its handler with a system call of its own, at the first pthread_cancel() (older versions: at the
+// start). So ours is put back behind each pthread_cancel(), and what it found there is what it hands on to.
+#pragma once
+
+#include <signal.h>
+
+#include "collectors/in_target/sys/kernel_signals.h"
+
+namespace crosstalk::in_target {
+
+inline constexpr int clock_signal = 32;
+
+/// Puts our handler in place. False: it can not be had, and no POSIX timer may be started. Normal context, after a
+/// handler was installed with libc's sigaction(): for the code that handlers return to.
+bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t flags);
+/// Has it been taken? Signal-safe.
+bool has_clock_signal();
+/// Puts our handler back where libc may have replaced it. Does nothing where it was not taken. Signal-safe.
+void keep_clock_signal();
+/// What the signal would do if we were not here. Signal-safe.
+KernelAction clock_signal_wish();
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/threads/found_threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/task_status.h"
+#include "collectors/in_target/sys/try_lock.h"
+#include "collectors/in_target/threads/threads.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t look_interval_ns = 250'000'000;
+constexpr std::uint64_t thorough_one_in = 16;  // looks
+constexpr std::uint64_t rest_per_work = 200;   // looking takes at most one part in so many of the time
+
+/// A found thread has one for as long as it lives.
+struct Found {
+  std::atomic<std::int32_t> tid;    // 0: free
+  std::atomic<std::int32_t> timer;  // id + 1; 0: it gets none, or has had its own
+  std::uint32_t look = 0;           // in which it was last seen
+};
+constexpr std::size_t max_found = 256;
+constinit Found table[max_found] = {};
+
+// Of the look that is going on: one at a time, under the flag.
+constinit ProcessFlag looking;
+constinit std::uint32_t look_number = 0;
+constinit std::uint8_t enrolled_seen[max_threads / 8] = {};
+constinit std::uint32_t turned_away = 0, most_turned_away = 0;  // threads beyond the table
+alignas(8) constinit char entries[4096] = {};
+constinit std::atomic<std::uint64_t> next_look_ns{0};
+
+void drop_timer(Found& found) {
+  const std::int32_t timer = found.timer.exchange(0, std::memory_order_acq_rel);
+  if (timer != 0) {
+    delete_thread_timer(timer - 1);
+  }
+}
+
+Found* find(std::int32_t tid) {
+  Found* const found = std::find_if(std::begin(table), std::end(table),
+                                    [tid](const Found& f) { return f.tid.load(std::memory_order_acquire) == tid; });
+  return found == std::end(table) ? nullptr : found;
+}
+
+// libc's own thread for SIGEV_THREAD timers waits for our signal's number; whoever blocks it would never tick.
+bool can_tick(std::int32_t tid) {
+  constexpr std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
+  TaskStatus status;
+  return !is_kernel_worker(tid) && read_task_status(tid, status) && (status.blocked & bit) == 0;
+}
+
+void meet(std::int32_t tid) {
+  if (const ThreadState* known = registry().find(tid); known != nullptr) {
+    enrolled_seen[known->index / 8] =
+        static_cast<std::uint8_t>(enrolled_seen[known->index / 8] | 1U << known->index % 8);
+    return;
+  }
+  if (Found* known = find(tid); known != nullptr) {
+    known->look = look_number;
+    return;
+  }
+  Found* const place = find(0);
+  if (place == nullptr) {
+    ++turned_away;
+    return;
+  }
+  place->look = look_number;
+  place->timer.store(0, std::memory_order_relaxed);
+  place->tid.store(tid, std::memory_order_release);
+  if (!can_tick(tid)) {
+    return;
+  }
+  const long timer = start_thread_timer(tid, runtime().config.period_ns);
+  if (timer >= 0) {
+    place->timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_release);
+    if (registry().find(tid) != nullptr) {  // it has become known by another way meanwhile
+      drop_timer(*place);
+    }
+  }
+}
+
+void meet_all(long directory) {
+  constexpr int most_rounds = 64;
+  for (int round = 0; round < most_rounds; ++round) {
+    const long bytes = system_call(SYS_getdents64, directory, static_cast<char*>(entries), sizeof entries);
+    for (long at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      std::int32_t tid = 0;
+      for (const char* c = entry->d_name; *c >= '0' && *c <= '9'; ++c) {
+        tid = tid * 10 + (*c - '0');
+      }
+      at += entry->d_reclen;
+      if (tid != 0) {
+        meet(tid);
+      }
+    }
+    if (bytes <= 0) {
+      return;
+    }
+  }
+}
+
+bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
+
+void forget_the_gone() {
+  for (Found& found : table) {
+    const std::int32_t tid = found.tid.load(std::memory_order_relaxed);
+    if (tid != 0 && found.look != look_number && (is_gone(tid) || registry().find(tid) != nullptr)) {
+      drop_timer(found);
+      found.tid.store(0, std::memory_order_release);
+    }
+  }
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    const std::int32_t tid = thread.tid.load(std::memory_order_relaxed);
+    const bool lives = thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live);
+    if (lives && tid != 0 && (enrolled_seen[i / 8] & 1U << i % 8) == 0 && is_gone(tid)) {
+      end_lost_thread(thread, tid);
+    }
+  }
+}
+
+void count_turned_away() {
+  if (turned_away > most_turned_away) {
+    runtime().arena.header->threads_unobserved.fetch_add(turned_away - most_turned_away, std::memory_order_relaxed);
+    most_turned_away = turned_away;
+  }
+}
+
+// The number of links of a task directory is the number of its threads + 2.
+bool worth_a_look(long directory) {
+  constexpr std::size_t own_links = 2;
+  struct stat status {};
+  system_call(SYS_fstat, directory, &status);
+  return status.st_nlink != registry().live() + own_links || look_number % thorough_one_in == 0;
+}
+
+void look() {
+  const long directory = system_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) {
+    return;
+  }
+  ++look_number;
+  if (worth_a_look(directory)) {
+    std::memset(enrolled_seen, 0, sizeof enrolled_seen);
+    turned_away = 0;
+    meet_all(directory);
+    forget_the_gone();
+    count_turned_away();
+  }
+  system_call(SYS_close, directory);
+}
+
+}  // namespace
+
+void find_threads(std::uint64_t now_ns) {
+  if (now_ns < next_look_ns.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const TryLock lock(looking, runtime().pid);
+  if (!lock.held() || now_ns < next_look_ns.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const std::uint64_t begin_ns = thread_cpu_ns();
+  look();
+  const std::uint64_t took_ns = thread_cpu_ns() - begin_ns;
+  runtime().budget.spend(took_ns);
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    self->slot->handlers_ns.fetch_add(took_ns, std::memory_order_relaxed);
+  }
+  next_look_ns.store(now_ns + std::max(look_interval_ns, took_ns * rest_per_work), std::memory_order_relaxed);
+}
+
+void adopt_found_thread() {
+  const Runtime& r = runtime();
+  if (kernel_process_id() != r.pid || !r.observing.load(std::memory_order_relaxed)) {
+    return;
+  }
+  // Its stack is not known, and its thread pointer may be another thread's: raw clone() need not set one.
+  ThreadState* self = begin_thread(0, 0, 0);
+  if (self != nullptr) {
+    start_clock(*self);
+  } else if (Found* found = find(kernel_thread_id()); found != nullptr) {
+    drop_timer(*found);  // there is no room for it: it is left alone from now on
+  }
+}
+
+void forget_found_thread(std::int32_t tid) {
+  if (Found* found = find(tid); found != nullptr) {
+    drop_timer(*found);
+  }
+}
+
+void forget_found_threads() {
+  for (Found& found : table) {
+    drop_timer(found);
+  }
+}
+
+void found_threads_after_fork() {
+  for (Found& found : table) {
+    found.tid.store(0, std::memory_order_relaxed);
+    found.timer.store(0, std::memory_order_relaxed);
+  }
+  next_look_ns.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads of this process that did not come by pthread_create or clone (the system call itself, io_uring), or for which
+// there was no room: found by looking at /proc now and then. Each gets one timer in its life, whose first tick makes it
+// known (adopt_found_thread), and none if it never runs code of the program's. Signal-safe throughout.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Looks, at most a few times a second, who has come and who has ended without our seeing it: those that
+/// have ended by the system call itself are forgotten. The time that it takes is charged to the budget.
+void find_threads(std::uint64_t now_ns);
+/// The calling thread, which is not observed, has had a tick of the timer that found it.
+void adopt_found_thread();
+/// The thread is observed now, by whatever way: the timer that was to find it is deleted.
+void forget_found_thread(std::int32_t tid);
+/// Deletes all timers of found threads.
+void forget_found_threads();
+/// A forked child has none of them.
+void found_threads_after_fork();
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/sys/task_status.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+namespace crosstalk::in_target {
+namespace {
+
+TaskStatus parsed(const std::string& line) {
+  TaskStatus status;
+  parse_status_line(line.data(), line.size(), status);
+  return status;
+}
+
+TEST(TaskStatus, EachLineSaysOneThing) {
+  EXPECT_EQ(parsed("TracerPid:\t4711").tracer, 4711);
+  EXPECT_EQ(parsed("SigPnd:\t0000000080000000").pending, 0x80000000U);
+  EXPECT_EQ(parsed("SigBlk:\tfffffffe7ffbfeff").blocked, 0xfffffffe7ffbfeffU);
+  EXPECT_EQ(parsed("Seccomp:\t2").seccomp, 2U);
+  EXPECT_EQ(parsed("Seccomp:\t2").seccomp_filters, 0U);
+  EXPECT_EQ(parsed("Seccomp_filters:\t3").seccomp_filters, 3U);
+  EXPECT_EQ(parsed("Seccomp_filters:\t3").seccomp, 0U);
+  EXPECT_EQ(parsed("SigQ:\t17/63432").signals_queued, 17U);
+  EXPECT_EQ(parsed("SigQ:\t17/63432").signals_queued_most, 63432U);
+  EXPECT_EQ(parsed("SigQ:\t17").signals_queued_most, 0U);
+  EXPECT_EQ(parsed("TracerPid").tracer, 0);
+  EXPECT_EQ(parsed("").tracer, 0);
+}
+
+TEST(TaskStatus, OfThisProcess) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_SIGPENDING, &limit), 0);
+  TaskStatus status;
+  ASSERT_TRUE(read_task_status(0, status));
+  EXPECT_EQ(status.signals_queued_most, limit.rlim_cur);
+  EXPECT_LE(status.signals_queued, status.signals_queued_most);
+}
+
+TEST(TaskStatus, OfOneThread) {
+  TaskStatus status;
+  std::thread([&] {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    pthread_kill(pthread_self(), SIGUSR2);
+    ASSERT_TRUE(read_task_status(gettid(), status));
+    int taken = 0;
+    sigwait(&set, &taken);
+  }).join();
+  EXPECT_EQ(status.blocked & (1U << (SIGUSR2 - 1)), 1U << (SIGUSR2 - 1));
+  EXPECT_EQ(status.pending, 1U << (SIGUSR2 - 1));
+  EXPECT_FALSE(read_task_status(0x3fffff, status));
+}
+
+TEST(TaskStatus, FlagsAreFoundBehindAnyName) {
+  const auto flags = [](const std::string& line) { return parse_task_flags(line.data(), line.size()); };
+  EXPECT_EQ(flags("7 (work) S 1 7 7 0 -1 4194560 9 9"), 4194560U);
+  EXPECT_EQ(flags("7 (a b) c) (d) S 1 7 7 0 -1 16448 9 9"), 16448U);
+  EXPECT_EQ(flags("7 (work) S 1 7"), 0U);
+  EXPECT_EQ(flags(""), 0U);
+}
+
+TEST(TaskStatus, AThreadOfTheProgramsIsNoWorkerOfTheKernels) {
+  prctl(PR_SET_NAME, "iou-wrk-) S 1 1");
+  EXPECT_FALSE(is_kernel_worker(gettid()));
+  EXPECT_FALSE(is_kernel_worker(0x3fffff));
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target
