@@ -39,11 +39,15 @@ std::optional<StackView> stack_in(std::span<const std::byte> tail) {
   return view;
 }
 
-bool possible(const profile::Sample& record) { return possible(record.access, record.from, record.flags); }
+bool possible(const profile::Sample& record) {
+  const bool clock = record.source == profile::SourceKind::clock;
+  return possible(record.access, record.from, record.flags) && record.source <= profile::SourceKind::ibs_kmod &&
+         record.weight_unit <= profile::WeightUnit::micro_ops &&
+         (!clock || record.weight_unit == profile::WeightUnit::ns);
+}
 
 bool possible(const profile::WatchOpen& record) {
-  return record.watch != 0 && record.words <= profile::max_watch_words && is_fraction(record.selection) &&
-         record.has_state <= 1 &&
+  return record.watch != 0 && record.words <= profile::max_watch_words && record.has_state <= 1 &&
          std::all_of(record.word, record.word + record.words,
                      [](const profile::WatchWord& word) { return possible(word); });
 }

@@ -118,7 +118,7 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return possible(record) && (watches_.close(record), true);
     }
     case RecordType::block:
-      return take(slot, view, view.as<profile::Block>());
+      return take(slot, view.as<profile::Block>());
     case RecordType::message: {
       const auto record = view.as<profile::Message>();
       sink_->put(profile::MessageRow{code_of(record.code), one_line(text_of(view.tail())), 1});
@@ -261,6 +261,9 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
   row.from = record.from;
   row.flags = record.flags;
   row.previous_handler_ns = record.previous_handler_ns;
+  if (record.source != profile::SourceKind::clock) {
+    row.measurement = {record.source, record.weight_unit, record.latency_cycles, record.weight, record.data_source};
+  }
   if ((record.flags & profile::sample_in_kernel) == 0) {
     row.registers = record.registers;
     row.registers->operator[](Register::rip) = record.ip;
@@ -303,9 +306,8 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Watc
   return true;
 }
 
-bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Block& record) {
-  const std::optional<StackView> stack = record.has_stack != 0 ? stack_in(view.tail()) : std::nullopt;
-  if (!possible(record) || (record.has_stack != 0 && !stack)) {
+bool RecordDecoder::take(Slot& slot, const profile::Block& record) {
+  if (!possible(record)) {
     return false;
   }
   profile::BlockRow row;
@@ -315,7 +317,6 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Bloc
   row.bytes = record.bytes;
   row.site = record.site;
   row.kind = record.kind;
-  row.stack = stack ? put_stack(stack->slice.registers, stack->bytes) : StackId{};
   sink_->put(row);
   return true;
 }

@@ -81,7 +81,7 @@ class RecordDecoder {
   void take(Slot& slot, const profile::ModuleUnload& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
-  bool take(Slot& slot, const profile::RecordView& view, const profile::Block& record);
+  bool take(Slot& slot, const profile::Block& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);

@@ -37,7 +37,6 @@ void WatchJoiner::open(ThreadId thread, const profile::WatchOpen& record) {
   row.time_ns = record.time_ns;
   row.line = record.line;
   row.words.assign(std::begin(record.word), std::begin(record.word) + record.words);
-  row.selection = record.selection;
   row.threads = record.threads;
   row.armed = record.armed;
   row.suspected = record.suspected != 0;
@@ -65,6 +64,7 @@ void WatchJoiner::sample(const profile::SampleRow& sample) {
   row.sample_flags = sample.flags;
   row.sample_cpu = sample.cpu;
   row.sample_stack = sample.stack;
+  row.sample_measurement = sample.measurement;
   pending->sampled = true;
   advance(*pending);
 }

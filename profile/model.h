@@ -75,6 +75,22 @@ struct ModuleRow {
   bool is_vdso = false;
 };
 
+/// What a source of samples says beyond what a clock does. As it is by itself: nothing, the source is a clock.
+struct Measurement {
+  SourceKind source = SourceKind::clock;
+  WeightUnit unit = WeightUnit::ns;
+  std::uint32_t latency_cycles = 0;  // of the access; 0: not known
+  std::uint64_t weight = 0;          // in `unit`
+  std::uint64_t data_source = 0;     // perf_event's data_src; 0: not known
+  bool operator==(const Measurement&) const = default;
+};
+
+/// How much a sample stands for.
+struct Weight {
+  std::uint64_t value = 0;
+  WeightUnit unit = WeightUnit::ns;
+};
+
 struct SampleRow {
   ThreadId thread;
   std::uint64_t time_ns = 0, ip = 0, access_ip = 0, address = 0, cpu_ns = 0;
@@ -87,6 +103,12 @@ struct SampleRow {
   AddressFrom from = AddressFrom::none;
   std::uint8_t flags = 0;              // SampleFlags
   std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
+  Measurement measurement;
+  /// A clock's samples stand for the CPU time since the one before.
+  [[nodiscard]] Weight weight() const {
+    return measurement.source == SourceKind::clock ? Weight{cpu_ns, WeightUnit::ns}
+                                                   : Weight{measurement.weight, measurement.unit};
+  }
 };
 
 /// What of samples is read.
@@ -100,7 +122,6 @@ struct WatchRow {
   ThreadId thread;  // whose sample opened it
   std::uint64_t time_ns = 0, line = 0;
   std::vector<WatchWord> words;
-  float selection = 1;
   std::uint32_t threads = 0, armed = 0;
   bool suspected = false;
   std::uint64_t horizon_ns = 0;
@@ -112,6 +133,11 @@ struct WatchRow {
   std::uint8_t sample_flags = 0;
   std::uint16_t sample_cpu = 0;
   StackId sample_stack;
+  Measurement sample_measurement;
+  [[nodiscard]] Weight sample_weight() const {
+    return sample_measurement.source == SourceKind::clock ? Weight{sample_cpu_ns, WeightUnit::ns}
+                                                          : Weight{sample_measurement.weight, sample_measurement.unit};
+  }
   std::optional<LineState> state;    // of the line while the watch was set up; absent before schema version 4
   std::optional<CloseReason> close;  // absent: still open at the end
   std::uint64_t close_ns = 0;

@@ -60,6 +60,7 @@ struct ProfileReader::State {
   Bounds bounds;
   Session session;
   std::int64_t version = schema::version;
+  bool measured = false;  // there are samples of another source than a clock
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ModuleRow> modules;
@@ -114,7 +115,9 @@ struct ProfileReader::State {
 
   [[nodiscard]] Result<std::uint32_t> count(const char* table) const;
   [[nodiscard]] Result<void> load_meta();
+  [[nodiscard]] Result<void> look_for_measurements();
   [[nodiscard]] Result<void> load_watches();
+  [[nodiscard]] Result<void> load_watch_measurements();
   [[nodiscard]] Result<void> load_traps();
   [[nodiscard]] Result<void> load_all();
 };
@@ -171,11 +174,26 @@ Result<void> ProfileReader::State::load_meta() {
   return {};
 }
 
+Result<void> ProfileReader::State::look_for_measurements() {
+  const Result<std::uint32_t> rows = version < 6 ? Result<std::uint32_t>(0) : count("sample_measurement");
+  if (!rows) {
+    return tl::unexpected<Error>(rows.error());
+  }
+  measured = *rows > 0;
+  return {};
+}
+
 Result<void> ProfileReader::State::load_watches() {
   Result<void> result =
       load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches, watch_of);
   if (!result) {
     return result;
+  }
+  if (measured) {
+    result = load_watch_measurements();
+    if (!result) {
+      return result;
+    }
   }
   auto watch = watches.begin();  // both are in order of the watch
   return each("watch_word", schema::get_watch_words, [&](ColumnScan& scan) {
@@ -189,6 +207,20 @@ Result<void> ProfileReader::State::load_watches() {
       return;
     }
     watch->words.push_back(of.word);
+  });
+}
+
+/// What is known of a watch whose opening was lost is left out.
+Result<void> ProfileReader::State::load_watch_measurements() {
+  auto watch = watches.begin();  // both are in order of the watch
+  return each("watch_measurement", schema::get_watch_measurements, [&](ColumnScan& scan) {
+    const MeasurementOf of = watch_measurement_of(scan);
+    while (watch != watches.end() && watch->id < of.watch) {
+      ++watch;
+    }
+    if (scan.sound() && watch != watches.end() && watch->id == of.watch) {
+      watch->sample_measurement = of.measurement;
+    }
   });
 }
 
@@ -230,6 +262,7 @@ Result<void> ProfileReader::State::load_all() {
   result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
   result = result ? load_dense("thread", schema::get_threads, threads, thread_of) : result;
   result = result ? load("module", schema::get_modules, modules, module_of) : result;
+  result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
   result = result ? load_traps() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
@@ -280,10 +313,10 @@ const std::vector<MessageRow>& ProfileReader::messages() const { return state_->
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                             SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
-  const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all);
+  const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all, state_->measured);
   const auto read = [&](const auto& put) {
     return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
-      const SampleRow row = sample_of(scan, state_->bounds, parts, last);
+      const SampleRow row = sample_of(scan, state_->bounds, {parts, state_->measured}, last);
       if (scan.sound()) {
         put(row);
       }

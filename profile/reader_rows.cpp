@@ -43,6 +43,16 @@ std::optional<LineState> line_state_of(ColumnScan& scan) {
 
 AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", AccessKind::none, AccessKind::load_store); }
 
+Measurement measurement_of(ColumnScan& scan) {
+  Measurement measurement;
+  measurement.source = scan.enumerator("source", SourceKind::pebs, SourceKind::ibs_kmod);
+  measurement.unit = scan.enumerator("unit", WeightUnit::ns, WeightUnit::micro_ops);
+  measurement.weight = scan.bits();
+  measurement.latency_cycles = scan.number<std::uint32_t>("latency_cycles");
+  measurement.data_source = scan.bits();
+  return measurement;
+}
+
 AddressFrom origin_of(ColumnScan& scan) { return scan.enumerator("origin", AddressFrom::none, AddressFrom::hardware); }
 
 }  // namespace
@@ -141,7 +151,7 @@ ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleParts parts,
+SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                     std::vector<std::optional<Registers>>& last) {
   SampleRow row;
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
@@ -162,12 +172,15 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleParts parts,
   } else {
     scan.reject("registers", 0);
   }
-  if (parts == SampleParts::all) {
+  if (columns.parts == SampleParts::all) {
     row.watch = WatchId{scan.number<std::uint32_t>("watch")};
     row.stack = StackId{scan.number<std::uint32_t>("stack")};
     row.from = origin_of(scan);
     row.previous_handler_ns =
         scan.number<std::uint32_t>("previous_handler", UINT32_MAX / schema::handler_unit_ns) * schema::handler_unit_ns;
+  }
+  if (columns.measured && !scan.next_is_null()) {
+    row.measurement = measurement_of(scan);
   }
   return row;
 }
@@ -178,7 +191,6 @@ WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.line = scan.bits();
-  row.selection = scan.fraction("selection");
   row.threads = scan.number<std::uint32_t>("threads");
   row.armed = scan.number<std::uint32_t>("armed");
   row.suspected = scan.flag("suspected");
@@ -202,6 +214,13 @@ WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   }
   row.state = line_state_of(scan);
   return row;
+}
+
+MeasurementOf watch_measurement_of(ColumnScan& scan) {
+  MeasurementOf of;
+  of.watch = WatchId{scan.number<std::uint32_t>("watch")};
+  of.measurement = measurement_of(scan);
+  return of;
 }
 
 WatchWordOf watch_word_of(ColumnScan& scan) {

@@ -86,8 +86,13 @@ class ColumnScan {
 [[nodiscard]] ProcessRow process_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
+/// What of samples a statement gives.
+struct SampleColumns {
+  SampleParts parts = SampleParts::all;
+  bool measured = false;
+};
 /// `last` has the previous registers of each thread, and is brought up to date.
-[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleParts parts,
+[[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                                   std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
@@ -96,6 +101,12 @@ class ColumnScan {
 /// Into `row`, whose buffer is used again; `bounds` as above.
 void read_walk(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
+/// What is known of the sample of a watch.
+struct MeasurementOf {
+  WatchId watch;
+  Measurement measurement;
+};
+[[nodiscard]] MeasurementOf watch_measurement_of(ColumnScan& scan);
 /// A piece of a watched line: which watch, which of its words.
 struct WatchWordOf {
   WatchId watch;

@@ -124,7 +124,18 @@ enum SampleFlags : std::uint8_t {
   sample_eligible = 16,  // the sample could have opened a watch (has an address, unit allowed): the stratum's base
 };
 
-/// One tick of a thread's clock. Its weight is `cpu_ns`: the CPU time that it stands for.
+/// What took a sample.
+enum class SourceKind : std::uint8_t {
+  clock = 0,     // the thread's clock of CPU time
+  pebs = 1,      // Intel's precise events
+  ibs = 2,       // AMD's instruction-based sampling, through the kernel
+  ibs_kmod = 3,  // the same, through our kernel module
+};
+
+/// What a sample's weight counts. Weights of different units are never added.
+enum class WeightUnit : std::uint8_t { ns = 0, accesses = 1, micro_ops = 2 };
+
+/// What a source observed: one access of a thread, and how much it stands for.
 struct Sample {
   RecordHeader header;
   std::uint64_t time_ns = 0;
@@ -141,6 +152,12 @@ struct Sample {
   std::uint8_t flags = 0;      // SampleFlags
   std::uint8_t has_stack = 0;  // 1: a StackSlice and its bytes follow as tail
   std::uint8_t reserved = 0;
+  std::uint64_t weight = 0;       // how much it stands for, in `weight_unit`; a clock's is `cpu_ns`, whatever is here
+  std::uint64_t data_source = 0;  // perf_event's data_src; 0: unknown
+  std::uint32_t latency_cycles = 0;  // of the access; 0: unknown
+  SourceKind source = SourceKind::clock;
+  WeightUnit weight_unit = WeightUnit::ns;
+  std::uint8_t reserved_too[2] = {};
   Registers registers;  // interrupted; rip is `ip` again
 };
 
@@ -185,14 +202,12 @@ struct WatchOpen {
   std::uint32_t watch = 0;  // unique within the arena, > 0
   std::uint32_t words = 0;
   WatchWord word[max_watch_words];
-  float selection = 1;          // probability that an eligible sample of its stratum opened a watch
   std::uint32_t threads = 0;    // threads of the process alive at the time, the sampled one included
   std::uint32_t armed = 0;      // of the others, how many were watched
   std::uint32_t suspected = 0;  // 1: the board named the partner's word
-  std::uint64_t horizon_ns = 0;
-  LineState state;              // while the watch was set up
   std::uint32_t has_state = 0;  // 1: `state` was read
-  std::uint32_t reserved = 0;
+  std::uint64_t horizon_ns = 0;
+  LineState state;  // while the watch was set up
 };
 
 /// Words of 8 bytes of a thread's stack from rsp upward: where compilers keep what registers have no room for.
@@ -239,7 +254,7 @@ struct Block {
   std::uint64_t bytes = 0;
   std::uint64_t site = 0;  // return address of the allocating call
   BlockKind kind = BlockKind::heap;
-  std::uint32_t has_stack = 0;  // 1: a StackSlice and its bytes, taken at the allocation, follow as tail
+  std::uint32_t reserved = 0;
 };
 
 /// Memory that processes share (mmap with MAP_SHARED, or a System V segment), in the process that writes this. Written
@@ -285,8 +300,8 @@ struct Message {
   char code[32] = {};  // stable, snake_case
 };
 
-static_assert(sizeof(Sample) == 64 + sizeof(Registers));
-static_assert(sizeof(WatchOpen) == 112);
+static_assert(sizeof(Sample) == 88 + sizeof(Registers));
+static_assert(sizeof(WatchOpen) == 104);
 static_assert(std::is_trivially_copyable_v<Sample> && std::is_trivially_copyable_v<WatchTrap>);
 
 }  // namespace crosstalk::profile

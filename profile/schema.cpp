@@ -24,13 +24,19 @@ CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
   cpu_ns INTEGER NOT NULL, watch INTEGER, stack INTEGER, cpu INTEGER NOT NULL, width INTEGER,
   access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER, registers BLOB);
+CREATE TABLE sample_measurement(
+  sample INTEGER PRIMARY KEY, source INTEGER NOT NULL, unit INTEGER NOT NULL, weight INTEGER NOT NULL,
+  latency_cycles INTEGER, data_source INTEGER);
 CREATE TABLE watch(
   id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, time INTEGER NOT NULL, line INTEGER NOT NULL,
-  selection REAL NOT NULL, threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
+  threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
   horizon_ns INTEGER NOT NULL, sample_ip INTEGER, sample_access_offset INTEGER, sample_address INTEGER,
   sample_cpu_ns INTEGER NOT NULL, sample_width INTEGER, sample_access INTEGER NOT NULL,
   sample_origin INTEGER NOT NULL, sample_flags INTEGER NOT NULL, sample_cpu INTEGER NOT NULL,
   sample_stack INTEGER, close INTEGER, close_time INTEGER, state BLOB);
+CREATE TABLE watch_measurement(
+  watch INTEGER PRIMARY KEY, source INTEGER NOT NULL, unit INTEGER NOT NULL, weight INTEGER NOT NULL,
+  latency_cycles INTEGER, data_source INTEGER);
 CREATE TABLE watch_word(
   watch INTEGER NOT NULL, word INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
   probability REAL NOT NULL, PRIMARY KEY(watch, word)) WITHOUT ROWID;
@@ -58,7 +64,9 @@ const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?)";
+const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_watch_measurement = "INSERT OR REPLACE INTO watch_measurement VALUES(?,?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
 const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
 const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -80,19 +88,25 @@ const char* const get_threads =
 const char* const get_modules =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso "
     "FROM module";
-std::string get_samples(std::int64_t of_version, bool whole) {
+std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
   const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
   return accesses + (of_version == 1 ? "NULL" : "registers") +
-         (whole ? ", watch, stack, origin, previous_handler" : "") + " FROM sample ORDER BY rowid";
+         (whole ? ", watch, stack, origin, previous_handler" : "") +
+         (measured ? ", source, unit, weight, latency_cycles, data_source FROM sample LEFT JOIN sample_measurement"
+                     " ON sample_measurement.sample = sample.rowid"
+                   : " FROM sample") +
+         " ORDER BY sample.rowid";
 }
 const char* const get_watches =
-    "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
+    "SELECT id, thread, time, line, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
     "sample_flags, sample_cpu, sample_stack, close, close_time, state FROM watch ORDER BY id";
 const char* const get_watches_before_version_4 =
-    "SELECT id, thread, time, line, selection, threads, armed, suspected, horizon_ns, sample_ip, "
+    "SELECT id, thread, time, line, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
     "sample_flags, sample_cpu, sample_stack, close, close_time, NULL FROM watch ORDER BY id";
+const char* const get_watch_measurements =
+    "SELECT watch, source, unit, weight, latency_cycles, data_source FROM watch_measurement ORDER BY watch";
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
 const char* const get_traps =

@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 5;
+inline constexpr std::int64_t version = 6;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -22,7 +22,9 @@ extern const char* const put_process;
 extern const char* const put_thread;
 extern const char* const put_module;
 extern const char* const put_sample;
+extern const char* const put_sample_measurement;
 extern const char* const put_watch;
+extern const char* const put_watch_measurement;
 extern const char* const put_watch_word;
 extern const char* const delete_watch_words;
 extern const char* const put_trap;
@@ -36,10 +38,11 @@ extern const char* const get_meta;
 extern const char* const get_processes;
 extern const char* const get_threads;
 extern const char* const get_modules;
-/// Of a file of that version: what sample_of takes.
-[[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole);
+/// Of a file of that version: what sample_of takes. `measured`: with what is in table sample_measurement.
+[[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole, bool measured);
 extern const char* const get_watches;
 extern const char* const get_watches_before_version_4;
+extern const char* const get_watch_measurements;  // from version 6 on
 extern const char* const get_watch_words;
 extern const char* const get_traps;
 extern const char* const get_traps_before_version_3;

@@ -62,6 +62,8 @@ class Database {
   /// The first column of the first row; nothing when there is no row.
   [[nodiscard]] Result<std::optional<std::int64_t>> query_integer(std::string_view sql) const;
   [[nodiscard]] bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+  /// The rowid of the latest insertion.
+  [[nodiscard]] std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
   [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
 
  private:

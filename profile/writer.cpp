@@ -36,8 +36,8 @@ PRAGMA journal_mode = DELETE;
 )sql";
 
 struct Statements {
-  Statement meta, process, thread, module, sample, watch, watch_word, delete_words, trap, block, shared_mapping, walk,
-      stack, message;
+  Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
+      delete_words, trap, block, shared_mapping, walk, stack, message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -46,7 +46,9 @@ struct Statements {
         {&thread, schema::put_thread},
         {&module, schema::put_module},
         {&sample, schema::put_sample},
+        {&sample_measurement, schema::put_sample_measurement},
         {&watch, schema::put_watch},
+        {&watch_measurement, schema::put_watch_measurement},
         {&watch_word, schema::put_watch_word},
         {&delete_words, schema::delete_watch_words},
         {&trap, schema::put_trap},
@@ -80,6 +82,16 @@ void bind_value(Statement& statement, const Value& value) {
   } else {
     statement.bind(static_cast<std::int64_t>(value));  // integers, bool, enumerations
   }
+}
+
+/// What a clock's sample lacks: that takes no space in the file.
+Result<void> put_measurement(Statement& put, std::int64_t of, const Measurement& measurement) {
+  if (measurement.source == SourceKind::clock) {
+    return {};
+  }
+  put.bind(of).bind(static_cast<std::int64_t>(measurement.source)).bind(static_cast<std::int64_t>(measurement.unit));
+  put.bind(as_signed(measurement.weight)).bind_unless_zero(measurement.latency_cycles);
+  return put.bind_unless_zero(measurement.data_source).run();
 }
 
 }  // namespace
@@ -253,11 +265,14 @@ Result<void> ProfileWriter::put(const SampleRow& row) {
     put.bind(std::int64_t{row.cpu}).bind_unless_zero(row.width).bind(static_cast<std::int64_t>(row.access));
     put.bind(static_cast<std::int64_t>(row.from)).bind(std::int64_t{row.flags});
     put.bind_unless_zero(row.previous_handler_ns / schema::handler_unit_ns);
-    if (!row.registers) {
-      return put.bind_null().run();
+    Result<void> result;
+    if (row.registers) {
+      const RegisterSteps steps = s.steps_to(row.thread, *row.registers);  // a blob is bound by its address
+      result = put.bind(steps.bytes()).run();
+    } else {
+      result = put.bind_null().run();
     }
-    const RegisterSteps steps = s.steps_to(row.thread, *row.registers);  // a blob is bound by its address
-    return put.bind(steps.bytes()).run();
+    return result ? put_measurement(s.statements.sample_measurement, s.database.last_row(), row.measurement) : result;
   });
 }
 
@@ -299,7 +314,7 @@ Result<void> ProfileWriter::put(const WatchRow& row) {
   return s.guarded([&]() -> Result<void> {
     Statement& put = s.statements.watch;
     put.bind(std::int64_t{row.id.value}).bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns));
-    put.bind(as_signed(row.line)).bind(double{row.selection}).bind(std::int64_t{row.threads});
+    put.bind(as_signed(row.line)).bind(std::int64_t{row.threads});
     put.bind(std::int64_t{row.armed}).bind(std::int64_t{row.suspected}).bind(as_signed(row.horizon_ns));
     put.bind_unless_zero(row.sample_ip);
     row.sample_access_ip != 0 ? put.bind(as_signed(row.sample_access_ip - row.sample_ip)) : put.bind_null();
@@ -312,7 +327,8 @@ Result<void> ProfileWriter::put(const WatchRow& row) {
     } else {
       put.bind_null().bind_null();
     }
-    const Result<void> result = run_with_state(put, row.state);
+    Result<void> result = run_with_state(put, row.state);
+    result = result ? put_measurement(s.statements.watch_measurement, row.id.value, row.sample_measurement) : result;
     return result ? s.put_words(row) : result;
   });
 }

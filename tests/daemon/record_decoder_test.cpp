@@ -282,7 +282,6 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   Sample s;
   s.has_stack = 1;
   Block block;
-  block.has_stack = 1;
   WatchTrap trap;
   trap.watch = 1;
   trap.has_stack = 1;
@@ -292,18 +291,40 @@ TEST_F(Interpreter, StacksGetAscendingIds) {
   trap.state.word[3] = 99;
   trap.stack = slice;
   pass({{0, bytes_of(s, RecordType::sample, tail)},
-        {0, bytes_of(block, RecordType::block, tail)},
+        {0, bytes_of(block, RecordType::block)},
         {0, bytes_of(trap, RecordType::watch_trap, "stack")}});
-  ASSERT_EQ(sink_.stacks.size(), 3U);
+  ASSERT_EQ(sink_.stacks.size(), 2U);
   EXPECT_EQ(sink_.samples[0].stack, StackId{1});
-  EXPECT_EQ(sink_.blocks[0].stack, StackId{2});
-  EXPECT_EQ(sink_.traps[0].stack, StackId{3});
+  EXPECT_EQ(sink_.blocks.size(), 1U);
+  EXPECT_EQ(sink_.traps[0].stack, StackId{2});
   ASSERT_TRUE(sink_.traps[0].frame);
   EXPECT_EQ(sink_.traps[0].frame->at(5), 77U);
   ASSERT_TRUE(sink_.traps[0].state);
   EXPECT_EQ(sink_.traps[0].state->word[3], 99U);
-  EXPECT_EQ(std::string(sink_.stacks[2].bytes.begin(), sink_.stacks[2].bytes.end()), "stack");
+  EXPECT_EQ(std::string(sink_.stacks[1].bytes.begin(), sink_.stacks[1].bytes.end()), "stack");
   EXPECT_EQ(sink_.stacks[1].registers[Register::rsp], 0x7000U);
+}
+
+TEST_F(Interpreter, WhatASourceMeasuredGoesWithTheSampleAndItsWatch) {
+  begin();
+  Sample sample;
+  sample.source = SourceKind::ibs, sample.weight_unit = WeightUnit::micro_ops, sample.weight = 250'000;
+  sample.latency_cycles = 412, sample.data_source = 0x6880842;
+  sample.watch = 4;
+  Sample tick;
+  tick.cpu_ns = 700, tick.weight = 5;
+  pass({{0, bytes_of(sample, RecordType::sample)},
+        {0, bytes_of(an_opening(4), RecordType::watch_open)},
+        {0, bytes_of(tick, RecordType::sample)}});
+  ASSERT_EQ(sink_.samples.size(), 2U);
+  const Measurement measured{SourceKind::ibs, WeightUnit::micro_ops, 412, 250'000, 0x6880842};
+  EXPECT_EQ(sink_.samples[0].measurement, measured);
+  EXPECT_EQ(sink_.samples[0].weight().value, 250'000U);
+  EXPECT_EQ(sink_.samples[1].measurement, Measurement{});
+  EXPECT_EQ(sink_.samples[1].weight().value, 700U);
+  EXPECT_EQ(sink_.samples[1].weight().unit, WeightUnit::ns);
+  ASSERT_EQ(sink_.watches.count(4), 1U);
+  EXPECT_EQ(sink_.watches.at(4).sample_measurement, measured);
 }
 
 TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
@@ -318,8 +339,14 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   words.words = 5;
   WatchOpen length = an_opening(4);
   length.word[1].length = 3;
-  WatchOpen selection = an_opening(4);
-  selection.selection = __builtin_nanf("");
+  WatchOpen probability = an_opening(4);
+  probability.word[0].probability = __builtin_nanf("");
+  Sample source;
+  source.source = static_cast<SourceKind>(4);
+  Sample unit;
+  unit.source = SourceKind::pebs, unit.weight_unit = static_cast<WeightUnit>(3);
+  Sample not_time;
+  not_time.weight_unit = WeightUnit::accesses;
   WatchTrap word;
   word.watch = 1;
   word.word = 4;
@@ -351,7 +378,10 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(no_stack, RecordType::sample, {reinterpret_cast<const char*>(&slice), sizeof slice})},
         {0, bytes_of(words, RecordType::watch_open)},
         {0, bytes_of(length, RecordType::watch_open)},
-        {0, bytes_of(selection, RecordType::watch_open)},
+        {0, bytes_of(probability, RecordType::watch_open)},
+        {0, bytes_of(source, RecordType::sample)},
+        {0, bytes_of(unit, RecordType::sample)},
+        {0, bytes_of(not_time, RecordType::sample)},
         {0, bytes_of(word, RecordType::watch_trap)},
         {0, bytes_of(trap_stack, RecordType::watch_trap)},
         {0, bytes_of(state, RecordType::watch_open)},
@@ -365,7 +395,7 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(whole, RecordType::walk, {"\x04\x02", 2})},  // ends at a jump
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
-  EXPECT_EQ(decoder_.malformed(), 19U);
+  EXPECT_EQ(decoder_.malformed(), 22U);
   decoder_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
   EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.walks.empty());

@@ -34,9 +34,7 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::SampleRow& row) override {
     check(row.access <= crosstalk::AccessKind::load_store && row.from <= profile::AddressFrom::hardware);
   }
-  void put(const profile::WatchRow& row) override {
-    check(row.words.size() <= profile::max_watch_words && row.selection >= 0 && row.selection <= 1);
-  }
+  void put(const profile::WatchRow& row) override { check(row.words.size() <= profile::max_watch_words); }
   void put(const profile::TrapRow& row) override { check(row.word < profile::max_watch_words); }
   void put(const profile::BlockRow&) override {}
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }

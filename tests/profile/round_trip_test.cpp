@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written is what is read: every row type, absent values, and the extremes of every field.
+#include <sqlite3.h>
+
 #include <limits>
 
 #include "profile/branch_trace.h"
@@ -217,7 +219,6 @@ TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   watch.time_ns = a_session().begin_ns + 5;
   watch.line = 0x7f0000001200;
   watch.words = {{0, 8, 0, 0.5F}, {56, 4, 0, 0.25F}};
-  watch.selection = 0.125F;
   watch.threads = 4, watch.armed = 3, watch.suspected = true, watch.horizon_ns = 20'000'000;
   watch.sample_ip = 0x1000, watch.sample_access_ip = 0xff8, watch.sample_address = 0x7f0000001238;
   watch.sample_cpu_ns = 4'000'000, watch.sample_width = 4, watch.sample_access = AccessKind::store;
@@ -244,7 +245,6 @@ TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   EXPECT_EQ(got.close_ns, watch.close_ns);
   EXPECT_EQ(got.thread, ThreadId{1});
   EXPECT_EQ(got.time_ns, watch.time_ns);
-  EXPECT_FLOAT_EQ(got.selection, 0.125F);
   EXPECT_EQ(got.threads, 4U);
   EXPECT_EQ(got.armed, 3U);
   EXPECT_TRUE(got.suspected);
@@ -312,6 +312,64 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   EXPECT_EQ(got.line, trap.line);
   EXPECT_EQ(got.state, trap.state);
   EXPECT_FALSE(reader.traps()[0].state);
+}
+
+TEST_F(RoundTrip, WhatASourceMeasuredStaysWithItsSample) {
+  const Measurement most{SourceKind::ibs_kmod, WeightUnit::micro_ops, std::numeric_limits<std::uint32_t>::max(),
+                         std::numeric_limits<std::uint64_t>::max(), std::numeric_limits<std::uint64_t>::max()};
+  const Measurement least{SourceKind::pebs, WeightUnit::accesses, 0, 0, 0};
+  SampleRow row = a_sample();
+  put(row);
+  row.measurement = most;
+  put(row);
+  row.measurement = {};
+  put(row);
+  row.measurement = least;
+  put(row);
+  WatchRow watch;
+  watch.id = WatchId{3};
+  watch.sample_measurement = least;
+  put(watch);
+  watch.sample_measurement = most;
+  put(watch);
+  watch.id = WatchId{4};
+  watch.sample_measurement = {};
+  watch.sample_cpu_ns = 77;
+  put(watch);
+  const ProfileReader reader = read();
+  for (const SampleParts parts : {SampleParts::all, SampleParts::accesses}) {
+    std::vector<SampleRow> got;
+    ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& sample) { got.push_back(sample); }, parts));
+    ASSERT_EQ(got.size(), 4U);
+    EXPECT_EQ(got[0].measurement, Measurement{});
+    EXPECT_EQ(got[0].weight().value, a_sample().cpu_ns);
+    EXPECT_EQ(got[1].measurement, most);
+    EXPECT_EQ(got[1].weight().unit, WeightUnit::micro_ops);
+    EXPECT_EQ(got[2].measurement, Measurement{});
+    EXPECT_EQ(got[3].measurement, least);
+    EXPECT_EQ(got[3].cpu_ns, a_sample().cpu_ns);
+  }
+  ASSERT_EQ(reader.watches().size(), 2U);
+  EXPECT_EQ(reader.watches()[0].sample_measurement, most);
+  EXPECT_EQ(reader.watches()[1].sample_measurement, Measurement{});
+  EXPECT_EQ(reader.watches()[1].sample_weight().value, 77U);
+}
+
+TEST_F(RoundTrip, AClocksSamplesTakeNoMoreRoomThanBefore) {
+  put(a_sample());
+  WatchRow watch;
+  watch.id = WatchId{7};
+  put(watch);
+  const ProfileReader reader = read();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  for (const char* sql : {"SELECT 1 FROM sample_measurement", "SELECT 1 FROM watch_measurement"}) {
+    sqlite3_stmt* statement = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(db, sql, -1, &statement, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_DONE) << sql;
+    sqlite3_finalize(statement);
+  }
+  sqlite3_close(db);
 }
 
 TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
