@@ -25,17 +25,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profile/watch_settings.h"
+
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
 inline constexpr std::uint32_t arena_version = 8;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
-inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
-
-// Lines that the bulletin board of a process can remember: a power of two.
-inline constexpr std::uint32_t board_slots_least = 16;
-inline constexpr std::uint32_t board_slots_most = 16384;
 
 enum class SessionState : std::uint32_t { running = 1, stopping = 2 };
 
@@ -44,8 +41,6 @@ enum class ClockKind : std::uint32_t {
   posix = 1,  // POSIX thread CPU timer: no cost at context switches, no finer than the kernel's tick
   perf = 2,   // perf task-clock with sigtrap: any period, and a cost at each context switch
 };
-
-enum class Method : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
 
 /// What the user asked for and what the recorder calibrated. Constant once targets run.
 struct SessionConfig {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector's rules of watching (collectors/in_target/sampling/sampling.cpp and watch_unit.cpp), with accesses that
-// are told instead of trapping: which samples open a watch, which words are drawn, who is armed for what, when it
-// closes.
+// The collector's watch policy (collectors/watch_policy/) with accesses that are told instead of trapping. What is done
+// here by hand is what the kernel and the processor do in a target: watchpoints fire, alarms ring.
 #pragma once
 
 #include <array>
@@ -9,8 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "collectors/in_target/session/budget.h"
-#include "collectors/in_target/watch/board.h"
+#include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/budget.h"
+#include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/selection.h"
+#include "collectors/watch_policy/words.h"
 #include "profile/model.h"
 #include "tests/simulation/program.h"
 
@@ -43,39 +45,42 @@ class Watching {
   [[nodiscard]] std::vector<profile::TrapRow> take_traps();
 
  private:
-  enum class Mode : std::uint8_t { off, write_only, read_write };
-  static constexpr std::uint32_t words_per_slot = 2, max_slots = 2, max_threads = 16;
+  using WatchMode = watch_policy::WatchMode;
+  using Modes = std::array<WatchMode, watch_policy::words_per_slot>;
 
   struct Slot {
     std::uint32_t watch = 0;  // id; 0: idle
-    std::uint32_t sequence = 0, runner = 0, runs = 0, words = 0;
-    bool suspected = false, stored = false, brief = false;
+    bool suspected = false;
     std::uint64_t line = 0;
-    double deadline_ns = 0, cost_ns = 0;
-    std::array<profile::WatchWord, words_per_slot> word{};
-    std::array<std::array<Mode, words_per_slot>, max_threads> mode{};
+    std::uint64_t alarm_ns = 0;  // when it rings; 0: it is not set
+    std::uint64_t cost_ns = 0;
+    watch_policy::WatchProgress progress;
+    watch_policy::WordChoice choice;
+    std::vector<Modes> mode;  // by thread
   };
 
-  [[nodiscard]] std::uint32_t first_slot(bool suspected) const { return suspected || slots_ == 1 ? 0 : 1; }
-  [[nodiscard]] std::uint32_t last_slot(bool suspected) const { return suspected && slots_ > 1 ? 1 : slots_; }
-  Slot* room(bool suspected, double now_ns);
-  [[nodiscard]] bool passed_over(const in_target::Suspicion& known);
-  void open(Slot& slot, profile::SampleRow& row, const in_target::Suspicion& suspicion, bool suspected);
-  void choose_words(Slot& slot, const profile::SampleRow& row, const in_target::Suspicion& suspicion);
-  void arm(Slot& slot, const profile::SampleRow& row);
-  bool trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const Access& access, double now_ns);
-  void close(Slot& slot, double now_ns, profile::CloseReason reason);
-  void spend(double ns, bool exploring);
+  Slot* room(bool suspected);
+  void open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
+            const watch_policy::Suspicion& suspicion, bool suspected);
+  std::uint32_t arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
+                    const watch_policy::Suspicion& suspicion);
+  bool trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const Access& access, std::uint64_t now_ns);
+  void expire(std::uint64_t now_ns);
+  void close(Slot& slot, std::uint64_t now_ns, profile::CloseReason reason);
+  void spend(std::uint64_t ns, bool exploring);
   profile::LineState& state_of(std::uint64_t line);
 
   const Observer observer_;  // its own: callers pass what they just made
-  std::uint32_t threads_, slots_;
-  Random random_;
-  std::unique_ptr<in_target::Board> board_ = std::make_unique<in_target::Board>();
-  in_target::Budget budget_;
-  double mean_cost_ns_;
+  const std::uint32_t threads_;
+  const watch_policy::SlotPlan plan_;
+  Random random_;                // of what chance does
+  std::uint64_t policy_random_;  // of what the policy draws
+  std::unique_ptr<watch_policy::Board> board_ = std::make_unique<watch_policy::Board>();
+  watch_policy::Budget budget_;
+  std::uint64_t mean_cost_ns_;
+  std::vector<std::uint64_t> samples_;      // by thread
   std::vector<profile::LineState> states_;  // by line; each store counts one on
-  std::array<Slot, max_slots> slot_{};
+  std::array<Slot, watch_policy::watch_slots> slot_{};
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::TrapRow> traps_;
 };

@@ -29,7 +29,7 @@ bool take_lock(SharedWatch& common, std::uint64_t now_ns) {
 bool WatchUnit::claim_common(Slot& slot, const ThreadState& self, const SharedLine& line, std::uint64_t now_ns) {
   SharedWatch& common = cross_process_state().watch[&slot - slot_];
   std::uint32_t old = common.watch.load(std::memory_order_acquire);
-  if ((old != 0 && now_ns < common.progress.deadline_ns.load(relaxed) + abandoned_ns) || !take_lock(common, now_ns)) {
+  if ((old != 0 && now_ns < common.progress.deadline_ns() + abandoned_ns) || !take_lock(common, now_ns)) {
     return false;
   }
   if (common.watch.load(relaxed) != old || (old != 0 && !common.watch.compare_exchange_strong(old, 0))) {
@@ -53,9 +53,9 @@ bool WatchUnit::claim_common(Slot& slot, const ThreadState& self, const SharedLi
 void WatchUnit::publish_common(Slot& slot) {
   SharedWatch& common = *slot.shared;
   common.suspected.store(slot.suspected.load(relaxed) ? 1 : 0, relaxed);
-  common.words.store(slot.words, relaxed);
-  for (std::uint32_t w = 0; w < slot.words; ++w) {
-    common.word[w].store(std::bit_cast<std::uint64_t>(slot.word[w]), relaxed);
+  common.words.store(slot.choice.words, relaxed);
+  for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
+    common.word[w].store(std::bit_cast<std::uint64_t>(slot.choice.word[w]), relaxed);
   }
   common.watch.store(slot.watch.load(relaxed), std::memory_order_release);
   common.lock.store(0, std::memory_order_release);
@@ -110,7 +110,7 @@ void WatchUnit::take_part(Slot& slot, ThreadState& self, std::uint32_t id) {
   slot.watch.store(id, std::memory_order_release);
   std::uint32_t armed = arm_others(slot, self, 0);
   if (self.watch_events.load(relaxed) != 0) {
-    for (std::uint32_t w = 0; w < slot.words; ++w) {
+    for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
       arm(slot, self, w, WatchMode::read_write);
     }
     ++armed;
@@ -130,7 +130,7 @@ void WatchUnit::take_part(Slot& slot, ThreadState& self, std::uint32_t id) {
 bool WatchUnit::join(Slot& slot, ThreadState& self, std::uint64_t now_ns) {
   SharedWatch& common = cross_process_state().watch[&slot - slot_];
   const std::uint32_t id = common.watch.load(std::memory_order_acquire);
-  if (id == 0 || now_ns >= common.progress.deadline_ns.load(relaxed)) {
+  if (id == 0 || common.progress.expired(now_ns)) {
     return false;
   }
   SharedLine line;
@@ -149,9 +149,9 @@ bool WatchUnit::join(Slot& slot, ThreadState& self, std::uint64_t now_ns) {
   slot.shared = &common;
   slot.identity = line;
   slot.line = address;
-  slot.words = words;
+  slot.choice.words = words;
   for (std::uint32_t w = 0; w < words; ++w) {
-    slot.word[w] = std::bit_cast<profile::WatchWord>(common.word[w].load(relaxed));
+    slot.choice.word[w] = std::bit_cast<profile::WatchWord>(common.word[w].load(relaxed));
   }
   slot.suspected.store(common.suspected.load(relaxed) != 0, relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -167,7 +167,7 @@ void WatchUnit::follow(ThreadState& self, std::uint64_t now_ns) {
   if (!sharing()) {
     return;
   }
-  for (std::uint32_t i = 0; i < slots_; ++i) {
+  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
     Slot& slot = slot_[i];
     const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
     if (id != 0 && is_over(slot, id)) {
@@ -175,8 +175,8 @@ void WatchUnit::follow(ThreadState& self, std::uint64_t now_ns) {
     }
     if (id != cross_process_state().watch[i].watch.load(relaxed)) {
       join(slot, self, now_ns);
-    } else if (id != 0 && slot.shared->progress.runner.load(std::memory_order_acquire) != self.number) {
-      for (std::uint32_t w = 0; w < slot.words; ++w) {
+    } else if (id != 0 && slot.shared->progress.runner() != self.number) {
+      for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
         const std::uint32_t event = first_event(slot) + w;
         if (self.mode[event].load(relaxed) != static_cast<std::uint8_t>(WatchMode::read_write)) {
           arm(slot, self, w, WatchMode::read_write);

@@ -13,7 +13,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "collectors/in_target/watch/board.h"
+#include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
 #include "profile/records.h"
 
@@ -42,17 +44,8 @@ struct SharedLine {
   }
 };
 
-/// How far a watch has got.
-struct WatchProgress {
-  std::atomic<std::uint32_t> sequence;  // traps given a number
-  std::atomic<std::uint32_t> runner;    // number of the thread that has the line
-  std::atomic<std::uint32_t> runs;
-  std::atomic<std::uint32_t> stored;  // 1: a store was seen; without one there is no exchange
-  std::atomic<std::uint64_t> deadline_ns;
-};
-
-inline constexpr std::uint32_t words_per_slot = 2;
-inline constexpr std::uint32_t watch_slots = 2;
+using watch_policy::watch_slots;
+using watch_policy::words_per_slot;
 
 /// A watch that several processes keep. All but `watch`, `joined`, `armed` and `progress` is constant while `watch` is
 /// not 0.
@@ -63,7 +56,7 @@ struct alignas(profile::cache_line) SharedWatch {
   std::atomic<std::uint32_t> joined;                // processes that have armed their threads, but for the opener's
   std::atomic<std::uint32_t> armed;                 // their threads
   std::atomic<std::uint32_t> suspected;
-  WatchProgress progress;
+  watch_policy::WatchProgress progress;
   std::atomic<std::uint64_t> device, inode, file_offset;
   std::atomic<std::uint32_t> words;
   std::atomic<std::uint64_t> word[words_per_slot];  // profile::WatchWord
@@ -86,10 +79,10 @@ struct CrossProcessState {
   std::atomic<std::uint64_t> pid_namespace;  // inode of the one in which thread ids mean something; 0: not known yet
   SharedWatch watch[watch_slots];
   SharedUser user[max_users];
-  BoardLine line[board_lines];
+  watch_policy::BoardLine line[board_lines];
 
   /// The bulletin board's line for SharedLine::key().
-  BoardLine& line_of(std::uint64_t key) { return line[key >> key_shift]; }
+  watch_policy::BoardLine& line_of(std::uint64_t key) { return line[key >> key_shift]; }
 };
 static_assert(sizeof(CrossProcessState) <= profile::cross_process_bytes);
 static_assert(sizeof(profile::WatchWord) == sizeof(std::uint64_t));

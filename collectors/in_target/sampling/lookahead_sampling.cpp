@@ -101,7 +101,7 @@ std::uint64_t perhaps_look_ahead(ThreadState& self, const Registers& registers, 
   const std::uint32_t mean = mean_cost_ns.load(std::memory_order_relaxed);
   mean_cost_ns.store(static_cast<std::uint32_t>(mean - mean / 16 + (cost_ns < 10'000'000 ? cost_ns : 10'000'000) / 16),
                      std::memory_order_relaxed);
-  r.budget.walk(cost_ns);
+  r.budget.look_ahead(cost_ns);
   return cost_ns;
 }
 

@@ -20,11 +20,6 @@ namespace crosstalk::in_target {
 namespace {
 
 constexpr std::uint64_t line_mask = ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
-constexpr std::uint32_t forgiven_duds = 4;     // fruitless watches after which a line is no longer suspected
-constexpr std::uint32_t well_known_hits = 64;  // watches after which a line is watched less and less often
-constexpr std::uint32_t least_one_in = 4;      // but at least at one in so many of its samples
-constexpr std::uint32_t memory_ms = 2000;      // how long the board's word of a partner is good for
-constexpr std::uint64_t stack_explored_one_in = 16;
 constexpr std::size_t stack_capacity = 8192;
 constexpr std::uint64_t kick_bit = std::uint64_t{1} << static_cast<unsigned>(kick_signal - 1);
 
@@ -33,36 +28,6 @@ constexpr std::uint64_t kick_bit = std::uint64_t{1} << static_cast<unsigned>(kic
 bool in_kernel(const Registers& registers, std::uint64_t flags) {
   return registers[Register::rcx] == registers[Register::rip] &&
          (registers[Register::r11] & 0xfffU) == (flags & 0xfffU);
-}
-
-bool suspect(const Suspicion& known, std::uint32_t now_ms) {
-  return known.other_thread && now_ms - known.partner.time_ms < memory_ms && known.duds < forgiven_duds &&
-         (known.store_seen || known.duds < 2);
-}
-
-// Which samples begin a watch (`record --method`): next-access asks who comes after a store, next-store whose store a
-// load has met, board looks only where the board knows of another thread.
-bool asked_of(profile::Method method, AccessKind access, bool suspected) {
-  switch (method) {
-    case profile::Method::next_access:
-      return stores(access);
-    case profile::Method::next_store:
-      return loads(access);
-    case profile::Method::board:
-      return suspected;
-    default:
-      return true;
-  }
-}
-
-// A line that has been seen exchanged many times has told its story; what it would cost finds others. Chance decides,
-// so that its watched samples stand for the others.
-bool passed_over(ThreadState& self, const Suspicion& known) {
-  if (known.hits <= well_known_hits) {
-    return false;
-  }
-  const std::uint32_t one_in = std::min(known.hits / well_known_hits + 1, least_one_in);
-  return next_random(self.random) % one_in != 0;
 }
 
 void locate_access(ThreadState& self, const Registers& registers, std::uint64_t flags, profile::Sample& sample) {
@@ -101,13 +66,18 @@ void report_block(ThreadState& self, std::uint64_t address, std::uint64_t now_ns
 std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
   Runtime& r = runtime();
   const auto now_ms = static_cast<std::uint32_t>(sample.time_ns / 1'000'000);
-  const Publication access{static_cast<std::uint16_t>(self.number),
-                           static_cast<std::uint8_t>(sample.address & ~line_mask), sample.width, sample.access, now_ms};
-  WatchRequest request{&self, &sample, find_shared_line(self, sample.address, sample.time_ns), {}, false};
-  request.suspicion = request.shared.known
-                          ? cross_process_state().line_of(request.shared.key()).publish(request.shared.key(), access)
-                          : board().publish(sample.address & line_mask, access);
-  request.suspected = suspect(request.suspicion, now_ms);
+  const bool on_stack = (sample.flags & profile::sample_on_stack) != 0;
+  const watch_policy::SampledAccess access{static_cast<std::uint32_t>(sample.address & ~line_mask), sample.width,
+                                           sample.access, sample.from == profile::AddressFrom::next, on_stack};
+  const watch_policy::Publication publication{static_cast<std::uint16_t>(self.number),
+                                              static_cast<std::uint8_t>(access.offset), sample.width, sample.access,
+                                              now_ms};
+  WatchRequest request{&self, &sample, access, find_shared_line(self, sample.address, sample.time_ns), {}, false};
+  request.suspicion =
+      request.shared.known
+          ? cross_process_state().line_of(request.shared.key()).publish(request.shared.key(), publication)
+          : board().publish(sample.address & line_mask, publication);
+  request.suspected = watch_policy::is_suspected(request.suspicion, now_ms);
   if (request.suspected) {
     sample.flags |= profile::sample_suspected;
   }
@@ -115,15 +85,11 @@ std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
       off_limits(sample.address) && !request.shared.known;  // a small mapping may lie close to the vdso
   if (!r.watch.usable() || forbidden || self.watch_events.load(std::memory_order_relaxed) == 0 ||
       (registry().live() < 2 && !request.shared.others) ||
-      !asked_of(r.config.method, sample.access, request.suspected)) {
+      !watch_policy::begins_watch(r.config.method, sample.access, request.suspected)) {
     return 0;
   }
   sample.flags |= profile::sample_eligible;
-  const bool on_stack = (sample.flags & profile::sample_on_stack) != 0;
-  if (on_stack && !request.suspected && self.samples % stack_explored_one_in != 0) {
-    return 0;
-  }
-  if (request.suspected && passed_over(self, request.suspicion)) {
+  if (!watch_policy::is_drawn(access, request.suspicion, request.suspected, self.samples, self.random)) {
     return 0;
   }
   if (!r.watch.has_room(request.suspected, sample.time_ns) ||

@@ -13,7 +13,7 @@ namespace {
 
 constinit Runtime the_runtime;
 constinit Registry the_registry;
-constinit Board the_board;
+constinit watch_policy::Board the_board;
 constinit AccessFinder the_finder;
 
 constexpr std::uint64_t stack_burst_ns = 1'000'000'000;  // a second's worth of stacks may be copied at once
@@ -26,7 +26,7 @@ bool first_time(Said what) { return (runtime().said.fetch_or(what, std::memory_o
 
 Runtime& runtime() { return the_runtime; }
 Registry& registry() { return the_registry; }
-Board& board() { return the_board; }
+watch_policy::Board& board() { return the_board; }
 AccessFinder& finder() { return the_finder; }
 
 bool observing() { return the_runtime.observing.load(std::memory_order_relaxed); }

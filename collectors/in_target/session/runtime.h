@@ -12,10 +12,10 @@
 #include "base/registers.h"
 #include "collectors/in_target/access/finder.h"
 #include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/session/budget.h"
 #include "collectors/in_target/threads/thread_state.h"
-#include "collectors/in_target/watch/board.h"
 #include "collectors/in_target/watch/watch_unit.h"
+#include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/budget.h"
 #include "profile/arena.h"
 #include "profile/records.h"
 #include "profile/ring.h"
@@ -35,7 +35,7 @@ struct Runtime {
   std::atomic<bool> quiesced;     // about to exec: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   WatchUnit watch;
-  Budget budget;
+  watch_policy::Budget budget;
   std::atomic<std::uint64_t> stack_tokens_ns;  // time up to which the process's stack copies are paid for
   std::atomic<std::uint32_t> said;             // bits of messages that are said once
 };
@@ -44,7 +44,7 @@ Runtime& runtime();
 // The large tables stand apart: they are all zero at first, so they take no bytes in the library's file and
 // only the pages in use are ever touched.
 Registry& registry();
-Board& board();
+watch_policy::Board& board();
 AccessFinder& finder();
 
 /// The calling thread's state; null when it is not observed. Signal-safe.

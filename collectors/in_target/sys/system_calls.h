@@ -23,6 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/random.h"
+
 namespace crosstalk::in_target {
 
 /// A system call; returns the kernel's answer: >= 0, or -errno. Does not touch errno. Signal-safe.
@@ -60,14 +62,6 @@ inline std::size_t read_memory(std::uint64_t address, void* out, std::size_t byt
   const iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT: an address of the target
   const long got = system_call(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
   return got < 0 ? 0 : static_cast<std::size_t>(got);
-}
-
-/// xorshift64*; `state` is not 0.
-inline std::uint64_t next_random(std::uint64_t& state) {
-  state ^= state >> 12U;
-  state ^= state << 25U;
-  state ^= state >> 27U;
-  return state * 0x2545f4914f6cdd1dULL;
 }
 
 /// The processor that the calling thread runs on: Linux keeps node << 12 | cpu in IA32_TSC_AUX.

@@ -5,16 +5,17 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
 #include "profile/ring.h"
 
 namespace crosstalk::in_target {
 
 inline constexpr std::uint32_t max_threads = 4096;  // observed at a time, in one process
-inline constexpr std::uint32_t max_words = 4;       // debug registers of x86
+inline constexpr std::uint32_t max_words = watch_policy::most_registers;
 
-/// What a thread's watch on one word is set to.
-enum class WatchMode : std::uint8_t { off = 0, read_write = 1, write_only = 2 };
+using watch_policy::WatchMode;
 
 /// A descriptor of ours in the target's table, with the event's kernel id: a target that closes it and
 /// reuses its number must not see us close or move what is now its own.

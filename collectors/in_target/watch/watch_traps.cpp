@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trap does: it is recorded, and the watchpoints of the line's old and new owner are moved.
-#include <algorithm>
-
 #include "collectors/in_target/access/target_view.h"
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/session/runtime.h"
@@ -30,7 +28,7 @@ void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
     }
     return;
   }
-  for (std::uint32_t w = 0; w < slot.words; ++w) {
+  for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
     const auto mode = static_cast<WatchMode>(thread->mode[first_event(slot) + w].load(std::memory_order_relaxed));
     if (mode != WatchMode::read_write) {
       set_mode(slot, *thread, w, WatchMode::read_write);
@@ -59,18 +57,18 @@ void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
 bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                         std::uint64_t flags, std::uint64_t now_ns) {
   const std::uint32_t index = event / words_per_slot;
-  if (index >= slots_) {
+  if (index >= plan_.slots) {
     return false;
   }
   Slot& slot = slot_[index];
   const std::uint32_t word = event % words_per_slot;
   const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
-  if (id == 0 || word >= slot.words || address != slot.line + slot.word[word].offset) {
+  if (id == 0 || word >= slot.choice.words || address != slot.line + slot.choice.word[word].offset) {
     if (++self.stray_traps > stray_limit) {
       leave(self);
       too_many_strays();
     } else {
-      correct(slot, self, word, id != 0 && word < slot.words);
+      correct(slot, self, word, id != 0 && word < slot.choice.words);
     }
     return false;
   }
@@ -81,36 +79,23 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   }
   WatchProgress& story = progress(slot);
   const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
-  const std::uint32_t sequence = story.sequence.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t sequence = story.count_trap();
   const TrapFacts facts{
       id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only, slot.line, slot.shared != nullptr};
   record_trap(self, facts, registers, now_ns);
   if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
-    story.stored.store(1, std::memory_order_relaxed);
+    story.saw_store();
   }
-  set_mode(slot, self, word, mode == WatchMode::read_write ? WatchMode::write_only : WatchMode::off);
-  const std::uint32_t previous = story.runner.exchange(self.number, std::memory_order_acq_rel);
-  std::uint32_t runs = story.runs.load(std::memory_order_relaxed);
-  if (previous != self.number) {
-    runs = story.runs.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
-  // Until the first thread to take the line has been watched for a while, it is not known whether it takes what the
-  // owner before had stored before the watch began.
-  const bool first_taken = runs == 1 && previous != self.number;
-  if (first_taken) {
-    const std::uint64_t deadline_ns = story.deadline_ns.load(std::memory_order_relaxed);
-    story.deadline_ns.store(std::max(deadline_ns, now_ns + profile::verdict_ns), std::memory_order_relaxed);
-  }
-  const bool full = sequence + 1 >= max_traps || runs >= max_runs;
-  if (full || now_ns >= story.deadline_ns.load(std::memory_order_relaxed)) {
-    if (try_lock(slot)) {
-      if (slot.watch.load(std::memory_order_relaxed) == id) {
-        close(slot, self, full ? profile::CloseReason::full : profile::CloseReason::horizon);
-      }
-      unlock(slot);
+  set_mode(slot, self, word, watch_policy::mode_after_trap(mode));
+  const watch_policy::Turn turn = story.advance(self.number, sequence, now_ns);
+  if (turn.close && try_lock(slot)) {
+    if (slot.watch.load(std::memory_order_relaxed) == id) {
+      close(slot, self, *turn.close);
     }
-  } else if (previous != self.number) {
-    restore_runner(slot, previous);
+    unlock(slot);
+  }
+  if (turn.rearm != 0) {
+    restore_runner(slot, turn.rearm);
   }
   return true;
 }

@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::uint32_t lock_patience = 200;
 constexpr std::uint64_t first_cost_guess_ns = 150'000;
-constexpr std::uint32_t word_bytes = 8;
-constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
-
-/// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
-/// [offset, offset + width) of a line: exactly the access where its size and alignment allow.
-profile::WatchWord piece_of(std::uint32_t offset, std::uint32_t width, float probability) {
-  std::uint32_t length = 1;
-  while (length < width && length < word_bytes) {
-    length *= 2;
-  }
-  return {static_cast<std::uint8_t>(offset & ~(length - 1)), static_cast<std::uint8_t>(length), 0, probability};
-}
-
-bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
-  return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
-}
 
 /// What moving a watchpoint has cost the thread that it belongs to, from how long it took. That of a thread that runs
 /// on another processor is moved there, by an interrupt: slow, and three quarters of the time are its loss too
@@ -44,12 +28,7 @@ std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
 }  // namespace
 
 void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
-  words_ = words < max_words ? words : max_words;
-  slots_ = words_ == 0 ? 0 : (words_ + words_per_slot - 1) / words_per_slot;
-  if (words_ == 3) {
-    words_ = words_per_slot;  // a slot of one word would see true sharing alone
-    slots_ = 1;
-  }
+  plan_ = watch_policy::SlotPlan::of(words);
   horizon_ns_ = horizon_ns;
   mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
 }
@@ -90,10 +69,10 @@ void WatchUnit::admit(ThreadState& self) {
   if (words == words_unknown) {
     self.keeps_events = true;
     long error = 0;
-    for (words = 0; words < words_ && error == 0; words += error == 0 ? 1 : 0) {
+    for (words = 0; words < plan_.registers && error == 0; words += error == 0 ? 1 : 0) {
       error = keep_events(self, words, 1);
     }
-    if (words < words_) {
+    if (words < plan_.registers) {
       watch_events_missing(error, words);
     }
     words_granted_.store(words, std::memory_order_relaxed);
@@ -104,7 +83,7 @@ void WatchUnit::admit(ThreadState& self) {
 }
 
 void WatchUnit::attend(ThreadState& self) {
-  if (slots_ == 0) {
+  if (plan_.slots == 0) {
     return;
   }
   if (!self.watch_tried) {
@@ -113,7 +92,7 @@ void WatchUnit::attend(ThreadState& self) {
   const std::uint32_t words = self.watch_events.load(std::memory_order_relaxed);
   const std::uint32_t all = (1U << words) - 1;
   const std::uint32_t wanted = self.keeps_events ? 0 : all;
-  for (std::uint32_t i = 0; i < slots_ && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
+  for (std::uint32_t i = 0; i < plan_.slots && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
     Slot& slot = slot_[i];
     const std::uint32_t first = first_event(slot);
     if (first >= words || slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
@@ -141,7 +120,7 @@ bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::u
 // For a watch that is being set up: an event that is not open is opened.
 void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
-  const profile::WatchWord& piece = slot.word[word];
+  const profile::WatchWord& piece = slot.choice.word[word];
   const std::uint64_t address = slot.line + piece.offset;
   if (!may_watch(thread, event, address)) {
     return;
@@ -153,7 +132,7 @@ void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMo
 
 void WatchUnit::set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
-  const profile::WatchWord& piece = slot.word[word];
+  const profile::WatchWord& piece = slot.choice.word[word];
   const std::uint64_t address = slot.line + piece.offset;
   if (!may_watch(thread, event, address)) {
     return;
@@ -179,101 +158,57 @@ void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, lo
 }
 
 bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
-  for (std::uint32_t i = first_slot(suspected); i < last_slot(suspected); ++i) {
-    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 ||
-        now_ns >= progress(slot_[i]).deadline_ns.load(std::memory_order_relaxed)) {
+  for (std::uint32_t i = plan_.first(suspected); i < plan_.last(suspected); ++i) {
+    if (slot_[i].watch.load(std::memory_order_relaxed) == 0 || progress(slot_[i]).expired(now_ns)) {
       return true;
     }
   }
   return false;
 }
 
-void WatchUnit::choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const {
-  const auto& sample = *request.sample;
-  const auto offset = static_cast<std::uint32_t>(sample.address % profile::cache_line);
-  const std::uint32_t width = sample.width == 0 ? 1 : sample.width;
-  slot.word[0] = piece_of(offset, width, 1);
-  slot.words = 1;
-  // The second word: the partner's three times in four, so that what the board says is followed up; else any
-  // other word of the line, so that all eight are in play.
-  const Publication& partner = request.suspicion.partner;
-  const profile::WatchWord named = piece_of(partner.offset, partner.width == 0 ? 1 : partner.width, 0);
-  const bool has_name = request.suspicion.other_thread && !overlap(named, slot.word[0]);
-  const std::uint64_t random = next_random(self.random);
-  const float by_name = has_name ? 0.75F : 0.0F;
-  const float by_chance = (1 - by_name) / static_cast<float>(words_in_line - 1);
-  profile::WatchWord second = named;
-  if (!has_name || (random & 3U) == 0) {
-    const std::uint32_t own = slot.word[0].offset / word_bytes;
-    const std::uint32_t other =
-        (own + 1 + static_cast<std::uint32_t>((random >> 2U) % (words_in_line - 1))) % words_in_line;
-    second = piece_of(other * word_bytes, word_bytes, 0);
-  }
-  second.probability =
-      by_chance + (has_name && second.offset / word_bytes == named.offset / word_bytes ? by_name : 0.0F);
-  if (words_ == 1) {  // one register: the sampled bytes or the other word, as a coin falls
-    slot.word[0].probability = 0.5F;
-    second.probability *= 0.5F;
-    if ((random >> 40U) & 1U) {
-      slot.word[0] = second;
-    }
-    return;
-  }
-  slot.word[1] = second;
-  slot.words = 2;
-}
-
 // `partner`: the thread that is to be armed first, by its number; 0: none.
 std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
   Registry& threads = registry();
   const std::uint32_t extent = threads.extent();
-  const std::uint32_t begin = extent > max_armed ? static_cast<std::uint32_t>(next_random(self.random) % extent) : 0;
+  const auto can_be_armed = [&](const ThreadState& thread) {
+    return &thread != &self && thread.watch_events.load(std::memory_order_acquire) != 0;
+  };
   std::uint32_t armed = 0;
   const auto arm_one = [&](ThreadState& thread) {
-    if (&thread == &self || thread.watch_events.load(std::memory_order_acquire) == 0) {
-      return;
-    }
-    for (std::uint32_t w = 0; w < slot.words; ++w) {
+    for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
       arm(slot, thread, w, WatchMode::read_write);
     }
     ++armed;
   };
+  std::uint32_t candidates = 0;
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    candidates += can_be_armed(threads.at(i)) ? 1 : 0;
+  }
   ThreadState* const first = thread_of(partner);
-  if (first != nullptr) {
+  const bool has_partner = first != nullptr && can_be_armed(*first);
+  if (has_partner) {
     arm_one(*first);
   }
-  for (std::uint32_t i = 0; i < extent && armed < max_armed; ++i) {
-    ThreadState& thread = threads.at((begin + i) % extent);
-    if (&thread != first) {
+  watch_policy::ArmedDraw draw(candidates, has_partner);
+  for (std::uint32_t i = 0; i < extent && !draw.complete(); ++i) {
+    ThreadState& thread = threads.at(i);
+    if ((!has_partner || &thread != first) && can_be_armed(thread) && draw.take(self.random)) {
       arm_one(thread);
     }
   }
   return armed;
 }
 
-void WatchUnit::arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample) {
-  for (std::uint32_t w = 0; w < slot.words; ++w) {
-    WatchMode mode = WatchMode::write_only;
-    if (w == 0 && sample.from == profile::AddressFrom::next) {
-      mode = WatchMode::read_write;  // the access has yet to happen: its trap confirms it
-    } else if (w == 0 && stores(sample.access)) {
-      mode = WatchMode::off;  // the store of this run is known already
-    }
-    arm(slot, self, w, mode);  // even if it is off: it is needed when the line has come back
+void WatchUnit::arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access) {
+  for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
+    arm(slot, self, w,
+        watch_policy::first_mode(access, w));  // even if it is off: it is needed when the line has come back
   }
-}
-
-// Most lines that are tried belong to one thread, and those whose exchange costs much are exchanged many times a
-// millisecond: most tries are brief; one in so many gives slow exchange its chance.
-std::uint64_t WatchUnit::choose_horizon(ThreadState& self, bool suspected) const {
-  constexpr std::uint64_t long_one_in = 32;
-  constexpr std::uint64_t briefer_by = 40;
-  return suspected || next_random(self.random) % long_one_in == 0 ? horizon_ns_ : horizon_ns_ / briefer_by;
 }
 
 bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
   const std::uint64_t begin_ns = thread_cpu_ns();
-  for (std::uint32_t i = first_slot(request.suspected); i < last_slot(request.suspected); ++i) {
+  for (std::uint32_t i = plan_.first(request.suspected); i < plan_.last(request.suspected); ++i) {
     Slot& slot = slot_[i];
     if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
       continue;
@@ -287,12 +222,12 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     if (!request.shared.others) {
       slot.shared = nullptr;
     }
-    const std::uint64_t horizon_ns = choose_horizon(self, request.suspected);
+    const std::uint64_t horizon_ns = watch_policy::choose_horizon(request.suspected, horizon_ns_, self.random);
     begin(slot, self, request, horizon_ns);
     slot.has_state = read_state(slot.line, slot.state);
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
-    arm_self(slot, self, *request.sample);
+    arm_self(slot, self, request.access);
     const std::uint32_t armed = arm_others(slot, self, request.suspicion.partner.thread);
     if (slot.shared != nullptr) {
       gather(slot, request.shared, now_ns);
@@ -312,17 +247,12 @@ void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request
   const profile::Sample& sample = *request.sample;
   slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
   slot.identity = request.shared;
-  choose_words(slot, self, request);
+  slot.choice =
+      watch_policy::choose_words(request.access, request.suspicion, plan_.registers, next_random(self.random));
   slot.interrupted_ns.store(0, std::memory_order_relaxed);
   slot.suspected.store(request.suspected, std::memory_order_relaxed);
   slot.opened_ns = monotonic_ns();
-  WatchProgress& story = progress(slot);
-  const bool stored = sample.from != profile::AddressFrom::next && stores(sample.access);
-  story.sequence.store(0, std::memory_order_relaxed);
-  story.runs.store(0, std::memory_order_relaxed);
-  story.stored.store(stored ? 1 : 0, std::memory_order_relaxed);
-  story.runner.store(self.number, std::memory_order_relaxed);
-  story.deadline_ns.store(slot.opened_ns + horizon_ns, std::memory_order_relaxed);
+  progress(slot).begin(self.number, request.access, slot.opened_ns + horizon_ns);
   slot.watch.store(new_watch_id(), std::memory_order_release);
   if (slot.shared != nullptr) {
     publish_common(slot);
@@ -336,9 +266,9 @@ void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& re
   record.time_ns = request.sample->time_ns;
   record.line = slot.line;
   record.watch = slot.watch.load(std::memory_order_relaxed);
-  record.words = slot.words;
-  for (std::uint32_t w = 0; w < slot.words; ++w) {
-    record.word[w] = slot.word[w];
+  record.words = slot.choice.words;
+  for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
+    record.word[w] = slot.choice.word[w];
   }
   record.threads = registry().live();
   record.armed = armed;
@@ -360,7 +290,7 @@ void WatchUnit::disarm_all(Slot& slot) {
   const std::uint32_t extent = registry().extent();
   for (std::uint32_t i = 0; i < extent; ++i) {
     ThreadState& thread = registry().at(i);
-    for (std::uint32_t w = 0; w < slot.words; ++w) {
+    for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
       if (in_use(thread, first_event(slot) + w)) {
         disarm(slot, thread, w);
       }
@@ -370,15 +300,13 @@ void WatchUnit::disarm_all(Slot& slot) {
 
 // Called with the slot's lock held. Of the processes that keep a watch together, the one that ends it records the end.
 void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
-  const WatchProgress& story = progress(slot);
   profile::WatchClose record;
   record.header.type = profile::RecordType::watch_close;
   record.time_ns = monotonic_ns();
   record.watch = slot.watch.load(std::memory_order_relaxed);
   record.reason = reason;
-  record.traps = story.sequence.load(std::memory_order_relaxed);
-  const bool exchanged =
-      story.stored.load(std::memory_order_relaxed) != 0 && story.runs.load(std::memory_order_relaxed) > 0;
+  record.traps = progress(slot).traps();
+  const bool exchanged = progress(slot).exchanged();
   const bool ours = slot.shared == nullptr || end_common(slot, record.watch);
   disarm_all(slot);
   if (ours && slot.identity.known) {
@@ -392,7 +320,8 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
   charge_interruptions(slot, self);
   watched_ns_.fetch_add(record.time_ns - slot.opened_ns, std::memory_order_relaxed);
   const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
-  mean_cost_ns_.store(mean - mean / 8 + slot.cost_ns.load(std::memory_order_relaxed) / 8, std::memory_order_relaxed);
+  mean_cost_ns_.store(watch_policy::mean_with(mean, slot.cost_ns.load(std::memory_order_relaxed)),
+                      std::memory_order_relaxed);
   slot.watch.store(0, std::memory_order_release);
   if (ours) {
     append(self, &record, sizeof record, nullptr, 0);
@@ -411,14 +340,12 @@ void WatchUnit::charge_interruptions(Slot& slot, ThreadState& self) {
 
 bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
   bool closed = false;
-  for (std::uint32_t i = 0; i < slots_; ++i) {
+  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
     Slot& slot = slot_[i];
-    if (slot.watch.load(std::memory_order_relaxed) == 0 ||
-        now_ns < progress(slot).deadline_ns.load(std::memory_order_relaxed) || !try_lock(slot)) {
+    if (slot.watch.load(std::memory_order_relaxed) == 0 || !progress(slot).expired(now_ns) || !try_lock(slot)) {
       continue;
     }
-    if (slot.watch.load(std::memory_order_relaxed) != 0 &&
-        now_ns >= progress(slot).deadline_ns.load(std::memory_order_relaxed)) {
+    if (slot.watch.load(std::memory_order_relaxed) != 0 && progress(slot).expired(now_ns)) {
       close(slot, self, profile::CloseReason::horizon);
       closed = true;
     }
@@ -433,7 +360,7 @@ void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
 }
 
 void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
-  for (std::uint32_t i = 0; i < slots_; ++i) {
+  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
     if (try_lock(slot_[i])) {
       if (slot_[i].watch.load(std::memory_order_relaxed) != 0) {
         close(slot_[i], self, reason);
@@ -449,7 +376,7 @@ void WatchUnit::leave(ThreadState& self) {
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {
-  if (event / words_per_slot < slots_) {
+  if (event / words_per_slot < plan_.slots) {
     slot_[event / words_per_slot].cost_ns.fetch_add(ns, std::memory_order_relaxed);
   }
 }

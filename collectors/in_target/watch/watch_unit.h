@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The watchpoint unit: watches a line in all threads of the process and records who touches it in turn.
 //
-// A watch follows the *runs* of a line's owners. All threads but the current runner are armed for reads and
-// writes; the runner is armed for what of its run is still of interest:
-//
-//     read_write --first access--> write_only --first store--> off
-//        ^                                                      |
-//        +------------- another thread's access ---------------+
-//
-// A thread that hammers on its own line costs two traps a run and word, and the trap sequence is the
-// sequence of owners, each with its first access and its first store: all that the definition of a
-// communication asks for.
-//
-// The debug registers are divided into slots of two words (design choice: one word for the sampled bytes, one
-// for the partner's or for a random other word of the line, so that false sharing shows). Slot 0 is for
-// lines that the board suspects, the others for exploring.
+// What is decided on the way is the watch policy's (collectors/watch_policy/): which samples begin a watch, on which
+// words and for how long, and who is armed how after a trap. Here it is carried out.
 //
 // While any data breakpoint is enabled, x86 processors copy without their fast strings: `rep movs` and `rep stos`, and
 // so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
@@ -34,16 +22,20 @@
 #include "base/registers.h"
 #include "collectors/in_target/processes/cross_process_state.h"
 #include "collectors/in_target/threads/thread_state.h"
-#include "collectors/in_target/watch/board.h"
+#include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/selection.h"
+#include "collectors/watch_policy/words.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 
 struct WatchRequest {
   const ThreadState* thread = nullptr;
-  profile::Sample* sample = nullptr;  // its `watch` and flags are filled in when a watch is opened
+  profile::Sample* sample = nullptr;   // its `watch` and flags are filled in when a watch is opened
+  watch_policy::SampledAccess access;  // the sample's
   SharedLine shared;
-  Suspicion suspicion;
+  watch_policy::Suspicion suspicion;
   bool suspected = false;
 };
 
@@ -53,7 +45,7 @@ class WatchUnit {
   void start(std::uint32_t words, std::uint64_t horizon_ns);
   /// Forgets all watches without touching any event (after fork).
   void forget();
-  [[nodiscard]] bool usable() const { return slots_ > 0; }
+  [[nodiscard]] bool usable() const { return plan_.slots > 0; }
 
   /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
   /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
@@ -91,12 +83,8 @@ class WatchUnit {
   }
 
  private:
-  static constexpr std::uint32_t max_slots = watch_slots;
-  static_assert(max_slots == max_words / words_per_slot);
-  static constexpr std::uint32_t max_traps = 16;
-  static constexpr std::uint32_t max_runs = 6;
+  using WatchProgress = watch_policy::WatchProgress;
   static constexpr std::uint32_t words_unknown = UINT32_MAX;
-  static constexpr std::uint32_t max_armed = 24;  // other threads armed at most: arming takes ~10 us each
 
   struct Slot {
     std::atomic<std::uint32_t> lock;
@@ -108,8 +96,7 @@ class WatchUnit {
     SharedWatch* shared = nullptr;  // they do
     SharedLine identity;
     std::uint64_t line = 0, opened_ns = 0;
-    std::uint32_t words = 0;
-    profile::WatchWord word[words_per_slot];
+    watch_policy::WordChoice choice;
     profile::LineState state;  // before anybody could be seen
     bool has_state = false;
   };
@@ -121,21 +108,16 @@ class WatchUnit {
   [[nodiscard]] std::uint32_t first_event(const Slot& slot) const {
     return static_cast<std::uint32_t>(&slot - slot_) * words_per_slot;
   }
-  // Suspected lines have the first slot, the others are for exploring; one slot serves both.
-  [[nodiscard]] std::uint32_t first_slot(bool suspected) const { return suspected || slots_ == 1 ? 0 : 1; }
-  [[nodiscard]] std::uint32_t last_slot(bool suspected) const { return suspected && slots_ > 1 ? 1 : slots_; }
   /// The thread of this process with that number; null: it is gone, or another process's.
   static ThreadState* thread_of(std::uint32_t number);
   static bool try_lock(Slot& slot);
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
-  [[nodiscard]] std::uint64_t choose_horizon(ThreadState& self, bool suspected) const;
   [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
-  void choose_words(Slot& slot, ThreadState& self, const WatchRequest& request) const;
   void begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns);
   void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
                   std::uint64_t horizon_ns);
   std::uint32_t arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
-  void arm_self(Slot& slot, ThreadState& self, const profile::Sample& sample);
+  void arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access);
   void restore_runner(Slot& slot, std::uint32_t runner);
   static void charge_interruptions(Slot& slot, ThreadState& self);
   // Watches that processes keep together (common_watches.cpp).
@@ -157,12 +139,12 @@ class WatchUnit {
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
 
-  std::uint32_t words_ = 0, slots_ = 0;
+  watch_policy::SlotPlan plan_;
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
   std::atomic<std::uint64_t> watched_ns_;
   std::atomic<std::uint32_t> words_granted_ = words_unknown;  // what the kernel lets a thread have
-  Slot slot_[max_slots];
+  Slot slot_[watch_slots];
 };
 
 }  // namespace crosstalk::in_target

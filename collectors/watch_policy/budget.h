@@ -6,7 +6,13 @@
 #include <atomic>
 #include <cstdint>
 
-namespace crosstalk::in_target {
+namespace crosstalk::watch_policy {
+
+/// The running mean of what a watch costs after another one has cost `cost_ns`.
+[[nodiscard]] constexpr std::uint64_t mean_with(std::uint64_t mean_ns, std::uint64_t cost_ns) {
+  constexpr std::uint64_t memory = 8;  // watches
+  return mean_ns - mean_ns / memory + cost_ns / memory;
+}
 
 /// All amounts are nanoseconds of thread CPU time, summed over the threads of a process. Signal-safe.
 class Budget {
@@ -37,14 +43,14 @@ class Budget {
     const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
     return after <= earned && (!exploring || explored_after <= earned * exploring_share());
   }
-  /// Of what was spent, this went into walks (lookahead.h).
-  void walk(std::uint64_t ns) { walked_.fetch_add(ns, std::memory_order_relaxed); }
-  /// May a walk be made that will cost about `cost_ns`? Walks have a small share of the budget, so that they take
+  /// Of what was spent, this went into lookaheads: interpreting what a thread executes after its sample.
+  void look_ahead(std::uint64_t ns) { lookahead_.fetch_add(ns, std::memory_order_relaxed); }
+  /// May a lookahead be made that will cost about `cost_ns`? They have a small share of the budget, so that they take
   /// little from what they are to explain, and nothing from watches that find something.
   [[nodiscard]] bool affords_lookahead(std::uint64_t cost_ns) const {
-    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ * walk_share;
-    const auto after = static_cast<double>(walked_.load(std::memory_order_relaxed) + cost_ns);
-    return after <= earned + walk_grant_ns && affords(cost_ns, false);
+    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ * lookahead_share;
+    const auto after = static_cast<double>(lookahead_.load(std::memory_order_relaxed) + cost_ns);
+    return after <= earned + lookahead_grant_ns && affords(cost_ns, false);
   }
   [[nodiscard]] double spent_fraction() const {
     const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
@@ -54,13 +60,13 @@ class Budget {
     cpu_.store(0, std::memory_order_relaxed);
     spent_.store(0, std::memory_order_relaxed);
     explored_.store(0, std::memory_order_relaxed);
-    walked_.store(0, std::memory_order_relaxed);
+    lookahead_.store(0, std::memory_order_relaxed);
     yield_.store(0, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr double walk_share = 0.1;
-  static constexpr double walk_grant_ns = 200'000;
+  static constexpr double lookahead_share = 0.1;
+  static constexpr double lookahead_grant_ns = 200'000;
   static constexpr double grant_ns = 1'000'000;
   static constexpr std::uint32_t yield_one = 1U << 20U;
   static constexpr std::uint32_t yield_memory = 16;  // watches
@@ -76,8 +82,8 @@ class Budget {
   std::atomic<std::uint64_t> cpu_;
   std::atomic<std::uint64_t> spent_;
   std::atomic<std::uint64_t> explored_;
-  std::atomic<std::uint64_t> walked_;
+  std::atomic<std::uint64_t> lookahead_;
   std::atomic<std::uint32_t> yield_;  // share of explored lines that were exchanged, of yield_one
 };
 
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::watch_policy

@@ -11,9 +11,9 @@
 #include <cstdint>
 
 #include "base/registers.h"
-#include "profile/arena.h"
+#include "profile/watch_settings.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::watch_policy {
 
 /// One sampled access, packed into a word so that it is read whole.
 struct Publication {
@@ -121,4 +121,4 @@ class Board {
   BoardLine lines_[most_slots];
 };
 
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::watch_policy

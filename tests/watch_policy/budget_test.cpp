@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/session/budget.h"
+#include "collectors/watch_policy/budget.h"
 
 #include <gtest/gtest.h>
 
-#include "collectors/in_target/watch/watch_events.h"
-
-namespace crosstalk::in_target {
+namespace crosstalk::watch_policy {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -36,7 +34,7 @@ TEST(Budget, WalksHaveATenthAndNoneWhenTheWholeIsSpent) {
   budget.earn(second);
   EXPECT_TRUE(budget.affords_lookahead(3'000'000));
   EXPECT_FALSE(budget.affords_lookahead(3'300'000));  // a tenth, and the grant
-  budget.walk(3'000'000);
+  budget.look_ahead(3'000'000);
   EXPECT_TRUE(budget.affords_lookahead(100'000));
   EXPECT_FALSE(budget.affords_lookahead(300'000));
   budget.spend(31'000'000);
@@ -78,17 +76,5 @@ TEST(Budget, ExploringThatFindsSomethingEarnsMoreButNeverAll) {
   EXPECT_EQ(affordable(budget, true), 7'700'000);
 }
 
-TEST(WatchEvents, StayOpenWhereSwitchesAreFew) {
-  EXPECT_TRUE(worth_keeping(0, second, 0.03, 800, false));
-  EXPECT_TRUE(worth_keeping(3750, second, 0.03, 800, false));  // 0.3 % of the time
-  EXPECT_FALSE(worth_keeping(3751, second, 0.03, 800, false));
-  EXPECT_FALSE(worth_keeping(1, 0, 0.03, 800, false));
-}
-
-TEST(WatchEvents, AreNotOpenedAndClosedInTurns) {
-  EXPECT_TRUE(worth_keeping(7500, second, 0.03, 800, true));
-  EXPECT_FALSE(worth_keeping(7501, second, 0.03, 800, true));
-}
-
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::watch_policy

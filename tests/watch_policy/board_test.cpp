@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/watch/board.h"
+#include "collectors/watch_policy/board.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-namespace crosstalk::in_target {
+#include "profile/arena.h"
+
+namespace crosstalk::watch_policy {
 namespace {
 
 constexpr std::uint64_t base = 0x7f0000000000;
@@ -83,4 +85,4 @@ TEST_F(Boards, NonsenseIsIgnored) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::watch_policy

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may ask of the watch policy (collectors/watch_policy/).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace crosstalk::profile {
+
+// Lines that the bulletin board of a process can remember: a power of two.
+inline constexpr std::uint32_t board_slots_least = 16;
+inline constexpr std::uint32_t board_slots_most = 16384;
+
+/// Which samples begin a watch.
+enum class Method : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
+
+/// Bytes of a line that moves between caches: a watch looks at words of one.
+inline constexpr std::size_t cache_line = 64;
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/watch/watch_events.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+TEST(WatchEvents, StayOpenWhereSwitchesAreFew) {
+  EXPECT_TRUE(worth_keeping(0, second, 0.03, 800, false));
+  EXPECT_TRUE(worth_keeping(3750, second, 0.03, 800, false));  // 0.3 % of the time
+  EXPECT_FALSE(worth_keeping(3751, second, 0.03, 800, false));
+  EXPECT_FALSE(worth_keeping(1, 0, 0.03, 800, false));
+}
+
+TEST(WatchEvents, AreNotOpenedAndClosedInTurns) {
+  EXPECT_TRUE(worth_keeping(7500, second, 0.03, 800, true));
+  EXPECT_FALSE(worth_keeping(7501, second, 0.03, 800, true));
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target
