@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/handler_stack.h"
 
 // The linker's names for the ends of this library.
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));  // NOLINT
@@ -39,7 +40,7 @@ bool off_limits(std::uint64_t address) {
       return true;
     }
   }
-  return false;
+  return handler_stacks().at(address) != nullptr;
 }
 
 }  // namespace crosstalk::in_target

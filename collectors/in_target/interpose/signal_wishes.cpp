@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/handler_stubs.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -146,7 +147,7 @@ int wish_for_own_signal(int signal_number, const struct sigaction* action, struc
   const struct sigaction before = *trap_wish.get();
   int result = 0;
   if (in_other_process()) {
-    result = libc_sigaction(signal_number, action, nullptr);
+    result = sigaction_with_stubs(libc_sigaction, signal_number, action, nullptr);
   } else if (action != nullptr) {
     trap_wish.set(*action);
   }
@@ -162,7 +163,7 @@ int change_action(int signal_number, const struct sigaction* action, struct siga
   const std::uint8_t named = action == nullptr ? std::uint8_t{0} : bits_of(action->sa_mask);
   const std::uint8_t before = known ? mask_wishes[signal_number].load(std::memory_order_relaxed) : std::uint8_t{0};
   if ((named == 0 && before == 0) || !known || in_other_process()) {
-    return libc_sigaction(signal_number, action, old_action);
+    return sigaction_with_stubs(libc_sigaction, signal_number, action, old_action);
   }
   struct sigaction passed {};
   const bool filter = filters_masks();
@@ -170,7 +171,8 @@ int change_action(int signal_number, const struct sigaction* action, struct siga
     passed = *action;
     word_of(passed.sa_mask) &= filter ? ~word_of_bits(named) : ~std::uint64_t{0};
   }
-  const int result = libc_sigaction(signal_number, action == nullptr ? nullptr : &passed, old_action);
+  const int result =
+      sigaction_with_stubs(libc_sigaction, signal_number, action == nullptr ? nullptr : &passed, old_action);
   if (result == 0) {
     if (action != nullptr) {
       mask_wishes[signal_number].store(filter ? named : std::uint8_t{0}, std::memory_order_relaxed);
@@ -194,7 +196,7 @@ int wish_for_borrowed(int signal_number, const struct sigaction* action, struct 
       own.borrowed.store(-1, std::memory_order_seq_cst);
       on_borrowed_signal_wanted();
     }
-    result = libc_sigaction(signal_number, action, nullptr);
+    result = sigaction_with_stubs(libc_sigaction, signal_number, action, nullptr);
   }
   if (result == 0 && old_action != nullptr) {
     *old_action = {};

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "collectors/in_target/interpose/handler_stubs.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
 
@@ -59,12 +60,12 @@ int wrap_sigaction_alias(int signal_number, const struct sigaction* action, stru
 
 namespace {
 Handler bsd_style(int signal_number, Handler handler) {
-  return filtered_bit(signal_number) == 0 ? libc_signal(signal_number, handler)
+  return filtered_bit(signal_number) == 0 ? behind_stub(libc_signal(signal_number, handler))
                                           : filtered_signal(signal_number, handler, SA_RESTART);
 }
 Handler sysv_style(int signal_number, Handler handler) {
   constexpr int one_shot = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-  return filtered_bit(signal_number) == 0 ? libc_sysv_signal(signal_number, handler)
+  return filtered_bit(signal_number) == 0 ? behind_stub(libc_sysv_signal(signal_number, handler))
                                           : filtered_signal(signal_number, handler, one_shot);
 }
 }  // namespace
@@ -168,7 +169,7 @@ int wrap_sigignore(int signal_number) {
 CROSSTALK_INTERPOSE(Handler, wrap_sigset, "sigset", (int, Handler));
 Handler wrap_sigset(int signal_number, Handler handler) {
   if (filtered_bit(signal_number) == 0) {
-    return libc_sigset(signal_number, handler);
+    return behind_stub(libc_sigset(signal_number, handler));
   }
   const sigset_t set = set_of(signal_number);
   const bool hold = handler == SIG_HOLD;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/session/clock_signal.h"
@@ -57,6 +58,7 @@ void on_thread_end(void* /*value*/) {
   keep_clock_signal();  // it may have cancelled itself (cancel.cpp)
   if (ThreadState* self = current_thread(); self != nullptr) {
     end_thread(*self);
+    take_handler_stack_back();
   }
   errno = saved_errno;
 }
@@ -77,6 +79,7 @@ void* run_observed(void* argument) {
       if (has_end_key) {
         pthread_setspecific(end_key, self);
       }
+      self->handler_stack = lend_handler_stack();
       start_clock(*self);
       on_module_change();
     }
@@ -109,6 +112,7 @@ int run_cloned(void* argument) {
   start->taken.store(false, std::memory_order_release);
   if (observing()) {
     if (ThreadState* self = begin_thread(0, 0, 0); self != nullptr) {
+      self->handler_stack = lend_handler_stack();
       start_clock(*self);
     }
   }
@@ -116,6 +120,7 @@ int run_cloned(void* argument) {
   if (observing() && kernel_process_id() == runtime().pid) {
     if (ThreadState* self = current_thread(); self != nullptr) {
       end_thread(*self);
+      take_handler_stack_back();
     }
   }
   return result;

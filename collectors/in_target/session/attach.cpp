@@ -10,6 +10,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "collectors/in_target/interpose/alternate_stack.h"
+#include "collectors/in_target/interpose/handler_stubs.h"
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_memory.h"
@@ -109,6 +111,7 @@ bool begin_process(bool after_fork) {
   }
   r.arena.header->attached.fetch_add(1, std::memory_order_relaxed);
   write_process_start(after_fork);
+  self->handler_stack = lend_handler_stack();
   r.observing.store(true, std::memory_order_release);
   start_clock(*self);
   return true;
@@ -131,6 +134,7 @@ void in_forked_child() {
   registry().clear();
   forget_thread_timers();
   found_threads_after_fork();
+  handler_stacks_after_fork();
   r.watch.forget();
   r.budget.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
@@ -156,6 +160,7 @@ __attribute__((constructor(101))) void on_load() {
   }
   remember_environment();
   own_signals(SIGTRAP);
+  adopt_handlers();
   install_handlers();
   find_off_limits();
   r.budget.start(r.config.budget);

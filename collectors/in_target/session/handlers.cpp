@@ -7,9 +7,11 @@
 
 #include <cstring>
 
+#include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/sampling.h"
 #include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/handler_entry.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
@@ -59,7 +61,8 @@ void hand_to_target(int number, siginfo_t* info, void* context, const KernelActi
     mask |= std::uint64_t{1} << static_cast<unsigned>(number - 1);
   }
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
-  wish.handler(number, info, context);  // a handler of one argument ignores the others
+  // Of one argument or of three. It is not called: it would find our stack, and frames of ours below its own.
+  enter_target_handler(wish.handler, (wish.flags & SA_ONSTACK) != 0, number, *static_cast<ucontext_t*>(context));
 }
 
 KernelAction trap_wish() {
@@ -190,7 +193,7 @@ void on_trap(int number, siginfo_t* info, void* context) {
   }
 }
 
-// On the alternate stack when the target gave the thread one: its own may be what has run out.
+// On the alternate stack, which is ours (interpose/alternate_stack.h).
 constexpr int handler_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 
 void install(int number, void (*handler)(int, siginfo_t*, void*)) {
@@ -207,13 +210,13 @@ bool install_kick_handler() {
   if (!borrow_signal(kick_signal)) {
     return false;
   }
-  install(kick_signal, on_kick_signal);
+  install(kick_signal, on_handler_stack<on_kick_signal>);
   return true;
 }
 
 void install_handlers() {
-  install(SIGTRAP, on_trap);
-  take_clock_signal(on_clock, handler_flags);
+  install(SIGTRAP, on_handler_stack<on_trap>);
+  take_clock_signal(on_handler_stack<on_clock>, handler_flags);
 }
 
 }  // namespace crosstalk::in_target

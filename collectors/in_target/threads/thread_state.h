@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/in_target/sys/handler_stack.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
@@ -36,7 +37,8 @@ struct ThreadState {
   std::uint32_t number = 0;  // of its ring: index of `slot` in the arena + 1. Other processes know the thread by it
   profile::RingWriter ring;
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
-  bool kick_blocked = false;  // the target had kick_signal blocked at the thread's last sample
+  HandlerStack* handler_stack = nullptr;  // null: its handlers run where the kernel puts them
+  bool kick_blocked = false;              // the target had kick_signal blocked at the thread's last sample
 
   // clock
   profile::ClockKind clock = profile::ClockKind::automatic;

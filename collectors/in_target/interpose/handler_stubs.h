@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the kernel enters the target's handlers that have SA_ONSTACK: each has a stub of its own in this library, for
+// good. So a change of handlers is as atomic as the kernel makes it, whoever asks the kernel gets an address that
+// works, and nothing needs to be known about a signal but what the kernel knows. A stub moves the frame
+// (alternate_stack.h) and jumps to its handler with the arguments that the kernel gave.
+#pragma once
+
+#include <signal.h>
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+using SignalHandler = void (*)(int);
+
+/// The address that the kernel is to have for a handler. The handler itself where there are no stubs left.
+SignalHandler stub_for(SignalHandler handler);
+/// The handler behind an address that the kernel, or libc, has named.
+SignalHandler behind_stub(SignalHandler address);
+
+/// sigaction(2) by `real`, for the target: handlers with SA_ONSTACK get stubs, and what is reported has none.
+template <class Real>
+int sigaction_with_stubs(Real& real, int number, const struct sigaction* action, struct sigaction* old_action) {
+  struct sigaction changed;
+  if (action != nullptr && (action->sa_flags & SA_ONSTACK) != 0) {
+    changed = *action;
+    changed.sa_handler = stub_for(action->sa_handler);
+    action = &changed;
+  }
+  const int result = real(number, action, old_action);
+  if (result == 0 && old_action != nullptr) {
+    old_action->sa_handler = behind_stub(old_action->sa_handler);
+  }
+  return result;
+}
+
+/// Gives stubs to the handlers that were installed before we were there. Normal context, once.
+void adopt_handlers();
+
+}  // namespace crosstalk::in_target

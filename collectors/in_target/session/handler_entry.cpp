@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/session/handler_entry.h"
+
+#include <ucontext.h>
+
+#include "collectors/in_target/interpose/alternate_stack.h"
+#include "collectors/in_target/session/runtime.h"
+
+namespace crosstalk::in_target {
+
+asm(R"(
+  .pushsection .text
+  .globl crosstalk_call_on_stack
+  .hidden crosstalk_call_on_stack
+  .type crosstalk_call_on_stack, @function
+crosstalk_call_on_stack:
+  .cfi_startproc
+  pushq %rbp
+  .cfi_adjust_cfa_offset 8
+  .cfi_offset %rbp, -16
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  movq %r8, %rsp
+  call *%rcx
+  movq %rbp, %rsp
+  .cfi_def_cfa_register %rsp
+  popq %rbp
+  .cfi_adjust_cfa_offset -8
+  ret
+  .cfi_endproc
+  .size crosstalk_call_on_stack, .-crosstalk_call_on_stack
+  .popsection
+)");
+
+namespace {
+
+// The kernel has put us elsewhere: this thread was found a moment ago, or the target has an alternate stack by a system
+// call of its own.
+__attribute__((noinline)) void run_elsewhere(SignalAction action, int number, siginfo_t* info, void* context) {
+  ThreadState* self = current_thread();
+  if (self != nullptr && self->handler_stack != nullptr) {
+    HandlerStack& own = *self->handler_stack;
+    reinstate_handler_stack(own, *static_cast<ucontext_t*>(context));
+    crosstalk_call_on_stack(number, info, context, action, own.top());
+    return;
+  }
+  action(number, info, context);
+  self = current_thread();
+  if (self != nullptr && self->handler_stack == nullptr) {
+    self->handler_stack = lend_handler_stack(*static_cast<ucontext_t*>(context));
+  }
+}
+
+}  // namespace
+
+void run_on_handler_stack(SignalAction action, int number, siginfo_t* info, void* context) {
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));  // NOLINT: an address
+  if (handler_stacks().at(here) != nullptr) {
+    action(number, info, context);
+  } else {
+    run_elsewhere(action, number, info, context);
+  }
+}
+
+}  // namespace crosstalk::in_target
