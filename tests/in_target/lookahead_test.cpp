@@ -38,7 +38,7 @@ Made make_walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs
                const LookaheadLimits& limits = {}) {
   std::uint8_t way[2048];
   Made made;
-  made.walk = finder.walk(registers, flags, fs_base, reader, limits, memory, way, sizeof way);
+  made.walk = finder.look_ahead(registers, flags, fs_base, reader, limits, memory, way, sizeof way);
   const auto lines = profile::unpack_branch_trace({way, made.walk.trace_bytes}, registers[Register::rip]);
   EXPECT_TRUE(lines.has_value());
   made.lines = lines.value_or(std::vector<profile::Straight>{});

@@ -73,17 +73,16 @@ enum class Place : std::uint8_t {
 [[nodiscard]] constexpr Place place_of(Register r) { return static_cast<Place>(r); }
 
 enum Traits : std::uint16_t {
-  trait_explicit_access = 1,        // has a memory operand that is accessed
-  trait_fs = 2,                     // relative to the fs base
-  trait_address_unknown = 4,        // gs segment, vector of addresses
-  trait_address32 = 8,              // effective address cut to 32 bits
-  trait_wide_displacement = 16,     // a 64-bit absolute address, in both displacement and immediate
-  trait_wide_immediate = 32,        // a 64-bit immediate, in both
-  trait_writes_flags = 64,          // status flags, for Operation::other
-  trait_repeat = 128,               // rep, repe, repne
-  trait_writes_rdi = 256,           // string operation that uses (and moves) rdi
-  trait_writes_rsi = 512,           // the same, rsi
-  trait_reads_memory_first = 1024,  // string operation whose first operand is at rsi
+  trait_explicit_access = 1,     // has a memory operand that is accessed
+  trait_fs = 2,                  // relative to the fs base
+  trait_address_unknown = 4,     // gs segment, vector of addresses
+  trait_address32 = 8,           // effective address cut to 32 bits
+  trait_wide_displacement = 16,  // a 64-bit absolute address, in both displacement and immediate
+  trait_wide_immediate = 32,     // a 64-bit immediate, in both
+  trait_writes_flags = 64,       // status flags, for Operation::other
+  trait_repeat = 128,            // rep, repe, repne
+  trait_writes_rdi = 256,        // string operation that uses (and moves) rdi
+  trait_writes_rsi = 512,        // the same, rsi
 };
 
 inline constexpr std::uint8_t no_register = 255;

@@ -73,10 +73,11 @@ class AccessFinder {
   bool find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                  FoundAccess& out);
 
-  /// What the thread will execute next, for some iterations of its loop (lookahead.h). Puts the way, packed, into the
-  /// `trace_capacity` bytes at `way`; at least 30. One call at a time for one `memory`.
-  Lookahead walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
-                 const LookaheadLimits& limits, LookaheadMemory& memory, std::uint8_t* way, std::size_t trace_capacity);
+  /// What the thread will execute next, for some iterations of its loop (lookahead.h). Puts the branch trace, packed,
+  /// into the `trace_capacity` bytes at `trace`; at least 30. One call at a time for one `memory`.
+  Lookahead look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
+                       const LookaheadLimits& limits, LookaheadMemory& memory, std::uint8_t* trace,
+                       std::size_t trace_capacity);
 
  private:
   bool retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/stepper.h"
 #include "profile/branch_trace.h"
 
 namespace crosstalk::in_target {
@@ -11,11 +12,11 @@ namespace crosstalk::in_target {
 void LookaheadMemory::begin(const CodeReader& reader) {
   reader_ = &reader;
   full_ = false;
-  if (++walk_ == 0) {  // after 2^32 walks: what is left of the first ones must not look new
+  if (++run_ == 0) {  // after 2^32 lookaheads: what is left of the first ones must not look new
     for (Block& block : block_) {
-      block.walk = 0;
+      block.run = 0;
     }
-    walk_ = 1;
+    run_ = 1;
   }
 }
 
@@ -24,11 +25,11 @@ LookaheadMemory::Block* LookaheadMemory::block_of(std::uint64_t number) {
   const std::uint64_t place = mix(0, number) >> 24U;
   for (std::size_t i = 0; i < probes; ++i) {
     Block& block = block_[(place + i) % blocks];
-    if (block.walk == walk_ && block.number == number) {
+    if (block.run == run_ && block.number == number) {
       return &block;
     }
-    if (block.walk != walk_) {
-      block.walk = walk_;
+    if (block.run != run_) {
+      block.run = run_;
       block.number = number;
       const bool read = reader_->read_data(reader_->context, number * block_bytes, block.bytes, block_bytes);
       block.known = read ? ~std::uint64_t{0} : 0;
@@ -89,8 +90,6 @@ void LookaheadMemory::store(std::uint64_t address, unsigned width, Value value) 
 
 namespace {
 
-enum class Step : std::uint8_t { on, stop };
-
 /// A reader that counts.
 struct CountedReader {
   const CodeReader& inner;
@@ -109,58 +108,48 @@ struct CountedReader {
   CodeReader reader() { return {this, read, read_data}; }
 };
 
-class LookaheadRun {
+/// Writes down the taken jumps, and sees when an iteration is complete and why the run ends.
+class LookaheadObserver {
  public:
-  LookaheadRun(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window,
-               LookaheadMemory& memory, const LookaheadLimits& limits, profile::BranchTraceWriter& way,
-               const std::uint32_t& reads, Lookahead& out)
-      : emulator_(registers, flags, fs_base),
-        memory_(memory),
-        window_(window),
-        limits_(limits),
-        way_(way),
-        reads_(reads),
-        out_(out),
-        at_(registers[Register::rip]),
-        straight_(at_) {}
+  using Run = Stepper<LookaheadMemory, LookaheadObserver>;
 
-  void run();
+  LookaheadObserver(const LookaheadLimits& limits, profile::BranchTraceWriter& trace, std::uint64_t ip, Lookahead& out)
+      : limits_(limits), trace_(trace), out_(out), straight_(ip) {}
+
+  /// Before each instruction: is the run to end at `at`, after so many reads of memory?
+  bool at_end(std::uint64_t at, std::uint32_t reads);
+  /// After the run, which has ended before the instruction at `at`.
+  void finish(std::uint64_t at) { trace_.end(at - straight_); }
+  /// The run ends; returns false, as a stepper's observer does that ends it.
+  bool stop(profile::LookaheadEnd why) {
+    out_.end = why;
+    return false;
+  }
+
+  bool unreadable(const Run& /*run*/) { return stop(profile::LookaheadEnd::code); }
+  bool fetched(const Run& run);
+  bool accesses(const Run& run);
+  void computes(const Run& /*run*/) {}
+  void computed(const Run& /*run*/) {}
+  bool decides(const Run& /*run*/, Truth taken) {
+    return taken != Truth::unknown || stop(profile::LookaheadEnd::value);
+  }
+  void transfers(const Run& /*run*/) {}
+  bool goes(const Run& run, Value target);
 
  private:
-  Step step();
-  bool at_end();
   void pass();
-  Step advance(Value memory);
-  Step stop(profile::LookaheadEnd why);
-  Step go(Value target);
-  Step transfer(Value memory);
-  void execute(Value memory);
-  void push(Value value, unsigned size);
-  Value pop(unsigned size);
 
-  Emulator emulator_;
-  LookaheadMemory& memory_;
-  CodeWindow& window_;
   const LookaheadLimits& limits_;
-  profile::BranchTraceWriter& way_;
-  const std::uint32_t& reads_;  // so far
+  profile::BranchTraceWriter& trace_;
   Lookahead& out_;
-  std::uint64_t at_;
-  std::uint64_t straight_;  // where the present straight line began
-  std::uint64_t after_ = 0;
-  std::uint64_t cycle_ = 0;        // a hash of the way since the head
+  std::uint64_t straight_;         // where the present straight line began
+  std::uint64_t cycle_ = 0;        // a hash of the jumps since the head
   std::uint64_t first_cycle_ = 0;  // of the first iteration
-  Value address_;                  // of the memory operand
-  DecodedInstruction instruction_;
 };
 
-Step LookaheadRun::stop(profile::LookaheadEnd why) {
-  out_.end = why;
-  return Step::stop;
-}
-
 /// At the head: an iteration is complete.
-void LookaheadRun::pass() {
+void LookaheadObserver::pass() {
   ++out_.passages;
   if (out_.passages == 2) {
     first_cycle_ = cycle_;
@@ -171,158 +160,80 @@ void LookaheadRun::pass() {
   cycle_ = mix(0, out_.head);
 }
 
-bool LookaheadRun::at_end() {
-  if (at_ == out_.head && out_.head != 0) {
+bool LookaheadObserver::at_end(std::uint64_t at, std::uint32_t reads) {
+  if (at == out_.head && out_.head != 0) {
     pass();
     if (out_.passages >= limits_.passages || (out_.passages > 1 && out_.instructions >= limits_.instructions)) {
-      stop(profile::LookaheadEnd::whole);
-      return true;
+      return !stop(profile::LookaheadEnd::whole);
     }
   }
   if (out_.instructions >= limits_.most_instructions) {
-    stop(profile::LookaheadEnd::length);
-    return true;
+    return !stop(profile::LookaheadEnd::length);
   }
-  if (reads_ >= limits_.most_reads) {
-    stop(profile::LookaheadEnd::room);
-    return true;
-  }
-  return false;
+  return reads >= limits_.most_reads && !stop(profile::LookaheadEnd::room);
 }
 
-void LookaheadRun::run() {
-  while (!at_end() && step() == Step::on) {
-    ++out_.instructions;
-  }
-  way_.end(at_ - straight_);
+bool uses_stack(Operation operation) {
+  return operation == Operation::push || operation == Operation::pop || operation == Operation::leave ||
+         operation == Operation::call || operation == Operation::ret;
 }
 
-Step LookaheadRun::step() {
-  if (!window_.decode(at_, instruction_)) {
+bool LookaheadObserver::fetched(const Run& run) {
+  const Operation operation = run.instruction().operation;
+  // A string instruction repeats by its count, and what it moves is not known; a stop ends what is known at all.
+  if (operation == Operation::stop || operation == Operation::string) {
     return stop(profile::LookaheadEnd::code);
   }
-  after_ = at_ + instruction_.length;
-  // A string instruction repeats by its count, and what it moves is not known; the rest ends what is known at all.
-  if (instruction_.operation == Operation::stop || instruction_.operation == Operation::string) {
-    return stop(profile::LookaheadEnd::code);
-  }
-  address_ = {};
-  Value memory;
-  if (instruction_.has(trait_explicit_access)) {
-    address_ = emulator_.address(instruction_, after_);
-    if (loads(instruction_.kind()) && instruction_.operation != Operation::other && address_.known) {
-      memory = memory_.load(address_.bits, instruction_.width);
-    }
-    if (stores(instruction_.kind()) && (!address_.known || instruction_.width == 0)) {
-      return stop(profile::LookaheadEnd::value);  // from here on any load may give anything
-    }
-  }
-  const Step next = advance(memory);
-  return next == Step::on && memory_.full() ? stop(profile::LookaheadEnd::room) : next;
+  const Register base = operation == Operation::leave ? Register::rbp : Register::rsp;
+  return !uses_stack(operation) || run.emulator().get(base).known || stop(profile::LookaheadEnd::value);
 }
 
-void LookaheadRun::push(Value value, unsigned size) {
-  Value top = emulator_.get(Register::rsp);
-  top.bits -= size;
-  emulator_.set(Register::rsp, top);
-  memory_.store(top.bits, size, value);
+bool LookaheadObserver::accesses(const Run& run) {
+  const DecodedInstruction& instruction = run.instruction();
+  if (stores(instruction.kind()) && (!run.address().known || instruction.width == 0)) {
+    return stop(profile::LookaheadEnd::value);  // from here on any load may give anything
+  }
+  return true;
 }
 
-Value LookaheadRun::pop(unsigned size) {
-  Value top = emulator_.get(Register::rsp);
-  const Value value = memory_.load(top.bits, size);
-  top.bits += size;
-  emulator_.set(Register::rsp, top);
-  return value;
-}
-
-void LookaheadRun::execute(Value memory) {
-  const Value result = emulator_.execute(instruction_, after_, memory);
-  if (instruction_.has(trait_explicit_access) && stores(instruction_.kind())) {
-    memory_.store(address_.bits, instruction_.width, result);
-  }
-}
-
-Step LookaheadRun::advance(Value memory) {
-  const bool on_stack = instruction_.operation == Operation::push || instruction_.operation == Operation::pop ||
-                        instruction_.operation == Operation::leave || instruction_.operation == Operation::call ||
-                        instruction_.operation == Operation::ret;
-  const Register base = instruction_.operation == Operation::leave ? Register::rbp : Register::rsp;
-  if (on_stack && !emulator_.get(base).known) {
-    return stop(profile::LookaheadEnd::value);
-  }
-  switch (instruction_.operation) {
-    case Operation::jump_if: {
-      const Truth taken = emulator_.holds(instruction_.condition);
-      if (taken == Truth::unknown) {
-        return stop(profile::LookaheadEnd::value);
-      }
-      if (taken == Truth::yes) {
-        return go({after_ + instruction_.immediate_value(), true});
-      }
-      break;
-    }
-    case Operation::jump:
-    case Operation::call:
-    case Operation::ret:
-      return transfer(memory);
-    case Operation::push:
-      push(emulator_.fetch(instruction_, instruction_.source, instruction_.size, memory), instruction_.size);
-      break;
-    case Operation::pop:
-      emulator_.receive(instruction_, pop(instruction_.size));
-      break;
-    case Operation::leave:
-      emulator_.set(Register::rsp, emulator_.get(Register::rbp));
-      emulator_.set(Register::rbp, pop(8));
-      break;
-    default:
-      execute(memory);
-  }
-  at_ = after_;
-  return Step::on;
-}
-
-Step LookaheadRun::transfer(Value memory) {
-  const bool returns = instruction_.operation == Operation::ret;
-  const Value target = returns ? pop(8) : emulator_.target(instruction_, after_, memory);
-  if (returns) {
-    emulator_.drop_arguments(instruction_);
-  }
-  if (instruction_.operation == Operation::call) {
-    push({after_, true}, 8);
-  }
-  return go(target);
-}
-
-Step LookaheadRun::go(Value target) {
+bool LookaheadObserver::goes(const Run& run, Value target) {
   if (!target.known) {
     return stop(profile::LookaheadEnd::value);
   }
-  if (!way_.turn(at_ - straight_, target.bits - at_)) {
+  if (!trace_.turn(run.at() - straight_, target.bits - run.at())) {
     return stop(profile::LookaheadEnd::room);
   }
-  const bool jumps = instruction_.operation == Operation::jump || instruction_.operation == Operation::jump_if;
-  if (out_.head == 0 && jumps && target.bits <= at_ && at_ - target.bits < limits_.farthest_back) {
+  const Operation operation = run.instruction().operation;
+  const bool jumps = operation == Operation::jump || operation == Operation::jump_if;
+  if (out_.head == 0 && jumps && target.bits <= run.at() && run.at() - target.bits < limits_.farthest_back) {
     out_.head = target.bits;
   }
-  cycle_ = mix(mix(cycle_, at_), target.bits);
-  at_ = straight_ = target.bits;
-  return Step::on;
+  cycle_ = mix(mix(cycle_, run.at()), target.bits);
+  straight_ = target.bits;
+  return true;
 }
 
 }  // namespace
 
-Lookahead AccessFinder::walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                             const CodeReader& reader, const LookaheadLimits& limits, LookaheadMemory& memory,
-                             std::uint8_t* way, std::size_t trace_capacity) {
+Lookahead AccessFinder::look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                                   const CodeReader& reader, const LookaheadLimits& limits, LookaheadMemory& memory,
+                                   std::uint8_t* trace, std::size_t trace_capacity) {
   Lookahead out;
   CountedReader counted{reader};
   const CodeReader through = counted.reader();
   memory.begin(through);
   CodeWindow window(through, cache_);
-  profile::BranchTraceWriter writer(way, trace_capacity);
-  LookaheadRun(registers, flags, fs_base, window, memory, limits, writer, counted.reads, out).run();
+  profile::BranchTraceWriter writer(trace, trace_capacity);
+  LookaheadObserver observer(limits, writer, registers[Register::rip], out);
+  LookaheadObserver::Run run(registers, flags, fs_base, window, memory, observer);
+  while (!observer.at_end(run.at(), counted.reads) && run.step()) {
+    if (memory.full()) {
+      observer.stop(profile::LookaheadEnd::room);
+      break;
+    }
+    ++out.instructions;
+  }
+  observer.finish(run.at());
   out.trace_bytes = writer.size();
   return out;
 }

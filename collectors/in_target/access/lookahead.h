@@ -5,7 +5,7 @@
 // Why not single steps by the processor (the trap flag): a step is an exception and a signal, 14 us in the virtual
 // machine where it was measured, and an interpreted instruction 0.1 to 0.5 us, so far more iterations are seen for the
 // same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price: where
-// the way depends on what is not interpreted (floating point, vectors, atomic exchanges), the walk ends.
+// a jump depends on what is not interpreted (floating point, vectors, atomic exchanges), the lookahead ends.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,18 @@
 
 namespace crosstalk::in_target {
 
-/// The target's memory under what a walk has stored. Large: static storage, one walk at a time. All-zero at first.
+/// The target's memory under what a lookahead has stored. Large: static storage, one lookahead at a time. All-zero at
+/// first.
 class LookaheadMemory {
  public:
-  /// Begins a walk: forgets all stores. `reader` must outlive the walk.
+  /// Begins a lookahead: forgets all stores. `reader` must outlive it.
   void begin(const CodeReader& reader);
   /// `width` 1..8 bytes. Unknown where it can not be read, or holds what is not known.
   Value load(std::uint64_t address, unsigned width);
   /// `width` 1..64 bytes; of more than 8 only that they are no longer known.
   void store(std::uint64_t address, unsigned width, Value value);
+  /// A store whose place is not known.
+  void store_anywhere() { full_ = true; }
   /// No more can be remembered: what was loaded or stored last may be wrong.
   [[nodiscard]] bool full() const { return full_; }
 
@@ -36,20 +39,20 @@ class LookaheadMemory {
   struct Block {
     std::uint64_t number;  // address / block_bytes
     std::uint64_t known;   // a bit for each byte
-    std::uint32_t walk;    // 0: never used
+    std::uint32_t run;     // 0: never used
     std::uint8_t bytes[block_bytes];
   };
   Block* block_of(std::uint64_t number);
 
   const CodeReader* reader_;
-  std::uint32_t walk_;
+  std::uint32_t run_;  // number of the lookahead
   bool full_;
   Block block_[blocks];
 };
 
-/// When a walk ends. The loop is that of the first jump back that the walk takes; its target is the walk's head. Walks
-/// end at their head: after so many passages of it, or at the first one past so many instructions. A walk of a fixed
-/// length would cut off long iterations more often than short ones, and find too little in one; ended at a passage, the
+/// When a lookahead ends. The loop is that of the first jump back that it takes, and the head is that jump's target. It
+/// ends at the head: after so many passages of it, or at the first one past so many instructions. A fixed length
+/// would cut off long iterations more often than short ones, and find too little in one; ended at a passage, the
 /// iterations are all whole and the mean is right (Wald's identity). `most_instructions` cuts, all the same.
 struct LookaheadLimits {
   std::uint32_t passages = 33;
@@ -59,7 +62,7 @@ struct LookaheadLimits {
   std::uint64_t farthest_back = 64 * 1024;  // bytes of a jump that can be a loop's
 };
 
-/// A walk that was made.
+/// What a lookahead found.
 struct Lookahead {
   std::uint64_t head = 0;          ///< 0: none was found
   std::uint32_t instructions = 0;  ///< followed

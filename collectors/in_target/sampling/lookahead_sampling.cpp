@@ -15,21 +15,23 @@
 namespace crosstalk::in_target {
 namespace {
 
-// Of the samples that the budget allows: whether a walk follows is chance, so that walks can not keep step with what
-// the program does.
-constexpr std::uint64_t walk_one_in = 2;
-// Walks from one place after which it is known to have one way, and the part of them that is made nevertheless.
+// Of the samples that the budget allows: whether a lookahead follows is chance, so that lookaheads can not keep step
+// with what the program does.
+constexpr std::uint64_t lookahead_one_in = 2;
+// Lookaheads from one place after which all its iterations are taken to be alike, and the part that is made all the
+// same.
 constexpr std::uint64_t enough_alike = 4;
 constexpr std::uint64_t again_one_in = 16;
 constexpr std::size_t trace_capacity = 2048;
 static_assert(trace_capacity <= profile::max_branch_trace_bytes);
 
-/// What walks from a place have found: where all iterations go one way, a few walks tell all there is to tell, and the
-/// others are left to places where the way depends on data. The choice rests on earlier walks only, so what the next
-/// ones find is not biased by it. Words of two writers give a useless entry, which costs a walk or two.
+/// What lookaheads from a place have found. Where all iterations take the same branches, a few tell all there is to
+/// tell, and the others are left to places where branches depend on data. The choice rests on earlier lookaheads only,
+/// so what the next ones find is not biased by it. Words of two writers give a useless entry, which costs a lookahead
+/// or two.
 class KnownPlaces {
  public:
-  [[nodiscard]] bool one_way(std::uint64_t ip) const {
+  [[nodiscard]] bool is_alike(std::uint64_t ip) const {
     const std::uint64_t entry = entry_[slot(ip)].load(std::memory_order_relaxed);
     return entry >> count_bits == tag(ip) && (entry & count_mask) >= enough_alike;
   }
@@ -51,30 +53,30 @@ class KnownPlaces {
 };
 
 constinit KnownPlaces known_places;
-constinit LookaheadMemory memory{};  // of the one walk at a time
-constinit std::array<std::uint8_t, trace_capacity> way{};
-constinit ProcessFlag walking;
+constinit LookaheadMemory memory{};  // of the one lookahead at a time
+constinit std::array<std::uint8_t, trace_capacity> trace{};
+constinit ProcessFlag looking_ahead;
 constinit std::atomic<std::uint32_t> mean_cost_ns{50'000};
 
 bool wanted(ThreadState& self, std::uint64_t ip) {
   const Runtime& r = runtime();
-  return r.config.walks != 0 && next_random(self.random) % walk_one_in == 0 &&
+  return r.config.walks != 0 && next_random(self.random) % lookahead_one_in == 0 &&
          r.budget.affords_lookahead(mean_cost_ns.load(std::memory_order_relaxed)) &&
-         (!known_places.one_way(ip) || next_random(self.random) % again_one_in == 0);
+         (!known_places.is_alike(ip) || next_random(self.random) % again_one_in == 0);
 }
 
-void record(ThreadState& self, const Lookahead& walk, std::uint64_t begin, std::uint64_t now_ns,
+void record(ThreadState& self, const Lookahead& found, std::uint64_t begin, std::uint64_t now_ns,
             std::uint64_t cost_ns) {
   profile::Lookahead record;
   record.header.type = profile::RecordType::walk;
   record.time_ns = now_ns;
   record.begin = begin;
-  record.head = walk.head;
-  record.instructions = walk.instructions;
-  record.passages = walk.passages;
+  record.head = found.head;
+  record.instructions = found.instructions;
+  record.passages = found.passages;
   record.cost_ns = cost_ns < UINT32_MAX ? static_cast<std::uint32_t>(cost_ns) : UINT32_MAX;
-  record.end = walk.end;
-  append(self, &record, sizeof record, way.data(), walk.trace_bytes);
+  record.end = found.end;
+  append(self, &record, sizeof record, trace.data(), found.trace_bytes);
 }
 
 }  // namespace
@@ -86,18 +88,18 @@ std::uint64_t perhaps_look_ahead(ThreadState& self, const Registers& registers, 
     return 0;
   }
   Runtime& r = runtime();
-  const TryLock lock(walking, r.pid);
+  const TryLock lock(looking_ahead, r.pid);
   if (!lock.held()) {
     return 0;
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
   TargetView view(self, registers);
   const CodeReader reader = view.reader();
-  const Lookahead walk =
-      finder().walk(registers, flags, self.thread_pointer, reader, LookaheadLimits{}, memory, way.data(), way.size());
+  const Lookahead found = finder().look_ahead(registers, flags, self.thread_pointer, reader, LookaheadLimits{}, memory,
+                                              trace.data(), trace.size());
   const std::uint64_t cost_ns = thread_cpu_ns() - begin_ns;
-  record(self, walk, ip, now_ns, cost_ns);
-  known_places.add(ip, walk.alike && walk.end == profile::LookaheadEnd::whole);
+  record(self, found, ip, now_ns, cost_ns);
+  known_places.add(ip, found.alike && found.end == profile::LookaheadEnd::whole);
   const std::uint32_t mean = mean_cost_ns.load(std::memory_order_relaxed);
   mean_cost_ns.store(static_cast<std::uint32_t>(mean - mean / 16 + (cost_ns < 10'000'000 ? cost_ns : 10'000'000) / 16),
                      std::memory_order_relaxed);
