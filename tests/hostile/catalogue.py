@@ -76,6 +76,28 @@ CATALOGUE = [
     Program("stacks.overflow_caught", "@/stacks overflow_caught", "stack overflows are caught, ten times"),
     Program("stacks.jump_off_alternate", "@/stacks jump_off_alternate", "jumps leave handlers on the alternate stack"),
     Program("stacks.disarming", "@/stacks disarming", "an alternate stack that disarms itself"),
+    # What a program may find out about alternate stacks.
+    Program("stacks.burns_on_600", "@/alternate_stacks burns_on 600", "a handler runs on a stack that has room for the kernel's frame and 600 bytes", traps=True),
+    Program("stacks.burns_on_4096", "@/alternate_stacks burns_on 4096", "likewise, and a page", traps=True),
+    Program("stacks.too_small", "@/alternate_stacks too_small", "the kernel kills where its frame has no room on the alternate stack", traps=True),
+    Program("stacks.none_set", "@/alternate_stacks none_set", "handlers with SA_ONSTACK run close to what they interrupt where there is no alternate stack, in threads, too", traps=True),
+    Program("stacks.deep", "@/alternate_stacks deep", "such a handler has all of the stack for itself", traps=True),
+    Program("stacks.queries", "@/alternate_stacks queries", "sigaltstack answers, changes and refuses as it does, in handlers and outside", traps=True),
+    Program("stacks.children", "@/alternate_stacks children", "children by fork, vfork and posix_spawn have the stack that they should have", traps=True),
+    Program("stacks.jumps", "@/alternate_stacks jumps", "handlers are left by jumps, with an alternate stack and without", traps=True),
+    Program("stacks.overflow", "@/alternate_stacks overflow", "stack overflows of the main thread and of another are caught on alternate stacks", traps=True),
+    Program("stacks.overflow_without", "@/alternate_stacks overflow_without", "a stack overflow kills where there is no alternate stack", traps=True),
+    Program("stacks.nested", "@/alternate_stacks nested", "handlers nest on the stack that they are on", traps=True),
+    Program("stacks.context", "@/alternate_stacks context", "registers that a handler changes in its context are changed, all others are kept", traps=True),
+    Program("stacks.context_alternate", "@/alternate_stacks context alternate", "likewise on an alternate stack", traps=True),
+    Program("stacks.unwinding", "@/alternate_stacks unwinding", "backtraces and exceptions cross handlers' frames", traps=True),
+    Program("stacks.actions", "@/alternate_stacks actions", "handlers with SA_ONSTACK are found as set, by all of libc's functions; SA_NODEFER and SA_RESETHAND act", traps=True),
+    Program("stacks.own_stacks", "@/alternate_stacks own_stacks", "threads set, use and give back alternate stacks of their own", traps=True),
+    Program("stacks.end_in_handler", "@/alternate_stacks end_in_handler", "threads end in handlers"),
+    Program("stacks.by_system_call", "@/alternate_stacks by_system_call", "an alternate stack that was set by the system call is used", traps=True),
+    Program("stacks.handler_by_system_call", "@/alternate_stacks handler_by_system_call", "a handler that was set by the system call is called", traps=True),
+    Program("stacks.own_traps", "@/alternate_stacks own_traps", "handlers of the program's own breakpoints run on the stack that they should", traps=True),
+    Program("stacks.often", "@/alternate_stacks often", "a thousand signals a second are handled where they should be", traps=True),
 ]
 
 

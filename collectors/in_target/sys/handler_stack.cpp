@@ -62,6 +62,7 @@ bool HandlerStacks::prepare(HandlerStack& stack, std::uint32_t index) {
   const std::uint64_t begin =
       block_[index / in_a_block].load(std::memory_order_acquire) + index % in_a_block * stack_bytes;
   if (system_call(SYS_mprotect, begin + page, stack_bytes - page, PROT_READ | PROT_WRITE) < 0) {
+    exhausted_.store(true, std::memory_order_relaxed);  // a limit of the program's: more is not asked for
     return false;
   }
   stack.low_ = begin + page;
@@ -80,11 +81,8 @@ void HandlerStacks::reclaim(std::uint32_t blocks, std::int32_t pid) {
 }
 
 bool HandlerStacks::grow(std::uint32_t blocks) {
-  if (blocks == max_blocks || exhausted_.load(std::memory_order_relaxed)) {
-    return false;
-  }
-  const long at =
-      system_call(SYS_mmap, nullptr, block_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const long at = blocks < max_blocks ? system_call(SYS_mmap, nullptr, block_bytes, PROT_NONE, flags, -1, 0) : -ENOMEM;
   if (at < 0 && at > -4096) {
     exhausted_.store(true, std::memory_order_relaxed);
     return false;
@@ -105,6 +103,9 @@ HandlerStack* HandlerStacks::take(std::int32_t pid, std::int32_t tid) {
     if (HandlerStack* stack = take_free(count, tid); stack != nullptr) {
       return stack;
     }
+    if (exhausted_.load(std::memory_order_relaxed)) {
+      break;
+    }
     reclaim(count, pid);
     if (HandlerStack* stack = take_free(count, tid); stack != nullptr) {
       return stack;
@@ -117,6 +118,7 @@ HandlerStack* HandlerStacks::take(std::int32_t pid, std::int32_t tid) {
 }
 
 void HandlerStacks::after_fork(HandlerStack* kept, std::int32_t tid) {
+  exhausted_.store(false, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < blocks() * in_a_block; ++i) {
     stacks_[i].owner_.store(&stacks_[i] == kept ? tid : 0, std::memory_order_relaxed);
   }
