@@ -7,9 +7,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/watch_events.h"
 
@@ -43,25 +42,6 @@ std::uint64_t context_switches() {
   return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
 }
 
-bool start_posix(ThreadState& self) {
-  if (self.timer_number != 0) {
-    return set_thread_timer(self.timer_number - 1, self.period_ns) >= 0;
-  }
-  const long timer = start_thread_timer(self.tid.load(std::memory_order_relaxed), self.period_ns);
-  self.timer_number = timer >= 0 ? static_cast<std::int32_t>(timer) + 1 : 0;
-  return timer >= 0;
-}
-
-// Another thread may do it as well.
-void stop_posix(ThreadState& thread) {
-  const std::int32_t number = std::atomic_ref(thread.timer_number).exchange(0, std::memory_order_acq_rel);
-  if (number != 0) {
-    delete_thread_timer(number - 1);
-  }
-}
-
-bool start_perf(ThreadState& self) { return open_clock_event(self.period_ns, self.clock_event) >= 0; }
-
 // The shortest time between two samples.
 std::uint64_t true_period_ns(const ThreadState& self) {
   return self.clock == ClockKind::posix ? std::max(self.period_ns, tick_ns()) : self.period_ns;
@@ -72,28 +52,18 @@ void publish(ThreadState& self) {
   self.slot->period_us.store(static_cast<std::uint32_t>(true_period_ns(self) / 1000), std::memory_order_relaxed);
 }
 
-void become(ThreadState& self, ClockKind kind) {
-  if (kind == ClockKind::perf) {
-    if (!start_perf(self)) {
-      return;
-    }
-    stop_posix(self);
-  } else {
-    if (!start_posix(self)) {
-      return;
-    }
-    close_event(self.clock_event);
+/// From one source to the other; goes on with the one it has where that can not be had.
+template <SampleSource From, SampleSource To>
+void change(ThreadState& self, ClockKind kind) {
+  if (To::open(self, self.period_ns)) {
+    From::close(self);
+    self.clock = kind;
   }
-  self.clock = kind;
 }
 
 void set_period(ThreadState& self, std::uint64_t period_ns) {
   self.period_ns = period_ns;
-  if (self.clock == ClockKind::perf) {
-    set_clock_period(self.clock_event, period_ns);
-  } else {
-    start_posix(self);
-  }
+  with_source(self, [&](auto source) { source.set_period(self, period_ns); });
 }
 
 struct Spell {  // what a thread did since the last review
@@ -123,11 +93,11 @@ void adapt(ThreadState& self, const Spell& spell) {
   const bool may_perf = config.perf_allowed != 0 && config.clock != ClockKind::posix && fine;
   if (self.clock == ClockKind::posix && may_perf && perf_cost(spell, config.period_ns, config) < allowed) {
     self.period_ns = config.period_ns;
-    become(self, ClockKind::perf);
+    change<PosixTimer, PerfTaskClock>(self, ClockKind::perf);
   } else if (self.clock == ClockKind::perf && config.clock != ClockKind::perf &&
              spell.switches * config.switch_cost_ns > allowed * spell.cpu_ns) {
     self.period_ns = config.period_ns;
-    become(self, ClockKind::posix);
+    change<PerfTaskClock, PosixTimer>(self, ClockKind::posix);
     if (self.clock == ClockKind::perf) {  // there is no timer for it, and this one costs too much
       stop_clock(self);
       no_clock();
@@ -142,6 +112,19 @@ void adapt(ThreadState& self, const Spell& spell) {
   }
 }
 
+/// The clock that a thread begins with: the coarse one, unless the fine one is asked for or there is no other. None
+/// that can be had: `automatic`.
+ClockKind open_first(ThreadState& self, const profile::SessionConfig& config) {
+  const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
+  if (config.clock == ClockKind::perf && may_perf && PerfTaskClock::open(self, self.period_ns)) {
+    return ClockKind::perf;
+  }
+  if (PosixTimer::open(self, self.period_ns)) {
+    return ClockKind::posix;
+  }
+  return may_perf && PerfTaskClock::open(self, self.period_ns) ? ClockKind::perf : ClockKind::automatic;
+}
+
 }  // namespace
 
 void start_clock(ThreadState& self) {
@@ -151,23 +134,16 @@ void start_clock(ThreadState& self) {
   self.next_review = first_review;
   self.review_switches = self.charged_switches = context_switches();
   self.review_cpu_ns = thread_cpu_ns();
-  self.clock = ClockKind::automatic;
-  const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
-  if (config.clock == ClockKind::perf && may_perf && start_perf(self)) {
-    self.clock = ClockKind::perf;
-  } else if (start_posix(self)) {
-    self.clock = ClockKind::posix;
-  } else if (may_perf && start_perf(self)) {
-    self.clock = ClockKind::perf;
-  } else {
+  self.clock = open_first(self, config);
+  if (self.clock == ClockKind::automatic) {
     no_clock();
   }
   publish(self);
 }
 
 void stop_clock(ThreadState& self) {
-  stop_posix(self);
-  close_event(self.clock_event);
+  PosixTimer::close(self);
+  PerfTaskClock::close(self);
 }
 
 namespace {

@@ -12,9 +12,11 @@
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
+#include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
+#include "collectors/observation.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -23,86 +25,142 @@ constexpr std::uint64_t line_mask = ~(static_cast<std::uint64_t>(profile::cache_
 constexpr std::size_t stack_capacity = 8192;
 constexpr std::uint64_t kick_bit = std::uint64_t{1} << static_cast<unsigned>(kick_signal - 1);
 
-// After `syscall` the kernel returns with rcx = rip and r11 = rflags: a signal that interrupted the kernel
-// finds the registers so, and user code practically never has them.
-bool in_kernel(const Registers& registers, std::uint64_t flags) {
-  return registers[Register::rcx] == registers[Register::rip] &&
-         (registers[Register::r11] & 0xfffU) == (flags & 0xfffU);
+/// An observation on its way through the steps of its handler, in their order below.
+struct Passage {
+  ThreadState& self;
+  collectors::Observation& seen;
+  profile::Sample record;      // what is written of it
+  std::uint64_t apart_ns = 0;  // of the handler's CPU time: what is not sampling's, but watching's or looking ahead's
+};
+
+/// The thread's clock has run out: what the process has earned and the thread's counters.
+void account(Passage& at) {
+  ThreadState& self = at.self;
+  self.last_cpu_ns = at.seen.thread_cpu_ns;
+  ++self.samples;
+  self.slot->samples.store(self.samples, std::memory_order_relaxed);
+  self.slot->cpu_ns.store(at.seen.thread_cpu_ns, std::memory_order_relaxed);
+  runtime().budget.earn(at.seen.cpu_ns);
 }
 
-void locate_access(ThreadState& self, const Registers& registers, std::uint64_t flags, profile::Sample& sample) {
-  FoundAccess found;
-  TargetView view(self, registers);
-  if (!finder().find(registers, flags, self.thread_pointer, view.reader(), found)) {
+/// Watches of others that concern this thread, and those that are over.
+void tend_watches(Passage& at) {
+  WatchUnit& watch = runtime().watch;
+  watch.attend(at.self);
+  if (sharing() && at.self.kick_blocked) {
+    stop_sharing();
+  }
+  watch.follow(at.self, at.seen.time_ns);
+  if (watch.expire(at.self, at.seen.time_ns)) {
+    at.apart_ns += thread_cpu_ns() - at.seen.thread_cpu_ns;
+  }
+}
+
+/// The access that took the time, where the source has not told.
+void locate(Passage& at) {
+  collectors::Observation& seen = at.seen;
+  if (!seen.in_kernel && seen.address == 0) {
+    FoundAccess found;
+    TargetView view(at.self, seen.registers);
+    if (finder().find(seen.registers, seen.flags, at.self.thread_pointer, view.reader(), found)) {
+      seen.access_ip = found.instruction;
+      seen.address = found.address;
+      seen.width = found.width;
+      seen.kind = found.kind;
+      seen.from = found.from;
+    }
+  }
+  seen.on_own_stack = seen.address != 0 && seen.address >= at.self.stack_low && seen.address < at.self.stack_high;
+}
+
+/// Puts the access on the bulletin board; what that has known of its line, with what a watch would need.
+WatchRequest publish(Passage& at) {
+  const collectors::Observation& seen = at.seen;
+  const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
+  const watch_policy::SampledAccess access{static_cast<std::uint32_t>(seen.address & ~line_mask), seen.width, seen.kind,
+                                           seen.from == profile::AddressFrom::next, seen.on_own_stack};
+  const watch_policy::Publication publication{static_cast<std::uint16_t>(seen.thread),
+                                              static_cast<std::uint8_t>(access.offset), seen.width, seen.kind, now_ms};
+  WatchRequest request{&at.self, &at.record, access, find_shared_line(at.self, seen.address, seen.time_ns), {}, false};
+  request.suspicion =
+      request.shared.known
+          ? cross_process_state().line_of(request.shared.key()).publish(request.shared.key(), publication)
+          : board().publish(seen.address & line_mask, publication);
+  request.suspected = watch_policy::is_suspected(request.suspicion, now_ms);
+  at.record.flags |= request.suspected ? profile::sample_suspected : 0;
+  return request;
+}
+
+/// Can the line be watched at all, here and with this method?
+bool is_eligible(const Passage& at, const WatchRequest& request) {
+  const Runtime& r = runtime();
+  const bool forbidden =
+      off_limits(at.seen.address) && !request.shared.known;  // a small mapping may lie close to the vdso
+  return r.watch.usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
+         (registry().live() >= 2 || request.shared.others) &&
+         watch_policy::begins_watch(r.config.method, at.seen.kind, request.suspected);
+}
+
+/// Opens a watch where the policy, the unit and the budget allow.
+void watch(Passage& at, const WatchRequest& request) {
+  if (!is_eligible(at, request)) {
     return;
   }
-  sample.access_ip = found.instruction;
-  sample.address = found.address;
-  sample.width = found.width;
-  sample.access = found.kind;
-  sample.from = found.from;
-  if (found.address >= self.stack_low && found.address < self.stack_high) {
-    sample.flags |= profile::sample_on_stack;
+  Runtime& r = runtime();
+  at.record.flags |= profile::sample_eligible;
+  if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples, at.self.random) ||
+      !r.watch.has_room(request.suspected, at.seen.time_ns) ||
+      !r.budget.affords(r.watch.mean_cost_ns(), !request.suspected)) {
+    return;
+  }
+  const std::uint64_t begin = thread_cpu_ns();
+  r.watch.open(at.self, request, at.seen.time_ns);
+  const std::uint64_t cost = thread_cpu_ns() - begin;
+  at.apart_ns += cost;
+  if (!request.suspected) {
+    r.budget.explore(cost);
   }
 }
 
-void report_block(ThreadState& self, std::uint64_t address, std::uint64_t now_ns) {
+/// The block of memory that the access lies in, when it is met first.
+void report_block(const Passage& at) {
   BlockInfo block;
-  if (!find_block(address, block) || !block.first_report) {
+  if (at.seen.on_own_stack || !find_block(at.seen.address, block) || !block.first_report) {
     return;
   }
   profile::Block record;
   record.header.type = profile::RecordType::block;
-  record.time_ns = now_ns;
+  record.time_ns = at.seen.time_ns;
   record.begin = block.begin;
   record.bytes = block.bytes;
   record.site = block.site;
   record.kind = block.kind;
-  append(self, &record, sizeof record, nullptr, 0);
+  append(at.self, &record, sizeof record, nullptr, 0);
 }
 
-// Publishes the access and opens a watch where the budget, the unit and what is known of the line allow.
-// Returns the thread CPU time that opening it took.
-std::uint64_t follow_up(ThreadState& self, profile::Sample& sample) {
-  Runtime& r = runtime();
-  const auto now_ms = static_cast<std::uint32_t>(sample.time_ns / 1'000'000);
-  const bool on_stack = (sample.flags & profile::sample_on_stack) != 0;
-  const watch_policy::SampledAccess access{static_cast<std::uint32_t>(sample.address & ~line_mask), sample.width,
-                                           sample.access, sample.from == profile::AddressFrom::next, on_stack};
-  const watch_policy::Publication publication{static_cast<std::uint16_t>(self.number),
-                                              static_cast<std::uint8_t>(access.offset), sample.width, sample.access,
-                                              now_ms};
-  WatchRequest request{&self, &sample, access, find_shared_line(self, sample.address, sample.time_ns), {}, false};
-  request.suspicion =
-      request.shared.known
-          ? cross_process_state().line_of(request.shared.key()).publish(request.shared.key(), publication)
-          : board().publish(sample.address & line_mask, publication);
-  request.suspected = watch_policy::is_suspected(request.suspicion, now_ms);
-  if (request.suspected) {
-    sample.flags |= profile::sample_suspected;
+void write(Passage& at) {
+  // Written by one thread's handler at a time; the bytes need not outlive the call. On the handler's stack
+  // they would take more room than a handler should.
+  static std::array<std::byte, stack_capacity> buffer;
+  static constinit ProcessFlag buffer_taken;
+  const TryLock lock(buffer_taken, runtime().pid);
+  std::size_t bytes = 0;
+  if (lock.held()) {
+    bytes = copy_stack(at.self, at.seen.registers, at.seen.time_ns, buffer.data(), buffer.size());
   }
-  const bool forbidden =
-      off_limits(sample.address) && !request.shared.known;  // a small mapping may lie close to the vdso
-  if (!r.watch.usable() || forbidden || self.watch_events.load(std::memory_order_relaxed) == 0 ||
-      (registry().live() < 2 && !request.shared.others) ||
-      !watch_policy::begins_watch(r.config.method, sample.access, request.suspected)) {
-    return 0;
+  at.record.has_stack = bytes != 0 ? 1 : 0;
+  append(at.self, &at.record, sizeof at.record, buffer.data(), bytes);
+  note_code_address(at.seen.ip);
+}
+
+void look_ahead(Passage& at) {
+  if (at.seen.in_kernel) {
+    return;
   }
-  sample.flags |= profile::sample_eligible;
-  if (!watch_policy::is_drawn(access, request.suspicion, request.suspected, self.samples, self.random)) {
-    return 0;
-  }
-  if (!r.watch.has_room(request.suspected, sample.time_ns) ||
-      !r.budget.affords(r.watch.mean_cost_ns(), !request.suspected)) {
-    return 0;
-  }
-  const std::uint64_t begin = thread_cpu_ns();
-  r.watch.open(self, request, sample.time_ns);
-  const std::uint64_t cost = thread_cpu_ns() - begin;
-  if (!request.suspected) {
-    r.budget.explore(cost);
-  }
-  return cost;
+  // The time it takes is not the program's: the next sample does not stand for it.
+  const std::uint64_t took_ns = perhaps_look_ahead(at.self, at.seen.registers, at.seen.flags, at.seen.time_ns);
+  at.self.last_cpu_ns += took_ns;
+  at.apart_ns += took_ns;
 }
 
 // The CPU time of a handler that began at `begin_ns`, when its thread had used `begin_cpu_ns`. Asking the kernel for it
@@ -114,32 +172,33 @@ std::uint64_t handler_cpu_ns(std::uint64_t begin_ns, std::uint64_t begin_cpu_ns)
   return wall_ns < undisturbed_ns ? wall_ns : thread_cpu_ns() - begin_cpu_ns;
 }
 
-// What a sample has cost: its handler's CPU time and the calibrated price of getting there and back.
-void charge(ThreadState& self, std::uint64_t handler_ns, std::uint64_t watching_ns) {
-  Runtime& r = runtime();
-  const std::uint64_t delivery_ns =
-      self.clock == profile::ClockKind::perf ? r.config.perf_sample_cost_ns : r.config.signal_cost_ns;
-  const std::uint64_t sampling_ns = handler_ns - std::min(watching_ns, handler_ns);  // of two clocks
+/// What the observation has cost: its handler's CPU time, and the calibrated price of getting there and back.
+void charge(const Passage& at, std::uint64_t delivery_ns) {
+  ThreadState& self = at.self;
+  const std::uint64_t handler_ns = handler_cpu_ns(at.seen.time_ns, at.seen.thread_cpu_ns);
+  const std::uint64_t sampling_ns = handler_ns - std::min(at.apart_ns, handler_ns);  // of two clocks
   self.handler_ns = static_cast<std::uint32_t>(sampling_ns);
   self.slot->handler_samples_ns.fetch_add(sampling_ns, std::memory_order_relaxed);
   self.slot->handlers_ns.fetch_add(handler_ns + delivery_ns, std::memory_order_relaxed);
-  r.budget.spend(handler_ns + delivery_ns);
+  runtime().budget.spend(handler_ns + delivery_ns);
 }
 
-void write_sample(ThreadState& self, profile::Sample& sample, const Registers& registers) {
-  sample.header.type = profile::RecordType::sample;
-  // Written by one thread's handler at a time; the bytes need not outlive the call. On the handler's stack
-  // they would take more of the target's than a guest should.
-  static std::array<std::byte, stack_capacity> buffer;
-  static constinit ProcessFlag buffer_taken;
-  const TryLock lock(buffer_taken, runtime().pid);
-  std::size_t bytes = 0;
-  if (lock.held()) {
-    bytes = copy_stack(self, registers, sample.time_ns, buffer.data(), buffer.size());
+/// The way of an observation from its source to the ring.
+void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t delivery_ns) {
+  Passage at{self, seen, {}, 0};
+  account(at);
+  tend_watches(at);
+  locate(at);
+  at.record = collectors::record_of(seen);
+  at.record.previous_handler_ns = self.handler_ns;
+  if (seen.address != 0) {
+    watch(at, publish(at));
+    report_block(at);
   }
-  sample.has_stack = bytes != 0 ? 1 : 0;
-  sample.registers = registers;
-  append(self, &sample, sizeof sample, buffer.data(), bytes);
+  write(at);
+  review_clock(self, seen.thread_cpu_ns);
+  look_ahead(at);
+  charge(at, delivery_ns);
 }
 
 }  // namespace
@@ -156,50 +215,11 @@ Registers registers_of(const ucontext_t& context) {
 }
 
 void take_sample(ThreadState& self, const ucontext_t& context) {
-  Runtime& r = runtime();
-  const std::uint64_t begin_ns = monotonic_ns();
-  const std::uint64_t cpu_ns = thread_cpu_ns();
-  const Registers registers = registers_of(context);
-  const auto flags = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]);
-  profile::Sample sample;
-  sample.time_ns = begin_ns;
-  sample.ip = registers[Register::rip];
-  sample.cpu_ns = cpu_ns - self.last_cpu_ns;
-  self.last_cpu_ns = cpu_ns;
-  sample.cpu = current_cpu();
-  sample.previous_handler_ns = self.handler_ns;
-  ++self.samples;
-  self.slot->samples.store(self.samples, std::memory_order_relaxed);
-  self.slot->cpu_ns.store(cpu_ns, std::memory_order_relaxed);
-  r.budget.earn(sample.cpu_ns);
-  r.watch.attend(self);
   self.kick_blocked = (context.uc_sigmask.__val[0] & kick_bit) != 0;
-  if (sharing() && self.kick_blocked) {
-    stop_sharing();
-  }
-  r.watch.follow(self, sample.time_ns);
-  std::uint64_t watching_ns = r.watch.expire(self, sample.time_ns) ? thread_cpu_ns() - cpu_ns : 0;
-  if (in_kernel(registers, flags)) {
-    sample.flags |= profile::sample_in_kernel;
-  } else {
-    locate_access(self, registers, flags, sample);
-    if (sample.address != 0) {
-      watching_ns += follow_up(self, sample);
-      if ((sample.flags & profile::sample_on_stack) == 0) {
-        report_block(self, sample.address, sample.time_ns);
-      }
-    }
-  }
-  write_sample(self, sample, registers);
-  note_code_address(sample.ip);
-  review_clock(self, cpu_ns);
-  if ((sample.flags & profile::sample_in_kernel) == 0) {
-    // The walk's time is not the program's: the next sample does not stand for it.
-    const std::uint64_t walking_ns = perhaps_look_ahead(self, registers, flags, sample.time_ns);
-    self.last_cpu_ns += walking_ns;
-    watching_ns += walking_ns;
-  }
-  charge(self, handler_cpu_ns(begin_ns, cpu_ns), watching_ns);
+  with_source(self, [&](auto source) {
+    collectors::Observation seen = source.deliver(self, context);
+    handle(self, seen, source.delivery_ns());
+  });
 }
 
 void repair_interrupted_call(ucontext_t& context) {

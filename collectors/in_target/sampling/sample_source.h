@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where observations come from: the sources that a thread can be sampled by. A source is a type without objects, for it
+// keeps what it has of a thread in ThreadState, and which one a thread uses is known by ThreadState::clock: no table of
+// virtual functions, which a library without a C++ runtime would have to relocate. All signal-safe.
+#pragma once
+
+#include <ucontext.h>
+
+#include <concepts>
+#include <cstdint>
+
+#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/observation.h"
+
+namespace crosstalk::in_target {
+
+/// `open`: begins to sample the calling thread each time so much of what the source counts has passed (nanoseconds of
+/// CPU time for a clock); false if it can not. `close` may be another thread's. `deliver`, in the handler of its
+/// signal: what was interrupted. `delivery_ns`: what a signal of it costs without its handler.
+template <class S>
+concept SampleSource = requires(ThreadState& thread, std::uint64_t period, const ucontext_t& context) {
+  { S::open(thread, period) } -> std::same_as<bool>;
+  { S::set_period(thread, period) } -> std::same_as<void>;
+  { S::close(thread) } -> std::same_as<void>;
+  { S::deliver(thread, context) } -> std::same_as<collectors::Observation>;
+  { S::delivery_ns() } -> std::same_as<std::uint64_t>;
+};
+
+/// A timer of the thread's CPU time: costs nothing at context switches, no finer than the kernel's tick.
+struct PosixTimer {
+  static bool open(ThreadState& self, std::uint64_t period_ns);
+  static void set_period(ThreadState& self, std::uint64_t period_ns);
+  static void close(ThreadState& thread);
+  static collectors::Observation deliver(const ThreadState& self, const ucontext_t& context);
+  static std::uint64_t delivery_ns();
+};
+
+/// The kernel's software event: any period, and a few microseconds at each context switch.
+struct PerfTaskClock {
+  static bool open(ThreadState& self, std::uint64_t period_ns);
+  static void set_period(ThreadState& self, std::uint64_t period_ns);
+  static void close(ThreadState& thread);
+  static collectors::Observation deliver(const ThreadState& self, const ucontext_t& context);
+  static std::uint64_t delivery_ns();
+};
+
+static_assert(SampleSource<PosixTimer> && SampleSource<PerfTaskClock>);
+
+/// `use` of the source that the thread is sampled by.
+template <class Use>
+auto with_source(const ThreadState& thread, Use use) {
+  return thread.clock == profile::ClockKind::perf ? use(PerfTaskClock{}) : use(PosixTimer{});
+}
+
+}  // namespace crosstalk::in_target
