@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -26,22 +27,23 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   const std::uint64_t cross_process_offset = round_up(sizeof(profile::ArenaHeader));
   arena.slots_offset_ = cross_process_offset + round_up(profile::cross_process_bytes);
   arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * sizeof(profile::ThreadSlot));
-  arena.bytes_ = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
+  arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
+  const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
   arena.fd_.reset(::memfd_create("crosstalk-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(arena.bytes_)) != 0 ||
+  if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return fail(ErrorCode::system,
                 std::string("cannot make the shared memory for rings: ") + std::strerror(errno) + "; see ulimit -f");
   }
-  void* memory = ::mmap(nullptr, arena.bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd_.get(), 0);
+  void* memory =
+      ::mmap(nullptr, arena.rings_offset_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd_.get(), 0);
   if (memory == MAP_FAILED) {
-    return fail(ErrorCode::system, "cannot map " + std::to_string(arena.bytes_) +
-                                       " bytes of shared memory for rings: " + std::strerror(errno) +
-                                       "; see ulimit -v");
+    return fail(ErrorCode::system, "cannot map " + std::to_string(arena.rings_offset_) +
+                                       " bytes of shared memory: " + std::strerror(errno) + "; see ulimit -v");
   }
   auto* header = new (memory) profile::ArenaHeader();
   header->header_bytes = sizeof(profile::ArenaHeader);
-  header->total_bytes = arena.bytes_;
+  header->total_bytes = bytes;
   header->slot_count = shape.slots;
   header->ring_bytes = shape.ring_bytes;
   header->cross_process_offset = cross_process_offset;
@@ -59,16 +61,21 @@ Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(view_, other.view_);
-  std::swap(bytes_, other.bytes_);
   std::swap(slots_offset_, other.slots_offset_);
   std::swap(rings_offset_, other.rings_offset_);
   std::swap(shape_, other.shape_);
+  std::swap(chunks_, other.chunks_);
   return *this;
 }
 
 Arena::~Arena() {
   if (view_.header != nullptr) {
-    ::munmap(view_.header, bytes_);
+    ::munmap(view_.header, rings_offset_);
+  }
+  for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    if (chunks_[chunk] != nullptr) {
+      ::munmap(const_cast<std::byte*>(chunks_[chunk]), chunk_bytes(chunk));
+    }
   }
 }
 
@@ -77,8 +84,20 @@ profile::ThreadSlot& Arena::slot(std::uint32_t index) const {
   return reinterpret_cast<profile::ThreadSlot*>(base + slots_offset_)[index];
 }
 
-const std::byte* Arena::ring(std::uint32_t index) const {
-  return reinterpret_cast<const std::byte*>(view_.header) + rings_offset_ + std::uint64_t{index} * shape_.ring_bytes;
+std::uint64_t Arena::chunk_bytes(std::uint32_t chunk) const {
+  return std::uint64_t{std::min(rings_a_chunk, shape_.slots - chunk * rings_a_chunk)} * shape_.ring_bytes;
+}
+
+const std::byte* Arena::ring(std::uint32_t index) {
+  const std::uint32_t chunk = index / rings_a_chunk;
+  if (chunks_[chunk] == nullptr) {
+    const std::uint64_t offset = rings_offset_ + std::uint64_t{chunk} * rings_a_chunk * shape_.ring_bytes;
+    void* memory = ::mmap(nullptr, chunk_bytes(chunk), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_.get(),
+                          static_cast<off_t>(offset));
+    chunks_[chunk] = memory == MAP_FAILED ? nullptr : static_cast<const std::byte*>(memory);
+  }
+  return chunks_[chunk] == nullptr ? nullptr
+                                   : chunks_[chunk] + std::uint64_t{index % rings_a_chunk} * shape_.ring_bytes;
 }
 
 std::string Arena::path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get()); }

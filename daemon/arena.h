@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -17,7 +18,8 @@ struct ArenaShape {
 };
 
 /// The recorder's arena: an anonymous memory file, sealed against resizing (a target that shrank it would
-/// kill the recorder with SIGBUS), mapped here, sparse: only touched pages count.
+/// kill the recorder with SIGBUS), sparse: only touched pages count. Mapped here are the part before the rings and,
+/// some at a time, the rings that were asked for.
 class Arena {
  public:
   [[nodiscard]] static Result<Arena> create(const profile::SessionConfig& config, ArenaShape shape = {});
@@ -29,7 +31,8 @@ class Arena {
 
   [[nodiscard]] profile::ArenaHeader& header() const { return *view_.header; }
   [[nodiscard]] profile::ThreadSlot& slot(std::uint32_t index) const;
-  [[nodiscard]] const std::byte* ring(std::uint32_t index) const;
+  /// Null when it can not be mapped (`ulimit -v`). It stays mapped.
+  [[nodiscard]] const std::byte* ring(std::uint32_t index);
   // As made; the header is writable by targets and not asked again.
   [[nodiscard]] std::uint32_t slot_count() const { return shape_.slots; }
   [[nodiscard]] std::uint32_t ring_bytes() const { return shape_.ring_bytes; }
@@ -40,12 +43,15 @@ class Arena {
   [[nodiscard]] std::uint64_t bytes_in_use() const;
 
  private:
+  static constexpr std::uint32_t rings_a_chunk = 4;
   Arena() = default;
+  [[nodiscard]] std::uint64_t chunk_bytes(std::uint32_t chunk) const;
 
   UniqueFd fd_;
   profile::ArenaView view_;
-  std::uint64_t bytes_ = 0, slots_offset_ = 0, rings_offset_ = 0;
+  std::uint64_t slots_offset_ = 0, rings_offset_ = 0;
   ArenaShape shape_;
+  std::vector<const std::byte*> chunks_;  // of rings_a_chunk rings each; null: not mapped
 };
 
 }  // namespace crosstalk::daemon

@@ -36,13 +36,21 @@ void free_slot(profile::ThreadSlot& slot) {
 
 }  // namespace
 
-Drainer::Drainer(const Arena& arena, RecordDecoder& interpreter)
+Drainer::Drainer(Arena& arena, RecordDecoder& interpreter)
     : arena_(&arena), decoder_(&interpreter), slots_(arena.slot_count()) {}
 
-void Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
+/// False: its ring could not be mapped; the next pass tries again.
+bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   const profile::ThreadSlot& shared = arena_->slot(index);
   Slot& slot = slots_[index];
-  slot.reader.emplace(arena_->slot(index), arena_->ring(index), arena_->ring_bytes());
+  const std::byte* ring = arena_->ring(index);
+  if (ring == nullptr) {
+    unread_ += slot.unread ? 0 : 1;
+    slot.unread = true;
+    return false;
+  }
+  slot.unread = false;
+  slot.reader.emplace(arena_->slot(index), ring, arena_->ring_bytes());
   slot.pid = shared.pid.load(std::memory_order_relaxed);
   slot.tid = shared.tid.load(std::memory_order_relaxed);
   slot.quiet_since_ns = now_ns;
@@ -50,6 +58,7 @@ void Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   open_.push_back(index);
   monitor_.watch(slot.pid);
   decoder_->open_slot(index, slot.pid, slot.tid, now_ns);
+  return true;
 }
 
 /// Opens the slots of [begin, end) that went live; returns the end of those that are in use.
@@ -58,8 +67,10 @@ std::uint32_t Drainer::scan(std::uint32_t begin, std::uint32_t end, std::uint64_
   for (std::uint32_t i = begin; i < end; ++i) {
     const SlotState state = state_of(arena_->slot(i));
     used = state != SlotState::free ? i + 1 : used;
-    if (!slots_[i].reader && (state == SlotState::live || state == SlotState::ended)) {
-      open(i, now_ns);
+    if (!slots_[i].reader && (state == SlotState::live || state == SlotState::ended) && !open(i, now_ns) &&
+        state == SlotState::ended) {
+      slots_[i].unread = false;
+      free_slot(arena_->slot(i));
     }
   }
   return used;

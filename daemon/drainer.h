@@ -17,7 +17,7 @@ namespace crosstalk::daemon {
 /// them when their thread is gone. Not thread-safe.
 class Drainer {
  public:
-  Drainer(const Arena& arena, RecordDecoder& interpreter);
+  Drainer(Arena& arena, RecordDecoder& interpreter);
 
   struct Pass {
     std::uint64_t bytes = 0;    // drained
@@ -37,6 +37,8 @@ class Drainer {
   [[nodiscard]] std::uint64_t lost_records() const;
   /// How often a ring's bytes had to be given up.
   [[nodiscard]] std::uint64_t corruptions() const { return corruptions_; }
+  /// Threads whose ring could not be mapped here.
+  [[nodiscard]] std::uint32_t unread() const { return unread_; }
 
  private:
   struct Slot {
@@ -44,6 +46,7 @@ class Drainer {
     std::int32_t pid = 0, tid = 0;
     std::uint64_t quiet_since_ns = 0;
     bool ended = false;
+    bool unread = false;  // its ring can not be mapped
   };
   struct Portion {
     std::uint32_t slot;
@@ -52,7 +55,7 @@ class Drainer {
 
   bool find_new_slots(std::uint64_t now_ns);
   std::uint32_t scan(std::uint32_t begin, std::uint32_t end, std::uint64_t now_ns);
-  void open(std::uint32_t index, std::uint64_t now_ns);
+  bool open(std::uint32_t index, std::uint64_t now_ns);
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
@@ -60,7 +63,7 @@ class Drainer {
   [[nodiscard]] bool finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids,
                               std::uint64_t now_ns) const;
 
-  const Arena* arena_;
+  Arena* arena_;
   RecordDecoder* decoder_;
   PidfdMonitor monitor_;
   std::vector<Slot> slots_;
@@ -70,6 +73,7 @@ class Drainer {
   std::uint32_t scan_end_ = 0;  // slots from here on were free
   std::uint64_t full_scan_due_ns_ = 0;
   std::uint64_t lost_in_closed_ = 0, corruptions_ = 0;
+  std::uint32_t unread_ = 0;
 };
 
 }  // namespace crosstalk::daemon

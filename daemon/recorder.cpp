@@ -171,7 +171,6 @@ void Recorder::end() {
 }
 
 void Recorder::put_messages() {
-  const profile::ArenaHeader& header = arena_.header();
   if (decoder_.process_table().processes().empty()) {
     message("not_observed",
             "the command never loaded the collector: it may be statically linked, setuid, or start no "
@@ -181,12 +180,7 @@ void Recorder::put_messages() {
     message("records_lost", std::to_string(lost) + " records were lost to full rings; a longer --period makes fewer",
             lost);
   }
-  if (const std::uint32_t threads = header.threads_unobserved.load(std::memory_order_relaxed); threads != 0) {
-    message("threads_unobserved",
-            std::to_string(threads) + " threads went unobserved: more than " + std::to_string(arena_.slot_count()) +
-                " ran at once",
-            threads);
-  }
+  put_unobserved();
   if (const std::uint64_t times = drainer_.corruptions() + decoder_.malformed(); times != 0) {
     message("ring_corrupt",
             std::to_string(times) +
@@ -196,6 +190,30 @@ void Recorder::put_messages() {
   }
   if (!sink_.loss().empty()) {
     message("profile_incomplete", "rows were lost: " + sink_.loss());
+  }
+}
+
+void Recorder::put_unobserved() {
+  const profile::ArenaHeader& header = arena_.header();
+  if (const std::uint32_t threads = header.threads_unobserved.load(std::memory_order_relaxed); threads != 0) {
+    message("threads_unobserved",
+            std::to_string(threads) + " threads went unobserved: more than " + std::to_string(arena_.slot_count()) +
+                " ran at once",
+            threads);
+  }
+  const std::uint32_t without = header.threads_without_memory.load(std::memory_order_relaxed) + drainer_.unread();
+  if (without != 0) {
+    message("threads_without_memory",
+            std::to_string(without) +
+                " threads went unobserved: there was no memory for their records within the limit (ulimit -v)",
+            without);
+  }
+  if (const std::uint32_t processes = header.processes_without_room.load(std::memory_order_relaxed); processes != 0) {
+    message("processes_without_memory",
+            std::to_string(processes) +
+                " processes went unobserved: observing them needs more of their limit of memory (ulimit -v, -d) than "
+                "they could spare; a higher limit helps",
+            processes);
   }
 }
 

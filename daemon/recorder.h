@@ -43,6 +43,7 @@ class Recorder {
   void retry_if_failing(std::uint64_t now_ns);
   void end();
   void put_messages();
+  void put_unobserved();
   void message(const char* code, std::string text, std::uint64_t count = 1);
   [[nodiscard]] Progress progress_now() const;
 

@@ -4,7 +4,9 @@
 //
 // The recorder makes it with memfd_create, so it needs no /dev/shm, leaves nothing behind, and touching
 // its pages can not fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the
-// environment variable `arena_variable`, map it, and close it: they keep no descriptor.
+// environment variable `arena_variable`, map the part before the rings, and close it: they keep no descriptor. A
+// process maps the rings of its own threads only, as they come (collectors/in_target/session/ring_memory.h), and the
+// recorder those that are in use: 256 MiB would show in core dumps and fail under `ulimit -v`.
 //
 // Who writes what:
 //   ArenaHeader    the recorder before the start; `heartbeat_ns` and `state` by the recorder throughout;
@@ -30,7 +32,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 8;
+inline constexpr std::uint32_t arena_version = 9;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -97,9 +99,11 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint64_t> handler_samples_ns;               // of handlers_ns: sample handlers' own time, no arming
   std::atomic<std::uint32_t> clock;                            // ClockKind in use
   std::atomic<std::uint32_t> period_us;                        // period in use
-  alignas(cache_line) std::atomic<std::uint64_t> head;         // bytes published by the thread
+  std::atomic<std::uint64_t> head;                             // bytes published by the thread
   alignas(cache_line) std::atomic<std::uint64_t> tail;         // bytes consumed by the recorder
 };
+
+static_assert(sizeof(ThreadSlot) == 3 * cache_line);
 
 struct ArenaHeader {
   std::uint64_t magic = arena_magic;
@@ -118,6 +122,8 @@ struct ArenaHeader {
   std::atomic<std::uint64_t> heartbeat_ns;                    // CLOCK_MONOTONIC of the recorder's last drain
   alignas(cache_line) std::atomic<std::uint32_t> next_watch;  // last watch id given out
   std::atomic<std::uint32_t> threads_unobserved;              // no slot was free
+  std::atomic<std::uint32_t> threads_without_memory;          // their process could not map what they need
+  std::atomic<std::uint32_t> processes_without_room;          // a limit of their memory left none for us
   std::atomic<std::uint32_t> attached;                        // processes that have attached
 };
 

@@ -181,7 +181,7 @@ class RingWriter {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// The slots and rings of a mapped arena, with the bounds checked. Usable on both sides.
+/// The part of a mapped arena that all processes share, with the bounds checked. Usable on both sides.
 struct ArenaView {
   ArenaHeader* header = nullptr;
 
@@ -190,10 +190,6 @@ struct ArenaView {
   }
   [[nodiscard]] std::byte* cross_process() const {
     return reinterpret_cast<std::byte*>(header) + header->cross_process_offset;
-  }
-  [[nodiscard]] std::byte* ring(std::uint32_t index) const {
-    return reinterpret_cast<std::byte*>(header) + header->rings_offset +
-           static_cast<std::size_t>(index) * header->ring_bytes;
   }
   /// True when the header describes an arena of this version that lies within `bytes` bytes.
   [[nodiscard]] bool valid(std::size_t bytes) const {

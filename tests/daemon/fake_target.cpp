@@ -13,6 +13,7 @@ namespace {
 
 using crosstalk::daemon::test::FakeThread;
 using crosstalk::daemon::test::map_arena;
+using crosstalk::daemon::test::ring_of;
 
 void sleep_ms(int ms) { ::usleep(static_cast<useconds_t>(ms) * 1000); }
 
@@ -100,7 +101,7 @@ int corrupt(FakeThread& main, const crosstalk::profile::ArenaView& arena) {
   main.sample(0x1000);
   sleep_ms(150);
   main.sample(0x1001);
-  std::memset(arena.ring(0), 0xff, 4096);
+  std::memset(ring_of(arena, 0), 0xff, 4096);
   sleep_ms(150);
   main.slot()->head.store(~std::uint64_t{0});
   sleep_ms(150);

@@ -42,6 +42,12 @@ inline profile::ArenaView map_arena() {
   return arena;
 }
 
+/// A ring of the arena, all of which is mapped here.
+inline std::byte* ring_of(const profile::ArenaView& arena, std::uint32_t index) {
+  return reinterpret_cast<std::byte*>(arena.header) + arena.header->rings_offset +
+         std::size_t{index} * arena.header->ring_bytes;
+}
+
 /// One observed thread: its slot, its ring, and the records that it writes. Used by that thread only.
 class FakeThread {
  public:
@@ -51,7 +57,7 @@ class FakeThread {
       if (arena.slot(i)->state.compare_exchange_strong(expected,
                                                        static_cast<std::uint32_t>(profile::SlotState::claimed))) {
         slot_ = arena.slot(i);
-        writer_.attach(slot_, arena.ring(i), arena.header->ring_bytes);
+        writer_.attach(slot_, ring_of(arena, i), arena.header->ring_bytes);
       }
     }
     if (slot_ == nullptr) {

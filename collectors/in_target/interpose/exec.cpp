@@ -18,6 +18,7 @@
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
 #include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -386,6 +387,7 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawn, "posix_spawn",
                     (pid_t*, const char*, FileActions, Attributes, Strings, Strings));
 int wrap_posix_spawn(pid_t* pid, const char* path, FileActions actions, Attributes attributes, Strings arguments,
                      Strings environment) {
+  const SteadyLimit steady;
   return with_environment(environment, true, [&](Strings changed) {
     return real_posix_spawn(pid, path, actions, attributes, arguments, changed);
   });
@@ -395,6 +397,7 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawnp, "posix_spawnp",
                     (pid_t*, const char*, FileActions, Attributes, Strings, Strings));
 int wrap_posix_spawnp(pid_t* pid, const char* file, FileActions actions, Attributes attributes, Strings arguments,
                       Strings environment) {
+  const SteadyLimit steady;
   return with_environment(environment, true, [&](Strings changed) {
     return real_posix_spawnp(pid, file, actions, attributes, arguments, changed);
   });

@@ -1,46 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/interpose/off_limits.h"
 
+#include <Zydis/Zydis.h>
 #include <elf.h>
+#include <link.h>
 #include <sys/auxv.h>
 
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/sys/handler_stack.h"
+#include "collectors/in_target/sys/own_memory.h"
 
-// The linker's names for the ends of this library.
-extern "C" const char __ehdr_start __attribute__((visibility("hidden")));  // NOLINT
-extern "C" const char _end __attribute__((visibility("hidden")));          // NOLINT
+extern "C" const char __ehdr_start __attribute__((visibility("hidden")));  // NOLINT: the linker's name
 
 namespace crosstalk::in_target {
 namespace {
 
-struct Range {
-  std::uint64_t begin, end;
-};
-
-constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t time_pages = 32;  // vvar: 4 pages up to Linux 6.12, more since; nothing else is mapped there
 constexpr std::uint64_t vdso_pages = 4;
-constinit Range ranges[3] = {};
+constinit std::uint64_t time_begin = 0, time_end = 0;
+
+// Enters the module that has a certain address: this library, and the decoder's.
+int enter_module_of(dl_phdr_info* module, std::size_t /*bytes*/, void* address) {
+  const auto wanted = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (int i = 0; i < module->dlpi_phnum; ++i) {
+    const Elf64_Phdr& part = module->dlpi_phdr[i];
+    if (part.p_type == PT_LOAD) {
+      const std::uint64_t first = module->dlpi_addr + part.p_vaddr;
+      begin = first < begin ? first : begin;
+      end = first + part.p_memsz > end ? first + part.p_memsz : end;
+    }
+  }
+  if (wanted < begin || wanted >= end) {
+    return 0;
+  }
+  begin &= ~std::uint64_t{page_bytes - 1};
+  end = (end + page_bytes - 1) & ~std::uint64_t{page_bytes - 1};
+  enter_own_memory(reinterpret_cast<void*>(begin), end - begin);  // NOLINT: an address
+  return 1;
+}
+
+void enter_module(const void* address) { ::dl_iterate_phdr(enter_module_of, const_cast<void*>(address)); }
 
 }  // namespace
 
 void find_off_limits() {
-  ranges[0] = {reinterpret_cast<std::uint64_t>(&__ehdr_start), reinterpret_cast<std::uint64_t>(&_end)};
-  const auto arena = reinterpret_cast<std::uint64_t>(runtime().arena.header);
-  ranges[1] = {arena, arena + runtime().arena_bytes};
+  enter_module(&__ehdr_start);
+  enter_module(reinterpret_cast<const void*>(&ZydisDecoderInit));  // NOLINT: a function is an address
   if (const std::uint64_t vdso = getauxval(AT_SYSINFO_EHDR); vdso != 0) {
-    ranges[2] = {vdso - time_pages * page, vdso + vdso_pages * page};
+    time_begin = vdso - time_pages * page_bytes;
+    time_end = vdso + vdso_pages * page_bytes;
   }
 }
 
 bool off_limits(std::uint64_t address) {
-  for (const Range& range : ranges) {
-    if (address >= range.begin && address < range.end) {
-      return true;
-    }
-  }
-  return handler_stacks().at(address) != nullptr;
+  return (address >= time_begin && address < time_end) || is_own_memory(address);
 }
 
 }  // namespace crosstalk::in_target

@@ -7,8 +7,8 @@
 
 namespace crosstalk::in_target {
 
-/// Finds out once where they are: this library, the arena, and the kernel's time pages below the vdso.
-/// Normal context, after the arena is mapped.
+/// Finds out once where this library and the kernel's time pages below the vdso are; what is mapped later is in the
+/// list of own_memory.h. Normal context, before anything of ours is mapped.
 void find_off_limits();
 /// Signal-safe.
 bool off_limits(std::uint64_t address);

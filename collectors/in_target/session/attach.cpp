@@ -19,6 +19,8 @@
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
+#include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_threads.h"
@@ -34,36 +36,72 @@ namespace {
 
 constexpr std::uint64_t largest_stack = 1ULL << 30U;
 
-bool map_arena(const char* name) {
+void* map_shared(long fd, std::size_t bytes) {
+  const long at = system_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  return at < 0 ? nullptr : reinterpret_cast<void*>(at);  // NOLINT: the kernel's answer
+}
+
+struct ArenaShape {
+  std::size_t rings_offset = 0;
+  std::uint32_t slot_count = 0, ring_bytes = 0;
+};
+
+// Is it an arena of a running session, and is there room for what this process will need of it at first? The header is
+// mapped for as long as the answer takes.
+bool check_arena(long fd, ArenaShape& shape) {
+  struct stat status {};
+  if (system_call(SYS_fstat, fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(profile::ArenaHeader))) {
+    return false;
+  }
+  auto* const header = static_cast<profile::ArenaHeader*>(map_shared(fd, sizeof(profile::ArenaHeader)));
+  if (header == nullptr) {
+    return false;
+  }
+  const bool running =
+      profile::ArenaView{header}.valid(static_cast<std::size_t>(status.st_size)) &&
+      header->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(profile::SessionState::running);
+  shape = {header->rings_offset, header->slot_count, header->ring_bytes};
+  const bool room = has_room_for(shape.rings_offset + std::size_t{RingMemory::rings_a_chunk} * shape.ring_bytes);
+  if (running && !room) {
+    header->processes_without_room.fetch_add(1, std::memory_order_relaxed);
+  }
+  system_call(SYS_munmap, header, sizeof(profile::ArenaHeader));
+  return running && room;
+}
+
+// Maps what comes before the rings.
+bool map_arena_of(long fd) {
   Runtime& r = runtime();
+  ArenaShape shape;
+  if (!check_arena(fd, shape)) {
+    return false;
+  }
+  auto* const memory = static_cast<std::byte*>(map_shared(fd, shape.rings_offset));
+  if (memory == nullptr) {
+    return false;
+  }
+  if (!r.rings.start(memory + shape.rings_offset, shape.slot_count, shape.ring_bytes)) {
+    system_call(SYS_munmap, memory, shape.rings_offset);
+    return false;
+  }
+  enter_own_memory(memory, shape.rings_offset);
+  r.arena.header = reinterpret_cast<profile::ArenaHeader*>(memory);
+  r.config = r.arena.header->config;
+  r.slot_count = shape.slot_count;
+  return true;
+}
+
+bool map_arena(const char* name) {
   const long fd = system_call(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC);
   if (fd < 0) {
     return false;
   }
-  struct stat status {};
-  void* memory = MAP_FAILED;
-  if (system_call(SYS_fstat, fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(profile::ArenaHeader))) {
-    const long at =
-        system_call(SYS_mmap, nullptr, status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    memory = at < 0 && at > -4096 ? MAP_FAILED : reinterpret_cast<void*>(at);  // NOLINT: the kernel's answer
+  const bool mapped = map_arena_of(fd);
+  if (mapped) {
+    reserve_hidden_numbers(static_cast<int>(fd));
   }
-  reserve_descriptors(static_cast<int>(fd));
   system_call(SYS_close, fd);
-  if (memory == MAP_FAILED) {
-    return false;
-  }
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  r.arena.header = static_cast<profile::ArenaHeader*>(memory);
-  r.arena_bytes = bytes;
-  if (!r.arena.valid(bytes) || r.arena.header->state.load(std::memory_order_acquire) !=
-                                   static_cast<std::uint32_t>(profile::SessionState::running)) {
-    system_call(SYS_munmap, memory, bytes);
-    r.arena.header = nullptr;
-    return false;
-  }
-  r.config = r.arena.header->config;
-  r.slot_count = r.arena.header->slot_count;
-  return true;
+  return mapped;
 }
 
 // The tail of a process_start: the executable's path, NUL, and the command line as the kernel has it.
@@ -153,6 +191,7 @@ __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
   Runtime& r = runtime();
   const char* name = ::getenv(profile::arena_variable);
+  find_off_limits();
   if (name == nullptr || !map_arena(name)) {
     track_blocks(false, 0);
     errno = saved_errno;
@@ -162,14 +201,13 @@ __attribute__((constructor(101))) void on_load() {
   own_signals(SIGTRAP);
   adopt_handlers();
   install_handlers();
-  find_off_limits();
   r.budget.start(r.config.budget);
   r.attached_ns = monotonic_ns();
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
   r.watch.start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
   end_threads_with_a_key();
-  pthread_atfork(nullptr, nullptr, in_forked_child);
+  pthread_atfork(hold_limit_for_fork, release_limit_after_fork, in_forked_child);
   if (begin_process(false)) {
     track_blocks(true, r.config.heap_threshold);
     adopt_thread_mask();

@@ -82,7 +82,8 @@ std::uint32_t new_watch_id() {
 }
 
 void watch_events_missing(long error, std::uint32_t opened) {
-  constexpr long no_space = -28;  // ENOSPC: somebody else, a debugger say, holds debug registers
+  constexpr long no_space = -28;    // ENOSPC: somebody else, a debugger say, holds debug registers
+  constexpr long no_numbers = -24;  // EMFILE
   if (!first_time(said_watch_events)) {
     return;
   }
@@ -92,6 +93,10 @@ void watch_events_missing(long error, std::uint32_t opened) {
   } else if (error == no_space) {
     emit_message("no_debug_register",
                  "all debug registers are held by another program (a debugger?): communication is not observed");
+  } else if (error == no_numbers) {
+    emit_message("few_descriptors",
+                 "the program's limit of descriptors leaves none for watchpoints that it would not miss: communication "
+                 "is not observed in it; a hard limit above the soft one helps (ulimit -Hn)");
   } else {
     emit_message("watchpoints_refused",
                  "the kernel refuses watchpoints to this program: communication is not observed in it");

@@ -12,6 +12,7 @@
 #include "base/registers.h"
 #include "collectors/in_target/access/finder.h"
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/session/ring_memory.h"
 #include "collectors/in_target/threads/thread_state.h"
 #include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/watch_policy/board.h"
@@ -27,7 +28,7 @@ inline constexpr int kick_signal = SIGURG;
 
 struct Runtime {
   profile::ArenaView arena;
-  std::size_t arena_bytes = 0;
+  RingMemory rings;              // of the arena
   std::uint32_t slot_count = 0;  // of the arena
   std::int32_t pid = 0;
   std::uint64_t attached_ns = 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -82,17 +83,20 @@ void HandlerStacks::reclaim(std::uint32_t blocks, std::int32_t pid) {
 
 bool HandlerStacks::grow(std::uint32_t blocks) {
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  const long at = blocks < max_blocks ? system_call(SYS_mmap, nullptr, block_bytes, PROT_NONE, flags, -1, 0) : -ENOMEM;
-  if (at < 0 && at > -4096) {
+  const long at = blocks < max_blocks && has_room_for(block_bytes)
+                      ? system_call(SYS_mmap, nullptr, block_bytes, PROT_NONE, flags, -1, 0)
+                      : -ENOMEM;
+  if (at < 0) {
     exhausted_.store(true, std::memory_order_relaxed);
     return false;
   }
-  system_call(SYS_madvise, at, block_bytes, MADV_DONTDUMP);
   system_call(SYS_munlock, at, block_bytes);  // mlockall(MCL_FUTURE) would have all of it in memory
   std::uint64_t none = 0;
   if (!block_[blocks].compare_exchange_strong(none, static_cast<std::uint64_t>(at), std::memory_order_acq_rel)) {
     system_call(SYS_munmap, at, block_bytes);  // another thread was first
+    return true;
   }
+  enter_own_memory(reinterpret_cast<void*>(at), block_bytes);  // NOLINT: the kernel's answer
   return true;
 }
 

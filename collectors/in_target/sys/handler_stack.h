@@ -3,7 +3,7 @@
 // so a signal of ours touches no byte of the target's stacks, however small they are. What the target wants for an
 // alternate stack is kept here, and handlers of its own are moved there (interpose/alternate_stack.h).
 //
-// The stacks lie in mappings of 32 that are made as they are needed and kept. Each has a page below it that nobody may
+// The stacks lie in mappings of 8 that are made as they are needed and kept. Each has a page below it that nobody may
 // touch. A stack belongs to the thread that took it; those of threads that ended without a word are found when there
 // is none left. Signal-safe throughout.
 #pragma once
@@ -55,9 +55,9 @@ class HandlerStacks {
  private:
   static constexpr std::uint64_t page = 4096;
   static constexpr std::uint64_t stack_bytes = 64 * 1024;  // with the page below
-  static constexpr std::uint32_t in_a_block = 32;
+  static constexpr std::uint32_t in_a_block = 8;
   static constexpr std::uint64_t block_bytes = in_a_block * stack_bytes;
-  static constexpr std::uint32_t max_blocks = 128;
+  static constexpr std::uint32_t max_blocks = 512;
 
   HandlerStack* take_free(std::uint32_t blocks, std::int32_t tid);
   void reclaim(std::uint32_t blocks, std::int32_t pid);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf_event descriptors in the target's table: opened, hidden above its limit, moved, closed with care.
-// All functions are signal-safe. Results are >= 0, or -errno.
+// perf_event descriptors in the target's table: opened, hidden above its limit (hidden_numbers.h), moved, closed with
+// care: a number that the target has closed, and perhaps uses for something else, is left alone.
+// All functions are signal-safe. Results are >= 0, or -errno; opening gives -EMFILE where the target's limit has no
+// room for ours, and -EAGAIN where another try may do.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +17,6 @@ inline constexpr std::uint64_t watch_mark = 0x63726f7300000000;  // + word index
 inline constexpr std::uint64_t clock_mark = 0x63726f7400000000;
 inline constexpr std::uint64_t alarm_mark = 0x63726f7500000000;
 
-/// Makes the kernel's table of descriptors as large as our hidden ones will need, while the process has one
-/// thread: later the kernel waits milliseconds (an RCU grace period) for the others. `any_fd`: any open one.
-void reserve_descriptors(int any_fd);
-
 /// Where a data watchpoint looks and what for: `length` 1, 2, 4 or 8 bytes at `address`, aligned to it. As it is made:
 /// nowhere (a disabled event's address; page zero is never mapped).
 struct WatchPlace {
@@ -27,21 +25,17 @@ struct WatchPlace {
   WatchMode mode = WatchMode::off;
 };
 
-/// Opens a disabled data watchpoint on the calling thread, to be kept.
-long open_watch_event(std::uint32_t word, OwnedEvent& event);
-/// Opens one on the thread `tid` of this process, for as long as a watch lasts: disabled too, for a thread that is
+/// Opens a data watchpoint on the thread `tid` of this process, 0: the calling one. It is disabled: a thread that is
 /// trapped moves the event by the descriptor, which must be known by then.
-long open_brief_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
-/// Moves a watchpoint.
+long open_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
+/// Moves a watchpoint; -EBADF when the descriptor is no longer ours.
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 /// Opens and starts a task clock with a synchronous SIGTRAP on the calling thread.
 long open_clock_event(std::uint64_t period_ns, OwnedEvent& event);
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
 /// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
-/// It is to be kept, or to be closed when it has rung.
-enum class AlarmUse : std::uint8_t { kept, once };
-long open_alarm_event(AlarmUse use, OwnedEvent& event);
+long open_alarm_event(OwnedEvent& event);
 long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns);
 long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.

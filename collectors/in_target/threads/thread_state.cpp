@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/threads/thread_state.h"
 
+#include "collectors/in_target/sys/own_memory.h"
+
 namespace crosstalk::in_target {
 
 namespace {
@@ -19,15 +21,32 @@ ThreadState* Registry::find(std::int32_t tid) {
       return nullptr;
     }
     if (entry != tombstone && static_cast<std::int32_t>(entry >> tid_shift) == tid) {
-      return &threads_[(entry & 0xffffffffU) >> 1U];
+      return &this->at(static_cast<std::uint32_t>(entry) >> 1U);
     }
   }
   return nullptr;
 }
 
+// Maps the memory of the state at `index`. Zeroed memory is a free state. Of threads that come to it at once, the
+// second one's mapping is left unused: it is small, and not worth waiting for each other.
+bool Registry::provide(std::uint32_t index) {
+  if (index < chunk_threads) {
+    return true;
+  }
+  std::atomic<ThreadState*>& place = more_[index / chunk_threads - 1];
+  if (place.load(std::memory_order_acquire) != nullptr) {
+    return true;
+  }
+  constexpr std::size_t bytes = (chunk_threads * sizeof(ThreadState) + page_bytes - 1) & ~(page_bytes - 1);
+  auto* const memory = static_cast<ThreadState*>(map_own_memory(bytes));
+  ThreadState* none = nullptr;
+  return memory != nullptr &&
+         (place.compare_exchange_strong(none, memory, std::memory_order_acq_rel) || none != nullptr);
+}
+
 ThreadState* Registry::add(std::int32_t tid) {
-  for (std::uint32_t i = 0; i < max_threads; ++i) {
-    ThreadState& thread = threads_[i];
+  for (std::uint32_t i = 0; i < max_threads && provide(i); ++i) {
+    ThreadState& thread = this->at(i);
     auto expected = static_cast<std::uint32_t>(ThreadPhase::free);
     if (thread.phase.load(std::memory_order_relaxed) != expected ||
         !thread.phase.compare_exchange_strong(expected, static_cast<std::uint32_t>(ThreadPhase::starting))) {
@@ -73,9 +92,10 @@ void Registry::remove(ThreadState& thread) {
 void Registry::clear() {
   const std::uint32_t extent = extent_.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < extent; ++i) {
-    threads_[i].phase.store(static_cast<std::uint32_t>(ThreadPhase::free), std::memory_order_relaxed);
-    threads_[i].tid.store(0, std::memory_order_relaxed);
-    threads_[i].watch_events.store(0, std::memory_order_relaxed);
+    ThreadState& thread = at(i);
+    thread.phase.store(static_cast<std::uint32_t>(ThreadPhase::free), std::memory_order_relaxed);
+    thread.tid.store(0, std::memory_order_relaxed);
+    thread.watch_events.store(0, std::memory_order_relaxed);
   }
   for (auto& entry : table_) {
     if (entry.load(std::memory_order_relaxed) != 0) {

@@ -69,28 +69,37 @@ struct ThreadState {
   std::uint64_t random = 0;
 };
 
-/// Static storage, zero until used. Signal-safe throughout.
+/// Static storage, zero until used, for some threads; memory for more is mapped as they come, and kept for threads to
+/// come. Signal-safe throughout.
 class Registry {
  public:
   /// The state of a kernel thread; null when it is not observed.
   ThreadState* find(std::int32_t tid);
-  /// A fresh state in phase `starting`; null when all are in use.
+  /// A fresh state in phase `starting`; null when all are in use, or there is no memory for one.
   ThreadState* add(std::int32_t tid);
   void remove(ThreadState& thread);
   /// After fork: forgets all.
   void clear();
   /// States are at [0, extent()); look at their phase.
   [[nodiscard]] std::uint32_t extent() const { return extent_.load(std::memory_order_acquire); }
-  ThreadState& at(std::uint32_t index) { return threads_[index]; }
+  ThreadState& at(std::uint32_t index) {
+    ThreadState* const chunk =
+        index < chunk_threads ? first_ : more_[index / chunk_threads - 1].load(std::memory_order_acquire);
+    return chunk[index % chunk_threads];
+  }
   [[nodiscard]] std::uint32_t live() const { return live_.load(std::memory_order_relaxed); }
 
  private:
+  static constexpr std::uint32_t chunk_threads = 64;
   static constexpr std::uint32_t table_size = 4 * max_threads;
   static constexpr std::uint64_t tombstone = 1;
   static constexpr std::uint32_t probe_limit = 64;  // the table is at most a quarter full; tombstones are reused
   static std::uint32_t hash(std::int32_t tid) { return (static_cast<std::uint32_t>(tid) * 2654435761U) % table_size; }
   std::atomic<std::uint64_t> table_[table_size];  // tid << 32 | index << 1 | 0, or 0 (empty), or tombstone
-  ThreadState threads_[max_threads];
+  bool provide(std::uint32_t index);
+
+  ThreadState first_[chunk_threads];
+  std::atomic<ThreadState*> more_[max_threads / chunk_threads - 1];
   std::atomic<std::uint32_t> extent_;
   std::atomic<std::uint32_t> live_;
 };

@@ -77,6 +77,19 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;
 }
 
+// The thread goes unobserved: all states or all slots are in use, or there is no memory for its state or its ring.
+void give_up(ThreadState* self, profile::ThreadSlot* slot) {
+  profile::ArenaHeader& header = *runtime().arena.header;
+  const bool no_memory = slot != nullptr || (self == nullptr && registry().live() < max_threads);
+  if (self != nullptr) {
+    registry().remove(*self);
+  }
+  if (slot != nullptr) {
+    slot->state.store(static_cast<std::uint32_t>(profile::SlotState::free), std::memory_order_release);
+  }
+  (no_memory ? header.threads_without_memory : header.threads_unobserved).fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
@@ -93,11 +106,9 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   ThreadState* self = registry().add(tid);
   std::uint32_t index = 0;
   profile::ThreadSlot* slot = self != nullptr ? claim_slot(r.arena, index) : nullptr;
-  if (slot == nullptr) {
-    if (self != nullptr) {
-      registry().remove(*self);
-    }
-    r.arena.header->threads_unobserved.fetch_add(1, std::memory_order_relaxed);
+  std::byte* const ring = slot != nullptr ? r.rings.ring(index) : nullptr;
+  if (ring == nullptr) {
+    give_up(self, slot);
     return nullptr;
   }
   prepare_state(*self, stack_low, stack_high, thread_pointer);
@@ -106,7 +117,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   reset_counters(*slot);
   slot->pid.store(r.pid, std::memory_order_relaxed);
   slot->tid.store(tid, std::memory_order_relaxed);
-  self->ring.attach(slot, r.arena.ring(index), r.arena.header->ring_bytes);
+  self->ring.attach(slot, ring, r.rings.ring_bytes());
   open_gate(*slot);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self);

@@ -40,7 +40,7 @@ bool lives(const ThreadState& thread) {
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t event = first; event < first + count; ++event) {
     note_mode(self, event, WatchMode::off);
-    const long result = is_open(self, event) ? 0 : open_watch_event(event, self.watch_event[event]);
+    const long result = is_open(self, event) ? 0 : open_watch_event(0, event, self.watch_event[event]);
     if (result < 0) {
       return result;
     }
@@ -86,7 +86,7 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
   if (tid == 0 || system_call(SYS_tgkill, runtime().pid, tid, 0) != 0) {
     return -ESRCH;
   }
-  long result = open_brief_watch_event(tid, event, thread.watch_event[event]);
+  long result = open_watch_event(tid, event, thread.watch_event[event]);
   if (result >= 0 && place.mode != WatchMode::off) {
     result = set_event(thread, event, place);
   }
@@ -111,8 +111,7 @@ long dismiss_event(ThreadState& thread, std::uint32_t event) {
 }
 
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {
-  const AlarmUse use = has_any_on_demand(self) ? AlarmUse::once : AlarmUse::kept;
-  if (self.alarm_event.fd == 0 && open_alarm_event(use, self.alarm_event) < 0) {
+  if (self.alarm_event.fd == 0 && open_alarm_event(self.alarm_event) < 0) {
     return;  // the next sample ends the watch
   }
   start_alarm(self.alarm_event, cpu_ns);

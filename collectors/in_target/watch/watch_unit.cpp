@@ -7,6 +7,7 @@
 
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/watch_events.h"
 
@@ -71,6 +72,10 @@ void WatchUnit::admit(ThreadState& self) {
     long error = 0;
     for (words = 0; words < plan_.registers && error == 0; words += error == 0 ? 1 : 0) {
       error = keep_events(self, words, 1);
+    }
+    if (error == -EAGAIN) {
+      self.watch_tried = false;  // the next sample tries again
+      return;
     }
     if (words < plan_.registers) {
       watch_events_missing(error, words);
@@ -207,6 +212,9 @@ void WatchUnit::arm_self(Slot& slot, ThreadState& self, const watch_policy::Samp
 }
 
 bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
+  if (!has_hidden_numbers()) {
+    return false;  // the target has changed its limit: a watch that nobody is armed for would find nothing
+  }
   const std::uint64_t begin_ns = thread_cpu_ns();
   for (std::uint32_t i = plan_.first(request.suspected); i < plan_.last(request.suspected); ++i) {
     Slot& slot = slot_[i];

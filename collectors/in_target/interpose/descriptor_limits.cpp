@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limit of descriptors as the target sees it: not while we have raised it for a moment (sys/hidden_numbers.h).
+// Forks wait by pthread_atfork(), spawned children in exec.cpp.
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cerrno>
+
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constinit RealFunction<int(int, rlimit*)> real_getrlimit("getrlimit");
+constinit RealFunction<int(int, const rlimit*)> real_setrlimit("setrlimit");
+constinit RealFunction<int(pid_t, int, const rlimit*, rlimit*)> real_prlimit("prlimit");
+
+static_assert(sizeof(rlimit) == sizeof(rlimit64));  // so both names of each function are the same
+
+template <class Call>
+auto ask(int resource, Call call) {
+  if (resource != RLIMIT_NOFILE) {
+    return call();
+  }
+  const SteadyLimit steady;
+  return call();
+}
+
+}  // namespace
+
+CROSSTALK_INTERPOSE(int, wrap_getrlimit, "getrlimit", (int, rlimit*));
+int wrap_getrlimit(int resource, rlimit* limit) {
+  return ask(resource, [&] { return real_getrlimit(resource, limit); });
+}
+
+CROSSTALK_INTERPOSE(int, wrap_getrlimit64, "getrlimit64", (int, rlimit*));
+int wrap_getrlimit64(int resource, rlimit* limit) { return wrap_getrlimit(resource, limit); }
+
+CROSSTALK_INTERPOSE(int, wrap_setrlimit, "setrlimit", (int, const rlimit*));
+int wrap_setrlimit(int resource, const rlimit* limit) {
+  return ask(resource, [&] { return real_setrlimit(resource, limit); });
+}
+
+CROSSTALK_INTERPOSE(int, wrap_setrlimit64, "setrlimit64", (int, const rlimit*));
+int wrap_setrlimit64(int resource, const rlimit* limit) { return wrap_setrlimit(resource, limit); }
+
+CROSSTALK_INTERPOSE(int, wrap_prlimit, "prlimit", (pid_t, int, const rlimit*, rlimit*));
+int wrap_prlimit(pid_t pid, int resource, const rlimit* limit, rlimit* old_limit) {
+  return ask(resource, [&] { return real_prlimit(pid, resource, limit, old_limit); });
+}
+
+CROSSTALK_INTERPOSE(int, wrap_prlimit64, "prlimit64", (pid_t, int, const rlimit*, rlimit*));
+int wrap_prlimit64(pid_t pid, int resource, const rlimit* limit, rlimit* old_limit) {
+  return wrap_prlimit(pid, resource, limit, old_limit);
+}
+
+}  // namespace crosstalk::in_target

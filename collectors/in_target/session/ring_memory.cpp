@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/session/ring_memory.h"
+
+#include <sys/mman.h>
+
+#include "collectors/in_target/sys/own_memory.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+
+bool RingMemory::start(std::byte* shared_end, std::uint32_t slot_count, std::uint32_t ring_bytes) {
+  if (slot_count > most_chunks * rings_a_chunk || ring_bytes % page_bytes != 0) {
+    return false;
+  }
+  last_page_ = shared_end - page_bytes;
+  ring_bytes_ = ring_bytes;
+  slot_count_ = slot_count;
+  return true;
+}
+
+std::byte* RingMemory::ring(std::uint32_t index) {
+  if (index >= slot_count_) {
+    return nullptr;
+  }
+  const std::uint32_t chunk = index / rings_a_chunk;
+  std::byte* mapped = chunk_[chunk].load(std::memory_order_acquire);
+  if (mapped == nullptr) {
+    mapped = map_chunk(chunk);
+  }
+  return mapped == nullptr ? nullptr : mapped + std::size_t{index % rings_a_chunk} * ring_bytes_;
+}
+
+std::byte* RingMemory::map_chunk(std::uint32_t chunk) {
+  const std::size_t chunk_bytes = std::size_t{rings_a_chunk} * ring_bytes_;
+  const std::uint32_t first = chunk * rings_a_chunk;
+  const std::uint32_t left = slot_count_ - first;
+  const std::size_t bytes = std::size_t{left < rings_a_chunk ? left : rings_a_chunk} * ring_bytes_;
+  std::byte* from = last_page_;
+  std::size_t between = page_bytes + chunk * chunk_bytes;  // from there to the chunk, in the file
+  for (std::uint32_t before = chunk; before-- > 0;) {
+    if (std::byte* const mapped = chunk_[before].load(std::memory_order_acquire); mapped != nullptr) {
+      from = mapped;
+      between = (chunk - before) * chunk_bytes;
+      break;
+    }
+  }
+  if (!has_room_for(bytes, between)) {
+    return nullptr;
+  }
+  // The new mapping is locked if the old one is, and then all of it would be populated.
+  system_call(SYS_munlock, from, page_bytes);
+  const long at = system_call(SYS_mremap, from, 0, between + bytes, MREMAP_MAYMOVE, 0);
+  if (at < 0) {
+    return nullptr;
+  }
+  auto* begin = reinterpret_cast<std::byte*>(at);  // NOLINT: the kernel's answer
+  system_call(SYS_munmap, begin, between);
+  std::byte* const rings = begin + between;
+  std::byte* other = nullptr;
+  if (!chunk_[chunk].compare_exchange_strong(other, rings, std::memory_order_acq_rel)) {
+    system_call(SYS_munmap, rings, bytes);  // another thread was faster
+    return other;
+  }
+  enter_own_memory(rings, bytes);
+  return rings;
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arena as this process has it mapped: the part that all share (header, cross-process state, slots) from the
+// start, rings by and by, some at a time, as its threads come.
+//
+// No descriptor is kept, and the arena's name is used once: later the program may have changed its root, user or
+// namespaces, and could not open it again. mremap() of no bytes of a shared mapping makes another mapping of the same
+// file, from there on and of any size: that is how rings are mapped, from the nearest mapping that lies before them in
+// the file. What lies in between is unmapped at once. Mapped rings stay, for the threads to come.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Static storage, all zero at first.
+class RingMemory {
+ public:
+  static constexpr std::uint32_t rings_a_chunk = 4;
+  static constexpr std::uint32_t most_chunks = 1024;
+
+  /// What comes before the rings in the arena is mapped, and ends at `shared_end`. False: the arena has more rings than
+  /// are provided for, or of another size.
+  bool start(std::byte* shared_end, std::uint32_t slot_count, std::uint32_t ring_bytes);
+  /// The ring of slot `index`, mapped if it is not yet; null when that fails. Signal-safe.
+  std::byte* ring(std::uint32_t index);
+  [[nodiscard]] std::uint32_t ring_bytes() const { return ring_bytes_; }
+
+ private:
+  std::byte* map_chunk(std::uint32_t chunk);
+
+  std::byte* last_page_ = nullptr;  // of the part that all share; rings follow it in the file
+  std::uint32_t ring_bytes_ = 0;
+  std::uint32_t slot_count_ = 0;
+  std::atomic<std::byte*> chunk_[most_chunks];
+};
+
+}  // namespace crosstalk::in_target
