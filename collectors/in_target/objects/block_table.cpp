@@ -2,12 +2,13 @@
 #include "collectors/in_target/objects/block_table.h"
 
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/sys/own_memory.h"
 
 namespace crosstalk::in_target {
 namespace blocks {
 
 constinit Shared shared;
-constinit Entry table[entry_count] = {};  // touched as the heap grows
+constinit Entry first_table[first_layout.entries] = {};  // touched as the heap grows
 constinit Extent extents[level_count] = {};
 constinit thread_local std::uint64_t latest_stamp = 0;
 
@@ -34,7 +35,7 @@ struct Newest {
 void probe(std::uint64_t address, unsigned level, Newest& newest) {
   const std::uint64_t granule = std::uint64_t{1} << level;
   for (std::uint64_t back = 0; back <= 2 && back * granule <= address; ++back) {
-    Entry& entry = table[slot_of(address - back * granule, level)];
+    Entry& entry = entry_of(address - back * granule, level);
     const Copy c = copy_of(entry);
     if (whole(c) && c.begin <= address && address - c.begin < c.bytes &&
         (newest.entry == nullptr || later(stamp_of(c.state, c.site), stamp_of(newest.copy.state, newest.copy.site)))) {
@@ -63,13 +64,52 @@ bool mark_reported(Entry& entry, const Copy& c) {
          std::atomic_ref(entry.check).compare_exchange_strong(expected, c.check ^ flips, std::memory_order_relaxed);
 }
 
+// Enters what the first table has into `table`, unless something newer is there.
+void carry_over(Entry* table) {
+  for (unsigned level = lowest_level; level <= highest_level; ++level) {
+    const LevelPlace place = first_layout.places[level - lowest_level];
+    for (std::uint32_t i = place.first; i <= place.first + place.mask; ++i) {
+      const Copy c = copy_of(first_table[i]);
+      Entry& entry = table[slot_of(full_layout, c.begin, level)];
+      if (whole(c) && get(entry.begin) == 0) {
+        put(entry.begin, c.begin);
+        put(entry.bytes, c.bytes);
+        put(entry.site, c.site);
+        put(entry.check, c.check);
+      }
+    }
+  }
+}
+
+// Once: where there is no memory for the full table, the first one has to do.
+void replace_first_table() {
+  static constinit std::atomic<bool> tried{false};
+  if (tried.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
+  constexpr std::size_t bytes = (full_layout.entries * sizeof(Entry) + page_bytes - 1) & ~(page_bytes - 1);
+  auto* const table = static_cast<Entry*>(map_own_memory(bytes));
+  if (table == nullptr) {
+    return;
+  }
+  carry_over(table);
+  shared.full_table.store(table, std::memory_order_release);
+  carry_over(table);  // what other threads have entered in the meantime
+}
+
 }  // namespace
 
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   Extent& extent = extents[level - lowest_level];
-  constexpr std::uint64_t within = (std::uint64_t{1} << 20U) - 1;
+  const bool full = shared.full_table.load(std::memory_order_relaxed) != nullptr;
+  const std::uint64_t within = (std::uint64_t{1} << (full ? 20U : 16U)) - 1;
   raise(extent.inverted_begin, ~(begin & ~within));
   raise(extent.end, (end | within) + 1);
+  const std::uint64_t spread =
+      extent.end.load(std::memory_order_relaxed) - ~extent.inverted_begin.load(std::memory_order_relaxed);
+  if (!full && spread >> level > first_layout.places[level - lowest_level].mask + 1U) {
+    replace_first_table();
+  }
 }
 
 void remove(std::uint64_t begin, std::uint64_t bytes) {
@@ -77,7 +117,7 @@ void remove(std::uint64_t begin, std::uint64_t bytes) {
   if (level > highest_level) {
     return;
   }
-  Entry& entry = table[slot_of(begin, level)];
+  Entry& entry = entry_of(begin, level);
   if (get(entry.begin) == begin) {
     put(entry.begin, 0);
   }

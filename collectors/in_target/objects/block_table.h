@@ -30,31 +30,40 @@ inline constexpr unsigned lowest_level = 5;    // granules of 32 bytes: no alloc
 inline constexpr unsigned highest_level = 46;  // the user half of the address space
 inline constexpr unsigned level_count = highest_level - lowest_level + 1;
 inline constexpr std::uint64_t covered_bytes = std::uint64_t{2} << 20;  // of heap, by the lower levels each
-// The table is then 5 MiB, touched as the heap grows. Measured with bench/in_target_heap_bench.cpp, an allocation
-// costs 2 to 3 ns more, 4 to 5 when the table's part in use exceeds a core's second-level cache, 9 when blocks take
-// older ones' places at random; the work is always one entry written. Twice the coverage would cost the latter 2 ns
-// more.
+// The table is then 5 MiB, touched as the heap grows. A program with little heap shall not have that much mapped: the
+// table that it begins with covers a sixteenth, and is replaced when a level's blocks are spread wider. Measured with
+// bench/in_target_heap_bench.cpp, an allocation costs 2 to 3 ns more, 4 to 5 when the table's part in use exceeds a
+// core's second-level cache, 9 when blocks take older ones' places at random; the work is always one entry written.
+// Twice the coverage would cost the latter 2 ns more.
 inline constexpr std::uint32_t least_entries = 1024;  // of a level
+inline constexpr unsigned smaller_at_first = 4;       // powers of two
 
 struct LevelPlace {
   std::uint32_t first = 0;  // index of its first entry
   std::uint32_t mask = 0;   // entries - 1
 };
 
-consteval std::array<LevelPlace, level_count> place_levels() {
+struct Layout {
   std::array<LevelPlace, level_count> places{};
+  std::size_t entries = 0;
+};
+
+consteval Layout lay_out(unsigned smaller) {
+  Layout layout;
   std::uint32_t first = 0;
   for (unsigned i = 0; i < level_count; ++i) {
     const std::uint64_t wanted = covered_bytes >> (i + lowest_level);
-    const std::uint32_t entries = wanted < least_entries ? least_entries : static_cast<std::uint32_t>(wanted);
-    places[i] = {first, entries - 1};
+    const std::uint32_t entries =
+        (wanted < least_entries ? least_entries : static_cast<std::uint32_t>(wanted)) >> smaller;
+    layout.places[i] = {first, entries - 1};
     first += entries;
   }
-  return places;
+  layout.entries = first;
+  return layout;
 }
 
-inline constexpr std::array<LevelPlace, level_count> places = place_levels();
-inline constexpr std::size_t entry_count = std::size_t{places.back().first} + places.back().mask + 1;
+inline constexpr Layout first_layout = lay_out(smaller_at_first);
+inline constexpr Layout full_layout = lay_out(0);
 
 /// `check` is `state(...)` xor `mix(...)` of the three others.
 struct alignas(32) Entry {  // read and written by get() and put() only
@@ -102,16 +111,17 @@ constexpr unsigned level_of(std::uint64_t bytes) {
   return 63U - static_cast<unsigned>(__builtin_clzll((bytes - 1) | (std::uint64_t{1} << lowest_level)));
 }
 
-/// The entry of the blocks of level `level` that begin in the granule of `address`. Allocators place their
-/// arenas at multiples of 64 MiB and more: the upper bits are spread, so that arenas do not fall on one place.
-constexpr std::size_t slot_of(std::uint64_t address, unsigned level) {
-  const LevelPlace place = places[level - lowest_level];
+/// Where a table has the entry of the blocks of level `level` that begin in the granule of `address`. Allocators place
+/// their arenas at multiples of 64 MiB and more: the upper bits are spread, so that arenas do not fall on one place.
+constexpr std::size_t slot_of(const Layout& layout, std::uint64_t address, unsigned level) {
+  const LevelPlace place = layout.places[level - lowest_level];
   const std::uint64_t arena = (address >> 26U) * 0x9e3779b97f4a7c15U >> 40U;
   return place.first + (((address >> level) ^ arena) & place.mask);
 }
 
 /// What every allocation reads, in one line that is hardly ever written.
 struct alignas(64) Shared {
+  std::atomic<Entry*> full_table{nullptr};         // null: the first table is in use
   std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not tracked; all ones: none is
   std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address() in core_interface.h
   std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
@@ -123,13 +133,13 @@ struct Extent {
   std::atomic<std::uint64_t> end{0};             // behind the highest last byte
 };
 
-/// Widens the extent of a level, by a megabyte at least: a heap that grows must not do so at each allocation, as all
-/// threads read extents. Lock-free, any context.
+/// Widens the extent of a level, by many kilobytes at a time: a heap that grows must not do so at each allocation, as
+/// all threads read extents. Replaces the first table when it has become too small. Lock-free, any context.
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
 
 // Hidden, and constant initialised as seen from every file: no detour through the GOT or a TLS wrapper.
 extern constinit Shared shared __attribute__((visibility("hidden")));
-extern constinit Entry table[entry_count] __attribute__((visibility("hidden")));
+extern constinit Entry first_table[first_layout.entries] __attribute__((visibility("hidden")));
 extern constinit Extent extents[level_count] __attribute__((visibility("hidden"), aligned(64)));
 /// The calling thread's latest stamp. A wrong value (a raw clone() shares it) only makes ages uncertain.
 extern constinit thread_local std::uint64_t latest_stamp
@@ -152,6 +162,12 @@ constexpr bool later(std::uint64_t a, std::uint64_t b) {
   return ahead != 0 && ahead <= stamp_mask / 2;
 }
 
+inline Entry& entry_of(std::uint64_t address, unsigned level) {
+  Entry* const full = shared.full_table.load(std::memory_order_acquire);
+  return full != nullptr ? full[slot_of(full_layout, address, level)]
+                         : first_table[slot_of(first_layout, address, level)];
+}
+
 /// Enters a block. Lock-free, any context; a few nanoseconds.
 __attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
                                                   profile::BlockKind kind) {
@@ -165,7 +181,7 @@ __attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint
                        0)) {
     widen(level, begin, begin + bytes);
   }
-  Entry& entry = table[slot_of(begin, level)];
+  Entry& entry = entry_of(begin, level);
   put(entry.begin, begin);
   put(entry.bytes, bytes);
   const std::uint64_t stamp = next_stamp();
