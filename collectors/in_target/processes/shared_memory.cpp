@@ -8,6 +8,8 @@
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/session/handlers.h"
+#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"

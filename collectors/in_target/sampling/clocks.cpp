@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "collectors/in_target/sampling/sample_source.h"
+#include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/watch_events.h"
@@ -78,8 +79,8 @@ double perf_cost(const Spell& spell, std::uint64_t period_ns, const profile::Ses
 }
 
 void no_clock() {
-  static constinit std::atomic<bool> said{false};
-  if (!said.exchange(true, std::memory_order_relaxed)) {
+  static constinit Once once;
+  if (once.first()) {
     emit_message("no_clock",
                  "some threads are not sampled: of the limit of pending signals (ulimit -i) too little is free for "
                  "their timers");

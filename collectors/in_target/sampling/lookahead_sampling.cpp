@@ -6,6 +6,7 @@
 
 #include "collectors/in_target/access/lookahead.h"
 #include "collectors/in_target/access/target_view.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/checked_table.h"
 #include "collectors/in_target/sys/system_calls.h"

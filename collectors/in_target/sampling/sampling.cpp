@@ -13,6 +13,8 @@
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
 #include "collectors/in_target/sampling/sample_source.h"
+#include "collectors/in_target/sampling/stack_copies.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"

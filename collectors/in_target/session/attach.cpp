@@ -18,6 +18,8 @@
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/handlers.h"
+#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/own_memory.h"
@@ -202,7 +204,6 @@ __attribute__((constructor(101))) void on_load() {
   adopt_handlers();
   install_handlers();
   r.budget.start(r.config.budget);
-  r.attached_ns = monotonic_ns();
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
   r.watch.start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);

@@ -52,9 +52,6 @@ struct ThreadState {
   std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
   std::uint64_t charged_switches = 0;
 
-  // stacks copied: a token bucket
-  std::uint64_t stack_tokens_ns = 0;  // time up to which stacks have been paid for
-
   // watchpoints. Modes and events are touched by other threads' handlers too.
   OwnedEvent watch_event[max_words];
   std::atomic<std::uint32_t> watch_events;    // how many of watch_event it has; 0: can not be watched

@@ -8,6 +8,7 @@
 
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"

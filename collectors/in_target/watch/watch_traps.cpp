@@ -3,7 +3,9 @@
 #include "collectors/in_target/access/target_view.h"
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/watch/trap_record.h"
 #include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_messages.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {

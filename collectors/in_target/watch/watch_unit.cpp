@@ -6,16 +6,22 @@
 #include <cstring>
 
 #include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/trap_record.h"
 #include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_messages.h"
 
 namespace crosstalk::in_target {
 namespace {
 
 constexpr std::uint32_t lock_patience = 200;
 constexpr std::uint64_t first_cost_guess_ns = 150'000;
+
+/// Unique in the recording, > 0.
+std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 /// What moving a watchpoint has cost the thread that it belongs to, from how long it took. That of a thread that runs
 /// on another processor is moved there, by an interrupt: slow, and three quarters of the time are its loss too

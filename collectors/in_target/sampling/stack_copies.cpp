@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/sampling/stack_copies.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t stack_burst_ns = 1'000'000'000;  // a second's worth of stacks may be copied at once
+
+constinit std::atomic<std::uint64_t> paid_until_ns{0};  // up to then the process's stack copies are paid for
+
+}  // namespace
+
+std::size_t copy_stack(const ThreadState& self, const Registers& registers, std::uint64_t now_ns, std::byte* buffer,
+                       std::size_t capacity) {
+  const Runtime& r = runtime();
+  const std::uint32_t rate = r.config.stacks_per_s;
+  if (rate == 0) {
+    return 0;
+  }
+  const std::uint64_t price = stack_burst_ns / rate;
+  std::uint64_t paid = paid_until_ns.load(std::memory_order_relaxed);
+  const std::uint64_t from = now_ns > paid + stack_burst_ns ? now_ns - stack_burst_ns : paid;
+  if (from + price > now_ns || !paid_until_ns.compare_exchange_strong(paid, from + price, std::memory_order_relaxed)) {
+    return 0;
+  }
+  profile::StackSlice slice;
+  slice.registers = registers;
+  std::size_t bytes = r.config.stack_bytes < capacity - sizeof slice ? r.config.stack_bytes : capacity - sizeof slice;
+  const std::uint64_t begin = registers[Register::rsp];
+  if (begin >= self.stack_low && begin < self.stack_high && self.stack_high - begin < bytes) {
+    bytes = self.stack_high - begin;
+  }
+  bytes = read_memory(begin, buffer + sizeof slice, bytes, r.pid) & ~std::size_t{7};
+  slice.bytes = bytes;
+  std::memcpy(buffer, &slice, sizeof slice);
+  return sizeof slice + bytes;
+}
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written of a trap, and the state of a line that goes with it. Signal-safe.
+#pragma once
+
+#include <cstdint>
+
+#include "base/registers.h"
+#include "collectors/in_target/threads/thread_state.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target {
+
+struct TrapFacts {
+  std::uint32_t watch = 0, sequence = 0;
+  std::uint8_t word = 0;
+  bool write_only = false;
+  std::uint64_t line = 0;         // its address here
+  bool opener_elsewhere = false;  // the watch may have been opened in another process, where the address is another
+};
+void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns);
+
+/// The state of the line at `line`; false when it could not be read.
+bool read_state(std::uint64_t line, profile::LineState& state);
+
+}  // namespace crosstalk::in_target

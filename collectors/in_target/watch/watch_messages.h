@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why some threads, or all, are not watched. Each is said once. Signal-safe.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Opening watch events has failed with `error` (-errno) after `opened` of them.
+void watch_events_missing(long error, std::uint32_t opened);
+/// The target has closed descriptors of ours.
+void descriptors_closed();
+/// A thread's watchpoints fire again and again where none is set.
+void too_many_strays();
+
+}  // namespace crosstalk::in_target
