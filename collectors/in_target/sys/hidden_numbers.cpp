@@ -13,7 +13,7 @@ namespace {
 // With a limit so high that nobody counts on all of it, not above it: the kernel's table has an entry for every number
 // up to the highest.
 constexpr rlim_t high_enough = 8192;
-constexpr rlim_t wanted_numbers = 24 * 1024;
+constexpr rlim_t wanted_numbers = 24'576;
 constexpr rlim_t least_numbers = 64;  // fewer are not worth the trouble
 
 struct Place {
