@@ -23,15 +23,12 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "hostile.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1U << 31U)
 #endif
-
-extern char** environ;
 
 namespace {
 
@@ -723,9 +720,9 @@ void with_own_stack(int kicks) {
 int own_stacks(int, char**) {
   handle(SIGUSR1, check_stack, SA_ONSTACK);
   for (int round = 0; round < 4; ++round) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back(with_own_stack, 40);
+    std::thread threads[4];
+    for (auto& thread : threads) {
+      thread = std::thread(with_own_stack, 40);
     }
     for (auto& thread : threads) {
       thread.join();
