@@ -167,7 +167,7 @@ void WatchUnit::follow(ThreadState& self, std::uint64_t now_ns) {
   if (!sharing()) {
     return;
   }
-  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
+  for (std::uint32_t i = 0; i < plan().slots; ++i) {
     Slot& slot = slot_[i];
     const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
     if (id != 0 && is_over(slot, id)) {

@@ -59,7 +59,7 @@ void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
 bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                         std::uint64_t flags, std::uint64_t now_ns) {
   const std::uint32_t index = event / words_per_slot;
-  if (index >= plan_.slots) {
+  if (index >= watch_slots) {
     return false;
   }
   Slot& slot = slot_[index];

@@ -35,7 +35,7 @@ std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
 }  // namespace
 
 void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
-  plan_ = watch_policy::SlotPlan::of(words);
+  plan_.store(watch_policy::SlotPlan::of(words), std::memory_order_relaxed);
   horizon_ns_ = horizon_ns;
   mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
 }
@@ -69,6 +69,16 @@ bool WatchUnit::try_lock(Slot& slot) {
   return false;
 }
 
+// No slot may be left without registers: a watch there would see nothing, and be taken for one that had nothing to see.
+std::uint32_t WatchUnit::make_do_with(ThreadState& self, std::uint32_t words) {
+  const watch_policy::SlotPlan fewer = watch_policy::SlotPlan::of(words);
+  plan_.store(fewer, std::memory_order_relaxed);
+  for (std::uint32_t event = fewer.registers; event < words; ++event) {
+    close_event(self.watch_event[event]);
+  }
+  return fewer.registers;
+}
+
 // The first thread shows how many debug registers there are.
 void WatchUnit::admit(ThreadState& self) {
   self.watch_tried = true;
@@ -76,15 +86,16 @@ void WatchUnit::admit(ThreadState& self) {
   if (words == words_unknown) {
     self.keeps_events = true;
     long error = 0;
-    for (words = 0; words < plan_.registers && error == 0; words += error == 0 ? 1 : 0) {
+    for (words = 0; words < plan().registers && error == 0; words += error == 0 ? 1 : 0) {
       error = keep_events(self, words, 1);
     }
     if (error == -EAGAIN) {
       self.watch_tried = false;  // the next sample tries again
       return;
     }
-    if (words < plan_.registers) {
+    if (words < plan().registers) {
       watch_events_missing(error, words);
+      words = make_do_with(self, words);
     }
     words_granted_.store(words, std::memory_order_relaxed);
   } else {
@@ -94,7 +105,7 @@ void WatchUnit::admit(ThreadState& self) {
 }
 
 void WatchUnit::attend(ThreadState& self) {
-  if (plan_.slots == 0) {
+  if (plan().slots == 0) {
     return;
   }
   if (!self.watch_tried) {
@@ -103,7 +114,7 @@ void WatchUnit::attend(ThreadState& self) {
   const std::uint32_t words = self.watch_events.load(std::memory_order_relaxed);
   const std::uint32_t all = (1U << words) - 1;
   const std::uint32_t wanted = self.keeps_events ? 0 : all;
-  for (std::uint32_t i = 0; i < plan_.slots && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
+  for (std::uint32_t i = 0; i < plan().slots && self.on_demand.load(std::memory_order_relaxed) != wanted; ++i) {
     Slot& slot = slot_[i];
     const std::uint32_t first = first_event(slot);
     if (first >= words || slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
@@ -169,7 +180,8 @@ void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, lo
 }
 
 bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
-  for (std::uint32_t i = plan_.first(suspected); i < plan_.last(suspected); ++i) {
+  const watch_policy::SlotPlan slots = plan();
+  for (std::uint32_t i = slots.first(suspected); i < slots.last(suspected); ++i) {
     if (slot_[i].watch.load(std::memory_order_relaxed) == 0 || progress(slot_[i]).expired(now_ns)) {
       return true;
     }
@@ -222,7 +234,8 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     return false;  // the target has changed its limit: a watch that nobody is armed for would find nothing
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
-  for (std::uint32_t i = plan_.first(request.suspected); i < plan_.last(request.suspected); ++i) {
+  const watch_policy::SlotPlan slots = plan();
+  for (std::uint32_t i = slots.first(request.suspected); i < slots.last(request.suspected); ++i) {
     Slot& slot = slot_[i];
     if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
       continue;
@@ -262,7 +275,7 @@ void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request
   slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
   slot.identity = request.shared;
   slot.choice =
-      watch_policy::choose_words(request.access, request.suspicion, plan_.registers, next_random(self.random));
+      watch_policy::choose_words(request.access, request.suspicion, plan().registers, next_random(self.random));
   slot.interrupted_ns.store(0, std::memory_order_relaxed);
   slot.suspected.store(request.suspected, std::memory_order_relaxed);
   slot.opened_ns = monotonic_ns();
@@ -354,8 +367,7 @@ void WatchUnit::charge_interruptions(Slot& slot, ThreadState& self) {
 
 bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
   bool closed = false;
-  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
-    Slot& slot = slot_[i];
+  for (Slot& slot : slot_) {
     if (slot.watch.load(std::memory_order_relaxed) == 0 || !progress(slot).expired(now_ns) || !try_lock(slot)) {
       continue;
     }
@@ -374,12 +386,12 @@ void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
 }
 
 void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
-  for (std::uint32_t i = 0; i < plan_.slots; ++i) {
-    if (try_lock(slot_[i])) {
-      if (slot_[i].watch.load(std::memory_order_relaxed) != 0) {
-        close(slot_[i], self, reason);
+  for (Slot& slot : slot_) {
+    if (try_lock(slot)) {
+      if (slot.watch.load(std::memory_order_relaxed) != 0) {
+        close(slot, self, reason);
       }
-      unlock(slot_[i]);
+      unlock(slot);
     }
   }
 }
@@ -390,7 +402,7 @@ void WatchUnit::leave(ThreadState& self) {
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {
-  if (event / words_per_slot < plan_.slots) {
+  if (event / words_per_slot < watch_slots) {
     slot_[event / words_per_slot].cost_ns.fetch_add(ns, std::memory_order_relaxed);
   }
 }

@@ -45,7 +45,7 @@ class WatchUnit {
   void start(std::uint32_t words, std::uint64_t horizon_ns);
   /// Forgets all watches without touching any event (after fork).
   void forget();
-  [[nodiscard]] bool usable() const { return plan_.slots > 0; }
+  [[nodiscard]] bool usable() const { return plan().slots > 0; }
 
   /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
   /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
@@ -138,8 +138,10 @@ class WatchUnit {
   void disarm_all(Slot& slot);
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
+  std::uint32_t make_do_with(ThreadState& self, std::uint32_t words);
+  [[nodiscard]] watch_policy::SlotPlan plan() const { return plan_.load(std::memory_order_relaxed); }
 
-  watch_policy::SlotPlan plan_;
+  std::atomic<watch_policy::SlotPlan> plan_;  // smaller where the kernel does not grant all registers
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
   std::atomic<std::uint64_t> watched_ns_;

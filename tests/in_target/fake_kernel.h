@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// In place of sys/perf_events.cpp and of what a watch unit meets in a target: watchpoints that are only written down,
+// threads that exist on paper, and an arena of their own, so that the unit is driven step by step without a kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/perf_events.h"
+#include "profile/records.h"
+
+namespace crosstalk::in_target::test {
+
+/// A debug register's event as the kernel would hold it.
+struct FakeEvent {
+  std::uint32_t word = 0;
+  bool open = false;
+  WatchPlace place;
+};
+
+class FakeKernel {
+ public:
+  /// Starts afresh; the runtime, its registry and its board are those of the process.
+  FakeKernel();
+  ~FakeKernel();
+  FakeKernel(const FakeKernel&) = delete;
+  FakeKernel& operator=(const FakeKernel&) = delete;
+
+  /// A live thread; the first one is the test's own: the kernel knows it.
+  ThreadState& add_thread();
+  /// What the thread's watchpoint on its `event`th word is set to; `off` when it has none.
+  [[nodiscard]] WatchPlace place(const ThreadState& thread, std::uint32_t event) const;
+  /// The thread accesses memory: each watchpoint that this concerns fires. Returns how many did.
+  std::uint32_t access(ThreadState& thread, std::uint64_t address, bool store, std::uint64_t now_ns);
+  /// The program closes all descriptors that it knows nothing of.
+  void close_descriptors();
+
+  WatchUnit watch;              ///< the unit that is tested
+  std::uint32_t registers = 4;  ///< that a thread gets; more are refused with ENOSPC
+  std::uint32_t alarms_set = 0;
+  std::vector<FakeEvent> events;  ///< by descriptor - 1
+
+  /// What the thread has written since it was asked last: the bytes of each record.
+  [[nodiscard]] std::vector<std::vector<std::byte>> records(ThreadState& thread);
+
+ private:
+  struct Ring;
+  std::vector<std::unique_ptr<Ring>> rings_;
+  std::vector<std::byte> arena_;
+};
+
+/// The records of one type among `all`.
+template <class Record>
+std::vector<Record> of_type(const std::vector<std::vector<std::byte>>& all, profile::RecordType type) {
+  std::vector<Record> found;
+  for (const auto& bytes : all) {
+    profile::RecordHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.type == type) {
+      Record record;
+      std::memcpy(static_cast<void*>(&record), bytes.data(), sizeof record);
+      found.push_back(record);
+    }
+  }
+  return found;
+}
+
+}  // namespace crosstalk::in_target::test

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watch unit driven step by step: who is armed for what, and what it does where the kernel or the program refuses.
+#include "collectors/in_target/watch/watch_unit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "collectors/in_target/sys/system_calls.h"
+#include "tests/in_target/fake_kernel.h"
+
+namespace crosstalk::in_target::test {
+namespace {
+
+using profile::RecordType;
+
+constexpr std::uint64_t horizon_ns = 20'000'000;
+
+alignas(64) constinit std::uint64_t memory[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+std::uint64_t word(std::uint32_t number) { return reinterpret_cast<std::uint64_t>(&memory[number]); }
+
+class WatchUnitTest : public testing::Test {
+ protected:
+  void start(std::uint32_t threads, std::uint32_t registers = 4) {
+    kernel_.watch.start(registers, horizon_ns);
+    for (std::uint32_t i = 0; i < threads; ++i) {
+      thread_.push_back(&kernel_.add_thread());
+    }
+    for (ThreadState* thread : thread_) {
+      kernel_.watch.attend(*thread);
+    }
+  }
+  /// Thread `number` was sampled at word 2 of the line, which is suspected for thread 1's sake.
+  bool open(std::uint32_t number, bool suspected = true, AccessKind kind = AccessKind::load) {
+    sample_ = {};
+    sample_.time_ns = 1000;
+    sample_.address = word(2);
+    sample_.width = 8;
+    sample_.access = kind;
+    sample_.from = profile::AddressFrom::retired;
+    WatchRequest request{thread_[number], &sample_, {16, 8, kind, false, false}, {}, {}, suspected};
+    return kernel_.watch.open(*thread_[number], request, sample_.time_ns);
+  }
+  WatchMode mode(std::uint32_t number, std::uint32_t event = 0) { return kernel_.place(*thread_[number], event).mode; }
+  std::uint32_t access(std::uint32_t number, bool store, std::uint64_t now_ns = 2000) {
+    return kernel_.access(*thread_[number], word(2), store, now_ns);
+  }
+  bool any_armed() {
+    return std::any_of(kernel_.events.begin(), kernel_.events.end(),
+                       [](const FakeEvent& event) { return event.open && event.place.mode != WatchMode::off; });
+  }
+
+  FakeKernel kernel_;
+  std::vector<ThreadState*> thread_;
+  profile::Sample sample_;
+};
+
+TEST_F(WatchUnitTest, ArmsTheOthersForAllAndTheSampledThreadForItsFirstStore) {
+  start(3);
+  ASSERT_TRUE(open(0));
+  EXPECT_EQ(mode(0), WatchMode::write_only);
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+  EXPECT_EQ(mode(2), WatchMode::read_write);
+  EXPECT_EQ(kernel_.place(*thread_[1], 0).address, word(2));
+  EXPECT_NE(kernel_.place(*thread_[1], 1).address, word(2));
+  const auto opened = of_type<profile::WatchOpen>(kernel_.records(*thread_[0]), RecordType::watch_open);
+  ASSERT_EQ(opened.size(), 1U);
+  EXPECT_EQ(opened[0].threads, 3U);
+  EXPECT_EQ(opened[0].armed, 2U);
+  EXPECT_EQ(opened[0].watch, sample_.watch);
+  EXPECT_NE(sample_.flags & profile::sample_armed, 0);
+}
+
+TEST_F(WatchUnitTest, FollowsTheRunsOfTheLinesOwners) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  EXPECT_EQ(access(0, false), 0U);
+  EXPECT_EQ(access(1, false), 1U);
+  EXPECT_EQ(mode(1), WatchMode::write_only);
+  EXPECT_EQ(mode(0), WatchMode::read_write);  // it has lost the line
+  EXPECT_EQ(access(1, false), 0U);
+  EXPECT_EQ(access(1, true), 1U);
+  EXPECT_EQ(mode(1), WatchMode::off);
+  EXPECT_EQ(access(1, true), 0U);
+  EXPECT_EQ(access(0, true), 1U);
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+  const auto traps = of_type<profile::WatchTrap>(kernel_.records(*thread_[1]), RecordType::watch_trap);
+  ASSERT_EQ(traps.size(), 2U);
+  EXPECT_EQ(traps[0].sequence, 0U);
+  EXPECT_EQ(traps[0].write_only, 0);
+  EXPECT_EQ(traps[1].sequence, 1U);
+  EXPECT_EQ(traps[1].write_only, 1);
+  EXPECT_EQ(traps[1].has_state, 1);
+}
+
+TEST_F(WatchUnitTest, ClosesWhenFullAndTellsTheBoard) {
+  start(2);
+  board().publish(word(0), {1, 16, 8, AccessKind::load, 1});
+  ASSERT_TRUE(open(0));
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(access(1 - i % 2, true), 1U) << i;
+  }
+  EXPECT_FALSE(any_armed());
+  const auto closed = of_type<profile::WatchClose>(kernel_.records(*thread_[0]), RecordType::watch_close);
+  ASSERT_EQ(closed.size(), 1U);
+  EXPECT_EQ(closed[0].reason, profile::CloseReason::full);
+  EXPECT_EQ(closed[0].traps, 6U);
+  EXPECT_EQ(board().publish(word(0), {1, 16, 8, AccessKind::load, 1}).hits, 1U);
+  EXPECT_TRUE(kernel_.watch.has_room(true, 3000));
+}
+
+TEST_F(WatchUnitTest, EndsAfterItsTime) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  const std::uint64_t now_ns = monotonic_ns();
+  EXPECT_FALSE(kernel_.watch.expire(*thread_[1], now_ns));
+  EXPECT_FALSE(kernel_.watch.has_room(true, now_ns));
+  EXPECT_TRUE(kernel_.watch.expire(*thread_[1], now_ns + horizon_ns));
+  EXPECT_FALSE(any_armed());
+  const auto closed = of_type<profile::WatchClose>(kernel_.records(*thread_[1]), RecordType::watch_close);
+  ASSERT_EQ(closed.size(), 1U);
+  EXPECT_EQ(closed[0].reason, profile::CloseReason::horizon);
+}
+
+TEST_F(WatchUnitTest, ANewThreadIsWatchedFromTheNextWatchOn) {
+  start(1);
+  ASSERT_TRUE(open(0));
+  thread_.push_back(&kernel_.add_thread());
+  kernel_.watch.attend(*thread_[1]);
+  EXPECT_EQ(mode(1), WatchMode::off);
+  kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  kernel_.watch.attend(*thread_[1]);  // at its next sample
+  ASSERT_TRUE(open(0));
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+}
+
+TEST_F(WatchUnitTest, WhoLeavesIsWatchedNoMore) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  kernel_.watch.leave(*thread_[1]);
+  EXPECT_EQ(access(1, true), 0U);
+  EXPECT_EQ(access(0, true), 1U);
+}
+
+TEST_F(WatchUnitTest, NoRegisterIsFree) {
+  kernel_.registers = 0;
+  start(2);
+  EXPECT_FALSE(kernel_.watch.usable());
+  EXPECT_EQ(thread_[0]->watch_events.load(), 0U);
+}
+
+// With two registers of four, lines of both kinds are watched in the two that there are.
+TEST_F(WatchUnitTest, ADebuggerHoldsTwoRegisters) {
+  kernel_.registers = 2;
+  start(2);
+  for (const bool suspected : {false, true}) {
+    ASSERT_TRUE(open(0, suspected)) << suspected;
+    EXPECT_EQ(access(1, true), 1U) << suspected;
+    kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  }
+}
+
+TEST_F(WatchUnitTest, TheProgramClosesOurDescriptors) {
+  start(2);
+  kernel_.close_descriptors();
+  open(0);
+  EXPECT_EQ(thread_[0]->watch_events.load(), 0U);
+  EXPECT_EQ(thread_[1]->watch_events.load(), 0U);
+  EXPECT_EQ(access(1, true), 0U);
+}
+
+TEST_F(WatchUnitTest, AStrayTrapIsSwitchedOff) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  const WatchPlace before = kernel_.place(*thread_[1], 0);
+  kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  set_watch_event(thread_[1]->watch_event[0], before);  // armed while another thread closed the watch
+  EXPECT_EQ(access(1, true), 1U);
+  EXPECT_EQ(access(1, true), 0U);
+  EXPECT_TRUE(of_type<profile::WatchTrap>(kernel_.records(*thread_[1]), RecordType::watch_trap).empty());
+}
+
+TEST_F(WatchUnitTest, WhoseTrapsGoAstrayForEverIsLeftAlone) {
+  start(2);
+  Registers registers;
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_FALSE(kernel_.watch.trapped(*thread_[0], 0, word(2), registers, 0, 1000));
+  }
+  EXPECT_NE(thread_[0]->watch_events.load(), 0U);
+  EXPECT_FALSE(kernel_.watch.trapped(*thread_[0], 0, word(2), registers, 0, 1000));
+  EXPECT_EQ(thread_[0]->watch_events.load(), 0U);
+}
+
+TEST_F(WatchUnitTest, ATrapWithinAHandlerSwitchesItOff) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  kernel_.watch.trapped_in_handler(*thread_[1], 0);
+  EXPECT_EQ(mode(1), WatchMode::off);
+}
+
+// Events on demand are opened for a watch and closed with it. Only a thread that exists gets one, so it is the test's.
+TEST_F(WatchUnitTest, OnDemandEventsLiveAsLongAsAWatch) {
+  start(2);
+  thread_[0]->keeps_events = false;
+  kernel_.watch.attend(*thread_[0]);
+  EXPECT_EQ(thread_[0]->watch_event[0].fd, 0);
+  ASSERT_TRUE(open(1));
+  EXPECT_EQ(mode(0), WatchMode::read_write);
+  EXPECT_EQ(access(0, true), 1U);
+  kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
+  EXPECT_EQ(thread_[0]->watch_event[0].fd, 0);
+  EXPECT_FALSE(any_armed());
+}
+
+}  // namespace
+}  // namespace crosstalk::in_target::test
