@@ -8,9 +8,10 @@ namespace crosstalk::in_target {
 
 namespace {
 
-// A recipe takes it that execution came the same way. Where it may come by a jump from afar, which is not seen, only
-// the values tell; so some answers are checked, and a place where one was wrong is decided anew from then on.
-// Which, is drawn: threads whose clocks tick in turn would else have always the same one of them checked.
+// A cached answer assumes that execution has come to the place as it did before. It may have come by a jump from afar,
+// which the code around does not show; so some answers are checked, and a place where one was wrong is decided anew
+// from then on. Chance says which are checked: of threads whose clocks tick in turn it would otherwise always be the
+// same.
 bool audited(std::uint32_t number) {
   constexpr unsigned one_in_16 = 60;
   return mix(0, number) >> one_in_16 == 0;
@@ -18,8 +19,8 @@ bool audited(std::uint32_t number) {
 
 }  // namespace
 
-/// What a recipe has said. Of one that has the code ahead interpreted only that is its own that nothing before can be
-/// told: what is ahead may depend on memory that changes.
+/// What the inline cache has said. If it had the code ahead interpreted, it has only said that no access before can be
+/// told: what lies ahead may depend on memory that changes.
 struct AccessFinder::Answer {
   CacheAnswer says = CacheAnswer::nothing;
   bool ahead = false;
@@ -73,7 +74,7 @@ bool AccessFinder::find(const Registers& registers, std::uint64_t flags, std::ui
   return find_anew(registers, flags, fs_base, reader, {says, ahead, known}, out);
 }
 
-// What a recipe has said, if one did, is put to the test.
+// Decides without the inline cache; an answer that the cache has given is compared with the result.
 bool AccessFinder::find_anew(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                              const CodeReader& reader, const Answer& answer, FoundAccess& out) {
   Route route(registers[Register::rip]);

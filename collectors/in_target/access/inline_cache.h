@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do at an instruction pointer, once it is known: the access, and its address as a sum of registers. Most
-// samples of a program fall on places that were sampled before, and a handler that finds a cached decodes nothing:
-// what it saves is not so much work as the code and the tables of that work, which are cold each time.
+// samples of a program fall on places that were sampled before, and a handler that finds a cached answer decodes
+// nothing: what it saves is not so much work as the code and the tables of that work, which are cold each time.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace crosstalk::in_target {
 
-/// What a cached says: nothing (there is none), which access it is, that there is none, or that no access before the
-/// instruction pointer can be told, so that the next one is to be found.
+/// What a cached answer says: nothing (there is none), which access it is, that there is none, or that no access before
+/// the instruction pointer can be told, so that the next one is to be found.
 enum class CacheAnswer : std::uint8_t { nothing, access, no_access, look_ahead };
 
-/// Looks for a cached for these registers; `nothing`: not learned, rewritten code, or another way of execution. Writes
-/// an access to `out`. Signal-safe; reads one or two lines of the table and up to 192 bytes of code.
+/// Looks for a cached answer for these registers; `nothing`: not learned, rewritten code, or execution has come from
+/// elsewhere. Writes an access to `out`. Signal-safe; reads one or two lines of the table and up to 192 bytes of code.
 CacheAnswer follow_cached(const InlineCache& table, const Registers& registers, std::uint64_t flags,
                           std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out);
 
-/// Keeps an answer as a cached, if it can be one and none of its place was disproved. `access` is null where there is
+/// Keeps an answer, if it can be one and none of its place was disproved. `access` is null where there is
 /// none. False: it can not be one.
 bool learn_cached(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access);
@@ -31,8 +31,7 @@ bool learn_cached(InlineCache& table, const Registers& registers, std::uint64_t 
 void learn_to_look_ahead(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                          const Route& route);
 
-/// A cached access's answer was not what the code says: the place gets no cached, until the mark is displaced from the
-/// table.
+/// A cached answer was not what the code says: none is kept for the place until the mark is displaced from the table.
 void disprove_cached(InlineCache& table, const Registers& registers, std::uint64_t flags);
 
 }  // namespace crosstalk::in_target

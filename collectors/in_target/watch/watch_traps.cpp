@@ -79,17 +79,17 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
     end_if_over(slot, self, id);
     return false;
   }
-  WatchProgress& story = progress(slot);
+  WatchProgress& watched = progress(slot);
   const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
-  const std::uint32_t sequence = story.count_trap();
+  const std::uint32_t sequence = watched.count_trap();
   const TrapFacts facts{
       id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only, slot.line, slot.shared != nullptr};
   record_trap(self, facts, registers, now_ns);
   if (mode == WatchMode::write_only || was_store(self, registers, flags)) {
-    story.saw_store();
+    watched.saw_store();
   }
   set_mode(slot, self, word, watch_policy::mode_after_trap(mode));
-  const watch_policy::Turn turn = story.advance(self.number, sequence, now_ns);
+  const watch_policy::Turn turn = watched.advance(self.number, sequence, now_ns);
   if (turn.close && try_lock(slot)) {
     if (slot.watch.load(std::memory_order_relaxed) == id) {
       close(slot, self, *turn.close);
