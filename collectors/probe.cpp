@@ -70,6 +70,13 @@ Facility watchpoint_facility(int paranoid, SystemCallFilter filter, std::uint32_
   return facility;
 }
 
+// Both send SIGTRAP, which a program may block at any time.
+void refuse_traps(Facility& facility) {
+  facility.available = false;
+  facility.found = "Linux " + kernel_release() + " kills programs that get one while they block SIGTRAP";
+  facility.remedy = "Linux 5.19 or newer";
+}
+
 Facility timer_facility() {
   Facility facility{"POSIX timer", false, "", ""};
   sigevent event{};
@@ -110,8 +117,13 @@ Probe probe() {
   const CpuFacts cpu = parse_cpuinfo(read_small_file("/proc/cpuinfo").value_or(""));
 
   result.facilities.push_back(kernel_facility());
-  const Facility clock = task_clock_facility(result.paranoid, filter);
-  const Facility watchpoints = watchpoint_facility(result.paranoid, filter, result.debug_registers);
+  Facility clock = task_clock_facility(result.paranoid, filter);
+  Facility watchpoints = watchpoint_facility(result.paranoid, filter, result.debug_registers);
+  if (watchpoints.available && blocked_trap_kills()) {
+    refuse_traps(watchpoints);
+    refuse_traps(clock);
+    result.debug_registers = 0;
+  }
   result.perf_allowed = clock.available;
   result.watchpoints_allowed = watchpoints.available;
   result.facilities.push_back(watchpoints);

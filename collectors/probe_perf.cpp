@@ -2,11 +2,14 @@
 #include "collectors/probe_perf.h"
 
 #include <linux/hw_breakpoint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 namespace crosstalk::collectors {
 
@@ -64,6 +67,26 @@ std::uint32_t count_debug_registers(int& error) {
     }
   }
   return most;
+}
+
+bool blocked_trap_kills() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    alignas(8) static volatile std::uint64_t watched = 0;
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    sigset_t trap;
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    ::sigprocmask(SIG_BLOCK, &trap, nullptr);
+    perf_event_attr attributes = watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched), 8);
+    attributes.disabled = 0;
+    const OpenedEvent event = open_event(attributes);
+    watched = 1;
+    ::_exit(0);
+  }
+  int status = 0;
+  return child > 0 && ::waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP;
 }
 
 }  // namespace crosstalk::collectors

@@ -39,13 +39,16 @@ CATALOGUE = [
 
     # ---- seccomp --------------------------------------------------------------------------------------------
     *(Program(f"seccomp.alone_{way}", f"@/seccomp alone {way}", f"one thread enters a filter that kills, by {way}", traps=True)
-      for way in ("prctl", "syscall", "syscall_prctl", "direct", "direct_prctl", "tsync", "direct_tsync")),
-    *(Program(f"seccomp.together_{way}", f"@/seccomp together {way}", f"four busy threads enter at once, by {way}", traps=True)
-      for way in ("tsync", "direct_tsync")),
-    *(Program(f"seccomp.sleepers_{way}", f"@/seccomp sleepers {way}", f"sleeping threads wake in a sandbox that they were put into by {way}", traps=True)
-      for way in ("tsync", "direct_tsync")),
+      for way in ("prctl", "syscall", "syscall_prctl", "tsync")),
+    Program("seccomp.together_tsync", "@/seccomp together tsync", "four busy threads enter at once", traps=True),
+    Program("seccomp.sleepers_tsync", "@/seccomp sleepers tsync", "sleeping threads wake in a sandbox that they were put into", traps=True),
+    *(Program(f"seccomp.{what}_{way}", f"@/seccomp_direct {what} {way}", f"the same, by an instruction of the program's own: {what}, {way}",
+              samples=False, says="by an instruction of its own is not observed")
+      for what, way in (("alone", "direct"), ("alone", "direct_prctl"), ("alone", "direct_tsync"), ("together", "direct_tsync"),
+                        ("sleepers", "direct_tsync"))),
     Program("seccomp.strict", "@/seccomp strict", "strict mode, by prctl", traps=True),
-    Program("seccomp.strict_by_direct_call", "@/seccomp strict_by_direct_call", "strict mode, by an instruction of the program's own", traps=True),
+    Program("seccomp.strict_by_direct_call", "@/seccomp_direct strict_by_direct_call", "strict mode, by an instruction of the program's own",
+            samples=False, says="by an instruction of its own is not observed"),
     Program("seccomp.told", "@/seccomp told", "SIGSYS tells of the program's calls only"),
     Program("seccomp.refused", "@/seccomp refused tsync", "ENOSYS for all that is not allowed"),
     Program("seccomp.workers", "@/seccomp workers syscall", "worker processes enter after a fork"),

@@ -26,8 +26,11 @@ constinit std::atomic<unsigned> module_count{0};
 
 void count(GuestEvent event) { counts[event].fetch_add(1); }
 
-void on_signal(int signal_number, siginfo_t* /*info*/, void* /*context*/) {
-  if (signal_number == SIGTRAP) {
+// As the library's: what the target blocks goes back to the kernel.
+void on_signal(int signal_number, siginfo_t* info, void* context) {
+  if (signal_number == SIGTRAP && block_trap_as_wished(context)) {
+    system_call(SYS_rt_sigqueueinfo, kernel_process_id(), signal_number, info);
+  } else if (signal_number == SIGTRAP) {
     count(guest_trap);
   }
 }
@@ -76,6 +79,8 @@ void before_exec() { count(guest_before_exec); }
 void exec_failed() { count(guest_exec_failed); }
 void on_seccomp() { count(guest_seccomp); }
 void on_borrowed_signal_wanted() {}
+bool on_signal_limit() { return false; }
+void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 
 bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std::size_t tail_bytes) {
   profile::RecordHeader header;

@@ -23,7 +23,15 @@ struct GuestModule {
 };
 
 /// What happened so far, counted.
-enum GuestEvent { guest_before_exec, guest_exec_failed, guest_seccomp, guest_trap, guest_clock_signal, guest_events };
+enum GuestEvent {
+  guest_before_exec,
+  guest_exec_failed,
+  guest_seccomp,
+  guest_trap,
+  guest_clock_signal,
+  guest_signal_taken,
+  guest_events
+};
 
 int guest_find_block(const void* address, GuestBlock* out);
 int guest_count(int event);

@@ -5,6 +5,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/session/clock_signal.h"
 
 namespace crosstalk::in_target {
@@ -20,6 +21,7 @@ int cancel_thread(pthread_t thread) {
     return ENOSYS;
   }
   const int result = real_cancel(thread);
+  const Passage passage;
   if (observing()) {
     keep_clock_signal();
   }

@@ -42,6 +42,16 @@ void exec_failed();
 /// may make a system call that the target does not make itself.
 void on_seccomp();
 
+/// The calling process is about to be traced: when this returns, no signal of ours comes to any of its threads.
+void on_traced();
+
+/// The target has been refused a timer or a queued signal for the limit of those. True: ours are gone, it may try
+/// again.
+bool on_signal_limit();
+
+/// The target is about to take a signal of ours by the system call itself: when this returns, we have no use for it.
+void on_signal_taken(int signal_number);
+
 /// The target is about to say what it wants of the borrowed signal: when this returns, nobody sends it on our behalf.
 /// Any context.
 void on_borrowed_signal_wanted();
@@ -90,6 +100,9 @@ void remember_environment();
 
 /// Core calls before it installs its handlers (what is installed now is the target's wish).
 void own_signals(int trap_signal);
+/// One that is not ours has come to the calling thread: has the target blocked it there? Then it is from now on, in the
+/// thread's mask of `context` (a ucontext_t), and masks are left alone in the whole process. In our handler only.
+bool block_trap_as_wished(void* context);
 /// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
 const struct sigaction* target_trap_action();
 /// Core asks for one more signal, one that is ignored by default, before it installs a handler. False: the target has

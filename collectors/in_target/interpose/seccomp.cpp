@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A seccomp filter would kill the target for a system call of ours: the core is told before one is applied.
-// Filters come by prctl(), or (libseccomp) by syscall(), which some programs call often: its wrapper is a
-// compare and a jump, without a frame, so that even syscall(SYS_vfork) returns to where it did.
+// Filters come by prctl(), or (libseccomp) by syscall(), which some programs call often: its wrapper is some
+// compares and a jump, without a frame, so that even syscall(SYS_vfork) returns to where it did. So may a signal be
+// taken that libc would have refused, or told us of.
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -37,20 +39,26 @@ extern "C" {
 /// libc's syscall(), once it is known.
 __attribute__((visibility("hidden"))) constinit void* crosstalk_real_syscall = nullptr;
 
-__attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long operation) {
+__attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first,
+                                                                            const void* second) {
   const SavedErrno saved;
   if (crosstalk_real_syscall == nullptr) {
     crosstalk_real_syscall = next_definition("syscall");
   }
-  if (number == SYS_seccomp && (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER)) {
+  if ((number == SYS_seccomp && (first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER)) ||
+      (number == SYS_prctl && first == PR_SET_SECCOMP)) {
     on_seccomp();
+  }
+  constexpr int clock_signal = 32;
+  if (number == SYS_rt_sigaction && (first == SIGTRAP || first == clock_signal) && second != nullptr) {
+    on_signal_taken(static_cast<int>(first));
   }
   return crosstalk_real_syscall;
 }
 
 }  // extern "C"
 
-static_assert(SYS_seccomp == 317);
+static_assert(SYS_seccomp == 317 && SYS_prctl == 157 && SYS_rt_sigaction == 13);
 
 // syscall(number, six arguments): rdi, rsi, rdx, rcx, r8, r9 and one on the stack, all left as they are.
 asm(R"(
@@ -62,6 +70,10 @@ syscall:
   endbr64
   movq crosstalk_real_syscall(%rip), %rax
   cmpq $317, %rdi
+  je 1f
+  cmpq $157, %rdi
+  je 1f
+  cmpq $13, %rdi
   je 1f
   testq %rax, %rax
   je 1f

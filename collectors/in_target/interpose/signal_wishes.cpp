@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/interpose/signal_wishes.h"
 
+#include <ucontext.h>
+
 #include <atomic>
 
 #include "collectors/in_target/interpose/core_interface.h"
@@ -22,7 +24,8 @@ constexpr std::uint8_t trap_bit = 1;
 struct Own {
   std::atomic<int> trap{0};  // its number, once told; it stays
   std::atomic<bool> filtering{false};
-  std::atomic<int> borrowed{0};  // 0: none; -1: given back for good
+  std::atomic<bool> masks_alone{false};  // the target uses the signal: its masks are its own, once and for all
+  std::atomic<int> borrowed{0};          // 0: none; -1: given back for good
 };
 constinit Own own;
 
@@ -41,7 +44,10 @@ namespace {
 bool in_other_process() { return observing() && attached_pid() != kernel_process_id(); }
 
 /// Our signals are to be kept out of masks.
-bool filters_masks() { return own.filtering.load(std::memory_order_relaxed) && observing(); }
+bool filters_masks() {
+  return own.filtering.load(std::memory_order_relaxed) && !own.masks_alone.load(std::memory_order_relaxed) &&
+         observing();
+}
 
 // ----------------------------------------------------------------------------------- masks
 
@@ -270,6 +276,17 @@ void adopt_thread_mask() {
     thread_shadow.bits = static_cast<std::uint8_t>(thread_shadow.bits | bits_of(before));
     real_sigmask(SIG_UNBLOCK, &ours, nullptr);
   }
+}
+
+bool block_trap_as_wished(void* context) {
+  const std::uint64_t blocked = word_of_bits(thread_shadow.bits);
+  if (blocked == 0) {
+    return false;
+  }
+  own.masks_alone.store(true, std::memory_order_relaxed);
+  word_of(static_cast<ucontext_t*>(context)->uc_sigmask) |= blocked;
+  thread_shadow.bits = 0;
+  return true;
 }
 
 std::uint8_t mask_shadow() { return thread_shadow.bits; }

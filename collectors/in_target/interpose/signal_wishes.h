@@ -5,10 +5,11 @@
 //   masks         it is taken out of every mask on its way to the kernel, sa_mask included, and put back into every
 //                 mask that is reported. What the target asked of its mask is remembered in one byte of
 //                 thread-local storage.
-// The clock's signal is one that no program can name (session/clock_signal.h).
-// siglongjmp and setcontext restore masks inside libc, where nothing can be remembered: the kernel's mask
-// stays right (it never held our signals), the report may be out of date. sigwait and signalfd on our signals
-// are left alone. Everything here may be called in the target's signal handlers.
+// A SIGTRAP that somebody sends, and that comes to a thread which has it blocked, is put back as it came and waits
+// there, for sigwait or signalfd, say, as it would have (session/handlers.cpp). The clock's signal is one that no
+// program can name (session/clock_signal.h). siglongjmp and setcontext restore masks inside libc, where nothing can be
+// remembered: the kernel's mask stays right (it never held our signals), the report may be out of date. sigwait and
+// signalfd on our signals are left alone. Everything here may be called in the target's signal handlers.
 //
 // A vfork child shares our memory and has dispositions and a mask of its own: what it does goes to the kernel
 // unfiltered and is not written down as its parent's wish.
@@ -59,6 +60,8 @@ int filtered_sigaction(int signal_number, const struct sigaction* action, struct
 /// As signal(2), with these flags, by filtered_sigaction().
 SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags);
 
+/// As the next one.
+void prepare_queue_wrappers();
 /// Looks up what the wrappers call that may be called in signal handlers.
 void prepare_signal_wrappers();
 

@@ -44,6 +44,7 @@ void prepare_signal_wrappers() {
   libc_sigsuspend.prepare();
   libc_ppoll.prepare();
   libc_pselect.prepare();
+  prepare_queue_wrappers();
 }
 
 // ---------------------------------------------------------------------- interposed: dispositions

@@ -11,6 +11,7 @@
 
 #include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
@@ -51,6 +52,7 @@ Start* take_start() {
 
 // Runs among the destructors of the thread's other keys; those that come after it are not observed.
 void on_thread_end(void* /*value*/) {
+  const Passage passage;
   if (!observing() || kernel_process_id() != runtime().pid) {
     return;
   }
@@ -63,6 +65,26 @@ void on_thread_end(void* /*value*/) {
   errno = saved_errno;
 }
 
+// `stack_high`: where the thread's own frames begin. glibc puts its control block on top of the stack.
+void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high) {
+  const Passage passage;
+  if (!observing()) {
+    return;
+  }
+  const int saved_errno = errno;
+  const std::uint64_t thread_pointer = fs_base();
+  ThreadState* self = begin_thread(thread_pointer - stack_bytes, stack_high, thread_pointer);
+  if (self != nullptr) {
+    if (has_end_key) {
+      pthread_setspecific(end_key, self);
+    }
+    self->handler_stack = lend_handler_stack();
+    start_clock(*self);
+    on_module_change();
+  }
+  errno = saved_errno;
+}
+
 void* run_observed(void* argument) {
   auto* start = static_cast<Start*>(argument);
   const StartRoutine routine = start->routine;
@@ -70,21 +92,7 @@ void* run_observed(void* argument) {
   const std::size_t stack_bytes = start->stack_bytes;
   inherit_mask_shadow(start->mask);
   start->taken.store(false, std::memory_order_release);
-  if (observing()) {
-    const int saved_errno = errno;
-    const std::uint64_t thread_pointer = fs_base();  // glibc puts the control block on top of the stack
-    const auto high = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 64;
-    ThreadState* self = begin_thread(thread_pointer - stack_bytes, high, thread_pointer);
-    if (self != nullptr) {
-      if (has_end_key) {
-        pthread_setspecific(end_key, self);
-      }
-      self->handler_stack = lend_handler_stack();
-      start_clock(*self);
-      on_module_change();
-    }
-    errno = saved_errno;
-  }
+  begin_observed(stack_bytes, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 64);
   return routine(own_argument);
 }
 
@@ -110,13 +118,15 @@ int run_cloned(void* argument) {
   const CloneRoutine routine = start->clone_routine;
   void* const own_argument = start->argument;
   start->taken.store(false, std::memory_order_release);
-  if (observing()) {
-    if (ThreadState* self = begin_thread(0, 0, 0); self != nullptr) {
+  {
+    const Passage passage;
+    if (ThreadState* self = observing() ? begin_thread(0, 0, 0) : nullptr; self != nullptr) {
       self->handler_stack = lend_handler_stack();
       start_clock(*self);
     }
   }
   const int result = routine(own_argument);
+  const Passage passage;
   if (observing() && kernel_process_id() == runtime().pid) {
     if (ThreadState* self = current_thread(); self != nullptr) {
       end_thread(*self);

@@ -21,6 +21,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
@@ -225,6 +226,7 @@ int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
 
 void on_module_change() {
   using namespace modules;
+  const Passage passage;
   if (!observing()) {
     return;
   }

@@ -140,6 +140,27 @@ void start_clock(ThreadState& self) {
     no_clock();
   }
   publish(self);
+  if (!observing()) {  // somebody has stopped all clocks meanwhile
+    stop_clock(self);
+  }
+}
+
+void forgo_perf_clock(ThreadState& thread) {
+  if (thread.clock == ClockKind::perf) {
+    PerfTaskClock::close(thread);
+    thread.clock = PosixTimer::open(thread, thread.period_ns) ? ClockKind::posix : ClockKind::automatic;
+    publish(thread);
+  }
+}
+
+void forgo_posix_clock(ThreadState& thread) {
+  const profile::SessionConfig& config = runtime().config;
+  if (thread.clock == ClockKind::posix) {
+    PosixTimer::close(thread);
+    const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
+    thread.clock = may_perf && PerfTaskClock::open(thread, thread.period_ns) ? ClockKind::perf : ClockKind::automatic;
+    publish(thread);
+  }
 }
 
 void stop_clock(ThreadState& self) {

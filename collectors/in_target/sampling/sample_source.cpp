@@ -64,7 +64,7 @@ collectors::Observation PosixTimer::deliver(const ThreadState& self, const ucont
 std::uint64_t PosixTimer::delivery_ns() { return runtime().config.signal_cost_ns; }
 
 bool PerfTaskClock::open(ThreadState& self, std::uint64_t period_ns) {
-  return open_clock_event(period_ns, self.clock_event) >= 0;
+  return open_clock_event(self.tid.load(std::memory_order_relaxed), period_ns, self.clock_event) >= 0;
 }
 
 void PerfTaskClock::set_period(ThreadState& self, std::uint64_t period_ns) {

@@ -14,9 +14,9 @@
 
 namespace crosstalk::in_target {
 
-/// `open`: begins to sample the calling thread each time so much of what the source counts has passed (nanoseconds of
-/// CPU time for a clock); false if it can not. `close` may be another thread's. `deliver`, in the handler of its
-/// signal: what was interrupted. `delivery_ns`: what a signal of it costs without its handler.
+/// `open`: begins to sample a thread of this process each time so much of what the source counts has passed
+/// (nanoseconds of CPU time for a clock); false if it can not. `deliver`, in the handler of its signal: what was
+/// interrupted. `delivery_ns`: what a signal of it costs without its handler.
 template <class S>
 concept SampleSource = requires(ThreadState& thread, std::uint64_t period, const ucontext_t& context) {
   { S::open(thread, period) } -> std::same_as<bool>;

@@ -91,7 +91,7 @@ void delete_thread_timer(std::int32_t id) {
   }
 }
 
-void forgo_thread_timers() { forgone.store(true, std::memory_order_relaxed); }
+bool forgo_thread_timers() { return !forgone.exchange(true, std::memory_order_relaxed); }
 
 void forget_thread_timers() {
   live.store(0, std::memory_order_relaxed);

@@ -15,8 +15,8 @@ long start_thread_timer(std::int32_t tid, std::uint64_t period_ns);
 long set_thread_timer(std::int32_t id, std::uint64_t period_ns);
 /// A signal that it has sent may still come.
 void delete_thread_timer(std::int32_t id);
-/// The program has run into its limit: no timer is started any more.
-void forgo_thread_timers();
+/// No timer is started any more. False: so it was before.
+bool forgo_thread_timers();
 /// A forked child has none.
 void forget_thread_timers();
 

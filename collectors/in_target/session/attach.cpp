@@ -12,19 +12,25 @@
 
 #include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/interpose/handler_stubs.h"
+#include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/session/sandbox_scan.h"
+#include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/task_status.h"
 #include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
@@ -172,6 +178,7 @@ void in_forked_child() {
     thread.ring.detach();
   }
   registry().clear();
+  Passage::after_fork();
   forget_thread_timers();
   found_threads_after_fork();
   handler_stacks_after_fork();
@@ -189,6 +196,39 @@ void in_forked_child() {
 
 // ---- load and exit
 
+/// Why the program is better left alone; null: it can be observed.
+const char* why_not_observed(std::int32_t recorder) {
+  TaskStatus status;
+  TaskStatus of_recorder;
+  const bool known = read_task_status(0, status);
+  if (known && status.tracer != 0) {
+    return "a program that another one traces (a debugger?) is not observed: it would be stopped at each of our "
+           "signals";
+  }
+  if (known && status.seccomp_filters != 0 && read_process_status(recorder, of_recorder) &&
+      status.seccomp_filters > of_recorder.seccomp_filters) {
+    return "a program that was started inside a seccomp filter is not observed: the filter might kill it for it";
+  }
+  if (makes_sandbox_calls()) {
+    return "a program that enters a seccomp filter by an instruction of its own is not observed: the filter might kill "
+           "it "
+           "for it";
+  }
+  return nullptr;
+}
+
+// The profile has the process and the reason.
+void stay_out(const char* reason) {
+  Runtime& r = runtime();
+  r.pid = kernel_process_id();
+  if (ThreadState* self = begin_main_thread(); self != nullptr) {
+    write_process_start(false);
+    emit_message("not_observed", reason);
+    end_thread(*self);
+  }
+  track_blocks(false, 0);
+}
+
 __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
   Runtime& r = runtime();
@@ -199,7 +239,13 @@ __attribute__((constructor(101))) void on_load() {
     errno = saved_errno;
     return;
   }
+  vdso_clock_gettime = reinterpret_cast<ClockGettime>(next_definition("__vdso_clock_gettime"));
   remember_environment();
+  if (const char* reason = why_not_observed(r.arena.header->recorder_pid); reason != nullptr) {
+    stay_out(reason);
+    errno = saved_errno;
+    return;
+  }
   own_signals(SIGTRAP);
   adopt_handlers();
   install_handlers();
@@ -279,20 +325,37 @@ void exec_failed() {
 }
 
 void on_seccomp() {
-  Runtime& r = runtime();
-  if (!observing()) {
+  if (observing() && kernel_process_id() == runtime().pid) {  // else a vfork child is about to confine itself
+    step_aside("seccomp", "the program confines itself with seccomp: it is not observed from then on",
+               StepAside::without_trace);
+  }
+}
+
+void on_traced() {
+  if (observing() && kernel_process_id() == runtime().pid) {
+    step_aside("traced", "the program lets itself be traced: it is not observed from then on",
+               StepAside::without_trace);
+  }
+}
+
+bool on_signal_limit() {
+  return observing() && kernel_process_id() == runtime().pid &&
+         forgo_timers("signal_limit",
+                      "the program needs all pending signals that its limit (ulimit -i) allows: threads without a perf "
+                      "clock are not sampled from then on");
+}
+
+void on_signal_taken(int signal_number) {
+  if (!observing() || kernel_process_id() != runtime().pid) {
     return;
   }
-  emit_message("seccomp", "the program confines itself with seccomp: it is not observed from then on");
-  quiesce();
-  // A filter may forbid what the other threads' handlers would call, so they get no more signals at all.
-  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
-    if (registry().at(i).phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
-      stop_clock(registry().at(i));
-    }
+  if (signal_number == clock_signal) {
+    forgo_timers("clock_signal_used", "the program uses signal 32, which the clocks of most threads need");
+    release_clock_signal();
+  } else {
+    step_aside("sigtrap_used", "the program takes SIGTRAP by a system call of its own: it is not observed from then on",
+               StepAside::without_trace);
   }
-  r.observing.store(false, std::memory_order_release);
-  track_blocks(false, 0);
 }
 
 void on_borrowed_signal_wanted() {

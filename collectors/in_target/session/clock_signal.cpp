@@ -51,6 +51,12 @@ void keep_clock_signal() {
   set_kernel_action(clock_signal, own);
 }
 
+void release_clock_signal() {
+  if (taken.exchange(false)) {
+    set_kernel_action(clock_signal, clock_signal_wish());
+  }
+}
+
 KernelAction clock_signal_wish() { return *found.load(std::memory_order_acquire); }
 
 }  // namespace crosstalk::in_target

@@ -26,6 +26,8 @@ bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t fl
 bool has_clock_signal();
 /// Puts our handler back where libc may have replaced it. Does nothing where it was not taken. Signal-safe.
 void keep_clock_signal();
+/// The target is about to install a handler of its own, by the system call itself: what ours was before is there again.
+void release_clock_signal();
 /// What the signal would do if we were not here. Signal-safe.
 KernelAction clock_signal_wish();
 

@@ -13,6 +13,7 @@
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handler_entry.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -87,26 +88,21 @@ bool session_over(std::uint64_t now_ns) {
 // The one place where a clock's signal becomes a sample, whichever kind of clock it is.
 void on_tick(ucontext_t& context, std::int32_t timer) {
   Runtime& r = runtime();
+  if (!r.observing.load(std::memory_order_relaxed)) {
+    return;
+  }
   ThreadState* self = current_thread();
   if (self == nullptr) {
     adopt_found_thread();
     return;
   }
-  if (timer >= 0 && self->timer_number != timer + 1) {  // of a timer that has been deleted
-    return;
-  }
-  if (self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
-    return;
-  }
-  if (!r.observing.load(std::memory_order_relaxed)) {
-    stop_clock(*self);
-    return;
-  }
-  if (r.quiesced.load(std::memory_order_relaxed)) {
+  if ((timer >= 0 && self->timer_number != timer + 1) ||  // of a timer that has been deleted
+      r.quiesced.load(std::memory_order_relaxed) ||
+      self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
     return;
   }
   if (session_over(monotonic_ns())) {
-    stand_down(*self);
+    step_aside(nullptr, nullptr, StepAside::now);
     return;
   }
   take_sample(*self, context);
@@ -150,7 +146,7 @@ void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
     return;
   }
   const auto event = static_cast<std::uint32_t>(fault.data - watch_mark);
-  if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed)) {
+  if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed) || !r.watch.usable()) {
     r.watch.trapped_in_handler(*self, event);
     return;
   }
@@ -179,6 +175,23 @@ void on_alarm() {
   r.budget.explore(cost);
 }
 
+// Sent by somebody, or an int3 of the target's. Where the target blocks it, the kernel has it back as it came, to the
+// thread or to the process, and it stays pending. A fault can not be blocked: the kernel kills for it.
+void on_foreign_trap(int number, siginfo_t* info, void* context) {
+  const bool fault = info->si_code > 0;
+  if (fault || !block_trap_as_wished(context)) {
+    hand_to_target(number, info, context, trap_wish());
+    return;
+  }
+  forgo_traps("sigtrap_used",
+              "the program uses SIGTRAP, which it blocks: communication is not observed in it from then on");
+  if (info->si_code == SI_TKILL) {
+    system_call(SYS_rt_tgsigqueueinfo, kernel_process_id(), kernel_thread_id(), number, info);
+  } else {
+    system_call(SYS_rt_sigqueueinfo, kernel_process_id(), number, info);
+  }
+}
+
 void on_trap(int number, siginfo_t* info, void* context) {
   PerfFault fault;
   std::memcpy(&fault, info, sizeof fault);
@@ -189,7 +202,7 @@ void on_trap(int number, siginfo_t* info, void* context) {
   } else if (info->si_code == trap_perf && fault.data - watch_mark < max_words) {
     on_watchpoint(fault, *static_cast<ucontext_t*>(context));
   } else {
-    hand_to_target(number, info, context, trap_wish());
+    on_foreign_trap(number, info, context);
   }
 }
 

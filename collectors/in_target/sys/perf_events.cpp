@@ -95,8 +95,8 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place) {
   return system_call(SYS_ioctl, fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr);
 }
 
-long open_clock_event(std::uint64_t period_ns, OwnedEvent& event) {
-  return open_event(clock_attributes(period_ns, clock_mark), 0, event);
+long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event) {
+  return open_event(clock_attributes(period_ns, clock_mark), tid, event);
 }
 
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {

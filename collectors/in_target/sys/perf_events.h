@@ -30,8 +30,8 @@ struct WatchPlace {
 long open_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
 /// Moves a watchpoint; -EBADF when the descriptor is no longer ours.
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
-/// Opens and starts a task clock with a synchronous SIGTRAP on the calling thread.
-long open_clock_event(std::uint64_t period_ns, OwnedEvent& event);
+/// Opens and starts a task clock with a synchronous SIGTRAP on the thread `tid` of this process.
+long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event);
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
 /// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.

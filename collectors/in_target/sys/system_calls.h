@@ -46,9 +46,18 @@ inline long system_call(long number, Args... args) {
 inline std::int32_t kernel_thread_id() { return static_cast<std::int32_t>(system_call(SYS_gettid)); }
 inline std::int32_t kernel_process_id() { return static_cast<std::int32_t>(system_call(SYS_getpid)); }
 
+/// The kernel's own clock_gettime, in the vdso: libc's may be another library's (libfaketime), which is no function to
+/// call in a handler. Set once, at the start; the system call does it too.
+using ClockGettime = int (*)(clockid_t, timespec*);
+inline constinit ClockGettime vdso_clock_gettime = nullptr;
+
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec t{};
-  ::clock_gettime(clock, &t);  // vdso for CLOCK_MONOTONIC; sets errno only for an invalid clock
+  if (vdso_clock_gettime != nullptr) {
+    vdso_clock_gettime(clock, &t);
+  } else {
+    system_call(SYS_clock_gettime, clock, &t);
+  }
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(t.tv_nsec);
 }
 inline std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }

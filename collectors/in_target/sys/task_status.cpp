@@ -13,35 +13,26 @@ namespace {
 
 constexpr std::size_t path_capacity = 48;
 
-// "/proc/self/task/TID/NAME", or "/proc/self/NAME" for tid 0.
-void make_path(std::int32_t tid, const char* name, char (&path)[path_capacity]) {
-  constexpr char self[] = "/proc/self/";
-  constexpr char task[] = "task/";
-  char* at = path;
-  std::memcpy(at, self, sizeof self - 1);
-  at += sizeof self - 1;
-  if (tid != 0) {
-    std::memcpy(at, task, sizeof task - 1);
-    at += sizeof task - 1;
-    char digits[12];
-    int count = 0;
-    for (auto rest = static_cast<std::uint32_t>(tid); rest != 0; rest /= 10) {
-      digits[count++] = static_cast<char>('0' + rest % 10);
-    }
-    while (count > 0) {
-      *at++ = digits[--count];
-    }
-    *at++ = '/';
+char* put_text(char* at, const char* text) {
+  while (*text != 0) {
+    *at++ = *text++;
   }
-  while (*name != 0) {
-    *at++ = *name++;
-  }
-  *at = 0;
+  return at;
 }
 
-long open_task_file(std::int32_t tid, const char* name) {
+// `before`NUMBER`after`
+long open_numbered(const char* before, std::int32_t number, const char* after) {
   char path[path_capacity];
-  make_path(tid, name, path);
+  char* at = put_text(path, before);
+  char digits[12];
+  int count = 0;
+  for (auto rest = static_cast<std::uint32_t>(number); rest != 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) {
+    *at++ = digits[--count];
+  }
+  *put_text(at, after) = 0;
   return system_call(SYS_openat, AT_FDCWD, static_cast<char*>(path), O_RDONLY | O_CLOEXEC);
 }
 
@@ -101,9 +92,10 @@ void parse_status_line(const char* line, std::size_t length, TaskStatus& status)
   }
 }
 
+namespace {
+
 // Line by line, in a small buffer: of a line that is longer (the groups of a user) only the begin is looked at.
-bool read_task_status(std::int32_t tid, TaskStatus& status) {
-  const long fd = open_task_file(tid, "status");
+bool read_status(long fd, TaskStatus& status) {
   if (fd < 0) {
     return false;
   }
@@ -138,6 +130,18 @@ bool read_task_status(std::int32_t tid, TaskStatus& status) {
   return true;
 }
 
+}  // namespace
+
+bool read_task_status(std::int32_t tid, TaskStatus& status) {
+  return read_status(tid == 0 ? system_call(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC)
+                              : open_numbered("/proc/self/task/", tid, "/status"),
+                     status);
+}
+
+bool read_process_status(std::int32_t pid, TaskStatus& status) {
+  return read_status(open_numbered("/proc/", pid, "/status"), status);
+}
+
 std::uint32_t parse_task_flags(const char* line, std::size_t length) {
   // "TID (name) state parent group session terminal foreground flags ...": the name may hold anything.
   const char* const end = line + length;
@@ -158,7 +162,7 @@ std::uint32_t parse_task_flags(const char* line, std::size_t length) {
 bool is_kernel_worker(std::int32_t tid) {
   constexpr std::uint32_t io_worker = 0x10;      // PF_IO_WORKER
   constexpr std::uint32_t user_worker = 0x4000;  // PF_USER_WORKER, Linux 6.4
-  const long fd = open_task_file(tid, "stat");
+  const long fd = open_numbered("/proc/self/task/", tid, "/stat");
   if (fd < 0) {
     return false;
   }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/threads/found_threads.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,7 +12,9 @@
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
 #include "collectors/in_target/sys/try_lock.h"
 #include "collectors/in_target/threads/threads.h"
@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::uint64_t look_interval_ns = 250'000'000;
 constexpr std::uint64_t thorough_one_in = 16;  // looks
-constexpr std::uint64_t rest_per_work = 200;   // looking takes at most one part in so many of the time
+constexpr std::uint64_t tracer_one_in = 4;
+constexpr std::uint64_t rest_per_work = 200;  // looking takes at most one part in so many of the time
 
 /// A found thread has one for as long as it lives.
 struct Found {
@@ -40,7 +41,6 @@ constinit ProcessFlag looking;
 constinit std::uint32_t look_number = 0;
 constinit std::uint8_t enrolled_seen[max_threads / 8] = {};
 constinit std::uint32_t turned_away = 0, most_turned_away = 0;  // threads beyond the table
-alignas(8) constinit char entries[4096] = {};
 constinit std::atomic<std::uint64_t> next_look_ns{0};
 
 void drop_timer(Found& found) {
@@ -93,27 +93,6 @@ void meet(std::int32_t tid) {
   }
 }
 
-void meet_all(long directory) {
-  constexpr int most_rounds = 64;
-  for (int round = 0; round < most_rounds; ++round) {
-    const long bytes = system_call(SYS_getdents64, directory, static_cast<char*>(entries), sizeof entries);
-    for (long at = 0; at < bytes;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      std::int32_t tid = 0;
-      for (const char* c = entry->d_name; *c >= '0' && *c <= '9'; ++c) {
-        tid = tid * 10 + (*c - '0');
-      }
-      at += entry->d_reclen;
-      if (tid != 0) {
-        meet(tid);
-      }
-    }
-    if (bytes <= 0) {
-      return;
-    }
-  }
-}
-
 bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
 
 void forget_the_gone() {
@@ -142,27 +121,34 @@ void count_turned_away() {
 }
 
 // The number of links of a task directory is the number of its threads + 2.
-bool worth_a_look(long directory) {
+bool worth_a_look(long list) {
   constexpr std::size_t own_links = 2;
   struct stat status {};
-  system_call(SYS_fstat, directory, &status);
+  system_call(SYS_fstat, list, &status);
   return status.st_nlink != registry().live() + own_links || look_number % thorough_one_in == 0;
 }
 
 void look() {
-  const long directory = system_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) {
+  const long list = open_task_list();
+  if (list < 0) {
     return;
   }
   ++look_number;
-  if (worth_a_look(directory)) {
+  if (worth_a_look(list)) {
     std::memset(enrolled_seen, 0, sizeof enrolled_seen);
     turned_away = 0;
-    meet_all(directory);
+    each_task_of(list, meet);
     forget_the_gone();
     count_turned_away();
   }
-  system_call(SYS_close, directory);
+  system_call(SYS_close, list);
+}
+
+void leave_to_tracer() {
+  TaskStatus status;
+  if (look_number % tracer_one_in == 0 && read_task_status(0, status) && status.tracer != 0) {
+    step_aside("traced", "a debugger or tracer has come: the program is not observed from then on", StepAside::now);
+  }
 }
 
 }  // namespace
@@ -177,6 +163,7 @@ void find_threads(std::uint64_t now_ns) {
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
   look();
+  leave_to_tracer();
   const std::uint64_t took_ns = thread_cpu_ns() - begin_ns;
   runtime().budget.spend(took_ns);
   if (ThreadState* self = current_thread(); self != nullptr) {

@@ -10,6 +10,7 @@ namespace crosstalk::in_target {
 
 /// Looks, at most a few times a second, who has come and who has ended without our seeing it: those that
 /// have ended by the system call itself are forgotten. The time that it takes is charged to the budget.
+/// And has a tracer (a debugger, say) come, at whose signals the program would stop? Then it is left alone.
 void find_threads(std::uint64_t now_ns);
 /// The calling thread, which is not observed, has had a tick of the timer that found it.
 void adopt_found_thread();

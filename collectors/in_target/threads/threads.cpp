@@ -177,13 +177,4 @@ void end_lost_thread(ThreadState& thread, std::int32_t tid) {
   finish(thread, record);
 }
 
-void stand_down(ThreadState& self) {
-  Runtime& r = runtime();
-  if (r.observing.exchange(false)) {
-    r.watch.close_all(self, profile::CloseReason::stopped);
-    track_blocks(false, 0);
-  }
-  stop_clock(self);
-}
-
 }  // namespace crosstalk::in_target

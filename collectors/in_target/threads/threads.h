@@ -15,7 +15,5 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
 void end_thread(ThreadState& self);
 /// Ends that of a thread with the number `tid` which is gone without having told: it left by the system call itself.
 void end_lost_thread(ThreadState& thread, std::int32_t tid);
-/// The calling thread steps aside for good, and with it the process: nobody reads the rings any more.
-void stand_down(ThreadState& self);
 
 }  // namespace crosstalk::in_target

@@ -195,6 +195,27 @@ void cancelling() {
   CHECK(sigaction(clock_signal, &action, nullptr) == -1 && errno == EINVAL);
 }
 
+// The last of the tests with SIGTRAP: from then on its masks are left alone.
+void a_trap_that_is_waited_for() {
+  sigset_t trap;
+  sigset_t pending;
+  sigemptyset(&trap);
+  sigaddset(&trap, SIGTRAP);
+  CHECK(sigprocmask(SIG_BLOCK, &trap, nullptr) == 0 && (kernel_mask() & ours) == 0);
+  const int before = GUEST(guest_count)(guest_trap);
+  for (int i = 0; i < 3; ++i) {
+    siginfo_t info{};
+    CHECK(sigqueue(getpid(), SIGTRAP, sigval{.sival_int = 40 + i}) == 0);
+    CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGTRAP) == 1);
+    CHECK((kernel_mask() & ours) == ours);
+    CHECK(sigwaitinfo(&trap, &info) == SIGTRAP && info.si_code == SI_QUEUE && info.si_value.sival_int == 40 + i);
+  }
+  CHECK(GUEST(guest_count)(guest_trap) == before);
+  sigset_t old_set;
+  CHECK(sigprocmask(SIG_UNBLOCK, &trap, &old_set) == 0 && sigismember(&old_set, SIGTRAP) == 1);
+  CHECK(raise(SIGTRAP) == 0 && GUEST(guest_count)(guest_trap) == before + 1);
+}
+
 void seccomp() {
   const auto count = GUEST(guest_count);
   CHECK(prctl(PR_SET_NAME, "renamed") == 0);
@@ -203,7 +224,12 @@ void seccomp() {
   CHECK(count(guest_seccomp) == 0);
   CHECK(prctl(PR_SET_SECCOMP, 99, 0, 0, 0) == -1 && errno == EINVAL && count(guest_seccomp) == 1);
   CHECK(syscall(SYS_getpid) == getpid() && count(guest_seccomp) == 1);
-  CHECK(syscall(SYS_seccomp, 1, 0, nullptr) == -1 && count(guest_seccomp) == 2);
+  CHECK(syscall(SYS_prctl, PR_GET_NAME, name) == 0 && count(guest_seccomp) == 1);
+  CHECK(syscall(SYS_prctl, PR_SET_SECCOMP, 99, 0, 0, 0) == -1 && errno == EINVAL && count(guest_seccomp) == 2);
+  CHECK(syscall(SYS_seccomp, 1, 0, nullptr) == -1 && count(guest_seccomp) == 3);
+  char action[32] = {};
+  CHECK(syscall(SYS_rt_sigaction, SIGTRAP, nullptr, action, 8) == 0 && count(guest_signal_taken) == 0);
+  CHECK(syscall(SYS_rt_sigaction, SIGTRAP, action, nullptr, 8) == 0 && count(guest_signal_taken) == 1);
   CHECK(syscall(SYS_mmap, nullptr, 4096, 3, 0x22, -1, 0) != -1);  // all six arguments arrive
   CHECK(syscall(SYS_close, -1) == -1 && errno == EBADF);
 }
@@ -218,6 +244,7 @@ int main() {
   waiting();
   a_vfork_child();
   cancelling();
+  a_trap_that_is_waited_for();
   seccomp();
   return 0;
 }

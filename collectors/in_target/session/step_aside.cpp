@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/session/step_aside.h"
+
+#include <signal.h>
+
+#include <atomic>
+
+#include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/processes/kick.h"
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/task_list.h"
+#include "collectors/in_target/sys/task_status.h"
+#include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/watch/watch_events.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t patience_ns = 300'000'000;  // for all threads, should one be stopped in a handler
+
+constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
+
+constinit std::atomic<bool> done{false};
+constinit std::atomic<bool> traps_forgone{false};
+
+template <class Action>
+void each_live(Action action) {
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    if (thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
+      action(thread);
+    }
+  }
+}
+
+void wait_a_little() {
+  const timespec little{0, 50'000};
+  system_call(SYS_nanosleep, &little, nullptr);
+}
+
+// Our handlers run with every signal blocked, from before their first instruction to their last, and so does hardly
+// anybody else for long. A signal that is pending and not blocked is about to bring a thread into one.
+bool in_handler(std::int32_t tid) {
+  constexpr std::uint64_t never_blocked = bit(SIGKILL) | bit(SIGSTOP);
+  TaskStatus status;
+  return read_task_status(tid, status) &&
+         ((status.blocked | never_blocked) == ~std::uint64_t{0} ||
+          (status.pending & ~status.blocked & (bit(SIGTRAP) | bit(clock_signal))) != 0);
+}
+
+void wait_for_others(std::uint64_t until_ns) {
+  while (Passage::anybody() && monotonic_ns() < until_ns) {
+    wait_a_little();
+  }
+  const std::int32_t self = kernel_thread_id();
+  each_task([&](std::int32_t tid) {
+    while (tid != self && in_handler(tid) && monotonic_ns() < until_ns) {
+      wait_a_little();
+    }
+  });
+}
+
+// Timers and descriptors are the process's: one thread can do it for all.
+void silence() {
+  Runtime& r = runtime();
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    r.watch.close_all(*self, profile::CloseReason::stopped);
+  }
+  each_live([&r](ThreadState& thread) {
+    stop_clock(thread);
+    r.watch.leave(thread);
+  });
+  forget_found_threads();
+}
+
+}  // namespace
+
+void step_aside(const char* code, const char* text, StepAside how) {
+  Runtime& r = runtime();
+  const bool without_trace = how == StepAside::without_trace;
+  const std::uint64_t until_ns = monotonic_ns() + patience_ns;
+  if (code != nullptr && observing()) {
+    emit_message(code, text);
+  }
+  if (!r.observing.exchange(false)) {
+    while (without_trace && !done.load(std::memory_order_acquire) && monotonic_ns() < until_ns) {
+      wait_a_little();
+    }
+    return;
+  }
+  done.store(false, std::memory_order_relaxed);
+  track_blocks(false, 0);
+  shut_gates();
+  if (without_trace) {
+    wait_for_others(until_ns);  // a handler that goes on may open an event or start a timer
+  }
+  silence();
+  if (without_trace) {
+    wait_for_others(until_ns);  // what was sent before is delivered, and does nothing
+  }
+  done.store(true, std::memory_order_release);
+}
+
+void forgo_traps(const char* code, const char* text) {
+  Runtime& r = runtime();
+  if (!observing() || traps_forgone.exchange(true)) {
+    return;
+  }
+  emit_message(code, text);
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    r.watch.close_all(*self, profile::CloseReason::stopped);
+  }
+  r.watch.start(0, r.config.horizon_ns);
+  r.config.perf_allowed = 0;
+  each_live([&r](ThreadState& thread) {
+    r.watch.leave(thread);
+    forgo_perf_clock(thread);
+  });
+}
+
+bool forgo_timers(const char* code, const char* text) {
+  if (!observing() || !forgo_thread_timers()) {
+    return false;
+  }
+  emit_message(code, text);
+  each_live([](ThreadState& thread) { forgo_posix_clock(thread); });
+  forget_found_threads();
+  return true;
+}
+
+}  // namespace crosstalk::in_target

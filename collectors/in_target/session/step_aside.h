@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaving a process alone for good: it goes on as if we had never been there.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+enum class StepAside : std::uint8_t {
+  now,           // threads that are in a handler of ours finish it: any context
+  without_trace  // when it returns, no thread is in code of ours, nor will be: normal context, for a few milliseconds
+};
+
+/// Ends the observation of this process: deletes the timers and closes the events of all its threads. Of
+/// several threads that call it, one does it, and those that want no trace wait for it. `code` and `text` are a message
+/// to the user; null: none. From then on nothing of ours makes a system call.
+void step_aside(const char* code, const char* text, StepAside how);
+
+/// Does without SIGTRAP from now on: no watchpoint, and clocks are POSIX timers. For good, any context.
+void forgo_traps(const char* code, const char* text);
+/// Does without POSIX timers: threads have perf clocks, or none. For good. False: there were none. Any context.
+bool forgo_timers(const char* code, const char* text);
+
+}  // namespace crosstalk::in_target
