@@ -3,6 +3,9 @@
 
 from comparison import Program
 
+SHORT_WAITS = ("msgrcv", "semop", "semtimedop", "semtimedop_direct", "recv", "poll", "select", "epoll_wait",
+               "epoll_pwait_by_syscall", "futex", "sem_timedwait", "sigtimedwait")
+
 CATALOGUE = [
     # ---- timers ---------------------------------------------------------------------------------------------
     Program("timers.early_threads", "@/timers early_threads", "a library's threads, idle since before the start, get no timer each time somebody looks", traps=True),
@@ -62,7 +65,12 @@ CATALOGUE = [
     Program("interrupted_calls.queues", "@/interrupted_calls queues", "queues and semaphores of System V and POSIX", traps=True),
     Program("interrupted_calls.pthread_waits", "@/interrupted_calls pthread_waits", "semaphores, conditions and locks with time-outs", traps=True),
     Program("interrupted_calls.events", "@/interrupted_calls events", "pipes, locks of files, children, signals and io_getevents", traps=True),
-    Program("interrupted_calls.beside_a_process", "@/interrupted_calls beside_a_process", "sleepers whose lines another process exchanges", traps=True),
+    Program("interrupted_calls.beside_processes", "@/interrupted_calls beside_processes", "sleepers whose line two other processes exchange", traps=True),
+
+    *(Program(f"interrupted_calls.short_{way}", f"@/short_waits threads {way}", f"{way} is not interrupted in threads that hand over to each other by it, 0.4 s long")
+      for way in SHORT_WAITS),
+    *(Program(f"interrupted_calls.short_{way}_processes", f"@/short_waits processes {way}", f"nor is {way} in processes that share a line")
+      for way in SHORT_WAITS),
 
     # ---- stacks ---------------------------------------------------------------------------------------------
     *(Program(f"stacks.unused_alternate_{size}", f"@/stacks unused_alternate {size}", f"an alternate stack of {size} bytes is set and never used")
@@ -101,6 +109,36 @@ CATALOGUE = [
     Program("stacks.handler_by_system_call", "@/alternate_stacks handler_by_system_call", "a handler that was set by the system call is called", traps=True),
     Program("stacks.own_traps", "@/alternate_stacks own_traps", "handlers of the program's own breakpoints run on the stack that they should", traps=True),
     Program("stacks.often", "@/alternate_stacks often", "a thousand signals a second are handled where they should be", traps=True),
+
+    # ---- memory ---------------------------------------------------------------------------------------------
+    Program("memory.core_size", "@/memory core_size", "a core file is as small as the program", needs=("core_files",), samples=True),
+    Program("memory.limit_of_the_shell", "sh -c 'ulimit -v 250000; @/memory allocate 100'", "100 MiB fit below `ulimit -v 250000`", traps=True),
+    Program("memory.data_limit_of_the_shell", "sh -c 'ulimit -d 200000; @/memory allocate 100'", "100 MiB fit below `ulimit -d 200000`", traps=True),
+    Program("memory.address_space_left", "@/memory address_space_left", "nothing is mapped behind a program's back that counts against its limit", traps=True),
+    Program("memory.data_left", "@/memory data_left", "nor against that of its data", traps=True),
+    Program("memory.lock_all", "@/memory lock_all", "mlockall locks a small program's memory", own_user=True),
+    Program("memory.read_all", "@/memory read_all", "all readable mappings can be read, and are not many"),
+    Program("memory.writable_code", "@/memory writable_code", "no mapping is writable and executable", traps=True),
+    Program("memory.write_barrier", "@/memory write_barrier", "a collector's protected pages fault once each, for the program's own stores"),
+    Program("memory.user_faults", "@/memory user_faults", "userfaultfd fills pages that the program touches"),
+    Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
+    Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
+    Program("memory.small_stack", "sh -c 'ulimit -s 256; @/memory small_stack'", "a main stack of 256 KiB", traps=True),
+
+    # ---- descriptors ----------------------------------------------------------------------------------------
+    Program("descriptors.up_to_the_limit", "@/descriptors up_to_the_limit 512 80", "80 threads and as many sockets as 512 descriptors allow"),
+    Program("descriptors.few", "@/descriptors up_to_the_limit 16 6", "six threads, 16 descriptors"),
+    Program("descriptors.limit_of_the_shell", "sh -c 'ulimit -n 64; exec @/descriptors inherited_limit'", "`ulimit -n 64`, seen and used up"),
+    Program("descriptors.soft_limit_of_the_shell", "sh -c 'ulimit -S -n 64; exec @/descriptors inherited_limit'", "`ulimit -S -n 64`, seen and used up"),
+    Program("descriptors.listing", "@/descriptors listing", "no descriptors but the program's own below its limit, in children neither", traps=True),
+    *(Program(f"descriptors.close_all_{way}", f"@/descriptors close_all {way}", f"all are closed by {way}", traps=True)
+      for way in ("loop", "listing", "closefrom", "close_range", "close_range_by_syscall", "unshare", "on_exec")),
+    Program("descriptors.chosen_numbers", "@/descriptors chosen_numbers", "dup2 to the highest numbers", traps=True),
+    Program("descriptors.moving_limit", "@/descriptors moving_limit", "a limit that moves while threads come and go"),
+    Program("descriptors.limit_as_seen", "@/descriptors limit_as_seen", "no other thread sees another limit, even for a moment"),
+    Program("descriptors.without_streams", "@/descriptors without_streams", "standard streams are closed and their numbers given again", traps=True),
+    Program("descriptors.selectable", "@/descriptors selectable", "descriptors are low enough for select", traps=True),
+    Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
 ]
 
 

@@ -32,73 +32,11 @@
 #include <vector>
 
 #include "hostile.h"
+#include "sleeping_calls.h"
 
 namespace {
 
 using namespace hostile;
-
-constexpr double limit_s = 0.5;  // of each call
-constexpr timespec limit{0, 500'000'000};
-constexpr timeval limit_us{0, 500'000};
-
-struct Call {
-  const char* name;
-  std::function<long()> run;  // -1 with errno, as libc's functions have it
-};
-
-/// Runs the calls at once, a thread each, twice one after the other, while two threads exchange the line, and says how
-/// each ended.
-int wait_all(const std::vector<Call>& calls) {
-  struct Result {
-    long value = 0;
-    int error = 0;
-    double elapsed = 0;
-  };
-  std::vector<Result> results(calls.size() * 2);
-  {
-    const Burners burners(2);
-    std::vector<std::thread> threads;
-    for (std::size_t n = 0; n < calls.size(); ++n) {
-      threads.emplace_back([&calls, &results, n] {
-        for (int round = 0; round < 2; ++round) {
-          burn(0.005);
-          const double begin = now();
-          errno = 0;
-          Result& result = results[n * 2 + round];
-          result.value = calls[n].run();
-          result.error = errno;
-          result.elapsed = now() - begin;
-        }
-      });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-  }
-  for (std::size_t n = 0; n < results.size(); ++n) {
-    const Result& result = results[n];
-    const char* length = result.elapsed < limit_s - 0.01   ? "too early"
-                         : result.elapsed > limit_s + 0.25 ? "too late"
-                                                           : "in time";
-    say("%s: %ld %s, %s", calls[n / 2].name, result.value, result.value < 0 ? strerrorname_np(result.error) : "",
-        length);
-  }
-  return 0;
-}
-
-long of_pthread(int error) {
-  errno = error;
-  return error == 0 ? 0 : -1;
-}
-
-timespec deadline(clockid_t clock) {
-  timespec end{};
-  clock_gettime(clock, &end);
-  end.tv_nsec += limit.tv_nsec;
-  end.tv_sec += end.tv_nsec / 1'000'000'000;
-  end.tv_nsec %= 1'000'000'000;
-  return end;
-}
 
 int sleeps(int, char**) {
   return wait_all({
@@ -187,20 +125,6 @@ int system_calls(int, char**) {
   });
 }
 
-/// A system call that goes through no function of libc, as runtimes of other languages make them.
-long direct_call(long number, long a, long b, long c, long d) {
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = 0;
-  register long r9 asm("r9") = 0;
-  long result = number;
-  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  if (result < 0) {
-    errno = static_cast<int>(-result);
-    return -1;
-  }
-  return result;
-}
-
 int direct_calls(int, char**) {
   static int word = 0;
   static timespec span = limit;
@@ -227,29 +151,6 @@ int direct_calls(int, char**) {
          return direct_call(SYS_epoll_wait, fd, reinterpret_cast<long>(&event), 1, 500);
        }},
   });
-}
-
-void set_time_outs(int fd) {
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit_us, sizeof limit_us);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit_us, sizeof limit_us);
-}
-
-/// One end of a pair of sockets whose other end is silent.
-int silent_socket() {
-  int ends[2];
-  require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "socketpair");
-  set_time_outs(ends[0]);
-  return ends[0];
-}
-
-int listening_socket() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  require(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0, "listen");
-  set_time_outs(fd);
-  return fd;
 }
 
 int sockets(int, char**) {
@@ -296,15 +197,6 @@ int sockets(int, char**) {
   });
 }
 
-/// Calls of System V have no time-outs: what they wait at is removed when the time is up.
-template <class Remove>
-void remove_later(Remove remove) {
-  std::thread([remove] {
-    nanosleep(&limit, nullptr);
-    remove();
-  }).detach();
-}
-
 struct Message {
   long type = 1;
   char text[4096] = {};
@@ -312,7 +204,7 @@ struct Message {
 
 long receive_message() {
   const int queue = msgget(IPC_PRIVATE, 0600);
-  remove_later([queue] { msgctl(queue, IPC_RMID, nullptr); });
+  later([queue] { msgctl(queue, IPC_RMID, nullptr); });
   Message message;
   return msgrcv(queue, &message, sizeof message.text, 0, 0);
 }
@@ -322,21 +214,8 @@ long send_message() {
   const Message message;
   while (msgsnd(queue, &message, sizeof message.text, IPC_NOWAIT) == 0) {
   }
-  remove_later([queue] { msgctl(queue, IPC_RMID, nullptr); });
+  later([queue] { msgctl(queue, IPC_RMID, nullptr); });
   return msgsnd(queue, &message, sizeof message.text, 0);
-}
-
-long take_semaphore(const timespec* time_out) {
-  const int set = semget(IPC_PRIVATE, 1, 0600);
-  if (time_out == nullptr) {
-    remove_later([set] { semctl(set, 0, IPC_RMID); });
-  }
-  sembuf take{0, -1, 0};
-  const long result = semtimedop(set, &take, 1, time_out);
-  const int error = errno;
-  semctl(set, 0, IPC_RMID);
-  errno = error;
-  return result;
 }
 
 long receive_posix_message() {
@@ -400,14 +279,6 @@ int pthread_waits(int, char**) {
 
 /// What waits for a byte, a lock, a child or a signal that comes when the time is up.
 int events(int, char**) {
-  const auto later = [](std::function<void()> what) {
-    std::thread([what = std::move(what)] {
-      timespec left = limit;
-      while (nanosleep(&left, &left) != 0) {
-      }
-      what();
-    }).detach();
-  };
   const auto read_later = [&](int reader, int writer) {
     later([writer] {
       const std::uint64_t one = 1;
@@ -497,8 +368,8 @@ int events(int, char**) {
   });
 }
 
-/// As sleeps(), but who exchanges lines with the sleepers is another process.
-int beside_a_process(int, char**) {
+/// The sleepers' line is exchanged by two other processes all the time, in memory that all three share.
+int beside_processes(int, char**) {
   auto* line = static_cast<Line*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const auto use = [line](int word, double cpu_seconds) {
     const double end = seconds_of(CLOCK_THREAD_CPUTIME_ID) + cpu_seconds;
@@ -515,20 +386,26 @@ int beside_a_process(int, char**) {
     }
   }
   use(0, 0.2);
-  const int result = wait_all({
-      {"nanosleep",
-       [&] {
-         use(3, 0.02);
-         return static_cast<long>(nanosleep(&limit, nullptr));
-       }},
-      {"poll", [&] { return static_cast<long>(poll(nullptr, 0, 500)); }},
-      {"recv",
-       [&] {
-         char byte = 0;
-         return static_cast<long>(recv(silent_socket(), &byte, 1, 0));
-       }},
-      {"semtimedop", [] { return take_semaphore(&limit); }},
-  });
+  const int result = wait_all({{"nanosleep", [] { return static_cast<long>(nanosleep(&limit, nullptr)); }},
+                               {"poll", [] { return static_cast<long>(poll(nullptr, 0, 500)); }},
+                               {"recv",
+                                [] {
+                                  char byte = 0;
+                                  return static_cast<long>(recv(silent_socket(), &byte, 1, 0));
+                                }},
+                               {"semtimedop", [] { return take_semaphore(&limit); }},
+                               {"direct semtimedop",
+                                [] {
+                                  const int set = semget(IPC_PRIVATE, 1, 0600);
+                                  sembuf take{0, -1, 0};
+                                  const long got = direct_call(SYS_semtimedop, set, reinterpret_cast<long>(&take), 1,
+                                                               reinterpret_cast<long>(&limit));
+                                  const int error = errno;
+                                  semctl(set, 0, IPC_RMID);
+                                  errno = error;
+                                  return got;
+                                }}},
+                              [&] { use(3, 0.05); });
   for (const pid_t child : children) {
     say("%s", end_of(child).c_str());
   }
@@ -545,6 +422,6 @@ int main(int argc, char** argv) {
                    {"queues", queues},
                    {"pthread_waits", pthread_waits},
                    {"events", events},
-                   {"beside_a_process", beside_a_process}},
+                   {"beside_processes", beside_processes}},
                   argc, argv);
 }

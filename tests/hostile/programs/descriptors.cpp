@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors: as many as the limit says, the lowest numbers first, none that the program has not opened, and all that
+// it closes are closed.
+#include <dirent.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hostile.h"
+
+namespace {
+
+using namespace hostile;
+
+rlim_t soft_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// Those below the soft limit: whatever lies above does not count against it, and a program can not open there.
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
+  DIR* folder = opendir("/proc/self/fd");
+  require(folder != nullptr, "/proc/self/fd");
+  while (const dirent* entry = readdir(folder)) {
+    const int fd = std::atoi(entry->d_name);
+    if (entry->d_name[0] != '.' && fd != dirfd(folder) && static_cast<rlim_t>(fd) < soft_limit()) {
+      found.push_back(fd);
+    }
+  }
+  closedir(folder);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string listed(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) {
+    text += " " + std::to_string(number);
+  }
+  return text;
+}
+
+/// Eighty threads, and sockets up to the limit, hard and soft.
+int up_to_the_limit(int, char** argv) {
+  const auto wanted = static_cast<rlim_t>(std::stoi(argv[0]));
+  const int threads = std::stoi(argv[1]);
+  const rlimit limit{wanted, wanted};
+  require(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+  std::atomic<bool> over{false};
+  std::vector<std::thread> crew;
+  for (int n = 0; n < threads; ++n) {
+    crew.emplace_back([&] {
+      burn(0.008);
+      while (!over) {
+        usleep(10'000);
+      }
+    });
+  }
+  exchange(0.3);
+  int opened = 0;
+  while (socket(AF_UNIX, SOCK_STREAM, 0) >= 0) {
+    ++opened;
+  }
+  say("%d sockets, then %s", opened, std::strerror(errno));
+  over = true;
+  for (std::thread& thread : crew) {
+    thread.join();
+  }
+  return 0;
+}
+
+/// The same limit, as a shell has set it before the program was started.
+int inherited_limit(int, char**) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  say("limits %llu %llu", static_cast<unsigned long long>(limit.rlim_cur),
+      static_cast<unsigned long long>(limit.rlim_max));
+  const Burners burners(4);
+  exchange(0.3);
+  int opened = 0;
+  while (open("/dev/null", O_RDONLY) >= 0) {
+    ++opened;
+  }
+  say("%d opened, then %s", opened, std::strerror(errno));
+  return 0;
+}
+
+int listing(int, char**) {
+  say("at start%s", listed(open_descriptors()).c_str());
+  exchange(0.3);
+  say("later%s", listed(open_descriptors()).c_str());
+  const int fd = open("/dev/null", O_RDONLY);
+  say("next %d", fd);
+  const pid_t child = fork();
+  if (child == 0) {
+    burn(0.1);
+    say("in a child%s", listed(open_descriptors()).c_str());
+    execl("/bin/ls", "ls", "/proc/self/fd", nullptr);
+    _exit(90);
+  }
+  say("%s", end_of(child).c_str());
+  return 0;
+}
+
+/// Closes all that it finds, in one of the ways that daemons have, and works on.
+int close_all(int, char** argv) {
+  const std::string way = argv[0];
+  const Burners burners(2);
+  exchange(0.15);
+  if (way == "loop") {
+    for (int fd = 3; fd < 70'000; ++fd) {
+      close(fd);
+    }
+  } else if (way == "listing") {
+    for (const int fd : open_descriptors()) {
+      if (fd > 2) {
+        close(fd);
+      }
+    }
+  } else if (way == "closefrom") {
+    closefrom(3);
+  } else if (way == "close_range") {
+    require(close_range(3, ~0U, 0) == 0, "close_range");
+  } else if (way == "close_range_by_syscall") {
+    require(syscall(SYS_close_range, 3U, ~0U, 0U) == 0, "close_range");
+  } else if (way == "unshare") {
+    require(close_range(3, ~0U, CLOSE_RANGE_UNSHARE) == 0, "close_range");
+  } else if (way == "on_exec") {
+    require(close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, "close_range");
+  }
+  exchange(0.15);
+  say("open%s, next %d", listed(open_descriptors()).c_str(), open("/dev/null", O_RDONLY));
+  std::thread([] { burn(0.05); }).join();
+  return 0;
+}
+
+/// Files at numbers of the program's own choice, the highest ones included.
+int chosen_numbers(int, char**) {
+  const Burners burners(2);
+  exchange(0.15);
+  const int fd = open("/dev/zero", O_RDONLY);
+  const int highest = static_cast<int>(soft_limit()) - 1;
+  int wrong = 0;
+  for (int n = 0; n < 40; ++n) {
+    const int wanted = n < 30 ? highest - n : 100 * n;
+    wrong += dup2(fd, wanted) == wanted ? 0 : 1;
+    burn(0.004);
+  }
+  for (int n = 0; n < 40; ++n) {
+    const int number = n < 30 ? highest - n : 100 * n;
+    char byte = 1;
+    wrong += read(number, &byte, 1) == 1 && byte == 0 ? 0 : 1;
+    wrong += close(number) == 0 ? 0 : 1;
+  }
+  say("wrong %d, one above the limit: %s", wrong, dup2(fd, highest + 1) < 0 ? std::strerror(errno) : "taken");
+  return 0;
+}
+
+/// Limits that are lowered, and raised, while threads come and go: new threads are observed or not, nothing else.
+int moving_limit(int, char**) {
+  rlimit first{};
+  getrlimit(RLIMIT_NOFILE, &first);
+  int wrong = 0;
+  for (int n = 0; n < 20; ++n) {
+    const rlimit limit{static_cast<rlim_t>(n % 2 == 0 ? 4 : 64), first.rlim_max};
+    wrong += setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : 1;
+    std::thread([] { burn(0.01); }).join();
+    exchange(0.01);
+    rlimit seen{};
+    getrlimit(RLIMIT_NOFILE, &seen);
+    wrong += seen.rlim_cur == limit.rlim_cur && seen.rlim_max == limit.rlim_max ? 0 : 1;
+  }
+  say("wrong %d, next %d", wrong, open("/dev/null", O_RDONLY));
+  return 0;
+}
+
+/// Limits, read from another thread all the time, never change.
+int limit_as_seen(int, char**) {
+  rlimit first{};
+  getrlimit(RLIMIT_NOFILE, &first);
+  const Burners burners(1);
+  std::atomic<int> changes{0};
+  std::atomic<bool> over{false};
+  std::thread watcher([&] {
+    while (!over) {
+      rlimit seen{};
+      getrlimit(RLIMIT_NOFILE, &seen);
+      changes += seen.rlim_cur == first.rlim_cur && seen.rlim_max == first.rlim_max ? 0 : 1;
+    }
+  });
+  for (int n = 0; n < 150; ++n) {
+    std::thread([] { burn(0.002); }).join();
+  }
+  over = true;
+  watcher.join();
+  say("limits changed %d times", changes.load());
+  return 0;
+}
+
+/// Standard streams are closed: what is opened next gets their numbers.
+int without_streams(int, char**) {
+  const int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 50);
+  close(0);
+  close(1);
+  close(2);
+  exchange(0.2);
+  const int first = open("/dev/null", O_RDWR);
+  const int second = open("/dev/null", O_RDWR);
+  const int third = open("/dev/null", O_RDWR);
+  std::thread([] { burn(0.1); }).join();
+  dprintf(out, "%d %d %d\n", first, second, third);
+  return 0;
+}
+
+/// select() works with all that are open: none is numbered beyond FD_SETSIZE.
+int selectable(int, char**) {
+  exchange(0.3);
+  int ends[2];
+  require(pipe(ends) == 0, "pipe");
+  say("pipe %d %d", ends[0], ends[1]);
+  fd_set ready;
+  FD_ZERO(&ready);
+  FD_SET(ends[1], &ready);
+  say("select %d", select(ends[1] + 1, nullptr, &ready, nullptr, nullptr));
+  return 0;
+}
+
+/// Descriptors that are passed on are those that are meant to be: by posix_spawn, and by fork and exec.
+int passed_on(int, char**) {
+  const Burners burners(2);
+  exchange(0.15);
+  const int kept = open("/dev/null", O_RDONLY);
+  const int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, kept, 9);
+  char name[] = "ls";
+  char what[] = "/proc/self/fd";
+  char* arguments[] = {name, what, nullptr};
+  pid_t child = 0;
+  require(posix_spawn(&child, "/bin/ls", &actions, nullptr, arguments, environ) == 0, "posix_spawn");
+  say("%s, opened %d %d", end_of(child).c_str(), kept, closed);
+  FILE* pipe = popen("ls /proc/self/fd", "r");
+  char line[64];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    say("popen: %.*s", static_cast<int>(std::strcspn(line, "\n")), line);
+  }
+  say("%s", ending(pclose(pipe)).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dispatch({{"up_to_the_limit", up_to_the_limit},
+                   {"inherited_limit", inherited_limit},
+                   {"listing", listing},
+                   {"close_all", close_all},
+                   {"chosen_numbers", chosen_numbers},
+                   {"moving_limit", moving_limit},
+                   {"limit_as_seen", limit_as_seen},
+                   {"without_streams", without_streams},
+                   {"selectable", selectable},
+                   {"passed_on", passed_on}},
+                  argc, argv);
+}
