@@ -139,6 +139,20 @@ CATALOGUE = [
     Program("descriptors.without_streams", "@/descriptors without_streams", "standard streams are closed and their numbers given again", traps=True),
     Program("descriptors.selectable", "@/descriptors selectable", "descriptors are low enough for select", traps=True),
     Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
+
+    # ---- threads --------------------------------------------------------------------------------------------
+    Program("threads.cancelled", "@/threads cancelled", "threads are cancelled at any instruction and at cancellation points; handlers and destructors run"),
+    Program("threads.main_ends_first", "@/threads main_ends_first", "main ends by pthread_exit, another thread ends the process"),
+    Program("threads.main_ends_raw", "@/threads main_ends_raw", "main ends by a raw exit, another thread ends the process"),
+    Program("threads.change_user", "@/threads change_user", "all threads change user, busy or asleep", needs=("root",)),
+    Program("threads.raw_exits", "@/threads raw_exits", "threads that end by a raw exit leave nothing behind"),
+    Program("threads.robust_locks", "@/threads robust_locks", "holders of robust locks die, the next is told"),
+    Program("threads.own_breakpoints", "@/threads own_breakpoints", "all four breakpoint registers are the program's when it wants them", traps=True),
+    Program("threads.as_seen", "@/threads as_seen", "number of threads, name, processors, priority and limits are as without us", traps=True),
+    Program("threads.not_dumpable", "@/threads not_dumpable", "PR_SET_DUMPABLE 0"),
+    Program("threads.errors", "@/threads errors", "errno is each thread's own"),
+    Program("threads.as_many_as_allowed", "@/threads as_many_as_allowed", "as many threads as RLIMIT_NPROC allows", own_user=True),
+    Program("threads.registers", "@/threads registers", "flags and vector registers survive"),
 ]
 
 

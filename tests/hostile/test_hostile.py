@@ -57,6 +57,9 @@ class Hostile(unittest.TestCase):
     def test_stacks(self):
         self.no_difference("stacks")
 
+    def test_threads(self):
+        self.no_difference("threads")
+
     def test_timers(self):
         self.no_difference("timers")
 
