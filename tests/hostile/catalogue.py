@@ -6,6 +6,9 @@ from comparison import Program
 SHORT_WAITS = ("msgrcv", "semop", "semtimedop", "semtimedop_direct", "recv", "poll", "select", "epoll_wait",
                "epoll_pwait_by_syscall", "futex", "sem_timedwait", "sigtimedwait")
 
+GDB = "gdb -nx -q -batch -ex \"set print thread-events off\" -ex \"set debuginfod enabled off\""
+NO_IDS = "2>&1 | sed -e \"s/process [0-9]*/process N/\" -e \"s/LWP [0-9]*/LWP N/\" -e \"s/0x[0-9a-f]*/ADDRESS/g\" -e \"/libthread_db/d\""
+
 CATALOGUE = [
     # ---- timers ---------------------------------------------------------------------------------------------
     Program("timers.early_threads", "@/timers early_threads", "a library's threads, idle since before the start, get no timer each time somebody looks", traps=True),
@@ -153,6 +156,58 @@ CATALOGUE = [
     Program("threads.errors", "@/threads errors", "errno is each thread's own"),
     Program("threads.as_many_as_allowed", "@/threads as_many_as_allowed", "as many threads as RLIMIT_NPROC allows", own_user=True),
     Program("threads.registers", "@/threads registers", "flags and vector registers survive"),
+
+    # ---- children -------------------------------------------------------------------------------------------
+    Program("children.failed_exec", "@/children failed_exec", "execs that fail change nothing", traps=True),
+    Program("children.exec_from_a_thread", "@/children exec_from_a_thread", "a chain of execs from threads, with others busy", traps=True),
+    Program("children.ways_to_make", "@/children ways_to_make", "nine ways to make a child", traps=True),
+    Program("children.raw_fork_then_threads", "@/children raw_fork_then_threads Fork", "threads in a child of _Fork", traps=True),
+    Program("children.raw_fork_by_syscall_then_threads", "@/children raw_fork_then_threads syscall", "threads in a child of a fork by syscall()", traps=True),
+    Program("children.sharing_process", "@/children sharing_process", "processes that share all memory"),
+    Program("children.killed", "@/children killed_child", "children that are killed while they exchange lines", traps=True),
+    Program("children.daemonize", "@/children daemonize", "a daemon with a session of its own", traps=True),
+    Program("children.orphan", "@/children orphan", "who adopts a child whose parent has ended", traps=True),
+    Program("children.outlives", "sh -c '(@/children busy 0 0.3; echo late) & echo early'", "a child that goes on when the command has ended is waited for by who reads its output", traps=True),
+    Program("children.environment", "@/children environment", "the environment is the user's, in children the one that was made for them", traps=True),
+    Program("children.cleared_environment", "@/children cleared_environment", "exec with an empty environment", traps=True),
+    Program("children.env_i", "sh -c '@/children busy 1 0.2; env -i @/children busy 3'", "env -i", traps=True),
+    Program("children.inherited", "@/children inherited", "ignored and blocked signals, mask, death signal at the begin of main", traps=True),
+    Program("children.traced", "@/children traced", "a child is traced; it stops at its exec only", traps=True),
+    Program("children.attached", "@/children attached", "a parent attaches to its busy child by ptrace, twenty times"),
+    Program("children.group", "@/children signal_to_the_group", "signals to the process group are handled by who is in it", traps=True),
+    Program("children.stops_itself", "@/children stops_itself", "who has started it sees that a program stops itself", traps=True, around="python3 @HERE/at_terminal.py stop", needs=("python3",)),
+    *(Program(f"children.terminal_{what}", "@/children at_a_terminal", f"a terminal: {what}", around=f"python3 @HERE/at_terminal.py {what}", needs=("python3",))
+      for what in ("hang_up", "interrupt", "quit")),
+    Program("children.many", "@/children many", "48 children, eight at a time"),
+    Program("children.pipeline", "sh -c '@/children writes_much | head -n 3; echo done'", "a writer whose reader goes away", traps=True),
+    Program("children.setuid", "sh -c 'cp @/children s && chown 65534 s && chmod 4755 s && @/children run ./s busy 3'", "a set-user-id program as child", traps=True, needs=("root",)),
+    *(Program(f"children.{small}", f"@/children run @/{small} one two", f"{small} as child", traps=True, says=small, needs=(small,))
+      for small in ("small_musl", "small_musl_static", "small_static", "small_static_pie", "small_address", "thirty_two_bits", "thirty_two_bits_dynamic")),
+    *(Program(f"children.{small}", f"@/children run @/{small} one two", f"{small} as child", traps=True, needs=(small,))
+      for small in ("small_undefined", "small_profiled")),
+    Program("children.small_thread", "setarch -R @/children run @/small_thread one two", "small_thread (without randomised addresses, which its library can not live with) as child", traps=True, says="small_thread", needs=("small_thread", "setarch")),
+    Program("children.gdb_runs", f"sh -c '{GDB} -ex run --args @/children busy 7 0.2 {NO_IDS}'", "a debugger runs a program", needs=("gdb",), samples=False),
+    Program("children.gdb_breaks", f"sh -c '{GDB} -ex \"break hostile::exchange\" -ex run -ex \"info threads\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and stops it at a breakpoint", needs=("gdb",), samples=False),
+    Program("children.gdb_watches", f"sh -c '{GDB} -ex \"break main\" -ex run -ex \"watch hostile::shared_line.words[7]\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and watches a variable", needs=("gdb",), samples=False),
+
+    # ---- namespaces -----------------------------------------------------------------------------------------
+    Program("namespaces.pid", "unshare --pid --fork @/namespaces numbered_family", "processes in another pid namespace", needs=("pid_namespaces",), samples=False),
+    Program("namespaces.pid_with_proc", "unshare --pid --fork --mount-proc @/namespaces numbered_family", "and with its own /proc", needs=("pid_namespaces",), samples=False),
+    Program("namespaces.user", "unshare --user --map-root-user @/namespaces family", "processes in another user namespace", needs=("user_namespaces",), samples=False),
+    Program("namespaces.many", "unshare --user --map-root-user --pid --fork --mount-proc --net --ipc --uts @/namespaces numbered_family", "as a container has them", needs=("user_namespaces",), samples=False),
+    Program("namespaces.time", "unshare --time --monotonic 100000 @/namespaces family", "another monotonic clock", needs=("time_namespaces",), samples=False),
+    Program("namespaces.no_proc", "unshare --mount sh -c 'umount -l /proc; exec @/namespaces family'", "no /proc", needs=("pid_namespaces",), samples=False),
+    Program("namespaces.children_elsewhere", "@/namespaces children_elsewhere", "children go into another pid namespace, their parent does not", needs=("pid_namespaces",), traps=True),
+    Program("namespaces.thread_elsewhere", "@/namespaces thread_elsewhere", "a thread goes into a namespace of its own", needs=("pid_namespaces",)),
+    Program("namespaces.user_elsewhere", "@/namespaces user_elsewhere", "a busy process changes its user namespace", needs=("user_namespaces",), traps=True),
+    Program("namespaces.empty_root", "@/namespaces empty_root", "a root without /proc", needs=("root",), traps=True),
+
+    # ---- libraries ------------------------------------------------------------------------------------------
+    Program("libraries.come_and_go", "@/libraries come_and_go", "a library is unloaded when its user lets it go"),
+    Program("libraries.other_namespace", "@/libraries other_namespace", "dlmopen: a second libc"),
+    Program("libraries.fake_clock", "@/libraries fake_clock", "a preloaded clock_gettime is the program's only", environment=("LD_PRELOAD=@/libfake_clock.so",), traps=True),
+    Program("libraries.farewells", "@/libraries farewells", "what is to be done at exit is done", traps=True),
+    Program("libraries.own_malloc", "@/own_malloc", "an allocator serves the program only"),
 ]
 
 

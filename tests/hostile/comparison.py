@@ -27,9 +27,9 @@ OWN_WORDS = "crosstalk: "
 class Program:
     """One line of the catalogue."""
     name: str  # GROUP.WHAT
-    command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs
+    command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs, @HERE/ for this one
     proves: str  # what is so in the bare run and has to be so in the recorded one
-    samples: bool = True  # the profile has to hold samples, or else nothing was proved
+    samples: bool = True  # the profile has to hold samples, or else nothing was proved; False: or says why there are none
     traps: bool = False  # it exchanges lines for so long that the profile has to hold traps
     says: str = ""  # what crosstalk has to say on standard error or in a message of the profile
     options: str = ""  # of crosstalk record
@@ -61,6 +61,8 @@ NEEDS = {
     "user_namespaces": lambda: _succeeds(["unshare", "--user", "--map-root-user", "true"]),
     "io_uring": lambda: _reads("/proc/sys/kernel/io_uring_disabled") in ("", "0"),
     "core_files": lambda: _reads("/proc/sys/kernel/core_pattern") in ("core", "core.%p", "core.%e.%p"),
+    "time_namespaces": lambda: _succeeds(["unshare", "--time", "--monotonic", "1", "true"]),
+    "setarch": lambda: _succeeds(["setarch", "-R", "true"]),
     "gdb": lambda: shutil.which("gdb") is not None,
     "python3": lambda: shutil.which("python3") is not None,
 }
@@ -100,7 +102,7 @@ def _kill_session(session):
 
 
 def _words(text):
-    return [word.replace("@/", PROGRAMS + "/") for word in shlex.split(text)]
+    return [word.replace("@/", PROGRAMS + "/").replace("@HERE/", HERE + "/") for word in shlex.split(text)]
 
 
 def _run(program, recorder, folder):
@@ -209,8 +211,9 @@ def differences(program, bare, recording):
         return found
     if recording.fault:
         found.append(recording.fault)
-    if program.samples and recording.samples == 0:
-        found.append("not observed: no samples; " + " ".join(line for line in recording.words.splitlines() if " wrote " not in line))
+    reasons = " ".join(line for line in recording.words.splitlines() if not line.startswith(OWN_WORDS + "wrote "))
+    if recording.samples == 0 and (program.samples or not reasons):
+        found.append(f"not observed: {reasons or 'nothing says why'}")
     if program.traps and recording.traps == 0 and harness.why_no_watchpoints() is None:
         found.append("not watched: no traps")
     if program.says and program.says not in recording.words:

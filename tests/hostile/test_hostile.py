@@ -39,14 +39,23 @@ class Hostile(unittest.TestCase):
         if compared == 0:
             self.skipTest(f"no program of {group} can run here")
 
+    def test_children(self):
+        self.no_difference("children")
+
     def test_descriptors(self):
         self.no_difference("descriptors")
 
     def test_interrupted_calls(self):
         self.no_difference("interrupted_calls")
 
+    def test_libraries(self):
+        self.no_difference("libraries")
+
     def test_memory(self):
         self.no_difference("memory")
+
+    def test_namespaces(self):
+        self.no_difference("namespaces")
 
     def test_seccomp(self):
         self.no_difference("seccomp")

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that come and go, that live in a namespace of their own, and that others have preloaded.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "hostile.h"
+
+namespace {
+
+using namespace hostile;
+
+std::string beside_this_program(const char* name) {
+  char path[4096] = {};
+  require(readlink("/proc/self/exe", path, sizeof path - 1) > 0, "readlink");
+  const std::string text = path;
+  return text.substr(0, text.rfind('/') + 1) + name;
+}
+
+bool is_mapped(const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(path) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+using Work = int (*)(double);
+
+/// A library is loaded, used by two threads, and unloaded: what was sampled in it must not keep it.
+int come_and_go(int, char**) {
+  const Burners burners(1);
+  const std::string path = beside_this_program("libplugin.so");
+  int wrong = 0;
+  int kept = 0;
+  for (int n = 0; n < 25; ++n) {
+    void* library = dlopen(path.c_str(), RTLD_NOW);
+    require(library != nullptr, "dlopen");
+    const auto work = reinterpret_cast<Work>(dlsym(library, "plugin_work"));
+    std::thread other([work] { work(0.01); });
+    wrong += work(0.01) == 77 ? 0 : 1;
+    other.join();
+    wrong += dlclose(library) == 0 ? 0 : 1;
+    kept += is_mapped(path) ? 1 : 0;
+  }
+  say("wrong %d, still mapped %d times", wrong, kept);
+  return 0;
+}
+
+/// The same with a libc of its own.
+int other_namespace(int, char**) {
+  const Burners burners(1);
+  const std::string path = beside_this_program("libplugin.so");
+  void* library = dlmopen(LM_ID_NEWLM, path.c_str(), RTLD_NOW);
+  require(library != nullptr, "dlmopen");
+  const auto work = reinterpret_cast<Work>(dlsym(library, "plugin_work"));
+  int wrong = 0;
+  for (int n = 0; n < 20; ++n) {
+    wrong += work(0.02) == 77 ? 0 : 1;
+  }
+  say("wrong %d", wrong);
+  return 0;
+}
+
+/// A preloaded library takes clock_gettime over, as libfaketime does: it is called by the program only, and never from
+/// within itself.
+int fake_clock(int, char**) {
+  const auto figure = [](const char* name) {
+    const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, name));
+    require(ask != nullptr, name);
+    return ask();
+  };
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  say("year after 2100: %s", yes(t.tv_sec > 4'102'444'800));
+  exchange(0.5);
+  say("re-entered %d times, called by strangers %d times", figure("fake_clock_reentered"),
+      figure("fake_clock_strangers"));
+  return 0;
+}
+
+struct Farewell {
+  const char* text;
+  ~Farewell() { put(text); }
+};
+
+/// What is registered to be done at exit is done, in order, while other threads are busy.
+int farewells(int, char**) {
+  static const Farewell first{"a static object\n"};
+  std::atexit([] { put("atexit\n"); });
+  std::at_quick_exit([] { put("at_quick_exit\n"); });
+  thread_local const Farewell own{"an object of the thread\n"};
+  static_cast<void>(own.text);
+  std::thread([] {
+    thread_local const Farewell its{"an object of another thread\n"};
+    static_cast<void>(its.text);
+    burn(0.1);
+  }).join();
+  std::thread([] { burn(10); }).detach();
+  exchange(0.2);
+  static_cast<void>(first.text);
+  std::exit(51);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dispatch({{"come_and_go", come_and_go},
+                   {"other_namespace", other_namespace},
+                   {"fake_clock", fake_clock},
+                   {"farewells", farewells}},
+                  argc, argv);
+}
