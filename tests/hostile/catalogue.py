@@ -24,6 +24,8 @@ CATALOGUE = [
     Program("timers.interval_timers_as_read", "@/timers interval_timers_as_read", "the three interval timers are free, and read as set"),
     Program("timers.thousands_of_threads", "@/timers thousands_of_threads 5000", "more threads than the collector has room for are left alone"),
 
+    Program("timers.none_allowed", "prlimit --sigpending=0 @/children busy 0 0.3", "no signal can be queued and no timer made", traps=True, own_user=True),
+
     # ---- signals --------------------------------------------------------------------------------------------
     Program("signals.ignored", "@/signals ignored", "all signals can be ignored", traps=True),
     Program("signals.waited_for", "@/signals waited_for", "all can be blocked and waited for, with their values", traps=True),
@@ -124,6 +126,8 @@ CATALOGUE = [
     Program("memory.writable_code", "@/memory writable_code", "no mapping is writable and executable", traps=True),
     Program("memory.write_barrier", "@/memory write_barrier", "a collector's protected pages fault once each, for the program's own stores"),
     Program("memory.user_faults", "@/memory user_faults", "userfaultfd fills pages that the program touches"),
+    Program("memory.truncated_file", "@/memory truncated_file", "pages of a file that was cut off raise SIGBUS once each", traps=True),
+    Program("memory.small_files", "sh -c 'ulimit -f 8; exec @/memory small_files'", "no file can grow; 400 threads come and go"),
     Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
     Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
     Program("memory.small_stack", "sh -c 'ulimit -s 256; @/memory small_stack'", "a main stack of 256 KiB", traps=True),
@@ -168,6 +172,8 @@ CATALOGUE = [
     Program("children.daemonize", "@/children daemonize", "a daemon with a session of its own", traps=True),
     Program("children.orphan", "@/children orphan", "who adopts a child whose parent has ended", traps=True),
     Program("children.outlives", "sh -c '(@/children busy 0 0.3; echo late) & echo early'", "a child that goes on when the command has ended is waited for by who reads its output", traps=True),
+    Program("children.adopts", "@/children adopts", "a supervisor adopts the children of its children", traps=True),
+    Program("children.death_signal", "@/children death_signal", "no death of a parent is told", traps=True),
     Program("children.environment", "@/children environment", "the environment is the user's, in children the one that was made for them", traps=True),
     Program("children.cleared_environment", "@/children cleared_environment", "exec with an empty environment", traps=True),
     Program("children.env_i", "sh -c '@/children busy 1 0.2; env -i @/children busy 3'", "env -i", traps=True),
@@ -189,6 +195,10 @@ CATALOGUE = [
     Program("children.gdb_runs", f"sh -c '{GDB} -ex run --args @/children busy 7 0.2 {NO_IDS}'", "a debugger runs a program", needs=("gdb",), samples=False),
     Program("children.gdb_breaks", f"sh -c '{GDB} -ex \"break hostile::exchange\" -ex run -ex \"info threads\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and stops it at a breakpoint", needs=("gdb",), samples=False),
     Program("children.gdb_watches", f"sh -c '{GDB} -ex \"break main\" -ex run -ex \"watch hostile::shared_line.words[7]\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and watches a variable", needs=("gdb",), samples=False),
+    Program("children.gdb_attaches", f"sh -c '@/children busy 7 1 & sleep 0.3; {GDB} -ex \"bt 1\" -ex detach -p $! > /dev/null 2>&1; wait $!; echo $?'", "and attaches to a program that runs", needs=("gdb",), samples=False),
+    Program("children.recorded_inside", "@CROSSTALK record -q -o inner.db -- @/children busy 8 0.2", "a recording inside the recording", samples=False),
+    *(Program(f"children.python_{what}", f"python3 @HERE/programs/of_python.py {what}", f"Python: {what}", needs=("python3",))
+      for what in ("threads", "alarms", "processes", "children")),
 
     # ---- namespaces -----------------------------------------------------------------------------------------
     Program("namespaces.pid", "unshare --pid --fork @/namespaces numbered_family", "processes in another pid namespace", needs=("pid_namespaces",), samples=False),
@@ -208,6 +218,16 @@ CATALOGUE = [
     Program("libraries.fake_clock", "@/libraries fake_clock", "a preloaded clock_gettime is the program's only", environment=("LD_PRELOAD=@/libfake_clock.so",), traps=True),
     Program("libraries.farewells", "@/libraries farewells", "what is to be done at exit is done", traps=True),
     Program("libraries.own_malloc", "@/own_malloc", "an allocator serves the program only"),
+
+    # ---- states ---------------------------------------------------------------------------------------------
+    Program("states.alignment_checked", "@/states alignment_checked", "accesses that are not aligned fault: nobody makes one"),
+    Program("states.float_exceptions", "@/states float_exceptions", "inexact results raise signals, rounding is upwards"),
+    Program("states.other_thread_pointer", "@/states other_thread_pointer", "the thread pointer points to zeros, or to nothing"),
+    Program("states.no_time_stamps", "@/states no_time_stamps", "rdtsc faults"),
+    Program("states.steps_itself", "@/states steps_itself", "a program single-steps itself by the trap flag"),
+    Program("states.user_dispatch", "@/states user_dispatch", "system calls are handed to the program itself"),
+    Program("states.restartable", "@/states restartable", "restartable sequences lose nothing"),
+    Program("states.raw_burners", "@/states raw_burners", "busy threads without thread-local storage and stack"),
 ]
 
 

@@ -27,7 +27,7 @@ OWN_WORDS = "crosstalk: "
 class Program:
     """One line of the catalogue."""
     name: str  # GROUP.WHAT
-    command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs, @HERE/ for this one
+    command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs, @HERE/ for this one, @CROSSTALK for the command
     proves: str  # what is so in the bare run and has to be so in the recorded one
     samples: bool = True  # the profile has to hold samples, or else nothing was proved; False: or says why there are none
     traps: bool = False  # it exchanges lines for so long that the profile has to hold traps
@@ -102,7 +102,9 @@ def _kill_session(session):
 
 
 def _words(text):
-    return [word.replace("@/", PROGRAMS + "/").replace("@HERE/", HERE + "/") for word in shlex.split(text)]
+    for name, path in (("@/", PROGRAMS + "/"), ("@HERE/", HERE + "/"), ("@CROSSTALK", CROSSTALK)):
+        text = text.replace(name, path)
+    return shlex.split(text)
 
 
 def _run(program, recorder, folder):

@@ -66,6 +66,9 @@ class Hostile(unittest.TestCase):
     def test_stacks(self):
         self.no_difference("stacks")
 
+    def test_states(self):
+        self.no_difference("states")
+
     def test_threads(self):
         self.no_difference("threads")
 

@@ -265,6 +265,33 @@ int orphan(int, char**) {
   return 0;
 }
 
+/// A process that asks to adopt the children of its children, as supervisors do, gets them.
+int adopts(int, char**) {
+  require(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "PR_SET_CHILD_SUBREAPER");
+  exchange(0.2);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (fork() == 0) {
+      exchange(0.05);
+      _exit(27);
+    }
+    _exit(28);
+  }
+  say("child: %s", end_of(child).c_str());
+  say("its child: %s", end_of(-1 /* any */).c_str());
+  return 0;
+}
+
+/// The end of the parent would be told by a signal; that of one of its threads must not be.
+int death_signal(int, char**) {
+  static std::atomic<int> came{0};
+  handle(SIGUSR2, [](int) { ++came; });
+  require(prctl(PR_SET_PDEATHSIG, SIGUSR2) == 0, "PR_SET_PDEATHSIG");
+  exchange(0.5);
+  say("came %d", came.load());
+  return 0;
+}
+
 /// What a program finds in its environment, and its child in an environment that was emptied or made for it.
 int environment(int, char** argv) {
   std::vector<std::string> all;
@@ -474,6 +501,8 @@ int main(int argc, char** argv) {
                    {"killed_child", killed_child},
                    {"daemonize", daemonize},
                    {"orphan", orphan},
+                   {"adopts", adopts},
+                   {"death_signal", death_signal},
                    {"environment", environment},
                    {"cleared_environment", cleared_environment},
                    {"inherited", inherited},

@@ -173,7 +173,7 @@ std::string end_of(pid_t child) {
   do {
     waited = waitpid(child, &status, 0);
   } while (waited < 0 && errno == EINTR);
-  return waited == child ? ending(status) : "not waited for";
+  return waited > 0 ? ending(status) : "not waited for";
 }
 
 }  // namespace hostile

@@ -218,13 +218,14 @@ int write_barrier(int, char**) {
   });
   const auto mutate = [](int word) {
     for (std::size_t n = 0; n < heap_pages; ++n) {
-      for (int turn = 0; turn < 1200; ++turn) {
+      for (int turn = 0; turn < 3000; ++turn) {
         __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(heap + n * page + 8 * word), 1U, __ATOMIC_RELAXED);
       }
     }
   };
+  exchange(0.1);
   int least = 1 << 30;
-  for (int cycle = 0; cycle < 30; ++cycle) {
+  for (int cycle = 0; cycle < 20; ++cycle) {
     mprotect(heap, heap_pages * page, PROT_READ);
     const int before = faults;
     std::thread one(mutate, 0);
@@ -273,6 +274,63 @@ int user_faults(int, char**) {
     burn(0.0005);
   }
   say("sum %llu, filled %d", static_cast<unsigned long long>(sum), filled.load());
+  return 0;
+}
+
+/// Pages of a file that others cut off: the first access to each raises SIGBUS, and the handler puts memory there.
+int truncated_file(int, char**) {
+  constexpr int pages = 200;
+  static std::atomic<int> cut{0};
+  static char* memory = nullptr;
+  const int fd = open("file", O_RDWR | O_CREAT, 0600);
+  require(ftruncate(fd, pages * page) == 0, "ftruncate");
+  memory = static_cast<char*>(mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  const auto use = [](int word) {
+    for (int turn = 0; turn < 40; ++turn) {
+      for (int n = 0; n < pages; ++n) {
+        for (int i = 0; i < 2000; ++i) {
+          __atomic_fetch_add(reinterpret_cast<std::uint64_t*>(memory + n * page) + word, 1U, __ATOMIC_RELAXED);
+        }
+      }
+    }
+  };
+  std::thread other(use, 1);
+  use(0);
+  other.join();
+  require(ftruncate(fd, 0) == 0, "ftruncate");
+  handle(SIGBUS, [](int, siginfo_t* info, void*) {
+    ++cut;
+    void* begin = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) & ~(page - 1));
+    mmap(begin, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  });
+  const Burners burners(1);
+  use(0);
+  std::uint64_t sum = 0;
+  for (int n = 0; n < pages; ++n) {
+    sum += *reinterpret_cast<std::uint64_t*>(memory + n * page);
+  }
+  say("pages cut off %d, sum %llu", cut.load(), static_cast<unsigned long long>(sum));
+  return 0;
+}
+
+/// Many threads, and files that may have no more than some blocks: nobody's may.
+int small_files(int, char**) {
+  const Burners burners(2);
+  for (int n = 0; n < 20; ++n) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 20; ++i) {
+      threads.emplace_back([] { burn(0.001); });
+    }
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+  }
+  handle(SIGXFSZ, [](int) { put("the signal came\n"); });
+  const int fd = open("file", O_WRONLY | O_CREAT, 0600);
+  const std::vector<char> block(mib, 'x');
+  const ssize_t written = write(fd, block.data(), block.size());
+  const ssize_t more = write(fd, block.data(), block.size());
+  say("written %zd, then %s", written, more < 0 ? std::strerror(errno) : "more");
   return 0;
 }
 
@@ -327,6 +385,8 @@ int main(int argc, char** argv) {
                    {"writable_code", writable_code},
                    {"write_barrier", write_barrier},
                    {"user_faults", user_faults},
+                   {"truncated_file", truncated_file},
+                   {"small_files", small_files},
                    {"program_break", program_break},
                    {"heap_in_use", heap_in_use},
                    {"small_stack", small_stack}},
