@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges, before anything starts, whether the dynamic loader will take our library into a command.
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -11,13 +10,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "collectors/probe.h"
+#include "collectors/program_image.h"
 
 namespace crosstalk::collectors {
 
@@ -27,8 +26,6 @@ constexpr int most_interpreters = 5;  // scripts run by scripts; the kernel give
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
 Result<std::string> judge(const std::string& path, int depth);
-
-std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// Whether `path` can be executed: 0, or the errno that execve would give.
 int execution_error(const std::string& path) {
@@ -108,63 +105,30 @@ Result<void> check_privileges(const std::string& path, int fd) {
   return {};
 }
 
-/// Reads `bytes.size()` bytes at `offset`; false when the file ends before.
-bool read_at(int fd, std::span<char> bytes, std::uint64_t offset) {
-  return ::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes.size());
+long read_at(int fd, void* bytes, std::size_t count, std::uint64_t offset) {
+  return ::pread(fd, bytes, count, static_cast<off_t>(offset));
 }
 
-/// The path in PT_INTERP; empty when there is none, an error when the headers lie.
-Result<std::string> program_interpreter(const std::string& path, int fd, const Elf64_Ehdr& header) {
-  if (header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return fail(ErrorCode::not_executable,
-                path + ": damaged ELF file: e_phentsize is " + std::to_string(header.e_phentsize));
+Result<std::string> judge_elf(const std::string& path, const ProgramImage& image) {
+  switch (image.kind) {
+    case ImageKind::other_class:
+      return refuse(path, "is a 32-bit program; crosstalk observes 64-bit x86-64 programs");
+    case ImageKind::other_machine:
+      return refuse(path, "is for another processor (ELF machine " + std::to_string(image.machine) +
+                              "); crosstalk observes x86-64 programs");
+    case ImageKind::statically_linked:
+      return refuse(path, "is statically linked, and crosstalk needs the dynamic loader; link it dynamically");
+    case ImageKind::other_loader:
+      return refuse(
+          path, "uses the loader " + std::string(image.name) + "; crosstalk observes programs of the GNU C library");
+    case ImageKind::sanitized:
+      return refuse(path, "is built with a sanitizer (" + std::string(image.name) +
+                              "), which has to be the first library of a process; build it without -fsanitize");
+    case ImageKind::damaged:
+      return fail(ErrorCode::not_executable, path + ": damaged ELF file: its headers are cut off or contradictory");
+    default:
+      return path;
   }
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment{};
-    if (!read_at(fd, {reinterpret_cast<char*>(&segment), sizeof(segment)}, header.e_phoff + i * sizeof(Elf64_Phdr))) {
-      return fail(ErrorCode::not_executable, path + ": damaged ELF file: its program headers are cut off");
-    }
-    if (segment.p_type != PT_INTERP) {
-      continue;
-    }
-    constexpr std::size_t longest = 4096;  // PATH_MAX, which execve enforces
-    std::string interpreter(segment.p_filesz <= longest ? segment.p_filesz : 0, '\0');
-    if (interpreter.empty() || !read_at(fd, interpreter, segment.p_offset)) {
-      return fail(ErrorCode::not_executable, path + ": damaged ELF file: its PT_INTERP segment is cut off");
-    }
-    interpreter.resize(std::min(interpreter.find('\0'), interpreter.size()));
-    return interpreter;
-  }
-  return std::string();
-}
-
-Result<std::string> judge_elf(const std::string& path, int fd) {
-  Elf64_Ehdr header{};
-  if (!read_at(fd, {reinterpret_cast<char*>(&header), sizeof(header)}, 0)) {
-    return fail(ErrorCode::not_executable, path + ": damaged ELF file: its header is cut off");
-  }
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return refuse(path, "is a 32-bit program; crosstalk observes 64-bit x86-64 programs");
-  }
-  if (header.e_machine != EM_X86_64) {
-    return refuse(path, "is for another processor (ELF machine " + std::to_string(header.e_machine) +
-                            "); crosstalk observes x86-64 programs");
-  }
-  constexpr std::string_view loader = "ld-linux-x86-64.so.2";
-  const auto interpreter = program_interpreter(path, fd, header);
-  if (!interpreter) {
-    return tl::unexpected<Error>(interpreter.error());
-  }
-  if (interpreter->empty() && basename_of(path) == loader) {
-    return path;  // the loader started by hand honours LD_PRELOAD for the program that it is given
-  }
-  if (interpreter->empty()) {
-    return refuse(path, "is statically linked, and crosstalk needs the dynamic loader; link it dynamically");
-  }
-  if (basename_of(*interpreter) != loader) {
-    return refuse(path, "uses the loader " + *interpreter + "; crosstalk observes programs of the GNU C library");
-  }
-  return path;
 }
 
 /// Words of a #! line after "#!".
@@ -203,7 +167,7 @@ Result<std::string> judge_script(const std::string& path, std::string_view first
     return fail(ErrorCode::not_executable, path + ": its #! line names no interpreter");
   }
   std::string interpreter = words.front();
-  if (basename_of(interpreter) == "env") {
+  if (std::string_view(base_name(interpreter.c_str())) == "env") {
     const std::string command = command_of_env(words);
     const auto found = command.empty() ? Result<std::string>(interpreter) : search(command);
     if (!found) {
@@ -232,19 +196,19 @@ Result<std::string> judge(const std::string& path, int depth) {
   if (auto allowed = check_privileges(path, fd.get()); !allowed) {
     return tl::unexpected<Error>(allowed.error());
   }
-  std::array<char, 256> head{};  // as much of a #! line as the kernel reads
-  const ssize_t got = ::pread(fd.get(), head.data(), head.size(), 0);
-  const std::string_view text(head.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  if (text.starts_with(ELFMAG)) {
-    return judge_elf(path, fd.get());
+  const ProgramImage image = examine_program(read_at, fd.get(), path.c_str());
+  if (image.kind == ImageKind::script) {
+    return judge_script(path, image.name, depth);
   }
-  if (text.starts_with("#!")) {
-    return judge_script(path, text.substr(2, text.find('\n') - 2), depth);
+  if (image.kind != ImageKind::other) {
+    return judge_elf(path, image);
   }
-  if (text.find('\0') != std::string_view::npos) {
+  std::array<char, 256> head{};  // what execvp hands to a shell is text
+  const long got = read_at(fd.get(), head.data(), head.size(), 0);
+  if (got > 0 && std::memchr(head.data(), 0, static_cast<std::size_t>(got)) != nullptr) {
     return fail(ErrorCode::not_executable, path + ": can not be executed: neither an ELF program nor a script");
   }
-  return judge_script(path, "/bin/sh", depth);  // as execvp does with text
+  return judge_script(path, "/bin/sh", depth);
 }
 
 }  // namespace

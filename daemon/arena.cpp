@@ -50,6 +50,8 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   header->slots_offset = arena.slots_offset_;
   header->rings_offset = arena.rings_offset_;
   header->recorder_pid = ::getpid();
+  struct stat pid_namespace = {};
+  header->pid_namespace = ::stat("/proc/self/ns/pid", &pid_namespace) == 0 ? pid_namespace.st_ino : 0;
   header->config = config;
   header->state.store(static_cast<std::uint32_t>(profile::SessionState::running), std::memory_order_release);
   arena.view_.header = header;

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "profile/rotate.h"
+
 namespace crosstalk::daemon {
 
 namespace fs = std::filesystem;
@@ -14,14 +16,6 @@ OutputFiles::OutputFiles(std::string path) : path_(std::move(path)) {
   had_one_ = fs::exists(path_, error);
 }
 
-void OutputFiles::undo() const {
-  std::error_code error;
-  for (const char* suffix : {"-shm", "-wal", ""}) {
-    fs::remove(path_ + suffix, error);
-    if (had_one_) {
-      fs::rename(path_ + ".old" + suffix, path_ + suffix, error);
-    }
-  }
-}
+void OutputFiles::undo() const { profile::undo_make_room(path_, had_one_); }
 
 }  // namespace crosstalk::daemon

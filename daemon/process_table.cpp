@@ -25,11 +25,10 @@ SlotTotals totals_of(const profile::ThreadSlot& slot) {
 }
 
 ProcessId ProcessTable::add_process(profile::ProcessRow row) {
-  row.id = ProcessId{static_cast<std::uint32_t>(processes_.size())};
+  row.id = ProcessId{next_process_++};
   const ProcessId id = row.id;
   by_pid_[row.pid].push_back(id);
-  processes_.push_back(std::move(row));
-  process_changed_.push_back(false);
+  processes_[id.value].row = std::move(row);
   change(id);
   return id;
 }
@@ -46,7 +45,7 @@ ProcessId ProcessTable::begin_process(const profile::ProcessStart& record, std::
   if (row.after_fork) {
     row.modules_of = find_process(record.parent_pid, record.time_ns);
   }
-  if (const auto older = latest_process(record.pid); older && processes_[older->value].end_ns == 0) {
+  if (const auto older = latest_process(record.pid); older && process(*older).end_ns == 0) {
     change(*older).end_ns = record.time_ns;
   }
   return add_process(std::move(row));
@@ -59,7 +58,7 @@ std::optional<ProcessId> ProcessTable::find_process(std::int32_t pid, std::uint6
   }
   const std::vector<ProcessId>& generations = found->second;
   const auto latest = std::find_if(generations.rbegin(), generations.rend(),
-                                   [&](const ProcessId id) { return processes_[id.value].begin_ns <= time_ns; });
+                                   [&](const ProcessId id) { return process(id).begin_ns <= time_ns; });
   return latest != generations.rend() ? *latest : generations.front();
 }
 
@@ -93,35 +92,38 @@ void ProcessTable::set_exit_status(std::int32_t pid, int status, std::uint64_t t
 }
 
 ThreadId ProcessTable::begin_thread(std::int32_t tid, std::uint64_t time_ns) {
-  const ThreadId id{static_cast<std::uint32_t>(threads_.size())};
+  const ThreadId id{next_thread_++};
   profile::ThreadRow row;
   row.id = id;
   row.tid = tid;
   row.begin_ns = time_ns;
-  threads_.push_back(std::move(row));
-  thread_changed_.push_back(false);
+  threads_[id.value].row = std::move(row);
   change(id);
   return id;
 }
 
+void ProcessTable::close_thread(ThreadId id) { threads_.at(id.value).closed = true; }
+
 profile::ProcessRow& ProcessTable::change(ProcessId id) {
-  if (!process_changed_[id.value]) {
-    process_changed_[id.value] = true;
+  Entry<profile::ProcessRow>& entry = processes_.at(id.value);
+  if (!entry.changed) {
+    entry.changed = true;
     changed_processes_.push_back(id.value);
   }
-  return processes_[id.value];
+  return entry.row;
 }
 
 profile::ThreadRow& ProcessTable::change(ThreadId id) {
-  if (!thread_changed_[id.value]) {
-    thread_changed_[id.value] = true;
+  Entry<profile::ThreadRow>& entry = threads_.at(id.value);
+  if (!entry.changed) {
+    entry.changed = true;
     changed_threads_.push_back(id.value);
   }
-  return threads_[id.value];
+  return entry.row;
 }
 
 void ProcessTable::update(ThreadId id, const SlotTotals& totals) {
-  const profile::ThreadRow& old = threads_[id.value];
+  const profile::ThreadRow& old = thread(id);
   // A thread that did not run since has spent nothing, and its row stays as it is.
   if (totals.cpu_ns == old.cpu_ns && totals.handlers_ns == old.handlers_ns && totals.samples == old.samples &&
       totals.traps == old.traps && totals.lost == old.lost && totals.switches == old.switches &&
@@ -142,27 +144,68 @@ void ProcessTable::update(ThreadId id, const SlotTotals& totals) {
   row.period_us = totals.period_us;
 }
 
+ProcessTable::Spent ProcessTable::spent() const {
+  Spent sum = evicted_;
+  for (const auto& [id, entry] : threads_) {
+    sum.observing_ns += entry.row.handlers_ns + entry.row.switches_ns;
+    sum.cpu_ns += entry.row.cpu_ns;
+  }
+  return sum;
+}
+
 void ProcessTable::flush() {
   for (const std::uint32_t index : changed_processes_) {
-    process_changed_[index] = false;
-    sink_->put(processes_[index]);
+    Entry<profile::ProcessRow>& entry = processes_.at(index);
+    entry.changed = false;
+    sink_->put(entry.row);
   }
   changed_processes_.clear();
   for (const std::uint32_t index : changed_threads_) {
-    thread_changed_[index] = false;
-    sink_->put(threads_[index]);
+    Entry<profile::ThreadRow>& entry = threads_.at(index);
+    entry.changed = false;
+    sink_->put(entry.row);
   }
   changed_threads_.clear();
 }
 
 void ProcessTable::put_everything() {
   flush();
-  for (const profile::ProcessRow& row : processes_) {
-    sink_->put(row);
+  for (const auto& [id, entry] : processes_) {
+    sink_->put(entry.row);
   }
-  for (const profile::ThreadRow& row : threads_) {
-    sink_->put(row);
+  for (const auto& [id, entry] : threads_) {
+    sink_->put(entry.row);
   }
+}
+
+std::vector<ProcessId> ProcessTable::evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use) {
+  std::unordered_set<std::uint32_t> needed = in_use;
+  std::erase_if(threads_, [&](const auto& known) {
+    const auto& [row, changed, closed] = known.second;
+    if (changed || !closed) {
+      needed.insert(row.process.value);
+      return false;
+    }
+    evicted_.observing_ns += row.handlers_ns + row.switches_ns;
+    evicted_.cpu_ns += row.cpu_ns;
+    return true;
+  });
+  std::vector<ProcessId> gone;
+  for (const auto& [id, entry] : processes_) {
+    const std::uint64_t end_ns = entry.row.end_ns;
+    if (!entry.changed && end_ns != 0 && end_ns < before_ns && !needed.contains(id)) {
+      gone.push_back(ProcessId{id});
+    }
+  }
+  for (const ProcessId id : gone) {
+    const auto generations = by_pid_.find(process(id).pid);
+    std::erase(generations->second, id);
+    if (generations->second.empty()) {
+      by_pid_.erase(generations);
+    }
+    processes_.erase(id.value);
+  }
+  return gone;
 }
 
 }  // namespace crosstalk::daemon

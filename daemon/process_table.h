@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "daemon/row_sink.h"
@@ -26,7 +27,8 @@ struct SlotTotals {
 
 /// Gives out ProcessIds and ThreadIds, dense from 0. A pid may be several processes, one after the other
 /// (exec, reuse); a thread belongs to the youngest of its pid that is not younger than itself.
-/// Rows are kept here, and put when they have changed, by flush(). Not thread-safe.
+/// Rows are kept here, and put when they have changed, by flush(). Those that are over leave with evict(). Not
+/// thread-safe.
 class ProcessTable {
  public:
   explicit ProcessTable(RowSink& sink) : sink_(&sink) {}
@@ -42,26 +44,48 @@ class ProcessTable {
   void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
 
   ThreadId begin_thread(std::int32_t tid, std::uint64_t time_ns);
+  /// Nothing more is to come of the thread.
+  void close_thread(ThreadId id);
   /// For changes: the row is put with the next flush().
   profile::ProcessRow& change(ProcessId id);
   profile::ThreadRow& change(ThreadId id);
   void update(ThreadId id, const SlotTotals& totals);
 
-  [[nodiscard]] const std::vector<profile::ProcessRow>& processes() const { return processes_; }
-  [[nodiscard]] const std::vector<profile::ThreadRow>& threads() const { return threads_; }
+  /// Of those that are known, that is, not evicted.
+  [[nodiscard]] const profile::ProcessRow& process(ProcessId id) const { return processes_.at(id.value).row; }
+  [[nodiscard]] const profile::ThreadRow& thread(ThreadId id) const { return threads_.at(id.value).row; }
+  [[nodiscard]] std::size_t known_processes() const { return processes_.size(); }
+  [[nodiscard]] std::size_t known_threads() const { return threads_.size(); }
+  /// How many there have been.
+  [[nodiscard]] std::uint32_t processes_begun() const { return next_process_; }
+
+  /// Sums over all threads there have been.
+  struct Spent {
+    std::uint64_t observing_ns = 0, cpu_ns = 0;
+  };
+  [[nodiscard]] Spent spent() const;
 
   /// Puts the rows that have changed.
   void flush();
   /// Puts all rows: those put before may be lost.
   void put_everything();
+  /// Forgets closed threads, and processes that ended before `before_ns` and are not `in_use`, whose rows have been
+  /// put. Returns those processes.
+  std::vector<ProcessId> evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use);
 
  private:
+  template <class Row>
+  struct Entry {
+    Row row;
+    bool changed = false, closed = false;
+  };
   ProcessId add_process(profile::ProcessRow row);
 
   RowSink* sink_;
-  std::vector<profile::ProcessRow> processes_;
-  std::vector<profile::ThreadRow> threads_;
-  std::vector<bool> process_changed_, thread_changed_;
+  std::unordered_map<std::uint32_t, Entry<profile::ProcessRow>> processes_;
+  std::unordered_map<std::uint32_t, Entry<profile::ThreadRow>> threads_;
+  std::uint32_t next_process_ = 0, next_thread_ = 0;
+  Spent evicted_;
   std::vector<std::uint32_t> changed_processes_, changed_threads_;
   std::unordered_map<std::int32_t, std::vector<ProcessId>> by_pid_;  // in order of their begin
 };

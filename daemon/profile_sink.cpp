@@ -8,11 +8,33 @@ void ProfileSink::heed(const Result<void>& result) {
     return;
   }
   failing_ = true;
+  open_ = {};  // the writer has rolled them back
   if (loss_.empty()) {
     loss_ = result.error().message;
     if (warn_) {
       warn_(loss_ + "; the command goes on, the profile will be incomplete");
     }
+  }
+}
+
+void ProfileSink::count(const Result<void>& result, std::uint64_t& counter) {
+  heed(result);
+  counter += failing_ ? 0 : 1;
+}
+
+void ProfileSink::commit() {
+  heed(writer_.commit());
+  if (!failing_) {
+    stored_.samples += open_.samples;
+    stored_.traps += open_.traps;
+    open_ = {};
+  }
+}
+
+void ProfileSink::finish() {
+  const Result<void> result = failing_ ? Result<void>() : writer_.finish();
+  if (!result && warn_) {  // nothing is lost: the rows are in the log
+    warn_(result.error().message + "; keep the profile and its -wal file together");
   }
 }
 

@@ -21,9 +21,9 @@ class ProfileSink final : public RowSink {
   void put(const profile::ProcessRow& row) override { heed(writer_.put(row)); }
   void put(const profile::ThreadRow& row) override { heed(writer_.put(row)); }
   void put(const profile::ModuleRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::SampleRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::SampleRow& row) override { count(writer_.put(row), open_.samples); }
   void put(const profile::WatchRow& row) override { heed(writer_.put(row)); }
-  void put(const profile::TrapRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::TrapRow& row) override { count(writer_.put(row), open_.traps); }
   void put(const profile::BlockRow& row) override { heed(writer_.put(row)); }
   void put(const profile::SharedMappingRow& row) override { heed(writer_.put(row)); }
   void put(const profile::LookaheadRow& row) override { heed(writer_.put(row)); }
@@ -31,9 +31,15 @@ class ProfileSink final : public RowSink {
   void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }
   void put(const profile::Session& session) { heed(writer_.put(session)); }
 
-  void commit() { heed(writer_.commit()); }
-  void finish() { heed(writer_.finish()); }
+  void commit();
+  /// After the last commit: leaves one file.
+  void finish();
 
+  /// Rows that are in the profile for good.
+  struct Stored {
+    std::uint64_t samples = 0, traps = 0;
+  };
+  [[nodiscard]] const Stored& stored() const { return stored_; }
   /// True while rows are being dropped.
   [[nodiscard]] bool failing() const { return failing_; }
   /// Why rows were dropped at some time; empty when all were written.
@@ -46,10 +52,12 @@ class ProfileSink final : public RowSink {
 
  private:
   void heed(const Result<void>& result);
+  void count(const Result<void>& result, std::uint64_t& counter);
 
   profile::ProfileWriter writer_;
   std::function<void(const std::string&)> warn_;
   std::string loss_;
+  Stored stored_, open_;  // committed, and put since
   bool failing_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "daemon/record_checks.h"
@@ -65,6 +66,9 @@ void RecordDecoder::heed_announcements() {
     of.pid = announcement.start.pid;
     of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
                                                 std::move(announcement.command));
+    if (const auto& parent = processes_table_.process(*of.process).modules_of) {
+      modules_.inherit(*of.process, *parent);
+    }
     if (of.thread) {
       processes_table_.change(*of.thread).process = *of.process;
     }
@@ -154,7 +158,7 @@ void RecordDecoder::settle_process(Slot& slot) {
     return;
   }
   if (!slot.process) {
-    slot.process = processes_table_.find_process(slot.pid, processes_table_.threads()[slot.thread->value].begin_ns);
+    slot.process = processes_table_.find_process(slot.pid, processes_table_.thread(*slot.thread).begin_ns);
   }
   if (slot.process) {
     processes_table_.change(*slot.thread).process = *slot.process;
@@ -211,33 +215,15 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Modu
   row.path = text_of(view.tail());
   row.is_vdso = record.is_vdso != 0;
   sink_->put(row);
-  modules_[row.process].push_back(std::move(row));
+  modules_.load(std::move(row));
   return true;
 }
 
 void RecordDecoder::take(Slot& slot, const profile::ModuleUnload& record) {
   const ProcessId process = process_of(slot, record.time_ns);
-  std::optional<ProcessId> owner = process;
-  // The module may be one that a fork's child has from its forefathers: then the child gets a row of its own.
-  for (int depth = 0; owner && depth < 64; ++depth) {
-    std::vector<profile::ModuleRow>& rows = modules_[*owner];
-    const auto found = std::find_if(rows.rbegin(), rows.rend(), [&](const profile::ModuleRow& row) {
-      return row.begin == record.begin && (row.unloaded_ns == 0 || *owner != process);
-    });
-    if (found != rows.rend()) {
-      profile::ModuleRow row = *found;
-      row.unloaded_ns = record.time_ns;
-      if (*owner == process) {
-        found->unloaded_ns = record.time_ns;
-      } else {
-        row.process = process;
-        row.loaded_ns = processes_table_.processes()[process.value].begin_ns;
-        modules_[process].push_back(row);
-      }
-      sink_->put(row);
-      return;
-    }
-    owner = processes_table_.processes()[owner->value].modules_of;
+  const std::uint64_t process_begin_ns = processes_table_.process(process).begin_ns;
+  if (const auto row = modules_.unload(process, record.begin, record.time_ns, process_begin_ns)) {
+    sink_->put(*row);
   }
 }
 
@@ -370,6 +356,7 @@ void RecordDecoder::close_slot(std::uint32_t slot, std::uint64_t now_ns) {
     (void)process_of(of, of.since_ns);
     profile::ThreadRow& row = processes_table_.change(*of.thread);
     row.end_ns = row.end_ns != 0 ? row.end_ns : now_ns;
+    processes_table_.close_thread(*of.thread);
   }
   of = Slot{};
 }
@@ -381,7 +368,7 @@ bool RecordDecoder::superseded(std::uint32_t slot) const {
 
 void RecordDecoder::end_process(std::int32_t pid, std::uint64_t time_ns) {
   const auto latest = processes_table_.latest_process(pid);
-  if (latest && processes_table_.processes()[latest->value].end_ns == 0) {
+  if (latest && processes_table_.process(*latest).end_ns == 0) {
     processes_table_.end_process(pid, time_ns);
   }
 }
@@ -402,10 +389,18 @@ void RecordDecoder::flush(std::uint64_t now_ns) {
 
 void RecordDecoder::put_everything() {
   processes_table_.put_everything();
-  for (const auto& [process, rows] : modules_) {
-    for (const profile::ModuleRow& row : rows) {
-      sink_->put(row);
+  modules_.put_everything(*sink_);
+}
+
+void RecordDecoder::evict(std::uint64_t now_ns) {
+  std::unordered_set<std::uint32_t> in_use;
+  for (const Slot& slot : slots_) {
+    if (slot.open && slot.process) {
+      in_use.insert(slot.process->value);
     }
+  }
+  for (const ProcessId gone : processes_table_.evict(now_ns > memory_ns ? now_ns - memory_ns : 0, in_use)) {
+    modules_.forget(gone);
   }
 }
 

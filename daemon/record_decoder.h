@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/module_table.h"
 #include "daemon/process_table.h"
 #include "daemon/row_sink.h"
 #include "daemon/watch_joiner.h"
@@ -42,6 +42,8 @@ class RecordDecoder {
   void flush(std::uint64_t now_ns);
   /// Puts again what other rows refer to: rows since some time may be lost.
   void put_everything();
+  /// Forgets what is over and has been put for good: after a commit that did not fail.
+  void evict(std::uint64_t now_ns);
   /// The end of the session.
   void finish();
 
@@ -52,6 +54,8 @@ class RecordDecoder {
   [[nodiscard]] std::uint64_t watches() const { return watches_.opened(); }
 
   static constexpr std::uint64_t patience_ns = 5'000'000'000;
+  /// What a process wrote, and what its children say of it, has come so long after its end.
+  static constexpr std::uint64_t memory_ns = 5'000'000'000;
 
  private:
   struct Slot {
@@ -91,7 +95,7 @@ class RecordDecoder {
   WatchJoiner watches_;
   std::vector<Slot> slots_;
   std::vector<Announcement> announcements_;
-  std::map<ProcessId, std::vector<profile::ModuleRow>> modules_;
+  ModuleTable modules_;
   profile::StackRow stack_;  // its buffer is used again
   std::uint32_t last_stack_ = 0;
   std::uint64_t malformed_ = 0, samples_ = 0, traps_ = 0;

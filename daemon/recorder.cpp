@@ -2,10 +2,13 @@
 #include "daemon/recorder.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/host_info.h"
 #include "daemon/record_checks.h"
@@ -23,6 +26,9 @@ constexpr int busy_timeout_ms = 5;
 constexpr std::uint64_t patience_ns = 1 * second;
 // A process that it forked last may not have attached yet.
 constexpr std::uint64_t grace_ns = 10 * ms;
+// An exec that fails does so sooner.
+constexpr std::uint64_t exec_patience_ns = 2 * second;
+constexpr std::size_t most_waiting = 100'000;  // threads
 constexpr std::uint64_t retry_ns = 5 * second;
 
 }  // namespace
@@ -34,6 +40,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       sink_(std::move(writer), options.warn),
       decoder_(sink_, arena_.slot_count()),
       drainer_(arena_, decoder_),
+      unobserved_(sink_),
       cpu_before_ns_(cpu_before_ns) {}
 
 void Recorder::begin() {
@@ -53,35 +60,45 @@ void Recorder::begin() {
   commit(now_ns_);
 }
 
-RecordOutcome Recorder::run(Child& child, const SignalWatch& signals) {
+RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals) {
   due_.progress = now_ns_ + second / 2;
   timeout_ms_ = busy_timeout_ms;  // the first processes attach
   while (true) {
-    wait(timeout_ms_, child, signals);
-    pass_on_signals(child, signals);
-    // Asked before the rings are read, so that the last pass has all that the command wrote.
-    const bool last = over(child);
+    wait(timeout_ms_, targets, signals);
+    pass_on_signals(targets, signals);
+    // Asked before the rings are read, so that the last pass has all that the targets wrote.
+    const bool last = over(targets);
     pass();
     if (last) {
       break;
     }
   }
-  end();
-  return RecordOutcome{session_.exit_status.value_or(0), progress_now(), options_->output};
+  end(targets);
+  return RecordOutcome{session_.exit_status.value_or(0), progress_now(),       options_->output,
+                       sink_.stored().samples,           sink_.stored().traps, sink_.loss()};
 }
 
-void Recorder::wait(int timeout_ms, const Child& child, const SignalWatch& signals) const {
-  // Once the command is reaped its descriptor stays readable: only the clock wakes us then.
-  pollfd polled[] = {{signals.fd(), POLLIN, 0}, {session_.exit_status ? -1 : child.fd(), POLLIN, 0}};
-  ::poll(polled, 2, timeout_ms);
+void Recorder::wait(int timeout_ms, const Targets& targets, const SignalWatch& signals) {
+  std::vector<pollfd> polled{{signals.fd(), POLLIN, 0}};
+  for (const Target& target : targets) {
+    polled.push_back({target.fd(), POLLIN, 0});
+  }
+  ::poll(polled.data(), polled.size(), timeout_ms);
 }
 
-void Recorder::pass_on_signals(const Child& child, const SignalWatch& signals) const {
-  // The session ends when the command does, however often it is told to: the profile is not lost. What
-  // comes from the terminal has reached the command by itself.
+void Recorder::pass_on_signals(const Targets& targets, const SignalWatch& signals) {
+  // The session ends when the command does, however often it is told to: the profile is not lost. What comes from the
+  // terminal has reached the command by itself; but of its hang-up the kernel tells the session's leader alone, which
+  // we are in the command's stead.
   while (const auto arrival = signals.take()) {
-    if (!arrival->from_terminal) {
-      child.send(arrival->signal);
+    const bool to_leader_only = arrival->signal == SIGHUP && ::getsid(0) == ::getpid();
+    for (const Target& target : targets) {
+      if (!arrival->from_terminal || to_leader_only) {
+        target.send(arrival->signal);
+      }
+      if (arrival->from_terminal && to_leader_only) {
+        target.send(SIGCONT);  // as the kernel does: who is stopped should hear of it, too
+      }
     }
   }
 }
@@ -89,6 +106,7 @@ void Recorder::pass_on_signals(const Child& child, const SignalWatch& signals) c
 void Recorder::pass() {
   now_ns_ = monotonic_ns();
   const Drainer::Pass pass = drainer_.drain(now_ns_);
+  take_unobserved();
   timeout_ms_ = next_timeout_ms(pass);
   if (now_ns_ >= due_.commit) {
     drainer_.find_lost_threads(now_ns_);
@@ -104,23 +122,26 @@ void Recorder::pass() {
 }
 
 int Recorder::next_timeout_ms(const Drainer::Pass& pass) const {
-  if (session_.exit_status || pass.fullest > arena_.ring_bytes() / 4) {
+  if (winding_up_ || pass.fullest > arena_.ring_bytes() / 4) {
     return busy_timeout_ms;
   }
   return pass.bytes == 0 ? idle_timeout_ms : usual_timeout_ms;
 }
 
-bool Recorder::over(Child& child) {
-  if (!session_.exit_status) {
-    session_.exit_status = child.poll_status();
-    if (!session_.exit_status) {
-      return false;
+bool Recorder::over(Targets& targets) {
+  for (Target& target : targets) {
+    if (target.just_ended(monotonic_ns())) {
+      session_.exit_status = targets.front().status();
     }
-    command_ended_ns_ = monotonic_ns();
-    command_pid_ = child.pid();
+  }
+  if (!all_ended(targets)) {
     return false;
   }
-  const std::uint64_t waited_ns = monotonic_ns() - command_ended_ns_;
+  if (!winding_up_) {  // one more pass at least: what they wrote last
+    winding_up_ = true;
+    return false;
+  }
+  const std::uint64_t waited_ns = monotonic_ns() - last_end_ns(targets);
   return waited_ns > (drainer_.liveness().alive().empty() ? grace_ns : patience_ns);
 }
 
@@ -129,11 +150,16 @@ void Recorder::commit(std::uint64_t now_ns) {
   retry_if_failing(now_ns);
   drainer_.read_totals();
   decoder_.flush(now_ns);
+  unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
   sink_.put(session_);
   sink_.commit();
+  // While the profile can not be written, what is over waits for a retry, within reason.
+  if (!sink_.failing() || decoder_.process_table().known_threads() > most_waiting) {
+    decoder_.evict(now_ns);
+  }
 }
 
 void Recorder::retry_if_failing(std::uint64_t now_ns) {
@@ -148,16 +174,22 @@ void Recorder::retry_if_failing(std::uint64_t now_ns) {
   }
 }
 
-void Recorder::end() {
+void Recorder::end(const Targets& targets) {
   arena_.header().state.store(static_cast<std::uint32_t>(profile::SessionState::stopping), std::memory_order_release);
   now_ns_ = monotonic_ns();
   (void)drainer_.drain(now_ns_);
   const std::vector<pid_t> left = drainer_.liveness().alive();
   due_.retry = 0;  // one last try
   retry_if_failing(now_ns_);
-  decoder_.set_exit_status(command_pid_, *session_.exit_status, command_ended_ns_);
+  for (const Target& target : targets) {
+    if (const auto status = target.status()) {
+      decoder_.set_exit_status(target.pid(), *status, target.ended_ns());
+    }
+  }
   drainer_.finish(now_ns_);
   decoder_.finish();
+  take_unobserved();
+  unobserved_.finish();
   if (!left.empty()) {
     message("children_left_running", std::to_string(left.size()) +
                                          " processes still ran a second after the command's end (pid " +
@@ -170,8 +202,14 @@ void Recorder::end() {
   sink_.finish();
 }
 
+void Recorder::take_unobserved() {
+  for (UnobservedProgram& program : take_notices(arena_.header())) {
+    unobserved_.take(std::move(program));
+  }
+}
+
 void Recorder::put_messages() {
-  if (decoder_.process_table().processes().empty()) {
+  if (decoder_.process_table().processes_begun() == 0) {
     message("not_observed",
             "the command never loaded the collector: it may be statically linked, setuid, or start no "
             "dynamically linked program");
@@ -228,13 +266,9 @@ Progress Recorder::progress_now() const {
   progress.traps = decoder_.traps();
   progress.watches = decoder_.watches();
   progress.threads = drainer_.live_slots();
-  double observed = 0;
-  double cpu = 0;
-  for (const profile::ThreadRow& thread : decoder_.process_table().threads()) {
-    observed += static_cast<double>(thread.handlers_ns + thread.switches_ns);
-    cpu += static_cast<double>(thread.cpu_ns);
-  }
-  progress.overhead = cpu > 0 ? observed / cpu : 0;
+  const ProcessTable::Spent spent = decoder_.process_table().spent();
+  progress.overhead =
+      spent.cpu_ns > 0 ? static_cast<double>(spent.observing_ns) / static_cast<double>(spent.cpu_ns) : 0;
   return progress;
 }
 

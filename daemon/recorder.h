@@ -4,27 +4,29 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
-#include "daemon/launch.h"
 #include "daemon/profile_sink.h"
 #include "daemon/record_decoder.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
+#include "daemon/target.h"
+#include "daemon/unobserved_programs.h"
 
 namespace crosstalk::daemon {
 
-/// The running session: from the command's start to the finished profile. One thread.
+/// The running session: arena, rings and profile, from the targets' start to the finished file. What it observes is the
+/// targets' affair (target.h). One thread.
 class Recorder {
  public:
   Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer, std::uint64_t cpu_before_ns);
 
-  /// Makes the session known to the profile. Before the command starts.
+  /// Makes the session known to the profile. Before the targets start.
   void begin();
-  /// Drains until the session ends.
-  RecordOutcome run(Child& child, const SignalWatch& signals);
+  /// Drains until all targets, and those of their children that are observed, have ended. The outcome's status is the
+  /// first target's.
+  RecordOutcome run(Targets& targets, const SignalWatch& signals);
 
   [[nodiscard]] const Arena& arena() const { return arena_; }
 
@@ -34,14 +36,15 @@ class Recorder {
     std::uint64_t commit = 0, progress = 0, retry = 0;
   };
 
-  void wait(int timeout_ms, const Child& child, const SignalWatch& signals) const;
-  void pass_on_signals(const Child& child, const SignalWatch& signals) const;
+  static void wait(int timeout_ms, const Targets& targets, const SignalWatch& signals);
+  static void pass_on_signals(const Targets& targets, const SignalWatch& signals);
   void pass();
   [[nodiscard]] int next_timeout_ms(const Drainer::Pass& pass) const;
-  [[nodiscard]] bool over(Child& child);
+  [[nodiscard]] bool over(Targets& targets);
   void commit(std::uint64_t now_ns);
   void retry_if_failing(std::uint64_t now_ns);
-  void end();
+  void end(const Targets& targets);
+  void take_unobserved();
   void put_messages();
   void put_unobserved();
   void message(const char* code, std::string text, std::uint64_t count = 1);
@@ -52,12 +55,12 @@ class Recorder {
   ProfileSink sink_;
   RecordDecoder decoder_;
   Drainer drainer_;
+  UnobservedPrograms unobserved_;
   profile::Session session_;
   Due due_;
   std::uint64_t cpu_before_ns_;
   std::uint64_t now_ns_ = 0;  // of the last pass
-  std::uint64_t command_ended_ns_ = 0;
-  pid_t command_pid_ = 0;
+  bool winding_up_ = false;   // the targets have ended
   int timeout_ms_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "daemon/output_files.h"
 #include "daemon/recorder.h"
 #include "daemon/signals.h"
+#include "daemon/target.h"
 #include "profile/writer.h"
 
 namespace crosstalk::daemon {
@@ -56,7 +57,9 @@ Result<RecordOutcome> record(const RecordOptions& options) {
     output.undo();
     return error_of(child);
   }
-  return recorder->run(*child, *signals);
+  Targets targets;
+  targets.emplace_back(std::move(*child));
+  return recorder->run(targets, *signals);
 }
 
 }  // namespace crosstalk::daemon

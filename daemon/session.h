@@ -36,6 +36,9 @@ struct RecordOutcome {
   int exit_status = 0;
   Progress totals;
   std::string output;
+  // What of the totals is in the file, and why the rest is not; empty: everything is.
+  std::uint64_t stored_samples = 0, stored_traps = 0;
+  std::string loss;
 };
 
 /// Runs the whole session. The command's exit status (128+N when killed by signal N) is in the outcome.

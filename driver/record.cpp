@@ -124,6 +124,13 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
 void say_where(const daemon::RecordOutcome& outcome) {
   const std::string file = outcome.output == "crosstalk.db" ? "" : " " + shell_quoted(outcome.output);
   const daemon::Progress& totals = outcome.totals;
+  if (!outcome.loss.empty()) {
+    log_warning(fmt::format(
+        "{} has only {} of {} samples and {} of {} accesses trapped: {}; free some space, or choose "
+        "another place with -o, and record again",
+        outcome.output, outcome.stored_samples, totals.samples, outcome.stored_traps, totals.traps, outcome.loss));
+    return;
+  }
   log_notice(
       fmt::format("wrote {} ({} samples, {} accesses trapped, overhead {:.1f} %); see it with: "
                   "crosstalk report{}",

@@ -72,6 +72,11 @@ constexpr const char* examples =
     "126 when it can not be executed, 125 when crosstalk refused before it started.\n"
     "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
 
+/// The parser would take -1 for the largest number.
+std::string refuse_negative(const std::string& text) {
+  return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
+}
+
 void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_option("-o,--output", request.output,
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
@@ -98,9 +103,12 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
       ->type_name("N");
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
   app.add_flag("--no-walks", texts.no_walks, "Do not follow threads ahead of their samples: fewer rates of loops");
-  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")->type_name("N");
+  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
+      ->type_name("N")
+      ->check(refuse_negative, "");
   app.add_option("--heap-threshold", request.config.heap_threshold, "Leave heap blocks of fewer bytes unnamed [0]")
-      ->type_name("BYTES");
+      ->type_name("BYTES")
+      ->check(refuse_negative, "");
   // Understood, so that it is refused in a clear line; not in the help, since it can not be used yet.
   app.add_option("-p,--pid", request.pids)->group("");
 }

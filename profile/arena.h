@@ -10,7 +10,7 @@
 //
 // Who writes what:
 //   ArenaHeader    the recorder before the start; `heartbeat_ns` and `state` by the recorder throughout;
-//                  the counters at its end by targets (atomic adds)
+//                  the counters behind them by targets (atomic adds); `notices` as UnobservedNotice says
 //   ThreadSlot     claimed by a target thread with a CAS free -> claimed; `head` and what is above it are
 //                  written by that thread only; `tail` by the recorder only
 //   the exchange   observed processes, among themselves (collectors/in_target/processes/cross_process_state.h); the
@@ -32,7 +32,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 9;
+inline constexpr std::uint32_t arena_version = 10;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -105,6 +105,34 @@ struct alignas(cache_line) ThreadSlot {
 
 static_assert(sizeof(ThreadSlot) == 3 * cache_line);
 
+/// Why a program goes unobserved that would have been observed if it could be.
+enum class Unobserved : std::uint32_t {
+  statically_linked = 1,
+  other_class = 2,    // 32 bits
+  other_machine = 3,  // run by an emulator
+  other_loader = 4,   // another C library
+  sanitizer = 5,      // its runtime has to be the first library
+  privileged = 6,     // set-user-ID and the like: the loader ignores LD_PRELOAD
+  pid_namespace = 7,  // its process ids mean nothing outside
+};
+
+enum class NoticeState : std::uint32_t { free = 0, claimed = 1, ready = 2 };
+
+/// A program that goes unobserved, told by whoever executes it (a vfork child too, which has no ring) or by itself.
+/// A target moves a notice from free to claimed by compare-and-swap, fills it in and makes it ready; the recorder
+/// copies it and frees it. A target that finds none free says nothing.
+struct UnobservedNotice {
+  std::atomic<std::uint32_t> state;  // NoticeState
+  Unobserved reason = Unobserved::statically_linked;
+  std::int32_t pid = 0;         // of the process that executes it; 0: not known out here
+  std::uint32_t withdrawn = 0;  // 1: the exec of which the notice before told has failed
+  std::uint64_t time_ns = 0;
+  char detail[104] = {};  // the loader or library that is the reason; empty: none
+  char program[384] = {};
+};
+static_assert(sizeof(UnobservedNotice) == 512);
+inline constexpr std::uint32_t notice_count = 32;
+
 struct ArenaHeader {
   std::uint64_t magic = arena_magic;
   std::uint32_t version = arena_version;
@@ -117,6 +145,7 @@ struct ArenaHeader {
   std::uint64_t rings_offset = 0;          // page aligned; ring i at + i * ring_bytes
   std::int32_t recorder_pid = 0;
   std::uint32_t reserved = 0;
+  std::uint64_t pid_namespace = 0;  // the recorder's: inode of /proc/self/ns/pid; 0: not known
   SessionConfig config;
   alignas(cache_line) std::atomic<std::uint32_t> state;       // SessionState
   std::atomic<std::uint64_t> heartbeat_ns;                    // CLOCK_MONOTONIC of the recorder's last drain
@@ -124,7 +153,7 @@ struct ArenaHeader {
   std::atomic<std::uint32_t> threads_unobserved;              // no slot was free
   std::atomic<std::uint32_t> threads_without_memory;          // their process could not map what they need
   std::atomic<std::uint32_t> processes_without_room;          // a limit of their memory left none for us
-  std::atomic<std::uint32_t> attached;                        // processes that have attached
+  alignas(cache_line) UnobservedNotice notices[notice_count];
 };
 
 }  // namespace crosstalk::profile

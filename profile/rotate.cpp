@@ -9,6 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* suffixes[] = {"-journal", "-shm", "-wal", ""};  // the database itself last
+
 tl::unexpected<Error> failure(const std::string& what, const std::error_code& error) {
   const bool forbidden = error == std::errc::permission_denied || error == std::errc::read_only_file_system;
   return fail(forbidden ? ErrorCode::permission : ErrorCode::system,
@@ -17,7 +19,7 @@ tl::unexpected<Error> failure(const std::string& what, const std::error_code& er
 
 }  // namespace
 
-Result<void> make_room(const std::string& path) {
+Result<bool> make_room(const std::string& path) {
   std::error_code error;
   const fs::path parent = fs::path(path).parent_path();
   if (!parent.empty() && !fs::is_directory(parent, error)) {
@@ -33,7 +35,8 @@ Result<void> make_room(const std::string& path) {
   }
   // A -wal without its database, or beside another one, would be taken for part of the new one. The database
   // moves last: were we interrupted, the old name would still be complete but for its log.
-  for (const char* suffix : {"-journal", "-shm", "-wal", ""}) {
+  bool had_one = false;
+  for (const char* suffix : suffixes) {
     const std::string from = path + suffix;
     const std::string to = path + ".old" + suffix;
     fs::remove(to, error);
@@ -45,8 +48,19 @@ Result<void> make_room(const std::string& path) {
     if (error) {
       return failure(std::string("cannot rename '").append(from).append("' to '").append(to).append("'"), error);
     }
+    had_one = *suffix == 0;
   }
-  return {};
+  return had_one;
+}
+
+void undo_make_room(const std::string& path, bool had_one) {
+  std::error_code error;
+  for (const char* suffix : suffixes) {
+    fs::remove(path + suffix, error);
+    if (had_one) {
+      fs::rename(path + ".old" + suffix, path + suffix, error);
+    }
+  }
 }
 
 }  // namespace crosstalk::profile

@@ -24,7 +24,7 @@ constexpr const char* settings = R"sql(
 PRAGMA page_size = 8192;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = MEMORY;
-PRAGMA cache_size = -4096;
+PRAGMA cache_size = -1024;
 )sql";
 
 // Only after the tables are made: so the file itself, not its log, says from the start what it is.
@@ -163,13 +163,15 @@ ProfileWriter& ProfileWriter::operator=(ProfileWriter&&) noexcept = default;
 ProfileWriter::~ProfileWriter() = default;
 
 Result<ProfileWriter> ProfileWriter::create(const std::string& path) {
-  const Result<void> room = make_room(path);
-  if (!room) {
-    return tl::unexpected<Error>(room.error());
+  const Result<bool> had_one = make_room(path);
+  if (!had_one) {
+    return tl::unexpected<Error>(had_one.error());
   }
   auto state = std::make_unique<State>();
   state->path = path;
-  const auto failure = [&path](const Error& error) {
+  const auto failure = [&](const Error& error) {
+    state.reset();
+    undo_make_room(path, *had_one);
     return fail(error.code == ErrorCode::corrupt ? ErrorCode::system : error.code,
                 "cannot create the profile '" + path + "': " + error.message + "; choose another file with -o");
   };
@@ -227,6 +229,9 @@ Result<void> ProfileWriter::put(const ProcessRow& row) {
 
 Result<void> ProfileWriter::put(const ThreadRow& row) {
   State& s = *state_;
+  if (row.end_ns != 0) {
+    s.registers.erase(row.id.value);  // should a sample follow nevertheless, it is counted from 0
+  }
   return s.guarded([&] {
     Statement& put = s.statements.thread;
     put.bind(std::int64_t{row.id.value}).bind(std::int64_t{row.process.value}).bind(std::int64_t{row.tid});

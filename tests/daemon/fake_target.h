@@ -86,7 +86,6 @@ class FakeThread {
     start.after_fork = after_fork ? 1 : 0;
     const std::string tail("/bin/fake\0fake\0an argument", 26);
     writer_.write(start, tail.data(), tail.size());
-    arena_.header->attached.fetch_add(1);
   }
 
   bool sample(std::uint64_t ip, std::size_t stack_bytes = 0) {

@@ -242,6 +242,44 @@ TEST_F(Interpreter, AProcessThatAnnouncesItselfAgainIsTheSame) {
   EXPECT_FALSE(decoder_.superseded(1));
 }
 
+TEST_F(Interpreter, WhatIsOverIsForgotten) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  std::uint64_t now_ns = 100;
+  begin();
+  for (int i = 0; i < 1000; ++i, now_ns += second / 10) {  // a child with a thread and modules, again and again
+    const std::int32_t pid = 1000 + i;
+    decoder_.open_slot(1, pid, pid, now_ns);
+    pass({{1, thread_start(pid, pid, now_ns)}, {1, process_start(pid, now_ns, i == 0 ? 10 : pid - 1)}});
+    ModuleLoad load;
+    load.begin = 0x1000, load.end = 0x2000, load.time_ns = now_ns;
+    pass({{1, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+    decoder_.close_slot(1, now_ns + 1);
+    decoder_.end_process(pid, now_ns + 1);
+    decoder_.flush(now_ns + 1);
+    decoder_.evict(now_ns + 1);
+  }
+  EXPECT_LT(decoder_.process_table().known_processes(), 100U);
+  EXPECT_EQ(decoder_.process_table().known_threads(), 1U);
+  EXPECT_EQ(sink_.processes.size(), 1001U);
+  EXPECT_EQ(sink_.threads.size(), 1001U);
+  EXPECT_GT(sink_.threads[1000].end_ns, 0U);
+  pass({{0, sample(now_ns)}});  // who is left goes on
+  EXPECT_EQ(sink_.samples.back().thread, ThreadId{0});
+}
+
+TEST_F(Interpreter, WhatThreadsHaveSpentIsKeptInSum) {
+  begin();
+  SlotTotals totals;
+  totals.cpu_ns = 1000, totals.handlers_ns = 10;
+  decoder_.update_totals(0, totals);
+  decoder_.close_slot(0, 200);
+  decoder_.flush(200);
+  decoder_.evict(200);
+  EXPECT_EQ(decoder_.process_table().known_threads(), 0U);
+  EXPECT_EQ(decoder_.process_table().spent().cpu_ns, 1000U);
+  EXPECT_EQ(decoder_.process_table().spent().observing_ns, 10U);
+}
+
 TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {
   decoder_.open_slot(3, 10, 11, 100);
   pass({{3, sample(200)}});

@@ -86,6 +86,8 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   EXPECT_NE(record_error({"--event", "task-clock", "--event", "thread-timer", "ls"}).find("one event"),
             std::string::npos);
   EXPECT_NE(record_error({"--watchpoints", "5", "ls"}).find("0 to 4"), std::string::npos);
+  EXPECT_NE(record_error({"--seed", "-1", "ls"}).find("--seed: '-1' is negative"), std::string::npos);
+  EXPECT_NE(record_error({"--heap-threshold", "-1", "ls"}).find("negative"), std::string::npos);
   for (const char* const budget : {"0", "-1", "101", "nan", "x"}) {
     EXPECT_NE(record_error({"--budget", budget, "ls"}).find("--budget"), std::string::npos) << budget;
   }

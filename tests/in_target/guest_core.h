@@ -30,6 +30,8 @@ enum GuestEvent {
   guest_trap,
   guest_clock_signal,
   guest_signal_taken,
+  guest_unobserved,
+  guest_withdrawn,
   guest_events
 };
 

@@ -38,6 +38,23 @@ void before_exec();
 /// The exec failed: observe again.
 void exec_failed();
 
+/// A program that goes unobserved.
+struct UnobservedProgram {
+  profile::Unobserved reason{};
+  char detail[sizeof profile::UnobservedNotice::detail] = {};
+  char program[sizeof profile::UnobservedNotice::program] = {};
+};
+
+/// Tells the recorder of a program that process `pid` executes, or, `withdrawn`, that it could not execute it after
+/// all. Any process that has the arena mapped, vfork children too.
+void tell_unobserved(const UnobservedProgram& program, std::int32_t pid, bool withdrawn);
+
+/// The calling process has confined itself by on_seccomp(), and with itself what it will execute.
+bool confined();
+/// Our own system calls can do no harm: the process is observed, or just of another pid namespace. Not one that we have
+/// stepped aside from, for whatever reason.
+bool may_make_system_calls();
+
 /// A seccomp filter is about to be applied to the calling thread or process: after this call no handler
 /// may make a system call that the target does not make itself.
 void on_seccomp();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec and spawn: children are observed when they should be, whatever the target did to the environment it
-// hands them, and are not when they should not.
+// hands them, and are not when they should not, or when they could not live with us.
 //
 // An exec may come from a vfork child, which runs on its parent's memory and stack: nothing here allocates,
 // takes a lock or writes to static memory. The changed environment lives on the stack for the time of the call.
@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/exec_file.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
 #include "collectors/in_target/objects/modules.h"
@@ -108,7 +109,8 @@ Change wanted_change(bool for_child) {
   if (config == nullptr || !remembered.known) {
     return Change::none;
   }
-  if (for_child && config->follow_children == 0) {
+  // What a confined program executes is confined, too, and its filter may forbid what we would call there.
+  if ((for_child && config->follow_children == 0) || confined()) {
     return Change::strip;
   }
   return observing() ? Change::add : Change::none;
@@ -174,8 +176,7 @@ void rewrite(Strings environment, const Survey& s, Change change, char** out, ch
 
 /// Calls `call` with the environment that the next program is to get.
 template <class Call>
-int with_environment(Strings environment, bool for_child, Call call) {
-  const Change change = wanted_change(for_child);
+int with_environment(Strings environment, Change change, Call call) {
   if (change == Change::none) {
     return call(environment);
   }
@@ -190,24 +191,76 @@ int with_environment(Strings environment, bool for_child, Call call) {
   return call(out);
 }
 
+/// What stands against observing what is about to be executed, and what that makes of its environment.
+class Prospect {
+ public:
+  Prospect(const ExecFile& file, bool for_child) : change_(wanted_change(for_child)) {
+    const profile::SessionConfig* config = session_config();
+    if (config == nullptr || !remembered.known || change_ == Change::strip || !may_make_system_calls()) {
+      return;
+    }
+    unobservable_ = unobservable(file, program_);
+    if (unobservable_ && must_not_get_us(program_.reason)) {
+      change_ = Change::strip;
+    }
+  }
+
+  [[nodiscard]] Change change() const { return change_; }
+  /// Says that the calling process is about to execute it, or (`failed`) could not.
+  void tell(bool failed) const {
+    if (unobservable_) {
+      tell_unobserved(program_, kernel_process_id(), failed);
+    }
+  }
+  void tell_of_child(std::int32_t pid) const {
+    if (unobservable_) {
+      tell_unobserved(program_, pid, false);
+    }
+  }
+
+ private:
+  Change change_;
+  bool unobservable_ = false;
+  UnobservedProgram program_;
+};
+
 /// The core is quiet, and the target's wishes are in the kernel, while an exec is tried.
 template <class Call>
-int run_exec(Strings environment, Call call) {
+int run_exec(const ExecFile& file, Strings environment, Call call) {
   if (session_config() == nullptr) {
     return call(environment);
   }
   const bool other_process = in_other_process();
   const bool quiesce = !other_process;
-  const int result = with_environment(environment, other_process, [&](Strings changed) {
+  const Prospect prospect(file, other_process);
+  const int result = with_environment(environment, prospect.change(), [&](Strings changed) {
     if (quiesce) {
       before_exec();
     }
+    prospect.tell(false);
     const WishesInKernel wishes;
     return call(changed);
   });
+  const SavedErrno saved;
+  prospect.tell(true);
   if (quiesce) {
-    const SavedErrno saved;
     exec_failed();
+  }
+  return result;
+}
+
+/// posix_spawn, whose child is known only once it runs.
+template <class Call>
+int run_spawn(const ExecFile& file, pid_t* pid, Strings environment, Call call) {
+  const Prospect prospect(file, true);
+  pid_t child = 0;
+  const int result =
+      with_environment(environment, prospect.change(), [&](Strings changed) { return call(&child, changed); });
+  if (result == 0) {
+    prospect.tell_of_child(child);
+    if (pid != nullptr) {
+      *pid = child;
+    }
   }
   return result;
 }
@@ -224,11 +277,12 @@ constinit RealFunction<Spawn> real_posix_spawn("posix_spawn");
 constinit RealFunction<Spawn> real_posix_spawnp("posix_spawnp");
 
 int exec_path(const char* path, Strings arguments, Strings environment) {
-  return run_exec(environment, [&](Strings changed) { return real_execve(path, arguments, changed); });
+  return run_exec({.path = path}, environment, [&](Strings changed) { return real_execve(path, arguments, changed); });
 }
 
 int exec_search(const char* file, Strings arguments, Strings environment) {
-  return run_exec(environment, [&](Strings changed) { return real_execvpe(file, arguments, changed); });
+  return run_exec({.path = file, .search = true}, environment,
+                  [&](Strings changed) { return real_execvpe(file, arguments, changed); });
 }
 
 /// The arguments of an execl*: `first`, then those of `list` up to the null. Leaves `list` behind the null.
@@ -331,7 +385,8 @@ int wrap_execvpe(const char* file, Strings arguments, Strings environment) {
 
 CROSSTALK_INTERPOSE(int, wrap_fexecve, "fexecve", (int, Strings, Strings));
 int wrap_fexecve(int fd, Strings arguments, Strings environment) {
-  return run_exec(environment, [&](Strings changed) { return real_fexecve(fd, arguments, changed); });
+  return run_exec({.descriptor = fd}, environment,
+                  [&](Strings changed) { return real_fexecve(fd, arguments, changed); });
 }
 
 CROSSTALK_INTERPOSE(int, wrap_execveat, "execveat", (int, const char*, Strings, Strings, int));
@@ -340,7 +395,7 @@ int wrap_execveat(int directory, const char* path, Strings arguments, Strings en
     errno = ENOSYS;
     return -1;
   }
-  return run_exec(environment,
+  return run_exec({.path = path, .descriptor = directory}, environment,
                   [&](Strings changed) { return real_execveat(directory, path, arguments, changed, flags); });
 }
 
@@ -388,8 +443,8 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawn, "posix_spawn",
 int wrap_posix_spawn(pid_t* pid, const char* path, FileActions actions, Attributes attributes, Strings arguments,
                      Strings environment) {
   const SteadyLimit steady;
-  return with_environment(environment, true, [&](Strings changed) {
-    return real_posix_spawn(pid, path, actions, attributes, arguments, changed);
+  return run_spawn({.path = path}, pid, environment, [&](pid_t* child, Strings changed) {
+    return real_posix_spawn(child, path, actions, attributes, arguments, changed);
   });
 }
 
@@ -398,8 +453,8 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawnp, "posix_spawnp",
 int wrap_posix_spawnp(pid_t* pid, const char* file, FileActions actions, Attributes attributes, Strings arguments,
                       Strings environment) {
   const SteadyLimit steady;
-  return with_environment(environment, true, [&](Strings changed) {
-    return real_posix_spawnp(pid, file, actions, attributes, arguments, changed);
+  return run_spawn({.path = file, .search = true}, pid, environment, [&](pid_t* child, Strings changed) {
+    return real_posix_spawnp(child, file, actions, attributes, arguments, changed);
   });
 }
 

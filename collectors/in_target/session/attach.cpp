@@ -22,6 +22,7 @@
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/notices.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/session/sandbox_scan.h"
@@ -155,7 +156,6 @@ bool begin_process(bool after_fork) {
   if (self == nullptr) {
     return false;
   }
-  r.arena.header->attached.fetch_add(1, std::memory_order_relaxed);
   write_process_start(after_fork);
   self->handler_stack = lend_handler_stack();
   r.observing.store(true, std::memory_order_release);
@@ -185,7 +185,8 @@ void in_forked_child() {
   r.watch.forget();
   r.budget.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
-  if (r.config.follow_children == 0) {
+  r.foreign.store(!in_recorders_pid_namespace(), std::memory_order_relaxed);
+  if (r.config.follow_children == 0 || r.foreign.load(std::memory_order_relaxed)) {
     track_blocks(false, 0);
     return;
   }
@@ -241,6 +242,12 @@ __attribute__((constructor(101))) void on_load() {
   }
   vdso_clock_gettime = reinterpret_cast<ClockGettime>(next_definition("__vdso_clock_gettime"));
   remember_environment();
+  if (!in_recorders_pid_namespace()) {
+    r.foreign.store(true, std::memory_order_relaxed);
+    track_blocks(false, 0);
+    errno = saved_errno;
+    return;
+  }
   if (const char* reason = why_not_observed(r.arena.header->recorder_pid); reason != nullptr) {
     stay_out(reason);
     errno = saved_errno;
@@ -324,7 +331,19 @@ void exec_failed() {
   }
 }
 
+bool confined() {
+  const std::int32_t who = runtime().confined_pid.load(std::memory_order_relaxed);
+  return who != 0 && (!observing() || who == kernel_process_id());
+}
+
+bool may_make_system_calls() {
+  return (observing() || runtime().foreign.load(std::memory_order_relaxed)) && !confined();
+}
+
 void on_seccomp() {
+  if (session_config() != nullptr) {
+    runtime().confined_pid.store(kernel_process_id(), std::memory_order_relaxed);
+  }
   if (observing() && kernel_process_id() == runtime().pid) {  // else a vfork child is about to confine itself
     step_aside("seccomp", "the program confines itself with seccomp: it is not observed from then on",
                StepAside::without_trace);

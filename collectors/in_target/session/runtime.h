@@ -29,6 +29,9 @@ struct Runtime {
   std::uint32_t slot_count = 0;  // of the arena
   std::int32_t pid = 0;
   std::atomic<bool> observing;
+  std::atomic<std::int32_t>
+      confined_pid;               // the process, this one or a vfork child of it, that has confined itself; 0: none
+  std::atomic<bool> foreign;      // of another pid namespace: never observed, and nothing is wrong with it
   std::atomic<bool> quiesced;     // about to exec: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   WatchUnit watch;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file that an exec or a spawn is about to execute, and whether it can be observed. May run in a vfork child:
+// nothing here allocates, takes a lock or writes to static memory.
+#pragma once
+
+#include <fcntl.h>
+
+#include "collectors/in_target/interpose/core_interface.h"
+
+namespace crosstalk::in_target {
+
+/// As the functions of the exec family name a file.
+struct ExecFile {
+  const char* path = "";      // empty: what `descriptor` has open
+  bool search = false;        // a path without a slash is looked for in PATH
+  int descriptor = AT_FDCWD;  // what relative paths begin at
+};
+
+/// True when the program can not be observed; `program` then says which it is and why. False also when that is not
+/// known: no such file, or one that can not be read.
+bool unobservable(const ExecFile& file, UnobservedProgram& program);
+
+/// True when the program would not start, or not as without us, if it were handed our library. The others (static ones,
+/// set-user-ID ones) take no notice of it, and hand it on to what they execute.
+bool must_not_get_us(profile::Unobserved reason);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/module_table.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace crosstalk::daemon {
+namespace {
+
+// A program that loads and unloads plugins for ever must not be remembered for ever.
+constexpr std::size_t most_rows = 2048;
+
+template <class Rows>
+auto latest_at(Rows& rows, std::uint64_t begin, bool loaded_only) -> decltype(rows.data()) {
+  const auto found = std::find_if(rows.rbegin(), rows.rend(), [&](const profile::ModuleRow& row) {
+    return row.begin == begin && (row.unloaded_ns == 0 || !loaded_only);
+  });
+  return found != rows.rend() ? &*found : nullptr;
+}
+
+/// Leaves the latest row of each address, which is the one that would be found.
+void drop_hidden(std::vector<profile::ModuleRow>& rows) {
+  std::set<std::uint64_t> seen;
+  std::reverse(rows.begin(), rows.end());
+  std::erase_if(rows, [&seen](const profile::ModuleRow& row) { return !seen.insert(row.begin).second; });
+  std::reverse(rows.begin(), rows.end());
+}
+
+/// Makes room for half as many again: what was unloaded goes first, the oldest before others.
+void halve(std::vector<profile::ModuleRow>& rows) {
+  std::size_t surplus = rows.size() / 2;
+  std::erase_if(rows, [&surplus](const profile::ModuleRow& row) {
+    const bool gone = surplus != 0 && row.unloaded_ns != 0;
+    surplus -= gone ? 1 : 0;
+    return gone;
+  });
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(surplus));
+}
+
+}  // namespace
+
+ModuleTable::Node& ModuleTable::node_of(ProcessId process) {
+  std::shared_ptr<Node>& node = nodes_[process.value];
+  if (!node) {
+    node = std::make_shared<Node>();
+  }
+  return *node;
+}
+
+void ModuleTable::inherit(ProcessId child, ProcessId parent) {
+  (void)node_of(parent);
+  const std::shared_ptr<Node> from = nodes_[parent.value];
+  node_of(child).inherited = from;
+}
+
+void ModuleTable::load(profile::ModuleRow row) {
+  std::vector<profile::ModuleRow>& rows = node_of(row.process).own;
+  if (rows.size() >= most_rows) {
+    halve(rows);
+  }
+  rows.push_back(std::move(row));
+}
+
+const profile::ModuleRow* ModuleTable::find_inherited(const Node& node, std::uint64_t begin) {
+  // Also what the parent has unloaded since: the child may have it still.
+  for (const Node* from = node.inherited.get(); from != nullptr; from = from->inherited.get()) {
+    if (const profile::ModuleRow* const row = latest_at(from->own, begin, false)) {
+      return row;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<profile::ModuleRow> ModuleTable::unload(ProcessId process, std::uint64_t begin, std::uint64_t time_ns,
+                                                      std::uint64_t process_begin_ns) {
+  const auto known = nodes_.find(process.value);
+  if (known == nodes_.end()) {
+    return std::nullopt;
+  }
+  if (profile::ModuleRow* const own = latest_at(known->second->own, begin, true)) {
+    own->unloaded_ns = time_ns;
+    return *own;
+  }
+  const profile::ModuleRow* const inherited = find_inherited(*known->second, begin);
+  if (inherited == nullptr) {
+    return std::nullopt;
+  }
+  profile::ModuleRow row = *inherited;
+  row.process = process;
+  row.loaded_ns = process_begin_ns;
+  row.unloaded_ns = time_ns;
+  load(row);
+  return row;
+}
+
+void ModuleTable::forget(ProcessId process) {
+  const auto known = nodes_.find(process.value);
+  if (known == nodes_.end()) {
+    return;
+  }
+  const std::shared_ptr<Node> node = std::move(known->second);
+  nodes_.erase(known);
+  if (node.use_count() == 1 || !node->inherited) {
+    return;
+  }
+  // Its children keep it. It takes over what it inherited, or a line of daemons, each forked by the one before, would
+  // keep all of them.
+  std::vector<profile::ModuleRow> all = node->inherited->own;
+  for (const Node* from = node->inherited->inherited.get(); from != nullptr; from = from->inherited.get()) {
+    all.insert(all.begin(), from->own.begin(), from->own.end());
+  }
+  all.insert(all.end(), node->own.begin(), node->own.end());
+  drop_hidden(all);
+  node->own = std::move(all);
+  node->inherited.reset();
+}
+
+void ModuleTable::put_everything(RowSink& sink) const {
+  for (const auto& [process, node] : nodes_) {
+    for (const profile::ModuleRow& row : node->own) {
+      sink.put(row);
+    }
+  }
+}
+
+std::size_t ModuleTable::rows() const {
+  std::size_t rows = 0;
+  std::set<const Node*> seen;
+  for (const auto& [process, known] : nodes_) {
+    for (const Node* node = known.get(); node != nullptr && seen.insert(node).second; node = node->inherited.get()) {
+      rows += node->own.size();
+    }
+  }
+  return rows;
+}
+
+}  // namespace crosstalk::daemon

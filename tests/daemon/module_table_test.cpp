@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/module_table.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::daemon {
+namespace {
+
+profile::ModuleRow module(std::uint32_t process, std::uint64_t begin, const std::string& path) {
+  profile::ModuleRow row;
+  row.process = ProcessId{process};
+  row.begin = begin;
+  row.path = path;
+  return row;
+}
+
+TEST(ModuleTable, UnloadingFindsTheLatestThatIsLoaded) {
+  ModuleTable table;
+  table.load(module(0, 0x1000, "a"));
+  EXPECT_EQ(table.unload(ProcessId{0}, 0x1000, 5, 0)->path, "a");
+  table.load(module(0, 0x1000, "b"));
+  EXPECT_EQ(table.unload(ProcessId{0}, 0x1000, 6, 0)->path, "b");
+  EXPECT_FALSE(table.unload(ProcessId{0}, 0x1000, 7, 0));
+  EXPECT_FALSE(table.unload(ProcessId{0}, 0x2000, 7, 0));
+  EXPECT_FALSE(table.unload(ProcessId{1}, 0x1000, 7, 0));
+}
+
+TEST(ModuleTable, AChildHasWhatItsParentHadEvenWhenThatIsForgotten) {
+  ModuleTable table;
+  table.inherit(ProcessId{1}, ProcessId{0});
+  table.load(module(0, 0x1000, "a"));  // of which we hear late
+  table.forget(ProcessId{0});
+  const auto row = table.unload(ProcessId{1}, 0x1000, 9, 3);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->process, ProcessId{1});
+  EXPECT_EQ(row->loaded_ns, 3U);
+  EXPECT_EQ(row->unloaded_ns, 9U);
+  table.forget(ProcessId{1});
+  EXPECT_EQ(table.rows(), 0U);
+}
+
+TEST(ModuleTable, ALineOfDaemonsDoesNotKeepItsForefathers) {
+  ModuleTable table;
+  table.load(module(0, 0x1000, "first"));
+  for (std::uint32_t i = 1; i < 10'000; ++i) {
+    table.inherit(ProcessId{i}, ProcessId{i - 1});
+    table.load(module(i, 0x1000 + std::uint64_t{i % 2} * 0x1000, "own"));
+    table.forget(ProcessId{i - 1});
+  }
+  EXPECT_LT(table.rows(), 10U);
+  EXPECT_EQ(table.unload(ProcessId{9'999}, 0x2000, 9, 3)->path, "own");
+}
+
+TEST(ModuleTable, PluginsThatComeAndGoAreNotRememberedForEver) {
+  ModuleTable table;
+  table.load(module(0, 0x10, "program"));
+  for (std::uint64_t i = 1; i < 20'000; ++i) {
+    table.load(module(0, 0x1000 * i, "plugin"));
+    ASSERT_TRUE(table.unload(ProcessId{0}, 0x1000 * i, i, 0));
+  }
+  EXPECT_LT(table.rows(), 5'000U);
+  EXPECT_EQ(table.unload(ProcessId{0}, 0x10, 5, 0)->path, "program");
+}
+
+}  // namespace
+}  // namespace crosstalk::daemon
