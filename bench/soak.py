@@ -42,10 +42,12 @@ def watch(recorder, every):
     return rows
 
 
-def growth_per_hour(rows, seconds):
+def growth_per_hour(rows):
     """Bytes an hour, from the medians of the second and the last fifth of the run."""
+    seconds = rows[-1][0]
+
     def fifth(number):
-        return statistics.median(row[1] for row in rows if number / 5 <= row[0] / seconds < (number + 1) / 5)
+        return statistics.median(row[1] for row in rows if number / 5 <= row[0] / seconds <= (number + 1) / 5)
     return (fifth(4) - fifth(1)) / (seconds * 3 / 5) * 3600
 
 
@@ -72,7 +74,7 @@ def main():
     print("seconds  anonymous  resident")
     for row in rows[:: max(1, len(rows) // 12)]:
         print(f"{row[0]:7.0f}  {row[1] / 2**20:6.2f} MB  {row[2] / 2**20:6.2f} MB")
-    growth = growth_per_hour(rows, arguments.seconds)
+    growth = growth_per_hour(rows)
     print(f"{truth['threads']} threads, {samples} samples in {truth['seconds']:.0f} s; the profile has {size / 2**20:.1f} MB")
     print(f"growth of the recorder's own memory: {growth / 2**20:+.2f} MB an hour (allowed: {ALLOWED_PER_HOUR >> 20} MB)")
     if growth > ALLOWED_PER_HOUR:

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   const Deadline clock(seconds);
   std::uint64_t begun = 0;
   while (!clock.passed()) {
-    for (const auto due = static_cast<std::uint64_t>(clock.elapsed() * rate); begun < due; ++begun) {
+    for (const auto due = static_cast<std::uint64_t>(clock.elapsed() * rate); begun < due && !clock.passed(); ++begun) {
       std::thread([] { compute(0.0005, 1); }).join();
     }
     const timespec pause{0, 5'000'000};
