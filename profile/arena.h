@@ -13,9 +13,9 @@
 //                  the counters behind them by targets (atomic adds); `notices` as UnobservedNotice says
 //   ThreadSlot     claimed by a target thread with a CAS free -> claimed; `head` and what is above it are
 //                  written by that thread only; `tail` by the recorder only
+//                  `watchpoints` by observed processes, among themselves
 //   the exchange   observed processes, among themselves (collectors/in_target/processes/cross_process_state.h); the
-//   recorder only makes it,
-//                  all zero
+//                  recorder only makes it, all zero
 //   a ring         bytes [tail, head) are the recorder's to read, the rest the thread's to write.
 //                  head.store(release) after the bytes are written; the recorder loads it with acquire.
 //                  tail.store(release) after the bytes are read; the thread loads it with acquire.
@@ -32,7 +32,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 10;
+inline constexpr std::uint32_t arena_version = 11;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -80,6 +80,22 @@ enum class SlotState : std::uint32_t {
   ended = 3,  // the thread is gone; the recorder drains the ring and frees the slot
 };
 
+/// A thread's watchpoint events. Observed processes that share memory arm each other's threads, so it is known here who
+/// holds the descriptor of each event (collectors/in_target/processes/remote_events.h).
+struct alignas(cache_line) ThreadWatchpoints {
+  static constexpr std::uint32_t max_events = 4;
+  struct Event {
+    std::atomic<std::uint64_t> holder;  // pid << 32 | descriptor; 0: the event is not open
+    std::atomic<std::uint64_t> id;      // the kernel's, by which a descriptor that was reused is told
+  };
+  Event event[max_events];
+  std::atomic<std::uint64_t> address[max_events];  // what each was last set to
+  std::atomic<std::uint32_t> watch[2];             // the common watch that each pair of events was armed for; 0: none
+  std::atomic<std::uint32_t> words;                // events that the thread can have; 0: it must not be armed
+  std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/threads/thread_state.h, WatchMode
+  std::atomic<std::uint64_t> stack_low, stack_high;
+};
+
 struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint32_t> state;  // SlotState
   std::atomic<std::int32_t> pid;
@@ -90,7 +106,6 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> traps;
   std::atomic<std::uint64_t> armed;  // watches opened by this thread
-  std::atomic<std::uint32_t> gate;   // may other processes signal the thread? (collectors/in_target/processes/kick.h)
   // What observing cost this thread, nanoseconds of its CPU time
   alignas(cache_line) std::atomic<std::uint64_t> handlers_ns;  // handlers, deliveries, arming
   std::atomic<std::uint64_t> switches_ns;                      // context switches x calibrated cost
@@ -100,10 +115,11 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint32_t> clock;                            // ClockKind in use
   std::atomic<std::uint32_t> period_us;                        // period in use
   std::atomic<std::uint64_t> head;                             // bytes published by the thread
-  alignas(cache_line) std::atomic<std::uint64_t> tail;         // bytes consumed by the recorder
+  ThreadWatchpoints watchpoints;
+  alignas(cache_line) std::atomic<std::uint64_t> tail;  // bytes consumed by the recorder
 };
 
-static_assert(sizeof(ThreadSlot) == 3 * cache_line);
+static_assert(sizeof(ThreadSlot) == 5 * cache_line);
 
 /// Why a program goes unobserved that would have been observed if it could be.
 enum class Unobserved : std::uint32_t {

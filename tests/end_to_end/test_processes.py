@@ -56,13 +56,14 @@ class Processes(harness.Case):
         self.assertIn("map_own", entry["allocated_at"])
 
     @harness.needs_watchpoints
-    def test_a_signal_that_the_program_wants_is_its_own(self):
-        """SIGURG tells processes of each other's watches, until one handles or blocks it."""
-        for urgent, calls in (("handled", 100), ("blocked", 0)):
-            report, truth = self.observe_enough("processes", "--memory", "memfd", "--wait", "yield", "--seconds", "3",
-                                                "--urgent", urgent)
-            self.assertEqual(truth["urgent"], [calls, calls], urgent)
-            self.assertIn("shared_memory_signal", [warning["code"] for warning in report["warnings"]])
+    def test_who_is_blocked_is_not_disturbed(self):
+        """A process is armed from outside: a call in which it is blocked goes on, and no time-out begins anew."""
+        report, truth = self.observe("blocked_partner", "--seconds", "6", options=["--period", "1ms"])
+        for name, call in truth["calls"].items():
+            self.assertGreater(call["calls"], 0, name)
+            self.assertEqual(call["interrupted"], 0, name)
+            self.assertEqual(call["wrong"], 0, name)
+        self.assertTrue(report["communication"]["cells"], report["sampling"])  # lines were watched
 
     @harness.needs_watchpoints
     def test_processes_that_share_no_memory_exchange_nothing(self):

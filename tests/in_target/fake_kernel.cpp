@@ -7,7 +7,6 @@
 #include <cstring>
 #include <new>
 
-#include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
@@ -90,6 +89,7 @@ ThreadState& FakeKernel::add_thread() {
   slot.pid.store(runtime().pid);
   slot.tid.store(tid);
   thread.slot = &slot;
+  thread.watchpoints = &slot.watchpoints;
   thread.number = index + 1;
   thread.random = index + 1;
   thread.watch_tried = false;
@@ -187,8 +187,8 @@ bool has_hidden_numbers() { return true; }
 // Of processes there is one here.
 
 bool sharing() { return false; }
-bool kick(std::uint32_t /*number*/) { return false; }
-std::uint32_t kick_users(const SharedLine& /*line*/, std::uint64_t /*now_ns*/) { return 0; }
+std::uint32_t find_uses(const SharedLine& /*line*/, SharedUse* /*uses*/, std::uint32_t /*capacity*/) { return 0; }
+void remote_events_refused() {}
 CrossProcessState& cross_process_state() {
   static CrossProcessState state;
   return state;

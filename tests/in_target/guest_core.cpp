@@ -83,7 +83,6 @@ bool may_make_system_calls() { return true; }
 void tell_unobserved(const UnobservedProgram& /*program*/, std::int32_t /*pid*/, bool withdrawn) {
   count(withdrawn ? guest_withdrawn : guest_unobserved);
 }
-void on_borrowed_signal_wanted() {}
 bool on_signal_limit() { return false; }
 void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 

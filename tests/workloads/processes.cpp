@@ -41,7 +41,7 @@ struct Table {
 /// Memory of its own for what is not measured: who is there, and in the end what each has done.
 struct Ledger {
   struct alignas(workload::line_bytes) Entry {
-    std::uint64_t turns = 0, passes = 0, address = 0, urgent = 0;
+    std::uint64_t turns = 0, passes = 0, address = 0;
   };
   Line ready;
   Entry entries[max_processes];
@@ -160,35 +160,11 @@ void await_all(Ledger& ledger, const Line& baton, int processes) {
   }
 }
 
-enum class Urgent : std::uint8_t { ignored, handled, blocked };  // what a process does with SIGURG
-
 struct Race {
   int processes = 0, lines = 0;
   bool yields = false;
-  Urgent urgent = Urgent::ignored;
-  double seconds = 0;
   Deadline deadline;
 };
-
-volatile sig_atomic_t urgent_calls = 0;
-constexpr int urgent_signals = 100;
-
-/// What a program does that knows urgent data, when half of the time is over: SIGURG is its own from then on.
-void use_urgent_signal(Urgent how) {
-  if (how == Urgent::blocked) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGURG);
-    sigprocmask(SIG_BLOCK, &set, nullptr);
-    return;
-  }
-  struct sigaction action {};
-  action.sa_handler = [](int) { urgent_calls = urgent_calls + 1; };
-  sigaction(SIGURG, &action, nullptr);
-  for (int n = 0; n < urgent_signals; ++n) {
-    kill(getpid(), SIGURG);  // it is handled before kill() returns
-  }
-}
 
 /// Runs until the baton says that the race is over. Process 0 begins each round and, when the time is up, ends it.
 void run(int me, const Race& race, Table& table, Ledger& ledger) {
@@ -196,15 +172,10 @@ void run(int me, const Race& race, Table& table, Ledger& ledger) {
   Line& next = table.batons[(me + 1) % race.processes];
   Ledger::Entry done;
   done.address = reinterpret_cast<std::uint64_t>(&table);
-  bool uses_urgent = race.urgent != Urgent::ignored;
   for (std::uint64_t round = 1;; ++round) {
     const bool first = me == 0 && round == 1;
     const std::uint64_t expected = me == 0 ? round - 1 : round;
     std::uint64_t word = first ? expected : await_baton(table.batons[me], expected, race.yields);
-    if (uses_urgent && (round & 63U) == 0 && race.deadline.elapsed() > race.seconds / 2) {
-      use_urgent_signal(race.urgent);
-      uses_urgent = false;
-    }
     if (word != over) {
       ++done.turns;
       add_to_lines(table, race.lines);
@@ -219,7 +190,6 @@ void run(int me, const Race& race, Table& table, Ledger& ledger) {
       break;
     }
   }
-  done.urgent = static_cast<std::uint64_t>(urgent_calls);
   ledger.entries[me] = done;
 }
 
@@ -285,8 +255,7 @@ void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, c
     truth.add_invalidations(before + 1, me + 1, passed);
   }
   truth.print(race.deadline.elapsed(), R"("memory":")" + kind + R"(",)" +
-                                           column_text("addresses", ledger, race.processes, &Ledger::Entry::address) +
-                                           "," + column_text("urgent", ledger, race.processes, &Ledger::Entry::urgent));
+                                           column_text("addresses", ledger, race.processes, &Ledger::Entry::address));
 }
 
 }  // namespace
@@ -297,19 +266,10 @@ int main(int argc, char** argv) {
   flags.number("--seconds", 3, 0.01, 3600, "run time");
   flags.number("--lines", 64, 1, max_lines, "lines that travel with the baton");
   flags.choice("--memory", {"anonymous", "memfd", "file", "sysv"}, "what is shared");
-  flags.choice("--urgent", {"ignored", "handled", "blocked"},
-               "what a process does with SIGURG from half of the time on");
   flags.choice("--wait", {"spin", "yield"}, "how a process waits for the baton");
   flags.parse(argc, argv);
   const std::string& kind = flags.word("--memory");
-  const std::string& urgent = flags.word("--urgent");
-  Race race{flags.integer("--threads"),
-            flags.integer("--lines"),
-            flags.word("--wait") == "yield",
-            urgent == "handled"   ? Urgent::handled
-            : urgent == "blocked" ? Urgent::blocked
-                                  : Urgent::ignored,
-            flags.real("--seconds"),
+  Race race{flags.integer("--threads"), flags.integer("--lines"), flags.word("--wait") == "yield",
             Deadline(flags.real("--seconds"))};
 
   Memory memory = kind == "anonymous" ? Memory{} : kind == "sysv" ? open_segment() : open_file(kind);

@@ -69,10 +69,6 @@ bool on_signal_limit();
 /// The target is about to take a signal of ours by the system call itself: when this returns, we have no use for it.
 void on_signal_taken(int signal_number);
 
-/// The target is about to say what it wants of the borrowed signal: when this returns, nobody sends it on our behalf.
-/// Any context.
-void on_borrowed_signal_wanted();
-
 // --------------------------------------------------------------------------------------- Interposition
 
 // Blocks of memory (block_table.cpp). Tracking is on from the first instruction, so that blocks allocated
@@ -122,10 +118,6 @@ void own_signals(int trap_signal);
 bool block_trap_as_wished(void* context);
 /// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
 const struct sigaction* target_trap_action();
-/// Core asks for one more signal, one that is ignored by default, before it installs a handler. False: the target has
-/// said something of it. From then on the target is told that the signal is as it was; its first wish for it is
-/// granted, after on_borrowed_signal_wanted(). Masks are left alone. Signal-safe.
-bool borrow_signal(int signal_number);
 /// libc's functions, unfiltered, for the core. As sigaction(2) and pthread_sigmask(3).
 int real_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action);
 int real_sigmask(int how, const sigset_t* set, sigset_t* old_set);

@@ -25,7 +25,6 @@ struct Own {
   std::atomic<int> trap{0};  // its number, once told; it stays
   std::atomic<bool> filtering{false};
   std::atomic<bool> masks_alone{false};  // the target uses the signal: its masks are its own, once and for all
-  std::atomic<int> borrowed{0};          // 0: none; -1: given back for good
 };
 constinit Own own;
 
@@ -190,43 +189,9 @@ int change_action(int signal_number, const struct sigaction* action, struct siga
   return result;
 }
 
-bool is_default(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
-}
-
-/// The borrowed signal, of which the target has said nothing so far but that it leave it as it is.
-int wish_for_borrowed(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
-  int result = 0;
-  if (action != nullptr && (in_other_process() || !is_default(*action))) {
-    if (!in_other_process()) {
-      own.borrowed.store(-1, std::memory_order_seq_cst);
-      on_borrowed_signal_wanted();
-    }
-    result = sigaction_with_stubs(libc_sigaction, signal_number, action, nullptr);
-  }
-  if (result == 0 && old_action != nullptr) {
-    *old_action = {};
-  }
-  return result;
-}
-
 }  // namespace
 
-bool borrow_signal(int signal_number) {
-  int lent = own.borrowed.load(std::memory_order_relaxed);
-  if (lent == signal_number) {
-    return true;  // a forked child goes on
-  }
-  struct sigaction found {};
-  return lent == 0 && own.filtering.load(std::memory_order_relaxed) &&
-         libc_sigaction(signal_number, nullptr, &found) == 0 && is_default(found) &&
-         own.borrowed.compare_exchange_strong(lent, signal_number);
-}
-
 int filtered_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action) {
-  if (signal_number > 0 && signal_number == own.borrowed.load(std::memory_order_relaxed)) {
-    return wish_for_borrowed(signal_number, action, old_action);
-  }
   return filtered_bit(signal_number) == 0 ? change_action(signal_number, action, old_action)
                                           : wish_for_own_signal(signal_number, action, old_action);
 }

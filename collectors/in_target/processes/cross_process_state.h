@@ -5,9 +5,9 @@
 // A line has another address in every process, so here it is known by what is mapped and where in it. A thread is
 // known by the number of its ring: its slot's index + 1.
 //
-// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). Each process
-// arms its own threads: a descriptor of another process can not be used, and need not be. The watch is over when
-// `watch` is not its id any more; who changes it back to 0 writes the record of its end.
+// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). Who opens it
+// arms the threads of all. It is over when `watch` is not its id any more; who changes it back to 0 writes the record
+// of its end.
 #pragma once
 
 #include <atomic>
@@ -47,27 +47,22 @@ struct SharedLine {
 using watch_policy::watch_slots;
 using watch_policy::words_per_slot;
 
-/// A watch that several processes keep. All but `watch`, `joined`, `armed` and `progress` is constant while `watch` is
-/// not 0.
+/// A watch that several processes keep. All but `watch` and `progress` is constant while `watch` is not 0.
 struct alignas(profile::cache_line) SharedWatch {
-  static constexpr std::uint32_t max_members = 32;  // processes; more may join, and look for the end by themselves
-  std::atomic<std::uint64_t> lock;                  // when the opener took it, CLOCK_MONOTONIC; 0: free
-  std::atomic<std::uint32_t> watch;                 // id; 0: none
-  std::atomic<std::uint32_t> joined;                // processes that have armed their threads, but for the opener's
-  std::atomic<std::uint32_t> armed;                 // their threads
+  std::atomic<std::uint64_t> lock;   // when the opener took it, CLOCK_MONOTONIC; 0: free
+  std::atomic<std::uint32_t> watch;  // id; 0: none
   std::atomic<std::uint32_t> suspected;
   watch_policy::WatchProgress progress;
   std::atomic<std::uint64_t> device, inode, file_offset;
   std::atomic<std::uint32_t> words;
   std::atomic<std::uint64_t> word[words_per_slot];  // profile::WatchWord
-  std::atomic<std::uint32_t> member[max_members];   // the opener, and the thread by which each process joined
 };
 
-/// A process that has been sampled in shared memory lately.
+/// A process that has been sampled in shared memory lately, and where it has mapped that.
 struct SharedUser {
   std::atomic<std::uint64_t> object;  // SharedLine::object(); 0: free
+  std::atomic<std::uint64_t> begin, bytes, file_offset;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::uint32_t> number;   // of the thread that was sampled there last
   std::atomic<std::uint32_t> time_ms;  // when, CLOCK_MONOTONIC
 };
 
@@ -76,7 +71,6 @@ struct CrossProcessState {
   static constexpr std::uint32_t board_lines = 4096;
   static constexpr unsigned key_shift = 64 - 12;  // a key is spread already
   static_assert(board_lines == 1U << (64 - key_shift));
-  std::atomic<std::uint64_t> pid_namespace;  // inode of the one in which thread ids mean something; 0: not known yet
   SharedWatch watch[watch_slots];
   SharedUser user[max_users];
   watch_policy::BoardLine line[board_lines];

@@ -5,9 +5,7 @@
 #include <sys/stat.h>
 
 #include "collectors/in_target/objects/modules.h"
-#include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/processes/shared_maps.h"
-#include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
@@ -24,21 +22,15 @@ constexpr auto relaxed = std::memory_order_relaxed;
 enum Part : std::uint32_t { undecided = 0, takes_part = 1, keeps_out = 2 };
 constinit std::atomic<std::uint32_t> part{undecided};
 
-// Thread ids are numbers of a pid namespace: to signal by one of another namespace would hit anyone.
-void decide_to_take_part(const ThreadState& self) {
+// Thread ids are numbers of a pid namespace: by one of another namespace anyone might be armed.
+void decide_to_take_part() {
   struct stat status {};
   const bool seen = system_call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0) == 0;
-  std::uint64_t theirs = 0;
-  const bool first = seen && cross_process_state().pid_namespace.compare_exchange_strong(theirs, status.st_ino);
-  const bool same = seen && (first || theirs == status.st_ino);
-  if (same && (self.kick_blocked || !install_kick_handler())) {
-    stop_sharing();
-    return;
-  }
+  const bool same = seen && status.st_ino == runtime().arena.header->pid_namespace;
   part.store(same ? takes_part : keeps_out, relaxed);
   if (!same) {
     emit_message("shared_memory_apart",
-                 "a process is in a pid namespace of its own, or has no /proc: what it exchanges with other processes "
+                 "a process has no /proc that would tell its pid namespace: what it exchanges with other processes "
                  "through shared memory is not observed");
   }
 }
@@ -88,50 +80,59 @@ bool recent(const SharedUser& user, std::uint32_t now_ms) {
   return static_cast<std::int32_t>(now_ms - user.time_ms.load(relaxed)) < memory_ms;
 }
 
+void fill_in(SharedUser& user, const SharedPlace& place, std::uint32_t now_ms) {
+  user.begin.store(place.begin, relaxed);
+  user.bytes.store(place.bytes, relaxed);
+  user.file_offset.store(place.file_offset, relaxed);
+  user.time_ms.store(now_ms, relaxed);
+}
+
 // Notes the use; true when another process has used it lately.
-bool note_use(const ThreadState& self, std::uint64_t object, std::uint32_t now_ms) {
+bool note_use(std::uint64_t object, const SharedPlace& place, std::uint32_t now_ms) {
   const std::int32_t pid = runtime().pid;
   SharedUser* mine = nullptr;
-  SharedUser* place = nullptr;
+  SharedUser* room = nullptr;
   bool others = false;
+  bool has_free = false;
   for (SharedUser& user : cross_process_state().user) {
     const std::uint64_t of = user.object.load(std::memory_order_acquire);
     if (of == object && user.pid.load(relaxed) == pid) {
       mine = &user;
     } else if (of == object && recent(user, now_ms)) {
       others = true;
-    } else if (place == nullptr && (of == 0 || !recent(user, now_ms))) {
-      place = &user;
+    } else if ((of == 0 && !has_free) || (room == nullptr && !recent(user, now_ms))) {
+      room = &user;
+      has_free = of == 0;
     }
   }
-  if (mine == nullptr && place != nullptr) {
-    std::uint64_t old = place->object.load(relaxed);
-    if ((old == 0 || !recent(*place, now_ms)) && place->object.compare_exchange_strong(old, 0)) {
-      place->pid.store(pid, relaxed);
-      place->number.store(self.number, relaxed);
-      place->time_ms.store(now_ms, relaxed);
-      place->object.store(object, std::memory_order_release);
+  if (mine != nullptr) {
+    fill_in(*mine, place, now_ms);
+  } else if (room != nullptr) {
+    std::uint64_t old = room->object.load(relaxed);
+    if ((old == 0 || !recent(*room, now_ms)) && room->object.compare_exchange_strong(old, 0)) {
+      room->pid.store(pid, relaxed);
+      fill_in(*room, place, now_ms);
+      room->object.store(object, std::memory_order_release);
     }
-  } else if (mine != nullptr) {
-    mine->number.store(self.number, relaxed);
-    mine->time_ms.store(now_ms, relaxed);
   }
   return others;
+}
+
+// What the kernel asks of a process that watches another one is what it asks of a debugger.
+char ptrace_scope() {
+  char scope = '0';
+  const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    system_call(SYS_read, fd, &scope, 1);
+    system_call(SYS_close, fd);
+  }
+  return scope;
 }
 
 }  // namespace
 
 CrossProcessState& cross_process_state() {
   return *reinterpret_cast<CrossProcessState*>(runtime().arena.cross_process());
-}
-
-void stop_sharing() {
-  if (part.exchange(keeps_out, relaxed) != keeps_out) {
-    shut_gates();
-    emit_message("shared_memory_signal",
-                 "a process uses or blocks SIGURG, by which processes that share memory are told of each other's "
-                 "watches: what it exchanges with others is not observed from then on");
-  }
 }
 
 bool sharing() { return part.load(relaxed) == takes_part; }
@@ -145,7 +146,7 @@ SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint6
   SharedLookup found = maps.find(address, place);
   if (found == SharedLookup::unidentified) {
     if (part.load(relaxed) == undecided) {
-      decide_to_take_part(self);
+      decide_to_take_part();
     }
     identify(self, address, now_ns);
     found = maps.find(address, place);
@@ -163,20 +164,41 @@ SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint6
   line.inode = place.inode;
   line.file_offset = (place.file_offset + (address - place.begin)) & ~(std::uint64_t{profile::cache_line} - 1);
   line.known = true;
-  line.others = note_use(self, line.object(), static_cast<std::uint32_t>(now_ns / ns_per_ms));
+  line.others = note_use(line.object(), place, static_cast<std::uint32_t>(now_ns / ns_per_ms));
   return line;
 }
 
-std::uint32_t kick_users(const SharedLine& line, std::uint64_t now_ns) {
+// However long ago: a process that waits is sampled seldom, and one that has ended has no thread that could be armed.
+std::uint32_t find_uses(const SharedLine& line, SharedUse* uses, std::uint32_t capacity) {
   const std::uint64_t object = line.object();
-  std::uint32_t kickd = 0;
+  std::uint32_t count = 0;
   for (SharedUser& user : cross_process_state().user) {
-    if (user.object.load(std::memory_order_acquire) == object && user.pid.load(relaxed) != runtime().pid &&
-        recent(user, static_cast<std::uint32_t>(now_ns / ns_per_ms)) && kickd < SharedWatch::max_members) {
-      kickd += kick(user.number.load(relaxed)) ? 1 : 0;
+    if (count == capacity || user.object.load(std::memory_order_acquire) != object) {
+      continue;
+    }
+    const std::int32_t pid = user.pid.load(relaxed);
+    const std::uint64_t into = line.file_offset - user.file_offset.load(relaxed);
+    if (pid != runtime().pid && into < user.bytes.load(relaxed)) {
+      uses[count++] = {pid, user.begin.load(relaxed) + into};
     }
   }
-  return kickd;
+  return count;
+}
+
+void remote_events_refused() {
+  static constinit std::atomic<bool> said{false};
+  if (said.exchange(true, relaxed)) {
+    return;
+  }
+  if (ptrace_scope() == '0') {
+    emit_message("shared_memory_refused",
+                 "a process may not set watchpoints in another one that it shares memory with, which has another user, "
+                 "privileges or is not dumpable: what they exchange is seen in part");
+  } else {
+    emit_message("shared_memory_refused",
+                 "kernel.yama.ptrace_scope forbids that processes set watchpoints in each other: what they exchange "
+                 "through shared memory is seen in part; sysctl kernel.yama.ptrace_scope=0 allows it");
+  }
 }
 
 void shared_memory_after_fork() {

@@ -16,14 +16,18 @@ CrossProcessState& cross_process_state();
 /// ten microseconds, once. Notes that this process uses the memory, and tells whether others do. Signal-safe.
 SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint64_t now_ns);
 
-/// This process keeps out of the exchange from now on, and says so. Signal-safe.
-void stop_sharing();
-
 /// Does this process take part in the exchange? From the first sample in memory that it shares.
 bool sharing();
 
-/// Signals one thread of each other process that was sampled lately in what is mapped at `line`; how many it were.
-std::uint32_t kick_users(const SharedLine& line, std::uint64_t now_ns);
+/// A process that has a line mapped, and where.
+struct SharedUse {
+  std::int32_t pid = 0;
+  std::uint64_t line = 0;
+};
+/// The other processes that have been sampled in what is mapped at `line`; how many, `capacity` at most.
+std::uint32_t find_uses(const SharedLine& line, SharedUse* uses, std::uint32_t capacity);
+/// Another process's threads could not be armed for want of permission. Signal-safe.
+void remote_events_refused();
 
 /// In a forked child that is observed: it has to find out anew.
 void shared_memory_after_fork();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
@@ -191,7 +192,8 @@ double part_watched(ThreadState& self) {
   if (self.watch_events.load(std::memory_order_relaxed) == 0) {
     return 0;
   }
-  return self.on_demand.load(std::memory_order_relaxed) == 0 || watched >= passed ? 1 : watched / passed;
+  const bool present = self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints);
+  return present || watched >= passed ? 1 : watched / passed;
 }
 
 }  // namespace

@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::uint64_t line_mask = ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
 constexpr std::size_t stack_capacity = 8192;
-constexpr std::uint64_t kick_bit = std::uint64_t{1} << static_cast<unsigned>(kick_signal - 1);
 
 /// An observation on its way through the steps of its handler, in their order below.
 struct Passage {
@@ -49,9 +48,6 @@ void account(Passage& at) {
 void tend_watches(Passage& at) {
   WatchUnit& watch = runtime().watch;
   watch.attend(at.self);
-  if (sharing() && at.self.kick_blocked) {
-    stop_sharing();
-  }
   watch.follow(at.self, at.seen.time_ns);
   if (watch.expire(at.self, at.seen.time_ns)) {
     at.apart_ns += thread_cpu_ns() - at.seen.thread_cpu_ns;
@@ -217,7 +213,6 @@ Registers registers_of(const ucontext_t& context) {
 }
 
 void take_sample(ThreadState& self, const ucontext_t& context) {
-  self.kick_blocked = (context.uc_sigmask.__val[0] & kick_bit) != 0;
   with_source(self, [&](auto source) {
     collectors::Observation seen = source.deliver(self, context);
     handle(self, seen, source.delivery_ns());

@@ -15,7 +15,7 @@
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/interpose/passage.h"
-#include "collectors/in_target/processes/kick.h"
+#include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
@@ -173,10 +173,11 @@ void in_forked_child() {
   // The descriptors are copies of the parent's: moving them would move the parent's watchpoints.
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);
-    close_events(thread);
+    drop_events(thread);
     close_event(thread.clock_event);
     thread.ring.detach();
   }
+  drop_remote_events();
   registry().clear();
   Passage::after_fork();
   forget_thread_timers();
@@ -281,7 +282,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   on_module_change();
   ThreadState* self = current_thread();
   if (self != nullptr) {
-    shut_gates();
+    WatchUnit::withdraw();
     r.watch.close_all(*self, profile::CloseReason::stopped);
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
@@ -293,12 +294,12 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   errno = saved_errno;
 }
 
-// Stops all clocks and watches of the process; the other threads' clocks stop by the flag, and no other process signals
+// Stops all clocks and watches of the process; the other threads' clocks stop by the flag, and no other process arms
 // any of them.
 void quiesce() {
   Runtime& r = runtime();
   r.quiesced.store(true, std::memory_order_seq_cst);
-  shut_gates();
+  WatchUnit::withdraw();
   if (ThreadState* self = current_thread(); self != nullptr) {
     r.watch.close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
@@ -325,7 +326,7 @@ void exec_failed() {
   // The other threads' clocks were never stopped: their ticks count again. To the recorder this is the same process: a
   // second process_start would make it take the rings of all other threads for those of a program that is gone.
   r.quiesced.store(false, std::memory_order_seq_cst);
-  open_gates();
+  WatchUnit::readmit();
   if (ThreadState* self = current_thread(); self != nullptr) {
     start_clock(*self);
   }
@@ -374,12 +375,6 @@ void on_signal_taken(int signal_number) {
   } else {
     step_aside("sigtrap_used", "the program takes SIGTRAP by a system call of its own: it is not observed from then on",
                StepAside::without_trace);
-  }
-}
-
-void on_borrowed_signal_wanted() {
-  if (observing()) {
-    stop_sharing();
   }
 }
 

@@ -109,27 +109,6 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   find_threads(monotonic_ns());
 }
 
-// Another process has opened, moved or closed a watch that this thread's process may have a part in.
-void on_kick() {
-  Runtime& r = runtime();
-  const std::uint64_t begin = thread_cpu_ns();
-  ThreadState* self = current_thread();
-  if (self == nullptr || !r.observing.load(std::memory_order_relaxed) || r.quiesced.load(std::memory_order_relaxed) ||
-      self->phase.load(std::memory_order_acquire) != static_cast<std::uint32_t>(ThreadPhase::live)) {
-    return;
-  }
-  r.watch.follow(*self, monotonic_ns());
-  const std::uint64_t cost = thread_cpu_ns() - begin + r.config.signal_cost_ns;
-  self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
-  r.budget.spend(cost);
-}
-
-// The target ignores this signal, whoever else may have sent it; two that came close together are one.
-void on_kick_signal(int /*number*/, siginfo_t* /*info*/, void* context) {
-  on_kick();
-  repair_interrupted_call(*static_cast<ucontext_t*>(context));
-}
-
 void on_clock(int number, siginfo_t* info, void* context) {
   if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &runtime()) {
     on_tick(*static_cast<ucontext_t*>(context), info->si_timerid);
@@ -218,14 +197,6 @@ void install(int number, void (*handler)(int, siginfo_t*, void*)) {
 }
 
 }  // namespace
-
-bool install_kick_handler() {
-  if (!borrow_signal(kick_signal)) {
-    return false;
-  }
-  install(kick_signal, on_handler_stack<on_kick_signal>);
-  return true;
-}
 
 void install_handlers() {
   install(SIGTRAP, on_handler_stack<on_trap>);

@@ -6,7 +6,5 @@ namespace crosstalk::in_target {
 
 /// Puts the handlers in place. Normal context, once, after own_signals().
 void install_handlers();
-/// False: the target has a use for the signal by which processes kick each other. Signal-safe.
-bool install_kick_handler();
 
 }  // namespace crosstalk::in_target

@@ -20,9 +20,6 @@
 
 namespace crosstalk::in_target {
 
-// Of another process (kick.h). Ignored by default, so that it does no harm to a program that has just been executed.
-inline constexpr int kick_signal = SIGURG;
-
 struct Runtime {
   profile::ArenaView arena;
   RingMemory rings;              // of the arena

@@ -6,7 +6,6 @@
 #include <atomic>
 
 #include "collectors/in_target/interpose/passage.h"
-#include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
@@ -95,7 +94,7 @@ void step_aside(const char* code, const char* text, StepAside how) {
   }
   done.store(false, std::memory_order_relaxed);
   track_blocks(false, 0);
-  shut_gates();
+  WatchUnit::withdraw();
   if (without_trace) {
     wait_for_others(until_ns);  // a handler that goes on may open an event or start a timer
   }

@@ -25,8 +25,8 @@ struct WatchPlace {
   WatchMode mode = WatchMode::off;
 };
 
-/// Opens a data watchpoint on the thread `tid` of this process, 0: the calling one. It is disabled: a thread that is
-/// trapped moves the event by the descriptor, which must be known by then.
+/// Opens a data watchpoint on the thread `tid`, which may be another process's; 0: the calling one. It is disabled: a
+/// thread that is trapped moves the event by the descriptor, which must be known by then.
 long open_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
 /// Moves a watchpoint; -EBADF when the descriptor is no longer ours.
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place);

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t max_threads = 4096;  // observed at a time, in on
 inline constexpr std::uint32_t max_words = watch_policy::most_registers;
 
 using watch_policy::WatchMode;
+static_assert(max_words == profile::ThreadWatchpoints::max_events);
 
 /// A descriptor of ours in the target's table, with the event's kernel id: a target that closes it and
 /// reuses its number must not see us close or move what is now its own.
@@ -38,7 +39,6 @@ struct ThreadState {
   profile::RingWriter ring;
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
   HandlerStack* handler_stack = nullptr;  // null: its handlers run where the kernel puts them
-  bool kick_blocked = false;              // the target had kick_signal blocked at the thread's last sample
 
   // clock
   profile::ClockKind clock = profile::ClockKind::automatic;
@@ -52,13 +52,13 @@ struct ThreadState {
   std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
   std::uint64_t charged_switches = 0;
 
-  // watchpoints. Modes and events are touched by other threads' handlers too.
+  // watchpoints. Events are touched by other threads' handlers too.
+  profile::ThreadWatchpoints* watchpoints = nullptr;  // in its slot, also after its end; null: it never had one
   OwnedEvent watch_event[max_words];
-  std::atomic<std::uint32_t> watch_events;    // how many of watch_event it has; 0: can not be watched
-  std::atomic<std::uint8_t> on_demand;        // a bit for each event that is open during a watch only (watch_events.h)
-  std::atomic<std::uint8_t> mode[max_words];  // WatchMode
-  std::uint32_t stray_traps = 0;              // of no open watch, in a row
-  OwnedEvent alarm_event;                     // ends the brief watches that this thread opens
+  std::atomic<std::uint32_t> watch_events;  // how many of watch_event it has; 0: can not be watched
+  std::atomic<std::uint8_t> on_demand;      // a bit for each event that is open during a watch only (watch_events.h)
+  std::uint32_t stray_traps = 0;            // of no open watch, in a row
+  OwnedEvent alarm_event;                   // ends the brief watches that this thread opens
   bool watch_tried = false;
   bool keeps_events = false;  // so it should be; on_demand follows between two watches
   std::uint64_t recent_switches = 0, recent_cpu_ns = 0;

@@ -6,7 +6,6 @@
 
 #include <cstring>
 
-#include "collectors/in_target/processes/kick.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
@@ -91,6 +90,22 @@ void give_up(ThreadState* self, profile::ThreadSlot* slot) {
   (no_memory ? header.threads_without_memory : header.threads_unobserved).fetch_add(1, std::memory_order_relaxed);
 }
 
+// Other processes may arm the thread once it has said how many words can be watched.
+void prepare_watchpoints(ThreadState& self) {
+  profile::ThreadWatchpoints& watchpoints = self.slot->watchpoints;
+  self.watchpoints = &watchpoints;
+  watchpoints.words.store(0, std::memory_order_relaxed);
+  watchpoints.stack_low.store(self.stack_low, std::memory_order_relaxed);
+  watchpoints.stack_high.store(self.stack_high, std::memory_order_relaxed);
+  for (auto& watch : watchpoints.watch) {
+    watch.store(0, std::memory_order_relaxed);
+  }
+  for (std::uint32_t event = 0; event < max_words; ++event) {
+    watchpoints.event[event].holder.store(0, std::memory_order_relaxed);
+    watchpoints.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+  }
+}
+
 }  // namespace
 
 ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
@@ -119,7 +134,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   slot->pid.store(r.pid, std::memory_order_relaxed);
   slot->tid.store(tid, std::memory_order_relaxed);
   self->ring.attach(slot, ring, r.rings.ring_bytes());
-  open_gate(*slot);
+  prepare_watchpoints(*self);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
@@ -146,7 +161,6 @@ void finish(ThreadState& thread, profile::ThreadEnd& record) {
 
 void end_thread(ThreadState& self) {
   stop_clock(self);
-  shut_gate(*self.slot);
   charge_switches(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
@@ -170,7 +184,6 @@ void end_lost_thread(ThreadState& thread, std::int32_t tid) {
     return;
   }
   stop_clock(thread);
-  shut_gate(*thread.slot);
   runtime().watch.leave(thread);
   profile::ThreadEnd record;
   record.cpu_ns = thread.slot->cpu_ns.load(std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 
@@ -14,7 +15,12 @@ bool is_open(ThreadState& thread, std::uint32_t event) {
 }
 
 void note_mode(ThreadState& thread, std::uint32_t event, WatchMode mode) {
-  thread.mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+  thread.watchpoints->mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+}
+
+void close_own(ThreadState& thread, std::uint32_t event) {
+  withdraw_event(*thread.watchpoints, event, thread.watch_event[event]);
+  close_event(thread.watch_event[event]);
 }
 
 std::uint8_t bit(std::uint32_t event) { return static_cast<std::uint8_t>(1U << event); }
@@ -28,7 +34,16 @@ bool has_any_on_demand(const ThreadState& thread) { return thread.on_demand.load
 // Disabled first: a forked child's copy of the descriptor would keep it armed.
 void end_event(ThreadState& thread, std::uint32_t event) {
   set_event(thread, event, {});
-  close_event(thread.watch_event[event]);
+  close_own(thread, event);
+}
+
+long open_claimed(ThreadState& thread, std::uint32_t event, std::int32_t tid) {
+  if (!claim_event(*thread.watchpoints, event)) {
+    return -EBUSY;
+  }
+  const long result = open_watch_event(tid, event, thread.watch_event[event]);
+  publish_event(*thread.watchpoints, event, thread.watch_event[event]);
+  return result;
 }
 
 bool lives(const ThreadState& thread) {
@@ -40,7 +55,7 @@ bool lives(const ThreadState& thread) {
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t event = first; event < first + count; ++event) {
     note_mode(self, event, WatchMode::off);
-    const long result = is_open(self, event) ? 0 : open_watch_event(0, event, self.watch_event[event]);
+    const long result = is_open(self, event) ? 0 : open_claimed(self, event, 0);
     if (result < 0) {
       return result;
     }
@@ -53,14 +68,13 @@ void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t coun
   for (std::uint32_t event = first; event < first + count; ++event) {
     self.on_demand.fetch_or(bit(event), std::memory_order_release);
     note_mode(self, event, WatchMode::off);
-    close_event(self.watch_event[event]);
+    close_own(self, event);
   }
 }
 
-void close_events(ThreadState& thread) {
-  for (std::uint32_t event = 0; event < max_words; ++event) {
-    note_mode(thread, event, WatchMode::off);
-    close_event(thread.watch_event[event]);
+void drop_events(ThreadState& thread) {
+  for (OwnedEvent& event : thread.watch_event) {
+    close_event(event);
   }
   close_event(thread.alarm_event);
 }
@@ -73,7 +87,13 @@ void end_events(ThreadState& self) {
 }
 
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
+  if (!is_open(thread, event) && held_elsewhere(*thread.watchpoints, event)) {
+    return set_held_event(*thread.watchpoints, event, place);
+  }
   note_mode(thread, event, place.mode);
+  if (place.mode != WatchMode::off) {
+    thread.watchpoints->address[event].store(place.address, std::memory_order_relaxed);
+  }
   return set_watch_event(thread.watch_event[event], place);
 }
 
@@ -81,12 +101,18 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
   if (!on_demand(thread, event) || is_open(thread, event)) {
     return set_event(thread, event, place);
   }
+  if (held_elsewhere(*thread.watchpoints, event)) {
+    const long result = set_held_event(*thread.watchpoints, event, place);
+    if (result != -ESRCH) {
+      return result;
+    }
+  }
   const std::int32_t tid = thread.tid.load(std::memory_order_relaxed);
   // A thread made by raw clone() ends unseen, and its number may be another process's by now.
   if (tid == 0 || system_call(SYS_tgkill, runtime().pid, tid, 0) != 0) {
     return -ESRCH;
   }
-  long result = open_watch_event(tid, event, thread.watch_event[event]);
+  long result = open_claimed(thread, event, tid);
   if (result >= 0 && place.mode != WatchMode::off) {
     result = set_event(thread, event, place);
   }
@@ -98,7 +124,8 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
 }
 
 bool in_use(ThreadState& thread, std::uint32_t event) {
-  const bool off = thread.mode[event].load(std::memory_order_relaxed) == static_cast<std::uint8_t>(WatchMode::off);
+  const bool off =
+      thread.watchpoints->mode[event].load(std::memory_order_relaxed) == static_cast<std::uint8_t>(WatchMode::off);
   return !off || (on_demand(thread, event) && is_open(thread, event));
 }
 

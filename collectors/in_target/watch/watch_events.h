@@ -27,8 +27,8 @@ constexpr bool worth_keeping(std::uint64_t switches, std::uint64_t cpu_ns, doubl
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// From now on it has them on demand.
 void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
-/// Closes the events and the alarm of a thread. Does not disable them: in a forked child they are the parent's.
-void close_events(ThreadState& thread);
+/// Closes the descriptors of a thread's events and alarm in a forked child: the events are the parent's, and stay.
+void drop_events(ThreadState& thread);
 /// Disables and closes those of the calling thread, which is no longer watched. A forked child may hold copies of the
 /// descriptors, and they keep an event as it was.
 void end_events(ThreadState& self);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trap does: it is recorded, and the watchpoints of the line's old and new owner are moved.
 #include "collectors/in_target/access/target_view.h"
-#include "collectors/in_target/processes/kick.h"
+#include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/watch/trap_record.h"
 #include "collectors/in_target/watch/watch_events.h"
@@ -26,12 +26,13 @@ void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
   ThreadState* thread = thread_of(runner);
   if (thread == nullptr) {
     if (slot.shared != nullptr) {
-      kick(runner);  // it looks for itself
+      restore_remote(slot, runner);
     }
     return;
   }
   for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
-    const auto mode = static_cast<WatchMode>(thread->mode[first_event(slot) + w].load(std::memory_order_relaxed));
+    const auto mode =
+        static_cast<WatchMode>(thread->watchpoints->mode[first_event(slot) + w].load(std::memory_order_relaxed));
     if (mode != WatchMode::read_write) {
       set_mode(slot, *thread, w, WatchMode::read_write);
     }
@@ -42,7 +43,7 @@ void WatchUnit::restore_runner(Slot& slot, std::uint32_t runner) {
 // event while a third closed the watch. In the latter case it would fire at every access for ever.
 void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open) {
   const std::uint32_t event = first_event(slot) + word;
-  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  const auto mode = static_cast<WatchMode>(self.watchpoints->mode[event].load(std::memory_order_relaxed));
   if (open && mode != WatchMode::off) {
     set_mode(slot, self, word, mode);
   } else {
@@ -64,6 +65,9 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
   }
   Slot& slot = slot_[index];
   const std::uint32_t word = event % words_per_slot;
+  if (sharing()) {
+    follow_one(slot, self, now_ns);  // another process may have armed this thread
+  }
   const std::uint32_t id = slot.watch.load(std::memory_order_acquire);
   if (id == 0 || word >= slot.choice.words || address != slot.line + slot.choice.word[word].offset) {
     if (++self.stray_traps > stray_limit) {
@@ -80,7 +84,7 @@ bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t ad
     return false;
   }
   WatchProgress& watched = progress(slot);
-  const auto mode = static_cast<WatchMode>(self.mode[event].load(std::memory_order_relaxed));
+  const auto mode = static_cast<WatchMode>(self.watchpoints->mode[event].load(std::memory_order_relaxed));
   const std::uint32_t sequence = watched.count_trap();
   const TrapFacts facts{
       id, sequence, static_cast<std::uint8_t>(word), mode == WatchMode::write_only, slot.line, slot.shared != nullptr};

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
@@ -23,16 +24,16 @@ constexpr std::uint64_t first_cost_guess_ns = 150'000;
 /// Unique in the recording, > 0.
 std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-/// What moving a watchpoint has cost the thread that it belongs to, from how long it took. That of a thread that runs
-/// on another processor is moved there, by an interrupt: slow, and three quarters of the time are its loss too
-/// (measured with two threads that count). That of one that sleeps, or of the caller, is quick and costs it nothing.
+}  // namespace
+
+// That of a thread that runs on another processor is moved there, by an interrupt: slow, and three quarters of the time
+// are its loss too (measured with two threads that count). That of one that sleeps, or of the caller, is quick and
+// costs it nothing.
 std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
   constexpr std::uint64_t quick_ns = 18'000;
   constexpr std::uint64_t descheduled_ns = 200'000;  // the caller itself was away
   return took_ns < quick_ns || took_ns > descheduled_ns ? 0 : took_ns / 4 * 3;
 }
-
-}  // namespace
 
 void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
   plan_.store(watch_policy::SlotPlan::of(words), std::memory_order_relaxed);
@@ -101,7 +102,14 @@ void WatchUnit::admit(ThreadState& self) {
   } else {
     part_with_events(self, 0, words);
   }
-  self.watch_events.store(words, std::memory_order_release);
+  set_words(self, words);
+}
+
+void WatchUnit::set_words(ThreadState& thread, std::uint32_t words) {
+  thread.watch_events.store(words, std::memory_order_seq_cst);
+  if (thread.watchpoints != nullptr) {
+    thread.watchpoints->words.store(words, std::memory_order_seq_cst);
+  }
 }
 
 void WatchUnit::attend(ThreadState& self) {
@@ -147,6 +155,7 @@ void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMo
   if (!may_watch(thread, event, address)) {
     return;
   }
+  thread.watchpoints->watch[&slot - slot_].store(slot.watch.load(std::memory_order_relaxed), std::memory_order_seq_cst);
   const std::uint64_t begin = monotonic_ns();
   const long result = demand_event(thread, event, {address, piece.length, mode});
   moved(slot, thread, monotonic_ns() - begin, result);
@@ -174,7 +183,7 @@ void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, lo
   slot.interrupted_ns.fetch_add(lost_by_interruption(took_ns), std::memory_order_relaxed);
   const bool kept = thread.on_demand.load(std::memory_order_relaxed) == 0;
   if (kept && (result == -EBADF || result == -ENOTTY)) {  // the target closed our descriptors
-    thread.watch_events.store(0, std::memory_order_release);
+    set_words(thread, 0);
     descriptors_closed();
   }
 }
@@ -189,12 +198,18 @@ bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
   return false;
 }
 
+// By the process that has opened the watch, or another thread of this one.
+bool WatchUnit::armed_for(const Slot& slot, const ThreadState& thread) const {
+  return slot.shared != nullptr && thread.watchpoints->watch[&slot - slot_].load(std::memory_order_seq_cst) ==
+                                       slot.watch.load(std::memory_order_relaxed);
+}
+
 // `partner`: the thread that is to be armed first, by its number; 0: none.
 std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
   Registry& threads = registry();
   const std::uint32_t extent = threads.extent();
   const auto can_be_armed = [&](const ThreadState& thread) {
-    return &thread != &self && thread.watch_events.load(std::memory_order_acquire) != 0;
+    return &thread != &self && thread.watch_events.load(std::memory_order_acquire) != 0 && !armed_for(slot, thread);
   };
   std::uint32_t armed = 0;
   const auto arm_one = [&](ThreadState& thread) {
@@ -242,7 +257,7 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     }
     slot.cost_ns.store(0, std::memory_order_relaxed);
     const bool free = slot.watch.load(std::memory_order_acquire) == 0;
-    if (!free || (request.shared.others && !claim_common(slot, self, request.shared, now_ns))) {
+    if (!free || (request.shared.others && !claim_common(slot, request.shared, now_ns))) {
       unlock(slot);
       continue;
     }
@@ -255,15 +270,18 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
     arm_self(slot, self, request.access);
-    const std::uint32_t armed = arm_others(slot, self, request.suspicion.partner.thread);
+    const std::uint32_t partner = request.suspicion.partner.thread;
+    Threads threads;
     if (slot.shared != nullptr) {
-      gather(slot, request.shared, now_ns);
+      threads = arm_elsewhere(slot, self, partner);
     }
+    threads.armed += arm_others(slot, self, partner);
+    threads.live += registry().live();
     if (brief(horizon_ns)) {
       set_alarm(self, horizon_ns);
     }
     slot.cost_ns.fetch_add(thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
-    write_open(slot, self, request, armed, horizon_ns);
+    write_open(slot, self, request, threads, horizon_ns);
     return true;
   }
   return false;
@@ -286,7 +304,7 @@ void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request
   }
 }
 
-void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& request, Threads threads,
                            std::uint64_t horizon_ns) {
   profile::WatchOpen record;
   record.header.type = profile::RecordType::watch_open;
@@ -297,12 +315,8 @@ void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& re
   for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
     record.word[w] = slot.choice.word[w];
   }
-  record.threads = registry().live();
-  record.armed = armed;
-  if (slot.shared != nullptr) {
-    record.threads += slot.shared->armed.load(std::memory_order_relaxed);
-    record.armed += slot.shared->armed.load(std::memory_order_relaxed);
-  }
+  record.threads = threads.live;
+  record.armed = threads.armed;
   record.suspected = request.suspected ? 1 : 0;
   record.horizon_ns = horizon_ns;
   record.state = slot.state;
@@ -313,15 +327,25 @@ void WatchUnit::write_open(Slot& slot, ThreadState& self, const WatchRequest& re
   request.sample->flags |= profile::sample_armed;
 }
 
+// But for threads that another process has armed for the next watch by now.
 void WatchUnit::disarm_all(Slot& slot) {
   const std::uint32_t extent = registry().extent();
   for (std::uint32_t i = 0; i < extent; ++i) {
     ThreadState& thread = registry().at(i);
+    if (thread.watchpoints == nullptr) {
+      continue;
+    }
+    std::uint32_t id = slot.watch.load(std::memory_order_relaxed);
+    const std::uint32_t armed_for = thread.watchpoints->watch[&slot - slot_].load(std::memory_order_seq_cst);
+    if (armed_for != id && armed_for != 0) {
+      continue;
+    }
     for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
       if (in_use(thread, first_event(slot) + w)) {
         disarm(slot, thread, w);
       }
     }
+    thread.watchpoints->watch[&slot - slot_].compare_exchange_strong(id, 0, std::memory_order_seq_cst);
   }
 }
 
@@ -336,6 +360,12 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
   const bool exchanged = progress(slot).exchanged();
   const bool ours = slot.shared == nullptr || end_common(slot, record.watch);
   disarm_all(slot);
+  if (slot.shared != nullptr) {
+    if (ours) {
+      disarm_elsewhere(slot, record.watch);
+    }
+    release_remote_events(static_cast<std::uint32_t>(&slot - slot_));
+  }
   if (ours && slot.identity.known) {
     cross_process_state().line_of(slot.identity.key()).judged(slot.identity.key(), exchanged);
   } else if (ours) {
@@ -397,8 +427,34 @@ void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
 }
 
 void WatchUnit::leave(ThreadState& self) {
-  self.watch_events.store(0, std::memory_order_seq_cst);
+  set_words(self, 0);
   end_events(self);
+}
+
+// Whoever arms a thread looks at this after that, and switches off again what must not be on.
+void WatchUnit::withdraw() {
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    if (thread.watch_events.load(std::memory_order_acquire) == 0) {
+      continue;
+    }
+    thread.watchpoints->words.store(0, std::memory_order_seq_cst);
+    for (std::uint32_t event = 0; event < max_words; ++event) {
+      if (held_elsewhere(*thread.watchpoints, event)) {
+        set_held_event(*thread.watchpoints, event, {});
+      }
+    }
+  }
+}
+
+void WatchUnit::readmit() {
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    const std::uint32_t words = thread.watch_events.load(std::memory_order_acquire);
+    if (words != 0) {
+      thread.watchpoints->words.store(words, std::memory_order_seq_cst);
+    }
+  }
 }
 
 void WatchUnit::charge(std::uint32_t event, std::uint64_t ns) {

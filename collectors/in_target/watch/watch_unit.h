@@ -8,10 +8,9 @@
 // so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
 // known of is mostly watched briefly, and an alarm ends that watch in time where the next sample would come later.
 //
-// Where processes share the memory that a line lies in, they watch it together: one opens the watch, each arms its own
-// threads, and the progress is common (cross_process_state.h). Two of a process's threads do each other's arming; a
-// thread of another process is signalled to look at the progress and to arm itself (kick.h). It does so before it goes
-// on: if it runs, after the time of an interrupt, and if it does not, before it can touch the line again.
+// Where processes share the memory that a line lies in, they watch it together, and the progress is common
+// (cross_process_state.h). Who opens the watch arms threads of the other processes, too (remote_events.h). Such a
+// process joins when one of its threads traps or is sampled: then it arms those of its threads that the opener has not.
 //
 // Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
 #pragma once
@@ -39,6 +38,9 @@ struct WatchRequest {
   bool suspected = false;
 };
 
+/// What moving a watchpoint has cost the thread that it belongs to, from how long it took.
+std::uint64_t lost_by_interruption(std::uint64_t took_ns);
+
 class WatchUnit {
  public:
   /// `words` debug registers, 0..4.
@@ -63,8 +65,11 @@ class WatchUnit {
   /// Closes what has been open for longer than the horizon; true when there was something.
   bool expire(ThreadState& self, std::uint64_t now_ns);
   /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
-  /// `self`, leaves those that are over. At each sample and kick; costs nothing in a program that shares no memory.
+  /// `self`, leaves those that are over. At each sample; costs nothing in a program that shares no memory.
   void follow(ThreadState& self, std::uint64_t now_ns);
+  /// The threads of this process must not be armed by others from now on (until readmit()).
+  static void withdraw();
+  static void readmit();
   /// The alarm of `self` has rung: closes its brief watch.
   void alarmed(ThreadState& self, std::uint64_t now_ns);
   /// Closes everything (end of the session).
@@ -101,6 +106,10 @@ class WatchUnit {
     bool has_state = false;
   };
 
+  struct Threads {  // how many there are, how many of them are armed
+    std::uint32_t live = 0, armed = 0;
+  };
+
   static WatchProgress& progress(Slot& slot) { return slot.shared != nullptr ? slot.shared->progress : slot.own; }
   static const WatchProgress& progress(const Slot& slot) {
     return slot.shared != nullptr ? slot.shared->progress : slot.own;
@@ -114,16 +123,22 @@ class WatchUnit {
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
   [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
   void begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns);
-  void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint32_t armed,
+  void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, Threads threads,
                   std::uint64_t horizon_ns);
   std::uint32_t arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
   void arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access);
+  [[nodiscard]] bool armed_for(const Slot& slot, const ThreadState& thread) const;
   void restore_runner(Slot& slot, std::uint32_t runner);
   static void charge_interruptions(Slot& slot, ThreadState& self);
   // Watches that processes keep together (common_watches.cpp).
-  bool claim_common(Slot& slot, const ThreadState& self, const SharedLine& line, std::uint64_t now_ns);
+  bool claim_common(Slot& slot, const SharedLine& line, std::uint64_t now_ns);
   void publish_common(Slot& slot);
-  static void gather(Slot& slot, const SharedLine& line, std::uint64_t now_ns);
+  Threads arm_elsewhere(Slot& slot, ThreadState& self, std::uint32_t partner);
+  bool arm_remote(Slot& slot, profile::ThreadSlot& thread, std::uint64_t line);
+  void restore_remote(Slot& slot, std::uint32_t runner);
+  void disarm_elsewhere(Slot& slot, std::uint32_t id);
+  void arm_unarmed(Slot& slot, ThreadState& self);
+  void follow_one(Slot& slot, ThreadState& self, std::uint64_t now_ns);
   bool join(Slot& slot, ThreadState& self, std::uint64_t now_ns);
   void take_part(Slot& slot, ThreadState& self, std::uint32_t id);
   [[nodiscard]] static bool is_over(const Slot& slot, std::uint32_t id);
@@ -136,6 +151,7 @@ class WatchUnit {
   void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
   void disarm(Slot& slot, ThreadState& thread, std::uint32_t word);
   void disarm_all(Slot& slot);
+  static void set_words(ThreadState& thread, std::uint32_t words);
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
   std::uint32_t make_do_with(ThreadState& self, std::uint32_t words);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watchpoint events of one observed process's threads in the hands of another.
+//
+// A thread has at most one event for each debug register of ours, and its slot in the arena names who holds the
+// descriptor. Whoever opens a watch opens events on threads of other processes, too, where none is open. Another
+// process moves an event by a copy of the descriptor that it takes for a moment (pidfd_getfd). So a thread is armed
+// without a signal, and without its doing anything: one that is blocked in the kernel stays so.
+//
+// Both need what ptrace needs: the same user, or CAP_SYS_PTRACE, and what kernel.yama.ptrace_scope allows.
+//
+// All functions are signal-safe. Results are >= 0, or -errno.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/sys/perf_events.h"
+#include "profile/arena.h"
+
+namespace crosstalk::in_target {
+
+/// The right to open an event of a thread. False: it is open, or about to be.
+bool claim_event(profile::ThreadWatchpoints& thread, std::uint32_t event);
+/// Who has it tells the others which descriptor the event has; `held` without a descriptor: it could not be opened.
+void publish_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);
+/// The holder is about to close it.
+void withdraw_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);
+/// Does another process hold it?
+bool held_elsewhere(const profile::ThreadWatchpoints& thread, std::uint32_t event);
+bool any_held_elsewhere(const profile::ThreadWatchpoints& thread);
+/// Sets an event, whoever holds it. -ESRCH: nobody does; -EBUSY: it is about to be opened.
+long set_held_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const WatchPlace& place);
+
+/// Sets an event of another process's thread for the watch `watch`, and opens it where it is not open. Those opened are
+/// held until release_remote_events(), with one lock for all calls of an `event / words_per_slot`.
+long arm_remote_thread(profile::ThreadSlot& thread, std::uint32_t event, std::uint32_t watch, const WatchPlace& place);
+/// Closes what arm_remote_thread() has opened for that pair of events, but for those that others use by now: they stay
+/// until the next call.
+void release_remote_events(std::uint32_t pair);
+/// Are there any to be released?
+bool holds_remote_events(std::uint32_t pair);
+/// In a forked child, which has copies of the descriptors: closes them. The events stay as they are.
+void drop_remote_events();
+
+}  // namespace crosstalk::in_target
