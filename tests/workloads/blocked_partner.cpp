@@ -310,11 +310,12 @@ void print(const Ledger& ledger) {
   std::string text;
   for (std::size_t n = 0; n < calls().size(); ++n) {
     const Ledger::Entry& entry = ledger.entry[n];
-    text += (n > 0 ? ",\"" : "\"") + std::string(calls()[n].name) + "\":{\"calls\":" + std::to_string(entry.calls) +
-            ",\"interrupted\":" + std::to_string(entry.interrupted) + ",\"wrong\":" + std::to_string(entry.wrong) +
-            ",\"longest_s\":" + std::to_string(entry.longest_s) + "}";
+    text += (n > 0 ? ",\"" : "\"") + std::string(calls()[n].name) + R"(":{"calls":)" + std::to_string(entry.calls) +
+            R"(,"interrupted":)" + std::to_string(entry.interrupted) + R"(,"wrong":)" + std::to_string(entry.wrong) +
+            R"(,"longest_s":)" + std::to_string(entry.longest_s) + "}";
   }
-  std::printf("{\"workload\":\"blocked_partner\",\"blocked_s\":%g,\"calls\":{%s}}\n",
+  std::printf(R"({"workload":"blocked_partner","blocked_s":%g,"calls":{%s}})"
+              "\n",
               static_cast<double>(blocked_ns) / 1e9, text.c_str());
 }
 
