@@ -19,7 +19,7 @@ CATALOGUE = [
     Program("timers.profiling_ticks", "@/timers profiling_ticks", "ITIMER_PROF ticks as often as it should, and nobody else sends SIGPROF", traps=True),
     Program("timers.virtual_ticks", "@/timers virtual_ticks", "ITIMER_VIRTUAL likewise", traps=True),
     Program("timers.alarms_interrupt", "@/timers alarms_interrupt", "alarms, and nothing else, interrupt a sleep", traps=True),
-    Program("timers.cpu_limit", "@/timers cpu_limit", "SIGXCPU comes once, in time; SIGKILL at the hard limit", traps=True),
+    Program("timers.cpu_limit", "@/timers cpu_limit", "SIGXCPU comes once, and not too early", traps=True),
     Program("timers.own_timers", "@/timers own_timers", "timers of three clocks and two ways to notify keep their time, signal and value", traps=True),
     Program("timers.interval_timers_as_read", "@/timers interval_timers_as_read", "the three interval timers are free, and read as set"),
     Program("timers.thousands_of_threads", "@/timers thousands_of_threads 5000", "more threads than the collector has room for are left alone"),
@@ -72,7 +72,7 @@ CATALOGUE = [
     Program("interrupted_calls.events", "@/interrupted_calls events", "pipes, locks of files, children, signals and io_getevents", traps=True),
     Program("interrupted_calls.beside_processes", "@/interrupted_calls beside_processes", "sleepers whose line two other processes exchange", traps=True),
 
-    *(Program(f"interrupted_calls.short_{way}", f"@/short_waits threads {way}", f"{way} is not interrupted in threads that hand over to each other by it, 0.4 s long")
+    *(Program(f"interrupted_calls.short_{way}", f"@/short_waits threads {way}", f"{way} is not interrupted in threads that hand over to each other by it")
       for way in SHORT_WAITS),
     *(Program(f"interrupted_calls.short_{way}_processes", f"@/short_waits processes {way}", f"nor is {way} in processes that share a line")
       for way in SHORT_WAITS),
@@ -126,7 +126,7 @@ CATALOGUE = [
     Program("memory.writable_code", "@/memory writable_code", "no mapping is writable and executable", traps=True),
     Program("memory.write_barrier", "@/memory write_barrier", "a collector's protected pages fault once each, for the program's own stores"),
     Program("memory.user_faults", "@/memory user_faults", "userfaultfd fills pages that the program touches"),
-    Program("memory.truncated_file", "@/memory truncated_file", "pages of a file that was cut off raise SIGBUS once each", traps=True),
+    Program("memory.truncated_file", "@/memory truncated_file", "pages of a file that was cut off raise SIGBUS once each"),
     Program("memory.small_files", "sh -c 'ulimit -f 8; exec @/memory small_files'", "no file can grow; 400 threads come and go"),
     Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
     Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
@@ -195,7 +195,7 @@ CATALOGUE = [
     Program("children.gdb_runs", f"sh -c '{GDB} -ex run --args @/children busy 7 0.2 {NO_IDS}'", "a debugger runs a program", needs=("gdb",), samples=False),
     Program("children.gdb_breaks", f"sh -c '{GDB} -ex \"break hostile::exchange\" -ex run -ex \"info threads\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and stops it at a breakpoint", needs=("gdb",), samples=False),
     Program("children.gdb_watches", f"sh -c '{GDB} -ex \"break main\" -ex run -ex \"watch hostile::shared_line.words[7]\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and watches a variable", needs=("gdb",), samples=False),
-    Program("children.gdb_attaches", f"sh -c '@/children busy 7 1 & sleep 0.3; {GDB} -ex \"bt 1\" -ex detach -p $! > /dev/null 2>&1; wait $!; echo $?'", "and attaches to a program that runs", needs=("gdb",), samples=False),
+    Program("children.gdb_attaches", f"sh -c '@/children busy 7 0.6 & sleep 0.3; {GDB} -ex \"bt 1\" -ex detach -p $! > /dev/null 2>&1; wait $!; echo $?'", "and attaches to a program that runs", needs=("gdb",), samples=False),
     Program("children.recorded_inside", "@CROSSTALK record -q -o inner.db -- @/children busy 8 0.2", "a recording inside the recording", samples=False),
     *(Program(f"children.python_{what}", f"python3 @HERE/programs/of_python.py {what}", f"Python: {what}", needs=("python3",))
       for what in ("threads", "alarms", "processes", "children")),

@@ -33,7 +33,7 @@ using namespace hostile;
 
 /// Burns, with a second thread, and ends with the status that is given: the child of most programs here.
 int busy(int argc, char** argv) {
-  exchange(argc > 1 ? std::stod(argv[1]) : 0.05);
+  exchange(argc > 1 ? std::stod(argv[1]) : 0.03);
   return argc > 0 ? std::stoi(argv[0]) : 0;
 }
 
@@ -50,8 +50,8 @@ struct BusyArguments {
 
 /// execs that fail, in a process with busy threads, change nothing.
 int failed_exec(int, char**) {
-  const Burners burners(2);
-  exchange(0.2);
+  const Burners burners(1);
+  exchange(0.15);
   char nothing[] = "/no/such/program";
   char folder[] = "/";
   char data[] = "/proc/self/status";
@@ -89,7 +89,7 @@ int ways_to_make(int, char**) {
   exchange(0.1);
   pid_t child = fork();
   if (child == 0) {
-    exchange(0.05);
+    exchange(0.03);
     _exit(11);
   }
   say("fork: %s", end_of(child).c_str());
@@ -143,7 +143,7 @@ int raw_fork_then_threads(int, char** argv) {
   for (int n = 0; n < 4; ++n) {
     const pid_t child = by_syscall ? static_cast<pid_t>(syscall(SYS_fork)) : _Fork();
     if (child == 0) {
-      for (int turn = 0; turn < 10; ++turn) {
+      for (int turn = 0; turn < 5; ++turn) {
         exchange(0.01);
       }
       _exit(30 + n);
@@ -197,10 +197,10 @@ int killed_child(int, char**) {
       other.join();
       _exit(0);
     }
-    use(0, 0.1);
+    use(0, 0.06);
     kill(child, n == 3 ? SIGTERM : SIGKILL);
     say("%s", end_of(child).c_str());
-    use(0, 0.05);
+    use(0, 0.03);
   }
   return 0;
 }
@@ -287,7 +287,7 @@ int death_signal(int, char**) {
   static std::atomic<int> came{0};
   handle(SIGUSR2, [](int) { ++came; });
   require(prctl(PR_SET_PDEATHSIG, SIGUSR2) == 0, "PR_SET_PDEATHSIG");
-  exchange(0.5);
+  exchange(0.3);
   say("came %d", came.load());
   return 0;
 }
@@ -395,7 +395,7 @@ int attached(int, char**) {
   const pid_t child = fork();
   if (child == 0) {
     const Burners burners(1);
-    burn(0.6);
+    burn(0.35);
     _exit(24);
   }
   int wrong = 0;
@@ -457,7 +457,7 @@ int at_a_terminal(int, char**) {
 /// Many children at a time, each with threads, one after the other.
 int many(int, char**) {
   int wrong = 0;
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 3; ++round) {
     std::vector<pid_t> children;
     for (int n = 0; n < 8; ++n) {
       const pid_t child = fork();

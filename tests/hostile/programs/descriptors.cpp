@@ -68,13 +68,13 @@ int up_to_the_limit(int, char** argv) {
   std::vector<std::thread> crew;
   for (int n = 0; n < threads; ++n) {
     crew.emplace_back([&] {
-      burn(0.008);
+      burn(0.004);
       while (!over) {
         usleep(10'000);
       }
     });
   }
-  exchange(0.3);
+  exchange(0.15);
   int opened = 0;
   while (socket(AF_UNIX, SOCK_STREAM, 0) >= 0) {
     ++opened;
@@ -93,8 +93,8 @@ int inherited_limit(int, char**) {
   getrlimit(RLIMIT_NOFILE, &limit);
   say("limits %llu %llu", static_cast<unsigned long long>(limit.rlim_cur),
       static_cast<unsigned long long>(limit.rlim_max));
-  const Burners burners(4);
-  exchange(0.3);
+  const Burners burners(3);
+  exchange(0.15);
   int opened = 0;
   while (open("/dev/null", O_RDONLY) >= 0) {
     ++opened;
@@ -123,8 +123,8 @@ int listing(int, char**) {
 /// Closes all that it finds, in one of the ways that daemons have, and works on.
 int close_all(int, char** argv) {
   const std::string way = argv[0];
-  const Burners burners(2);
-  exchange(0.15);
+  const Burners burners(1);
+  exchange(0.1);
   if (way == "loop") {
     for (int fd = 3; fd < 70'000; ++fd) {
       close(fd);
@@ -146,7 +146,7 @@ int close_all(int, char** argv) {
   } else if (way == "on_exec") {
     require(close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, "close_range");
   }
-  exchange(0.15);
+  exchange(0.1);
   say("open%s, next %d", listed(open_descriptors()).c_str(), open("/dev/null", O_RDONLY));
   std::thread([] { burn(0.05); }).join();
   return 0;
@@ -206,7 +206,7 @@ int limit_as_seen(int, char**) {
       changes += seen.rlim_cur == first.rlim_cur && seen.rlim_max == first.rlim_max ? 0 : 1;
     }
   });
-  for (int n = 0; n < 150; ++n) {
+  for (int n = 0; n < 80; ++n) {
     std::thread([] { burn(0.002); }).join();
   }
   over = true;

@@ -381,11 +381,11 @@ int beside_processes(int, char**) {
   for (int n = 0; n < 2; ++n) {
     children[n] = fork();
     if (children[n] == 0) {
-      use(n + 1, 1.2);
+      use(n + 1, 0.8);
       _exit(0);
     }
   }
-  use(0, 0.2);
+  use(0, 0.1);
   const int result = wait_all({{"nanosleep", [] { return static_cast<long>(nanosleep(&limit, nullptr)); }},
                                {"poll", [] { return static_cast<long>(poll(nullptr, 0, 500)); }},
                                {"recv",
@@ -405,7 +405,7 @@ int beside_processes(int, char**) {
                                   errno = error;
                                   return got;
                                 }}},
-                              [&] { use(3, 0.05); });
+                              [&] { use(3, 0.03); });
   for (const pid_t child : children) {
     say("%s", end_of(child).c_str());
   }

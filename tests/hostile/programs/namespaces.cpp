@@ -32,8 +32,8 @@ int family(int, char**) {
   };
   const pid_t own = getpid();
   const pid_t child = fork();
-  std::thread other(use, child == 0 ? 0 : 1, 0.2);
-  use(child == 0 ? 2 : 3, 0.2);
+  std::thread other(use, child == 0 ? 0 : 1, 0.12);
+  use(child == 0 ? 2 : 3, 0.12);
   other.join();
   if (child == 0) {
     say("child of its parent: %s, in the same group: %s", yes(getppid() == own), yes(getpgrp() == getpgid(own)));
@@ -53,7 +53,7 @@ int numbered_family(int, char**) {
 /// from then on; those that it has stay.
 int children_elsewhere(int, char**) {
   const Burners burners(1);
-  exchange(0.2);
+  exchange(0.15);
   require(unshare(CLONE_NEWPID) == 0, "unshare");
   const pid_t child = fork();
   if (child == 0) {

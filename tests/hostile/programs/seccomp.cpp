@@ -103,10 +103,10 @@ int alone(int, char** argv) {
 /// All threads enter while they are busy.
 int together(int, char** argv) {
   const Burners burners(3);
-  exchange(0.15);
+  exchange(0.08);
   const Filter filter(SECCOMP_RET_KILL_PROCESS);
   enter(argv[0], filter.get());
-  burn(0.15);
+  burn(0.1);
   say("still alive");
   return 0;
 }
@@ -126,7 +126,7 @@ int sleepers(int, char** argv) {
       ++woken;
     });
   }
-  exchange(0.6);
+  exchange(0.35);
   const Filter filter(SECCOMP_RET_KILL_PROCESS);
   enter(argv[0], filter.get());
   word = 1;
@@ -184,13 +184,13 @@ int told(int, char**) {
 /// What is refused fails.
 int refused(int, char** argv) {
   const Burners burners(2);
-  exchange(0.2);
+  exchange(0.1);
   const Filter filter(SECCOMP_RET_ERRNO | ENOSYS);
   enter(argv[0], filter.get());
   errno = 0;
   const long answer = syscall(SYS_getppid);
   say("getppid %ld, %s", answer, std::strerror(errno));
-  burn(0.2);
+  burn(0.1);
   say("still alive");
   return 0;
 }
@@ -199,7 +199,7 @@ int refused(int, char** argv) {
 int workers(int, char** argv) {
   const Burners burners(1);
   exchange(0.15);
-  for (int n = 0; n < 5; ++n) {
+  for (int n = 0; n < 3; ++n) {
     const pid_t child = fork();
     if (child == 0) {
       burn(0.03);

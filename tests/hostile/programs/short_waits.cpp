@@ -241,11 +241,11 @@ int hand_over(const char* name, bool by_processes) {
       play(*way, 1, 0);
       _exit(0);
     }
-    play(*way, 0, 0.4);
+    play(*way, 0, 0.25);
     say("%s", end_of(child).c_str());
   } else {
     std::thread other(play, *way, 1, 0);
-    play(*way, 0, 0.4);
+    play(*way, 0, 0.25);
     other.join();
   }
   msgctl(table->queue, IPC_RMID, nullptr);

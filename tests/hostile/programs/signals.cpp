@@ -413,7 +413,7 @@ int from_parent(int, char**) {
       prepare();
       burn(0.03);
       require(write(ends[1], "r", 1) == 1, "write");
-      burn(0.3);
+      burn(0.1);
       _exit(5);
     }
     char ready = 0;

@@ -271,7 +271,7 @@ int near_the_end(int, char** argv) {
   char* low = between_guards(16384);
   std::uint64_t kept = 0;
   for (int n = 0; n < 60; ++n) {
-    kept |= work_at(low + room, 3'000'000, 64) ^ 0x0123456789abcdefULL;
+    kept |= work_at(low + room, 8'000'000, 64) ^ 0x0123456789abcdefULL;
   }
   say("red zone kept: %s", yes(kept == 0));
   return 0;
@@ -283,7 +283,7 @@ int below_the_red_zone(int, char**) {
   char* low = between_guards(16384);
   std::uint64_t kept = 0;
   for (int n = 0; n < 60; ++n) {
-    kept |= work_at(low + 16000, 3'000'000, 600) ^ 0x0123456789abcdefULL;
+    kept |= work_at(low + 16000, 8'000'000, 600) ^ 0x0123456789abcdefULL;
   }
   say("kept: %s", yes(kept == 0));
   return 0;
@@ -294,7 +294,7 @@ int stack_pointer_as_a_register(int, char**) {
   const Burners burners(1);
   std::uint64_t sum = 0;
   for (int n = 0; n < 60; ++n) {
-    std::uint64_t rounds = 3'000'000;
+    std::uint64_t rounds = 8'000'000;
     asm volatile(
         "mov %%rsp, %%r12\n"
         "xor %%esp, %%esp\n"
@@ -317,7 +317,7 @@ int stack_pointer_as_a_register(int, char**) {
   volatile char frame[200];
   frame[0] = static_cast<char>(depth);
   if ((depth & 63U) == 0) {
-    for (std::uint32_t n = 0; n < 20'000; ++n) {
+    for (std::uint32_t n = 0; n < 150'000; ++n) {
       __atomic_store_n(&shared_line.words[0], n, __ATOMIC_RELAXED);
     }
   }

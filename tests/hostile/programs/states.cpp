@@ -139,7 +139,7 @@ int steps_itself(int, char**) {
   handle(SIGTRAP, [](int, siginfo_t* info, void*) { ++(info->si_code == TRAP_TRACE ? steps : others); });
   const Burners burners(1);
   burn(0.1);
-  for (int n = 0; n < 20; ++n) {
+  for (int n = 0; n < 8; ++n) {
     asm volatile(
         "sub $128, %%rsp\n"
         "pushf\n orq $0x100, (%%rsp)\n popf\n"

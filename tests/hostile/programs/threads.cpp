@@ -130,9 +130,9 @@ int change_user(int, char**) {
       wrong += static_cast<uid_t>(syscall(SYS_geteuid)) == user ? 0 : 1;
     });
   }
-  exchange(0.15);
+  exchange(0.1);
   say("setresuid %d", setresuid(user, user, user));
-  exchange(0.2);
+  exchange(0.1);
   over = true;
   for (std::thread& thread : threads) {
     thread.join();
@@ -144,9 +144,9 @@ int change_user(int, char**) {
 /// A thread that ends by a raw exit leaves its timers, its armed words and its place behind.
 int raw_exits(int, char**) {
   const Burners burners(1);
-  for (int n = 0; n < 100; ++n) {
+  for (int n = 0; n < 60; ++n) {
     std::thread([] {
-      burn(0.006);
+      burn(0.005);
       syscall(SYS_exit, 0);
     }).join();
   }

@@ -33,7 +33,7 @@ extern "C" int early_threads_started();
 void say_timers() { say("more timers than threads: %s", yes(timers_in_kernel() > threads_in_kernel())); }
 
 int early_threads(int, char**) {
-  exchange(0.8);
+  exchange(0.5);
   say("threads %d of %d", threads_in_kernel(), early_threads_started() + 1);
   say_timers();
   return 0;
@@ -75,7 +75,7 @@ int raw_sleepers(int, char**) {
   for (int n = 0; n < 16; ++n) {
     start_raw_sleeper();
   }
-  exchange(1);
+  exchange(0.5);
   say("threads %d", threads_in_kernel());
   say_timers();
   wake = 1;
@@ -108,7 +108,7 @@ int uring_workers(int, char**) {
   }
   __atomic_store_n(reinterpret_cast<unsigned*>(queue + parameters.sq_off.tail), entries, __ATOMIC_RELEASE);
   require(syscall(SYS_io_uring_enter, ring, entries, 0, 0, nullptr, 0) == entries, "io_uring_enter");
-  exchange(0.8);
+  exchange(0.5);
   say_timers();
   const std::string letters(entries, 'x');
   require(write(ends[1], letters.data(), entries) == static_cast<ssize_t>(entries), "write");
@@ -123,8 +123,8 @@ int until_refused(int, char**) {
   getrlimit(RLIMIT_SIGPENDING, &limit);
   limit.rlim_cur = 64;
   require(setrlimit(RLIMIT_SIGPENDING, &limit) == 0, "setrlimit");
-  const Burners burners(6);
-  exchange(0.3);
+  const Burners burners(4);
+  exchange(0.15);
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGRTMIN;
@@ -138,8 +138,8 @@ int until_refused(int, char**) {
 /// Threads that come and go must not leave timers behind.
 int churn(int, char**) {
   const Burners burners(1);
-  for (int n = 0; n < 100; ++n) {
-    std::thread([] { burn(0.005); }).join();
+  for (int n = 0; n < 80; ++n) {
+    std::thread([] { burn(0.004); }).join();
   }
   say_timers();
   return 0;
@@ -202,7 +202,7 @@ void count_cpu_limit(int) { cpu_limit_ticks = cpu_limit_ticks + 1; }
 int cpu_limit(int, char**) {
   const pid_t child = fork();
   if (child == 0) {
-    const rlimit limit{1, 2};
+    const rlimit limit{1, RLIM_INFINITY};
     setrlimit(RLIMIT_CPU, &limit);
     handle(SIGXCPU, count_cpu_limit, SA_RESTART);
     exchange(0.2);
@@ -211,7 +211,6 @@ int cpu_limit(int, char**) {
       exchange(0.02);
     }
     say("SIGXCPU too early: %s, came: %d", yes(early), static_cast<int>(cpu_limit_ticks));
-    exchange(2.5);
     _exit(3);
   }
   say("child: %s", end_of(child).c_str());
@@ -241,7 +240,7 @@ int own_timers(int, char**) {
     require(timer_create(kind.clock, &event, &timer) == 0, "timer_create");
     const itimerspec once{{0, 0}, {0, 50'000'000}};
     require(timer_settime(timer, 0, &once, nullptr) == 0, "timer_settime");
-    exchange(0.15);
+    exchange(0.08);
     const timespec none{};
     siginfo_t info{};
     const int got = sigtimedwait(&blocked, &info, &none);
@@ -296,7 +295,7 @@ int thousands_of_threads(int, char** argv) {
     };
     require(pthread_create(&thread, &attributes, body, &started) == 0, "pthread_create");
   }
-  exchange(0.6);
+  exchange(0.3);
   say("threads started: %s", yes(started == count));
   say_timers();
   wake = 1;
