@@ -43,7 +43,10 @@ CATALOGUE = [
     Program("signals.queue", "@/signals queue", "a thousand queued signals come in order; nobody else queues", traps=True, own_user=True),
     Program("signals.from_parent", "@/signals from_parent", "a parent's signal kills its child, is ignored or caught"),
     Program("signals.stopped", "@/signals stopped", "SIGSTOP and SIGCONT are seen by the parent"),
-    Program("signals.of_libc", "@/signals of_libc", "signals 32, 33, 34, 63 and 64 by system calls"),
+    Program("signals.of_libc", "@/odd_signals of_libc", "signals 32, 33, 34, 63 and 64 by system calls"),
+    Program("signals.own_runtime", "@/odd_signals own_runtime", "a runtime has all signals for itself, by instructions of its own; none comes", traps=True),
+    Program("signals.blocked_by_direct_call", "@/odd_signals blocked_by_direct_call", "all signals are blocked by an instruction of the program's own; none is pending", traps=True),
+    Program("signals.of_sockets", "@/odd_signals of_sockets", "urgent and other data are told by SIGURG and SIGRTMAX", traps=True),
 
     # ---- seccomp --------------------------------------------------------------------------------------------
     *(Program(f"seccomp.alone_{way}", f"@/seccomp alone {way}", f"one thread enters a filter that kills, by {way}", traps=True)
@@ -61,6 +64,7 @@ CATALOGUE = [
     Program("seccomp.refused", "@/seccomp refused tsync", "ENOSYS for all that is not allowed"),
     Program("seccomp.workers", "@/seccomp workers syscall", "worker processes enter after a fork"),
     Program("seccomp.one_thread", "@/seccomp one_thread prctl", "one thread enters, the others stay outside"),
+    Program("seccomp.in_a_container", "@/children many", "a container forbids what a profiler needs", around="@/seccomp contain"),
 
     # ---- calls that sleep -----------------------------------------------------------------------------------
     Program("interrupted_calls.sleeps", "@/interrupted_calls sleeps", "sleeps end in time and are not interrupted", traps=True),
@@ -120,6 +124,7 @@ CATALOGUE = [
     Program("memory.limit_of_the_shell", "sh -c 'ulimit -v 250000; @/memory allocate 100'", "100 MiB fit below `ulimit -v 250000`", traps=True),
     Program("memory.data_limit_of_the_shell", "sh -c 'ulimit -d 200000; @/memory allocate 100'", "100 MiB fit below `ulimit -d 200000`", traps=True),
     Program("memory.address_space_left", "@/memory address_space_left", "nothing is mapped behind a program's back that counts against its limit", traps=True),
+    Program("memory.limit_for_all", "@/memory allocate 100", "`ulimit -v 400000`, for the recorder, too", around="sh -c 'ulimit -v 400000; exec \"$@\"' sh"),
     Program("memory.data_left", "@/memory data_left", "nor against that of its data", traps=True),
     Program("memory.lock_all", "@/memory lock_all", "mlockall locks a small program's memory", own_user=True),
     Program("memory.read_all", "@/memory read_all", "all readable mappings can be read, and are not many"),
@@ -144,6 +149,9 @@ CATALOGUE = [
     Program("descriptors.moving_limit", "@/descriptors moving_limit", "a limit that moves while threads come and go"),
     Program("descriptors.limit_as_seen", "@/descriptors limit_as_seen", "no other thread sees another limit, even for a moment"),
     Program("descriptors.without_streams", "@/descriptors without_streams", "standard streams are closed and their numbers given again", traps=True),
+    Program("descriptors.closed_at_start", "@/descriptors closed_at_start", "standard streams were closed before the program began, and before the recorder did", around="sh -c 'exec \"$@\" 0<&- 1>&- 2>&-' sh", traps=True),
+    Program("descriptors.limits_of_zero", "@/descriptors limits_of_zero", "nothing can be opened, no process made, no file written", traps=True, own_user=True),
+    Program("descriptors.few_for_all", "@/descriptors inherited_limit", "32 descriptors, for the recorder, too", around="prlimit --nofile=32:32"),
     Program("descriptors.selectable", "@/descriptors selectable", "descriptors are low enough for select", traps=True),
     Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
 
@@ -162,8 +170,8 @@ CATALOGUE = [
     Program("threads.registers", "@/threads registers", "flags and vector registers survive"),
 
     # ---- children -------------------------------------------------------------------------------------------
-    Program("children.failed_exec", "@/children failed_exec", "execs that fail change nothing", traps=True),
-    Program("children.exec_from_a_thread", "@/children exec_from_a_thread", "a chain of execs from threads, with others busy", traps=True),
+    Program("children.failed_exec", "@/forks failed_exec", "execs that fail change nothing", traps=True),
+    Program("children.exec_from_a_thread", "@/forks exec_from_a_thread", "a chain of execs from threads, with others busy", traps=True),
     Program("children.ways_to_make", "@/children ways_to_make", "nine ways to make a child", traps=True),
     Program("children.raw_fork_then_threads", "@/children raw_fork_then_threads Fork", "threads in a child of _Fork", traps=True),
     Program("children.raw_fork_by_syscall_then_threads", "@/children raw_fork_then_threads syscall", "threads in a child of a fork by syscall()", traps=True),
@@ -181,8 +189,13 @@ CATALOGUE = [
     Program("children.traced", "@/children traced", "a child is traced; it stops at its exec only", traps=True),
     Program("children.attached", "@/children attached", "a parent attaches to its busy child by ptrace, twenty times"),
     Program("children.group", "@/children signal_to_the_group", "signals to the process group are handled by who is in it", traps=True),
-    Program("children.stops_itself", "@/children stops_itself", "who has started it sees that a program stops itself", traps=True, around="python3 @HERE/at_terminal.py stop", needs=("python3",)),
-    *(Program(f"children.terminal_{what}", "@/children at_a_terminal", f"a terminal: {what}", around=f"python3 @HERE/at_terminal.py {what}", needs=("python3",))
+    Program("children.forks_while_allocating", "@/forks while_allocating", "forks while other threads allocate; the children allocate, too"),
+    Program("children.atfork", "@/forks with_handlers", "handlers around forks", traps=True),
+    Program("children.forks_in_handlers", "@/forks in_handlers", "forks and an exec in a signal handler"),
+    Program("children.kill_recorder", "@/forks alone_later", "the command goes on when its recorder is killed", around="python3 @HERE/around.py kill_recorder", needs=("python3",), profile=False),
+    Program("children.stop_recorder", "@/forks alone_later", "nor does it wait for a recorder that is stopped", around="python3 @HERE/around.py stop_recorder", needs=("python3",)),
+    Program("children.stops_itself", "@/children stops_itself", "who has started it sees that a program stops itself", traps=True, around="python3 @HERE/around.py stop", needs=("python3",)),
+    *(Program(f"children.terminal_{what}", "@/children at_a_terminal", f"a terminal: {what}", around=f"python3 @HERE/around.py {what}", needs=("python3",))
       for what in ("hang_up", "interrupt", "quit")),
     Program("children.many", "@/children many", "48 children, eight at a time"),
     Program("children.pipeline", "sh -c '@/children writes_much | head -n 3; echo done'", "a writer whose reader goes away", traps=True),
@@ -223,6 +236,8 @@ CATALOGUE = [
     Program("states.alignment_checked", "@/states alignment_checked", "accesses that are not aligned fault: nobody makes one"),
     Program("states.float_exceptions", "@/states float_exceptions", "inexact results raise signals, rounding is upwards"),
     Program("states.other_thread_pointer", "@/states other_thread_pointer", "the thread pointer points to zeros, or to nothing"),
+    Program("states.no_vdso", "@/states no_vdso", "the kernel's page of fast clocks is unmapped"),
+    Program("states.rewrites_code", "@/states rewrites_code", "code is made anew where other code was", traps=True),
     Program("states.no_time_stamps", "@/states no_time_stamps", "rdtsc faults"),
     Program("states.steps_itself", "@/states steps_itself", "a program single-steps itself by the trap flag"),
     Program("states.user_dispatch", "@/states user_dispatch", "system calls are handed to the program itself"),

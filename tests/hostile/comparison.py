@@ -30,6 +30,7 @@ class Program:
     command: str  # as a shell has it, without expansions; @/ stands for the folder of the hostile programs, @HERE/ for this one, @CROSSTALK for the command
     proves: str  # what is so in the bare run and has to be so in the recorded one
     samples: bool = True  # the profile has to hold samples, or else nothing was proved; False: or says why there are none
+    profile: bool = True  # False: nothing is asked of the profile; the recorder is kept from writing it
     traps: bool = False  # it exchanges lines for so long that the profile has to hold traps
     says: str = ""  # what crosstalk has to say on standard error or in a message of the profile
     options: str = ""  # of crosstalk record
@@ -209,7 +210,7 @@ def differences(program, bare, recording):
     found = explain(bare, recorded)
     if recorded.hung:
         found[0] = f"does not end within {program.patience:g} s"
-    if recorded.hung:
+    if recorded.hung or not program.profile:
         return found
     if recording.fault:
         found.append(recording.fault)

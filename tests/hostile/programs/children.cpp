@@ -48,41 +48,6 @@ struct BusyArguments {
   char* words[4] = {name, what, status_text.data(), nullptr};
 };
 
-/// execs that fail, in a process with busy threads, change nothing.
-int failed_exec(int, char**) {
-  const Burners burners(1);
-  exchange(0.15);
-  char nothing[] = "/no/such/program";
-  char folder[] = "/";
-  char data[] = "/proc/self/status";
-  char* arguments[] = {nothing, nullptr};
-  for (int n = 0; n < 5; ++n) {
-    execv(nothing, arguments);
-    execv(folder, arguments);
-    execv(data, arguments);
-    execve("", arguments, environ);
-    exchange(0.03);
-  }
-  say("still here: %s", std::strerror(errno));
-  return 0;
-}
-
-/// An exec from a thread that is not the first, with others busy; then again, and again.
-int exec_from_a_thread(int, char** argv) {
-  const int left = argv[0] == nullptr ? 3 : std::stoi(argv[0]);
-  exchange(0.1);
-  say("left %d, threads %d", left, threads_in_kernel());
-  if (left == 0) {
-    return 6;
-  }
-  std::thread([] { burn(10); }).detach();
-  std::thread([left] {
-    burn(0.03);
-    execl(self, "children", "exec_from_a_thread", std::to_string(left - 1).c_str(), nullptr);
-  }).join();
-  return 1;
-}
-
 /// Children by each way.
 int ways_to_make(int, char**) {
   const Burners burners(1);
@@ -493,8 +458,6 @@ int writes_much(int, char**) {
 
 int main(int argc, char** argv) {
   return dispatch({{"busy", busy},
-                   {"failed_exec", failed_exec},
-                   {"exec_from_a_thread", exec_from_a_thread},
                    {"ways_to_make", ways_to_make},
                    {"raw_fork_then_threads", raw_fork_then_threads},
                    {"sharing_process", sharing_process},

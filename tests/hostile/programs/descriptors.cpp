@@ -230,6 +230,29 @@ int without_streams(int, char**) {
   return 0;
 }
 
+/// Standard streams were closed before the program began: its first files get their numbers, which the status tells.
+int closed_at_start(int, char**) {
+  const int first = open("/dev/null", O_RDWR);
+  exchange(0.2);
+  const int second = open("/dev/null", O_RDWR);
+  std::thread([] { burn(0.1); }).join();
+  const int third = open("/dev/null", O_RDWR);
+  return 100 * first + 10 * second + third;
+}
+
+/// Nothing can be opened any more, no process made, no file written: as servers confine those who talk to strangers.
+int limits_of_zero(int, char**) {
+  const Burners burners(1);
+  exchange(0.15);
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_FSIZE}) {
+    const rlimit none{0, 0};
+    require(setrlimit(resource, &none) == 0, "setrlimit");
+  }
+  burn(0.2);
+  say("open: %s", open("/dev/null", O_RDONLY) < 0 ? std::strerror(errno) : "done");
+  return 0;
+}
+
 /// select() works with all that are open: none is numbered beyond FD_SETSIZE.
 int selectable(int, char**) {
   exchange(0.3);
@@ -278,6 +301,8 @@ int main(int argc, char** argv) {
                    {"moving_limit", moving_limit},
                    {"limit_as_seen", limit_as_seen},
                    {"without_streams", without_streams},
+                   {"closed_at_start", closed_at_start},
+                   {"limits_of_zero", limits_of_zero},
                    {"selectable", selectable},
                    {"passed_on", passed_on}},
                   argc, argv);

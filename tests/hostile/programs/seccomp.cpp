@@ -213,6 +213,21 @@ int workers(int, char** argv) {
   return 0;
 }
 
+/// Runs a command as some containers do: what profilers need is forbidden before they begin.
+int contain(int, char** argv) {
+  std::vector<sock_filter> code = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const int number : {SYS_perf_event_open, SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace, SYS_bpf,
+                           SYS_userfaultfd, SYS_io_uring_setup, SYS_kcmp, SYS_pidfd_getfd, SYS_rseq, SYS_clone3}) {
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (number == SYS_clone3 ? ENOSYS : EPERM)));
+  }
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
+  enter("syscall", &filter);
+  execvp(argv[0], argv);
+  return 127;
+}
+
 /// A thread that enters alone; the others are free.
 int one_thread(int, char** argv) {
   const Burners burners(1);
@@ -239,6 +254,7 @@ int main(int argc, char** argv) {
                    {"told", told},
                    {"refused", refused},
                    {"workers", workers},
+                   {"contain", contain},
                    {"one_thread", one_thread}},
                   argc, argv);
 }

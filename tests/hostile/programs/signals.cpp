@@ -466,27 +466,6 @@ int stopped(int, char**) {
   return 0;
 }
 
-/// Signals that libc keeps for itself, by system calls: a runtime without libc may use them.
-int of_libc(int, char**) {
-  static std::atomic<int> came{0};
-  struct {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)();
-    std::uint64_t mask;
-  } action{};
-  handle(SIGUSR1, [](int) { ++came; });
-  syscall(SYS_rt_sigaction, SIGUSR1, nullptr, &action, 8);  // with libc's restorer
-  for (const int number : {32, 33, 34, 63, 64}) {
-    syscall(SYS_rt_sigaction, number, &action, nullptr, 8);
-    exchange(0.05);
-    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
-    burn(0.02);
-    say("%d: came %d", number, came.exchange(0));
-  }
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -503,7 +482,6 @@ int main(int argc, char** argv) {
                    {"nested", nested},
                    {"queue", queue},
                    {"from_parent", from_parent},
-                   {"stopped", stopped},
-                   {"of_libc", of_libc}},
+                   {"stopped", stopped}},
                   argc, argv);
 }

@@ -19,6 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -129,6 +131,50 @@ int no_time_stamps(int, char**) {
   prctl(PR_GET_TSC, &mode);
   say("faults %d, still off: %s", faults.load(), yes(mode == PR_TSC_SIGSEGV));
   prctl(PR_SET_TSC, PR_TSC_ENABLE);
+  return 0;
+}
+
+/// The page of code that the kernel maps for fast clocks is gone.
+int no_vdso(int, char**) {
+  std::ifstream maps("/proc/self/maps");
+  int unmapped = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("[vdso]") != std::string::npos) {
+      const std::uintptr_t begin = std::stoul(line, nullptr, 16);
+      const std::uintptr_t end = std::stoul(line.substr(line.find('-') + 1), nullptr, 16);
+      unmapped += munmap(reinterpret_cast<void*>(begin), end - begin) == 0 ? 1 : 0;
+    }
+  }
+  store(rounds * 4);
+  say("unmapped %d", unmapped);
+  return 0;
+}
+
+/// Code that is made, run, and made anew at the same place, while a thread of its own exchanges lines.
+int rewrites_code(int, char**) {
+  auto* code = static_cast<unsigned char*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  require(code != MAP_FAILED, "mmap");
+  const Burners burners(1);
+  std::uint64_t sum = 0;
+  for (int n = 0; n < 100; ++n) {
+    // 1: mov %rsi, (%rdi) or mov %rsi, 8(%rdi); 2: dec %rsi; jnz 1b; mov $n, %eax; ret
+    std::size_t at = 0;
+    const auto add = [&](std::initializer_list<int> bytes) {
+      for (const int byte : bytes) {
+        code[at++] = static_cast<unsigned char>(byte);
+      }
+    };
+    if (n % 2 == 0) {
+      add({0x48, 0x89, 0x37, 0x48, 0xff, 0xce, 0x75, 0xf8});
+    } else {
+      add({0x48, 0x89, 0x77, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf7});
+    }
+    add({0xb8, n, 0, 0, 0, 0xc3});
+    sum += static_cast<std::uint64_t>(
+        reinterpret_cast<int (*)(void*, std::uint64_t)>(code)(&shared_line.words[0], 4'000'000));
+  }
+  say("sum %llu", static_cast<unsigned long long>(sum));
   return 0;
 }
 
@@ -293,6 +339,8 @@ int main(int argc, char** argv) {
                    {"float_exceptions", float_exceptions},
                    {"other_thread_pointer", other_thread_pointer},
                    {"no_time_stamps", no_time_stamps},
+                   {"no_vdso", no_vdso},
+                   {"rewrites_code", rewrites_code},
                    {"steps_itself", steps_itself},
                    {"user_dispatch", user_dispatch},
                    {"restartable", restartable},

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""at_terminal.py WHAT COMMAND...: runs a command as the foreground of a terminal (its standard input; output stays a
-pipe), does to it what WHAT says, and prints how the command ended and what it left in ending.txt:
-hang_up    the terminal goes away; the command leads the session
-interrupt  ^C, once the command has said something
-quit       ^\\
-stop       no terminal: waits for the command to stop itself, as a shell does, and lets its group go on
+"""around.py WHAT COMMAND...: runs a command, or its recording, and does to it what WHAT says.
+As the foreground of a terminal (its standard input; output stays a pipe), once the command has said something; prints
+how the command ended and what it left in ending.txt:
+  hang_up        the terminal goes away; the command leads the session
+  interrupt      ^C
+  quit           ^\\
+Without a terminal:
+  stop           waits for the command to stop itself, as a shell does, and lets its group go on
+  kill_recorder  who records, if anybody does, is killed once the command has said something; prints the output
+  stop_recorder  likewise, but stopped for half a second
 """
 
 import contextlib
 import fcntl
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
@@ -39,7 +44,7 @@ def watch_stop(command):
         status = wait(process, os.WUNTRACED)
         stopped = status is not None and os.WIFSTOPPED(status)
         print("stopped:", "yes" if stopped else "no", flush=True)
-        os.killpg(process.pid, 18)  # SIGCONT
+        os.killpg(process.pid, signal.SIGCONT)
         if stopped:
             status = wait(process)
         print(ending(status) if status is not None else "does not end")
@@ -66,10 +71,22 @@ def at_terminal(what, command):
         print(file.read().strip())
 
 
+def without_recorder(what, command):
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        print(process.stdout.readline().decode().strip(), flush=True)
+        if os.path.basename(command[0]) == "crosstalk":
+            process.send_signal(signal.SIGKILL if what == "kill_recorder" else signal.SIGSTOP)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGCONT)
+        print(process.stdout.read().decode(), end="")
+
+
 def main():
     what, command = sys.argv[1], sys.argv[2:]
     if what == "stop":
         watch_stop(command)
+    elif what.endswith("_recorder"):
+        without_recorder(what, command)
     else:
         at_terminal(what, command)
 
