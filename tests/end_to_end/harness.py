@@ -25,6 +25,8 @@ CROSSTALK = os.environ.get("CROSSTALK", "crosstalk")
 COLLECTOR = os.environ.get("CROSSTALK_COLLECTOR", "")
 WORKLOADS = os.environ.get("CROSSTALK_WORKLOADS", "")
 SKIPPED = 77
+LEAST_OF_EVENLY = 0.5  # of what each direction would have if all had as much: those with more must be found,
+LEAST_OF_KNOWN = 0.2   # with at least such a part of what is known of them
 
 
 @dataclasses.dataclass
@@ -249,6 +251,19 @@ class Case(unittest.TestCase):
                 return report, truth
             print(f"{name}: {why}")
         return report, truth
+
+    def check_directions(self, costs, truth):
+        """Each direction of note is found: a matrix of two threads that lacks one of them is only half wrong."""
+        found, known = {}, known_matrix(truth)
+        for (producer, consumer, _), cost in costs.items():
+            found[producer, consumer] = found.get((producer, consumer), 0.0) + cost
+        pairs = {(i, j): known[i][j] for i in range(len(known)) for j in range(len(known)) if known[i][j] > 0}
+        self.assertTrue(pairs)
+        evenly = sum(pairs.values()) / len(pairs)
+        for pair, cost in pairs.items():
+            if cost >= LEAST_OF_EVENLY * evenly:
+                self.assertGreater(found.get(pair, 0.0) / sum(found.values()),
+                                   LEAST_OF_KNOWN * cost / sum(pairs.values()), (pair, found, pairs))
 
     def assert_one_line_error(self, result, statuses=(1, 2, 125, 126, 127)):
         self.assertIn(result.status, statuses, result.stderr)

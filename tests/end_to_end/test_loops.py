@@ -20,6 +20,7 @@ class Loops(harness.Case):
 
     def check_shares(self, *arguments):
         report, truth, outermost = self.observe_loops(*arguments)
+        self.assertTrue(truth["loops"])
         for loop in truth["loops"]:
             rows = outermost.get(loop["function"], [])
             found = sum(row["cpu_s"] for row in rows) / harness.cpu_seconds(report)
@@ -55,6 +56,7 @@ class Loops(harness.Case):
     def test_self_times_add_up(self):
         report, _, _ = self.observe_loops("--threads", "2", "--seconds", "2")
         self.assertLessEqual(sum(row["self_s"] for row in report["loops"]), harness.cpu_seconds(report) * 1.001)
+        self.assertTrue(report["loops"])
         for row in report["loops"]:
             self.assertLessEqual(row["self_s"], row["cpu_s"] + 1e-9)
 

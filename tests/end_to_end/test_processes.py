@@ -16,6 +16,7 @@ class Processes(harness.Case):
                                             "yield", "--seconds", str(seconds))
         costs = harness.cells_by_truth(report, truth)
         self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
+        self.check_directions(costs, truth)
         self.assertGreater(harness.true_share(costs), 0.9, costs)
         self.assertGreater(harness.total_cost(report), 0.05 * harness.cpu_seconds(report))
         self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
