@@ -216,6 +216,12 @@ WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
+WatchRow watch_of_before_version_6(ColumnScan& scan, const Bounds& bounds) {
+  WatchRow row = watch_of(scan, bounds);
+  row.threads = std::min<std::uint32_t>(row.threads, row.armed < UINT32_MAX ? row.armed + 1 : row.armed);
+  return row;
+}
+
 MeasurementOf watch_measurement_of(ColumnScan& scan) {
   MeasurementOf of;
   of.watch = WatchId{scan.number<std::uint32_t>("watch")};

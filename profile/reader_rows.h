@@ -95,6 +95,9 @@ struct SampleColumns {
 [[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                                   std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
+/// The same of schema versions before 6, whose `threads` held some that could not be armed: all that could are taken to
+/// have been.
+[[nodiscard]] WatchRow watch_of_before_version_6(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);

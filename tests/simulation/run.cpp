@@ -38,6 +38,9 @@ class Simulation {
       thread.now_ns = unit(random_) * scenario_.latencies.private_ns;
       thread.tick_ns = unit(random_) * scenario_.observer.period_ns;
     }
+    for (std::size_t i = 0; goes_by_tick() && i < threads_.size(); ++i) {
+      threads_[i].tick_ns = scenario_.observer.period_ns + static_cast<double>(i) * scenario_.observer.tick_skew_ns;
+    }
     double now_ns = 0;
     while (now_ns < scenario_.duration_ns) {
       const auto next = std::min_element(threads_.begin(), threads_.end(),
@@ -53,10 +56,13 @@ class Simulation {
   }
 
  private:
+  [[nodiscard]] bool goes_by_tick() const { return scenario_.observer.tick_skew_ns > 0; }
+  [[nodiscard]] double clock_of(const Thread& thread) const { return goes_by_tick() ? thread.now_ns : thread.cpu_ns; }
+
   void step(std::uint32_t index) {
     Thread& thread = threads_[index];
     watching_.pass(thread.now_ns);
-    if (!thread.idle && thread.cpu_ns >= thread.tick_ns) {
+    if (!thread.idle && clock_of(thread) >= thread.tick_ns) {
       take_sample(index);
     }
     if (thread.visit.empty()) {
@@ -97,8 +103,8 @@ class Simulation {
     const Observer& observer = scenario_.observer;
     Thread& thread = threads_[index];
     double at_ns = thread.tick_ns;
-    while (thread.tick_ns <= thread.cpu_ns) {
-      at_ns = thread.tick_ns;
+    while (thread.tick_ns <= clock_of(thread)) {
+      at_ns = goes_by_tick() ? thread.cpu_ns : thread.tick_ns;
       thread.tick_ns += observer.period_ns * (1 + observer.jitter * (2 * unit(random_) - 1));
     }
     profile::SampleRow row;

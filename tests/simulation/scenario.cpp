@@ -63,6 +63,22 @@ Scenario short_run() {
   return scenario;
 }
 
+Scenario ticks() {
+  Scenario scenario = with_parts("ticks", "as ping_pong, with clocks that run out together, always in the same order",
+                                 {{Pattern::ping_pong, 0.5}, private_work(0.5)});
+  scenario.observer.tick_skew_ns = 15'000;
+  scenario.observer.jitter = 0;
+  scenario.observer.budget = 0.01;
+  return scenario;
+}
+
+Scenario many_threads() {
+  Scenario scenario = with_parts("many_threads", "as many_lines, with 64 threads, of which 24 are armed at a time",
+                                 {{Pattern::ping_pong, 0.5, 100}, private_work(0.5)});
+  scenario.threads = 64;
+  return scenario;
+}
+
 std::vector<Scenario> all() {
   return {
       with_parts("ping_pong", "two pairs of threads load and store the same words",
@@ -85,6 +101,8 @@ std::vector<Scenario> all() {
       writer_that_waits(),
       with_parts("many_lines", "pairs of threads that meet on each of 200 lines once in a while",
                  {{Pattern::ping_pong, 0.5, 200}, private_work(0.5)}),
+      many_threads(),
+      ticks(),
       spinning(),
       with_registers("two_registers", "as mixed, with two debug registers", 2),
       with_registers("one_register", "as mixed, with one debug register", 1),

@@ -49,6 +49,9 @@ struct Observer {
   double arm_cost_ns = 400;   // to open a watch, and for each thread that is armed
   double trap_cost_ns = 600;  // the trapping thread stands still for so long
   double lost_traps = 0;      // share of traps whose record is lost
+  // Clocks run out at the same moments of elapsed time, as those of the kernel's tick do: thread n's so long after that
+  // of thread n - 1. 0: each goes by the CPU time of its thread.
+  double tick_skew_ns = 0;
 };
 
 struct Scenario {

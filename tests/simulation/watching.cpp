@@ -73,10 +73,16 @@ void Watching::sample(profile::SampleRow& row) {
   if (plan_.slots == 0 || !watch_policy::is_drawn(access, known, suspected, samples_[thread], policy_random_)) {
     return;
   }
-  Slot* slot = room(suspected);
-  if (slot != nullptr && budget_.affords(mean_cost_ns_, !suspected)) {
-    open(*slot, row, access, known, suspected);
+  if (!turns_.may_begin(number_of(thread), policy_random_)) {
+    return;
   }
+  Slot* slot = room(suspected);
+  if (slot == nullptr || !budget_.affords(mean_cost_ns_, !suspected)) {
+    turns_.in_vain(number_of(thread));
+    return;
+  }
+  open(*slot, row, access, known, suspected);
+  turns_.has_begun(number_of(thread));
 }
 
 std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
@@ -85,7 +91,7 @@ std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_polic
   for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
     slot.mode[sampled][w] = watch_policy::first_mode(access, w);
   }
-  const std::uint32_t partner = suspicion.partner.thread;
+  const std::uint32_t partner = slot.suspected ? suspicion.partner.thread : 0;
   const bool has_partner = partner != 0 && thread_of(partner) != sampled;
   watch_policy::ArmedDraw draw(threads_ - 1, has_partner);
   std::uint32_t armed = 0;

@@ -205,7 +205,7 @@ bool WatchUnit::armed_for(const Slot& slot, const ThreadState& thread) const {
 }
 
 // `partner`: the thread that is to be armed first, by its number; 0: none.
-std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
+WatchUnit::Armed WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
   Registry& threads = registry();
   const std::uint32_t extent = threads.extent();
   const auto can_be_armed = [&](const ThreadState& thread) {
@@ -234,7 +234,7 @@ std::uint32_t WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t
       arm_one(thread);
     }
   }
-  return armed;
+  return {candidates, armed};
 }
 
 void WatchUnit::arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access) {
@@ -270,13 +270,14 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
     arm_self(slot, self, request.access);
-    const std::uint32_t partner = request.suspicion.partner.thread;
+    const std::uint32_t partner = request.suspected ? request.suspicion.partner.thread : 0;
     Threads threads;
     if (slot.shared != nullptr) {
       threads = arm_elsewhere(slot, self, partner);
     }
-    threads.armed += arm_others(slot, self, partner);
-    threads.live += registry().live();
+    const Armed here = arm_others(slot, self, partner);
+    threads.armed += here.armed;
+    threads.live += 1 + here.candidates;
     if (brief(horizon_ns)) {
       set_alarm(self, horizon_ns);
     }

@@ -123,9 +123,12 @@ class WatchUnit {
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
   [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
   void begin(Slot& slot, ThreadState& self, const WatchRequest& request, std::uint64_t horizon_ns);
+  struct Armed {
+    std::uint32_t candidates = 0, armed = 0;  // other threads that could be armed, and those that were
+  };
   void write_open(Slot& slot, ThreadState& self, const WatchRequest& request, Threads threads,
                   std::uint64_t horizon_ns);
-  std::uint32_t arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
+  Armed arm_others(Slot& slot, ThreadState& self, std::uint32_t partner);
   void arm_self(Slot& slot, ThreadState& self, const watch_policy::SampledAccess& access);
   [[nodiscard]] bool armed_for(const Slot& slot, const ThreadState& thread) const;
   void restore_runner(Slot& slot, std::uint32_t runner);
