@@ -7,6 +7,7 @@
 #include <span>
 
 #include "attribution/counts/communication_counts.h"
+#include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
 #include "attribution/estimate/estimator.h"
 #include "attribution/estimate/strata.h"
@@ -35,29 +36,38 @@ bool visited(const profile::WatchRow& watch, const OwnershipTimeline& timeline) 
                      [&](const AccessPoint& point) { return point.thread != watch.thread; });
 }
 
-/// Stories by watch. What a timeline without visitors saw is not kept.
-std::vector<OwnershipTimeline> build_timelines(const profile::ProfileReader& profile, const ProgramView& view) {
+/// What the traps tell.
+struct Told {
+  std::vector<OwnershipTimeline> timelines;  // by watch; what one without visitors saw is not kept
+  TrapIndex traps;
+};
+
+/// Reads the traps once, and keeps of each what is needed later: they are most of the profile of a program that does
+/// nothing but communicate.
+Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view) {
   const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
-  const std::span<const profile::TrapRow> traps = profile.traps();
-  std::vector<OwnershipTimeline> timelines;
-  timelines.reserve(profile.watches().size());
-  std::size_t next = 0;
-  for (const profile::WatchRow& watch : profile.watches()) {
-    while (next < traps.size() && traps[next].watch < watch.id) {
-      ++next;
-    }
-    const std::size_t begin = next;
-    while (next < traps.size() && traps[next].watch == watch.id) {
-      ++next;
-    }
-    OwnershipTimeline timeline = ownership_timeline(watch, traps.subspan(begin, next - begin), view.threads(), lookup);
+  const std::vector<profile::WatchRow>& watches = profile.watches();
+  Told told;
+  const auto restart = [&] {
+    told.timelines.assign(watches.size(), {});
+    told.traps = {};
+  };
+  restart();
+  const auto take = [&](std::size_t watch, std::span<const profile::TrapRow> traps) {
+    OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup);
     prefer_watched_stores(timeline.communications);
-    if (!visited(watch, timeline)) {
+    timeline.communications.shrink_to_fit();
+    if (!visited(watches[watch], timeline)) {
       std::vector<AccessPoint>().swap(timeline.accesses);
     }
-    timelines.push_back(std::move(timeline));
+    told.timelines[watch] = std::move(timeline);
+    told.traps.add(static_cast<std::uint32_t>(watch), traps);
+  };
+  if (auto read = profile.for_each_trapped_watch(take, restart); !read) {
+    return tl::unexpected<Error>(read.error());
   }
-  return timelines;
+  told.traps.shrink();
+  return told;
 }
 
 /// The lines that saw communication, the stacks of both sides, and those of the blocks there.
@@ -110,7 +120,11 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   SymbolizedMap code(spaces, profile.processes(), options.symbols);
   const ProgramView view(profile.processes(), profile.threads(), spaces, code);
 
-  std::vector<OwnershipTimeline> timelines = build_timelines(profile, view);
+  Result<Told> told = tell(profile, view);
+  if (!told) {
+    return tl::unexpected<Error>(told.error());
+  }
+  std::vector<OwnershipTimeline>& timelines = told->timelines;
   const BlockIndex blocks(profile.blocks());
   LineSet lines;
   StackTable stacks;
@@ -142,9 +156,11 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
 
   Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), timelines, strata), strata);
   const CountTable counts =
-      count_communications({profile.watches(), profile.traps(), timelines, consumers,
+      count_communications({profile.watches(), told->traps, timelines, consumers,
                             static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
   estimated.expansion.counts = &counts;
+  const std::size_t traps = told->traps.size();
+  told->traps = {};  // only counts need them
   const std::vector<SampledAccess> sampled = digest.accesses();
   const SharedIndex shared(profile.shared_mappings());
   DataObjects objects(view, blocks, shared, stacks);
@@ -160,7 +176,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                       communication_known ? &analysis.communication.cells : nullptr);
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
                                        {digest.samples(), digest.with_address(), digest.user_mode(),
-                                        profile.watches().size(), profile.traps().size(), time.unknown_frames});
+                                        profile.watches().size(), traps, time.unknown_frames, digest.measured()});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
   LookaheadReplay replay(view);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 
 namespace crosstalk::attribution {
 

@@ -24,6 +24,32 @@ std::string clock_name(profile::ClockKind clock, const std::string& source) {
   return source;
 }
 
+std::string source_name(profile::SourceKind source) {
+  switch (source) {
+    case profile::SourceKind::pebs:
+      return "pebs";
+    case profile::SourceKind::ibs:
+      return "ibs";
+    case profile::SourceKind::ibs_kmod:
+      return "ibs-kmod";
+    case profile::SourceKind::clock:
+      break;
+  }
+  return "clock";
+}
+
+std::string unit_name(profile::WeightUnit unit) {
+  switch (unit) {
+    case profile::WeightUnit::accesses:
+      return "accesses";
+    case profile::WeightUnit::micro_ops:
+      return "micro_ops";
+    case profile::WeightUnit::ns:
+      break;
+  }
+  return "ns";
+}
+
 std::string percent(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", share * 100);
@@ -36,14 +62,15 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
 
 std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
                                               std::span<const profile::ThreadRow> threads,
-                                              std::span<const ThreadTotal> totals) {
+                                              std::span<const ThreadTotal> totals,
+                                              const SampleDigest::Measured& measured) {
   std::map<std::string, SamplingSummary::Event> events;
   for (std::size_t i = 0; i < totals.size(); ++i) {
-    if (totals[i].samples == 0) {
+    if (totals[i].samples == totals[i].measured) {
       continue;
     }
     SamplingSummary::Event& event = events[clock_name(threads[i].clock, session.source)];
-    event.samples += totals[i].samples;
+    event.samples += totals[i].samples - totals[i].measured;
     // Governed threads may have stretched their period; the shortest in use is what was asked and got.
     const std::uint64_t period = threads[i].period_us != 0 ? std::uint64_t{threads[i].period_us} * 1000 : 0;
     event.period = event.period == 0 || (period != 0 && period < event.period) ? period : event.period;
@@ -54,6 +81,9 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
     event.unit = "ns";
     event.period = event.period != 0 ? event.period : session.config.period_ns;
     result.push_back(event);
+  }
+  for (const auto& [kind, samples] : measured) {
+    result.push_back({source_name(kind.first), 0, unit_name(kind.second), samples});
   }
   return result;
 }
@@ -156,7 +186,7 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
   summary.traps = counts.traps;
   summary.unknown_frames = counts.unknown_frames;
   summary.memory_bytes = session.memory_bytes;
-  summary.events = events_of(session, threads, totals);
+  summary.events = events_of(session, threads, totals, counts.measured);
   double cpu_ns = 0;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     summary.lost += threads[i].lost;

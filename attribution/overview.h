@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 #include "attribution/timeline/sample_digest.h"
 #include "symbolizer/symbolizer.h"
 
@@ -21,6 +21,7 @@ struct SampleCounts {
   std::uint64_t samples = 0, with_address = 0, user_mode = 0;
   std::uint64_t watches = 0, traps = 0;
   std::optional<double> unknown_frames;
+  SampleDigest::Measured measured = {};  // samples that are no clock's
 };
 [[nodiscard]] SamplingSummary sampling_summary(const profile::Session& session,
                                                std::span<const profile::ThreadRow> threads,

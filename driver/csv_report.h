@@ -5,14 +5,15 @@
 
 #include <string>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 #include "driver/report_options.h"
 
 namespace crosstalk::driver {
 
 [[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view, By by);
 
-/// One field, quoted when it has to be.
+/// One field, quoted when it has to be. Control characters, but for line breaks and tabs, are spelled \xNN: names come
+/// from programs.
 [[nodiscard]] std::string csv_field(const std::string& text);
 
 }  // namespace crosstalk::driver

@@ -2,7 +2,7 @@
 // Words for enumerations, the same in every format of a report.
 #pragma once
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 
 namespace crosstalk::driver {
 

@@ -31,6 +31,7 @@ const std::map<std::string, ColorChoice> colors = {
 
 struct Texts {
   std::string view, by = "thread", format = "text", color = "auto", input, positional;
+  bool has_input = false, has_positional = false;  // they are given, empty or not
   bool no_pager = false;
 };
 
@@ -93,12 +94,16 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
   if (!texts.view.empty()) {
     request.view = *view;
   }
-  if (!texts.input.empty() && !texts.positional.empty()) {
+  if (texts.has_input && texts.has_positional) {
     return fail(ErrorCode::invalid_argument,
                 "two profiles are named, '" + texts.input + "' and '" + texts.positional + "'; name one");
   }
-  if (!texts.input.empty() || !texts.positional.empty()) {
-    request.input = texts.input.empty() ? texts.positional : texts.input;
+  if (texts.has_input || texts.has_positional) {
+    request.input = texts.has_input ? texts.input : texts.positional;
+  }
+  if (request.input.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "the name of the profile is empty; name a file, or leave it out for crosstalk.db");
   }
   request.pager = !texts.no_pager;
   return {};
@@ -122,6 +127,8 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   if (outcome->help) {
     return Parsed<ReportRequest>{std::nullopt, outcome->text};
   }
+  texts.has_input = app.count("--input") > 0;
+  texts.has_positional = app.count("FILE") > 0;
   if (auto judged = judge(texts, request); !judged) {
     return tl::unexpected<Error>(judged.error());
   }

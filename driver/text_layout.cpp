@@ -2,6 +2,7 @@
 #include "driver/text_layout.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
@@ -19,76 +20,14 @@ struct CodePoint {
 
 /// Decodes the first code point of non-empty `text`; overlong forms and surrogates are malformed (RFC 3629).
 CodePoint decode(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) {
-    return {lead, 1, true};
-  }
-  const std::size_t bytes = lead >= 0xf0 && lead < 0xf5   ? 4
-                            : lead >= 0xe0 && lead < 0xf0 ? 3
-                            : lead >= 0xc2 && lead < 0xe0 ? 2
-                                                          : 0;
-  if (bytes == 0 || text.size() < bytes) {
-    return {lead, 1, false};
-  }
-  char32_t value = lead & (0x7fU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80U) {
-      return {lead, 1, false};
-    }
-    value = (value << 6U) | (byte(i) & 0x3fU);
-  }
-  const bool overlong = (bytes == 3 && value < 0x800) || (bytes == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xd800 && value < 0xe000;
-  return overlong || surrogate || value > 0x10ffff ? CodePoint{lead, 1, false} : CodePoint{value, bytes, true};
+  utf8proc_int32_t value = 0;
+  const auto* const bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
+  const utf8proc_ssize_t size = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size()), &value);
+  return size > 0 ? CodePoint{static_cast<char32_t>(value), static_cast<std::size_t>(size), true}
+                  : CodePoint{bytes[0], 1, false};
 }
 
-struct Range {
-  char32_t first, last;
-};
-
-template <std::size_t size>
-bool is_in(const std::array<Range, size>& ranges, char32_t c) {
-  const auto* const found =
-      std::lower_bound(ranges.begin(), ranges.end(), c, [](const Range& r, char32_t v) { return r.last < v; });
-  return found != ranges.end() && found->first <= c;
-}
-
-// The common blocks of Unicode 15 of East Asian width W and F, and of general category Mn and Cf.
-constexpr std::array<Range, 15> wide = {{{0x1100, 0x115f},
-                                         {0x2e80, 0x303e},
-                                         {0x3041, 0x33ff},
-                                         {0x3400, 0x4dbf},
-                                         {0x4e00, 0x9fff},
-                                         {0xa000, 0xa4cf},
-                                         {0xac00, 0xd7a3},
-                                         {0xf900, 0xfaff},
-                                         {0xfe30, 0xfe6f},
-                                         {0xff00, 0xff60},
-                                         {0xffe0, 0xffe6},
-                                         {0x1f300, 0x1f64f},
-                                         {0x1f680, 0x1f6ff},
-                                         {0x1f900, 0x1f9ff},
-                                         {0x20000, 0x3fffd}}};
-constexpr std::array<Range, 9> zero = {{{0x0300, 0x036f},
-                                        {0x0483, 0x0489},
-                                        {0x0591, 0x05bd},
-                                        {0x200b, 0x200f},
-                                        {0x202a, 0x202e},
-                                        {0x2060, 0x2064},
-                                        {0x20d0, 0x20f0},
-                                        {0xfe00, 0xfe0f},
-                                        {0xfe20, 0xfe2f}}};
-
-int width_of(const CodePoint& c) {
-  if (!c.valid) {
-    return 1;
-  }
-  if (c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0) || is_in(zero, c.value)) {
-    return 0;
-  }
-  return is_in(wide, c.value) ? 2 : 1;
-}
+int width_of(const CodePoint& c) { return c.valid ? utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value)) : 1; }
 
 /// The longest beginning of `text` that takes at most `width` columns.
 std::string_view head_of(std::string_view text, int width) {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 #include "driver/report_options.h"
 #include "driver/text_canvas.h"
 

@@ -12,7 +12,7 @@
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
 #include "profile/session_meta.h"
-#include "profile/sort_in_place.h"
+#include "profile/trap_grouper.h"
 
 namespace crosstalk::profile {
 namespace {
@@ -65,7 +65,6 @@ struct ProfileReader::State {
   std::vector<ThreadRow> threads;
   std::vector<ModuleRow> modules;
   std::vector<WatchRow> watches;
-  std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<MessageRow> messages;
@@ -118,7 +117,6 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> look_for_measurements();
   [[nodiscard]] Result<void> load_watches();
   [[nodiscard]] Result<void> load_watch_measurements();
-  [[nodiscard]] Result<void> load_traps();
   [[nodiscard]] Result<void> load_all();
 };
 
@@ -184,8 +182,8 @@ Result<void> ProfileReader::State::look_for_measurements() {
 }
 
 Result<void> ProfileReader::State::load_watches() {
-  Result<void> result =
-      load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches, watch_of);
+  Result<void> result = load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches,
+                             version < 6 ? watch_of_before_version_6 : watch_of);
   if (!result) {
     return result;
   }
@@ -224,32 +222,6 @@ Result<void> ProfileReader::State::load_watch_measurements() {
   });
 }
 
-/// Traps of a watch whose opening was lost say nothing: they are left out.
-Result<void> ProfileReader::State::load_traps() {
-  const Result<std::uint32_t> rows = count("trap");
-  if (!rows) {
-    return tl::unexpected<Error>(rows.error());
-  }
-  traps.reserve(*rows);  // they are the most memory that a report takes
-  Result<void> result = load("trap",
-                             version < 3   ? schema::get_traps_before_version_3
-                             : version < 4 ? schema::get_traps_of_version_3
-                                           : schema::get_traps,
-                             traps, trap_of);
-  if (!result) {
-    return result;
-  }
-  sort_in_place(traps, [](const TrapRow& trap) { return std::pair(trap.watch, trap.sequence); });
-  auto watch = watches.begin();
-  std::erase_if(traps, [&](const TrapRow& trap) {
-    while (watch != watches.end() && watch->id < trap.watch) {
-      ++watch;
-    }
-    return watch == watches.end() || watch->id != trap.watch || trap.word >= watch->words.size();
-  });
-  return {};
-}
-
 Result<void> ProfileReader::State::load_all() {
   const Result<std::uint32_t> process_count = count("process");
   const Result<std::uint32_t> thread_count = process_count ? count("thread") : process_count;
@@ -264,7 +236,6 @@ Result<void> ProfileReader::State::load_all() {
   result = result ? load("module", schema::get_modules, modules, module_of) : result;
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
-  result = result ? load_traps() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
   result = result && version >= 3
                ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of)
@@ -305,7 +276,6 @@ const std::vector<ProcessRow>& ProfileReader::processes() const { return state_-
 const std::vector<ThreadRow>& ProfileReader::threads() const { return state_->threads; }
 const std::vector<ModuleRow>& ProfileReader::modules() const { return state_->modules; }
 const std::vector<WatchRow>& ProfileReader::watches() const { return state_->watches; }
-const std::vector<TrapRow>& ProfileReader::traps() const { return state_->traps; }
 const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
@@ -323,6 +293,35 @@ Result<void> ProfileReader::for_each_sample(const std::function<void(const Sampl
     });
   };
   return make_and_use<SampleRow>(read, visit);
+}
+
+Result<void> ProfileReader::for_each_trapped_watch(
+    const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
+    const std::function<void()>& restart) const {
+  const auto read_in_order_of = [&](const std::string& sql, TrapGrouper& grouper) {
+    const auto read = [&](const auto& put) {
+      return state_->each("trap", sql.c_str(), [&](ColumnScan& scan) {
+        const TrapRow row = trap_of(scan, state_->bounds);
+        if (scan.sound()) {
+          put(row);
+        }
+      });
+    };
+    return make_and_use<TrapRow>(read, [&](const TrapRow& row) { grouper.add(row); });
+  };
+  const std::string sql = schema::get_traps(state_->version);
+  TrapGrouper grouper(state_->watches, visit);
+  Result<void> result = read_in_order_of(sql, grouper);
+  if (result && grouper.finish()) {
+    return result;
+  }
+  if (result) {
+    restart();
+    TrapGrouper ordered(state_->watches, visit);
+    result = read_in_order_of(sql + " ORDER BY watch, sequence", ordered);
+    (void)ordered.finish();
+  }
+  return result;
 }
 
 Result<void> ProfileReader::for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,6 @@ class ProfileReader {
   [[nodiscard]] const std::vector<ThreadRow>& threads() const;                 // by id
   [[nodiscard]] const std::vector<ModuleRow>& modules() const;                 // by process, then load time
   [[nodiscard]] const std::vector<WatchRow>& watches() const;                  // by id ascending
-  [[nodiscard]] const std::vector<TrapRow>& traps() const;                     // by watch, then sequence
   [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
@@ -35,6 +35,13 @@ class ProfileReader {
   /// `visit` must not read from this profile. What is not read has its default.
   [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                              SampleParts parts = SampleParts::all) const;
+  /// Calls `visit` once for each watch that traps were recorded of, with its index in watches() and its traps by
+  /// ascending sequence, which are there during the call; in no order of watches. Threads as for samples. Traps are
+  /// written about in the order of time, so that only those of a few watches are kept at a time. A file in which they
+  /// are not is read once more, in order: then `restart` is called first, and what was visited before is void.
+  [[nodiscard]] Result<void> for_each_trapped_watch(
+      const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
+      const std::function<void()>& restart) const;
   /// Calls `visit` for each walk in the order recorded. None in profiles of schema versions before 5.
   [[nodiscard]] Result<void> for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.

@@ -109,12 +109,14 @@ const char* const get_watch_measurements =
     "SELECT watch, source, unit, weight, latency_cycles, data_source FROM watch_measurement ORDER BY watch";
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
-const char* const get_traps =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame, state FROM trap";
-const char* const get_traps_of_version_3 =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame, NULL FROM trap";
-const char* const get_traps_before_version_3 =
-    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, NULL, NULL, NULL FROM trap";
+std::string get_traps(std::int64_t of_version) {
+  const std::string always = "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, ";
+  return always +
+         (of_version < 3   ? "NULL, NULL, NULL"
+          : of_version < 4 ? "line, frame, NULL"
+                           : "line, frame, state") +
+         " FROM trap";
+}
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
 const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";

@@ -44,9 +44,8 @@ extern const char* const get_watches;
 extern const char* const get_watches_before_version_4;
 extern const char* const get_watch_measurements;  // from version 6 on
 extern const char* const get_watch_words;
-extern const char* const get_traps;
-extern const char* const get_traps_before_version_3;
-extern const char* const get_traps_of_version_3;
+/// Of a file of that version, in the order written.
+[[nodiscard]] std::string get_traps(std::int64_t of_version);
 extern const char* const get_blocks;
 extern const char* const get_shared_mappings;  // from version 3 on
 extern const char* const get_walks;            // from version 5 on

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -125,7 +124,7 @@ struct Law {
     std::vector<double> ns;
     std::vector<std::uint32_t> runs;
     for (const Cycle& cycle : all.cycles) {
-      ns.push_back(static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()));
+      ns.push_back(static_cast<double>(cycle.length_ns()));
       runs.push_back(cycle.runs);
     }
     usual_ns = median(std::move(ns));
@@ -168,7 +167,7 @@ class Counter {
 
   const CountInputs& in_;
   std::span<const ExchangeGroup> groups_;
-  TrapIndex traps_;
+  const TrapIndex& traps_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> watches_of_;  // by the thread that opened them
   std::vector<std::vector<Own>> own_;                               // by group: its consumer's, then its producers'
   std::map<Role, Law> laws_;
@@ -177,7 +176,7 @@ class Counter {
 };
 
 Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
-    : in_(in), groups_(groups), traps_(in.watches, in.traps) {
+    : in_(in), groups_(groups), traps_(in.traps) {
   for (std::uint32_t w = 0; w < in.watches.size(); ++w) {
     watches_of_[in.watches[w].thread.value].push_back(w);
   }
@@ -246,8 +245,10 @@ bool Counter::exchanges_all_along(const ExchangeGroup& group, const Clockwork& w
 const std::optional<Advance>& Counter::way(const Clockwork& work, const ExchangeClock& clock) const {
   const auto [it, fresh] = ways_.try_emplace({work.thread, work.ip, clock.word, clock.step});
   if (fresh) {
-    const auto others = traps_.elsewhere(work.thread, work.ip);
-    it->second = advance_of(clock, with_agreeing(clock, traps_.standings(work.thread, work.ip), others));
+    const std::vector<Standing> own = traps_.standings(work.thread, work.ip);
+    const std::vector<std::vector<Standing>> elsewhere = traps_.elsewhere(work.thread, work.ip);
+    const std::vector<std::span<const Standing>> others(elsewhere.begin(), elsewhere.end());
+    it->second = advance_of(clock, with_agreeing(clock, own, others));
   }
   return it->second;
 }
@@ -359,9 +360,7 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   if (usual_ns * least_quickness > static_cast<double>(horizon_ns)) {
     return unknown("exchanges are too slow to be followed from one to the next");
   }
-  const auto own_ns = [traps_ns](const Cycle& cycle) {
-    return static_cast<double>(cycle.end.time_ns() - cycle.begin.time_ns()) - traps_ns;
-  };
+  const auto own_ns = [traps_ns](const Cycle& cycle) { return static_cast<double>(cycle.length_ns()) - traps_ns; };
   double ns = 0;
   double exchanges = 0;
   for (const Cycle& cycle : work.own) {
@@ -379,7 +378,7 @@ Figure Counter::by_time(const ExchangeGroup& group, const Clockwork& work) const
   const auto n = static_cast<double>(work.own.size());
   const double spread = z95 * std::sqrt(squares * n / (n - 1)) / exchanges;
   const Span span =
-      span_of(group, row(group.consumer), work.own.front().begin.time_ns(), work.own.back().end.time_ns());
+      span_of(group, row(group.consumer), work.own.front().begin().time_ns(), work.own.back().end().time_ns());
   // What a trap delays is known to about itself.
   return {rate * span.length_ns(),
           std::hypot(spread, (span.before_ns + span.after_ns) / span.length_ns()) + traps_ns * n / ns, ""};
@@ -422,40 +421,43 @@ Figure Counter::count(std::size_t index) const {
 
 }  // namespace
 
-ConsumerSamples::ConsumerSamples(std::span<const OwnershipTimeline> timelines) {
+void CountTable::make_places(std::span<const OwnershipTimeline> timelines) {
+  timelines_ = timelines;
+  begins_.clear();
+  std::size_t all = 0;
   for (const OwnershipTimeline& timeline : timelines) {
-    for (const SeenCommunication& seen : timeline.communications) {
-      if (seen.expected()) {
-        continue;
-      }
-      sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
-      instructions_.insert(seen.consumer.instruction);
-    }
+    begins_.push_back(static_cast<std::uint32_t>(all));
+    all += timeline.communications.size();
+  }
+  places_.assign(all, Place{});
+}
+
+std::size_t CountTable::index_of(std::uint32_t watch, const SeenCommunication* seen) const {
+  if (watch >= timelines_.size()) {
+    return SIZE_MAX;
+  }
+  const auto& communications = timelines_[watch].communications;
+  const bool is_own = std::less_equal<>()(communications.data(), seen) &&
+                      std::less<>()(seen, communications.data() + communications.size());
+  return is_own ? begins_[watch] + static_cast<std::size_t>(seen - communications.data()) : SIZE_MAX;
+}
+
+void CountTable::put(std::uint32_t watch, const SeenCommunication* seen, Place place) {
+  if (const std::size_t index = index_of(watch, seen); index != SIZE_MAX) {
+    places_[index] = place;
   }
 }
 
-void ConsumerSamples::add(const profile::SampleRow& sample) {
-  constexpr std::uint64_t line_bytes = profile::cache_line;
-  if (sample.address == 0 || sample.access_ip == 0 || !instructions_.contains(sample.access_ip)) {
-    return;
-  }
-  const auto found = sites_.find({sample.thread.value, sample.access_ip});
-  if (found == sites_.end()) {
-    return;
-  }
-  SiteSamples& site = found->second;
-  site.first_ns = site.samples == 0 ? sample.time_ns : std::min(site.first_ns, sample.time_ns);
-  site.last_ns = std::max(site.last_ns, sample.time_ns);
-  ++site.samples;
-  ++site.lines[sample.address / line_bytes * line_bytes];
+CountTable::Place CountTable::place(std::uint32_t watch, const SeenCommunication* seen) const {
+  const std::size_t index = index_of(watch, seen);
+  return index != SIZE_MAX ? places_[index] : Place{};
 }
 
 CountTable count_communications(const CountInputs& inputs) {
   const std::vector<ExchangeGroup> groups = exchange_groups(inputs.watches, inputs.timelines, inputs.samples);
   const Counter counter(inputs, groups);
   CountTable table;
-  table.places.reserve(std::transform_reduce(groups.begin(), groups.end(), std::size_t{0}, std::plus<>(),
-                                             [](const ExchangeGroup& group) { return group.seen.size(); }));
+  table.make_places(inputs.timelines);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const ExchangeGroup& group = groups[i];
     Figure figure = counter.count(i);
@@ -472,8 +474,7 @@ CountTable count_communications(const CountInputs& inputs) {
       row.lines.push_back(line);
     }
     for (const SeenAt& at : group.seen) {
-      table.places.emplace(at.seen, CountTable::Place{static_cast<std::uint32_t>(table.groups.size()),
-                                                      index.at(at.seen->consumer.line)});
+      table.put(at.watch, at.seen, {static_cast<std::uint32_t>(table.groups.size()), index.at(at.seen->consumer.line)});
     }
     table.groups.push_back(std::move(row));
   }

@@ -11,52 +11,21 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "attribution/counts/line_lattice.h"
-#include "attribution/timeline/ownership_timeline.h"
+#include "attribution/counts/count_evidence.h"
+#include "attribution/counts/trap_index.h"
+#include "attribution/timeline/seen.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
-
-/// One thread at one instruction that consumes.
-struct ConsumerSite {
-  std::uint32_t thread = 0;
-  std::uint64_t instruction = 0;  // run-time address
-  auto operator<=>(const ConsumerSite&) const = default;
-};
-struct SiteSamples {
-  LineSamples lines;
-  std::uint64_t samples = 0, first_ns = 0, last_ns = 0;
-};
-
-/// Samples at the instructions that consume, made from the timelines and then told of every sample.
-class ConsumerSamples {
- public:
-  explicit ConsumerSamples(std::span<const OwnershipTimeline> timelines);
-  void add(const profile::SampleRow& sample);
-  [[nodiscard]] const std::map<ConsumerSite, SiteSamples>& sites() const { return sites_; }
-
- private:
-  std::map<ConsumerSite, SiteSamples> sites_;
-  std::set<std::uint64_t> instructions_;  // a quick no
-};
 
 /// Half of the 95 % interval of a count that is told, as a part of it.
 inline constexpr double most_count_error = 0.25;
 inline constexpr const char* too_little_seen =
     "too little was seen: its interval would be wider than a quarter of it to each side";
-
-/// A line on which communications were seen.
-struct CountedLine {
-  double part = 1;     // of its group's lines: it stands for those that it is nearest to
-  double seen = 0;     // weighted sum of communications seen
-  double watches = 0;  // that saw them
-};
 
 /// Communications of one kind: of one thread, on the lines that it consumes alike.
 struct CountGroup {
@@ -82,16 +51,24 @@ class CountTable {
     std::uint32_t group = none, line = 0;
   };
   std::vector<CountGroup> groups;
-  std::unordered_map<const SeenCommunication*, Place> places;
-  [[nodiscard]] Place place(const SeenCommunication* seen) const {
-    const auto found = places.find(seen);
-    return found == places.end() ? Place{} : found->second;
-  }
+  /// Of a communication of the timeline of a watch; none for others.
+  [[nodiscard]] Place place(std::uint32_t watch, const SeenCommunication* seen) const;
+  /// Room for the places of all communications of `timelines`, which are not to change any more.
+  void make_places(std::span<const OwnershipTimeline> timelines);
+  void put(std::uint32_t watch, const SeenCommunication* seen, Place place);
+
+ private:
+  /// SIZE_MAX: it is none of the watch's.
+  [[nodiscard]] std::size_t index_of(std::uint32_t watch, const SeenCommunication* seen) const;
+
+  std::span<const OwnershipTimeline> timelines_;
+  std::vector<std::uint32_t> begins_;  // by watch, in places_
+  std::vector<Place> places_;
 };
 
 struct CountInputs {
   std::span<const profile::WatchRow> watches;
-  std::span<const profile::TrapRow> traps;       // by watch, then by sequence
+  const TrapIndex& traps;
   std::span<const OwnershipTimeline> timelines;  // by watch
   const ConsumerSamples& samples;
   double trap_cost_ns = 0;                           // of one trap, as calibrated

@@ -156,22 +156,23 @@ void share_lengths(std::vector<ExchangeGroup>& groups) {
 
 /// A trap by which a thread took the line from another.
 struct Taking {
-  const profile::TrapRow* trap = nullptr;
+  TrapIndex::Trap trap;
   std::uint32_t run = 0;  // of owners, the one that it begins
 };
 struct Takings {
   std::vector<Taking> all;
   std::uint32_t runs = 0;
 };
-Takings takings(std::span<const profile::TrapRow> traps, std::uint32_t opener, std::uint32_t thread) {
+Takings takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opener, std::uint32_t thread) {
   Takings result;
   std::uint32_t owner = opener;
-  for (const profile::TrapRow& trap : traps) {
-    result.runs += trap.thread.value != owner ? 1 : 0;
-    if (trap.thread.value == thread && owner != thread) {
-      result.all.push_back({&trap, result.runs});
+  for (const TrapIndex::Trap& trap : index.of(watch)) {
+    const std::uint32_t by = index.thread(trap);
+    result.runs += by != owner ? 1 : 0;
+    if (by == thread && owner != thread) {
+      result.all.push_back({trap, result.runs});
     }
-    owner = trap.thread.value;
+    owner = by;
   }
   return result;
 }
@@ -193,6 +194,34 @@ std::uint32_t exchanges_between(const OwnershipTimeline& timeline, std::uint32_t
 
 }  // namespace
 
+ConsumerSamples::ConsumerSamples(std::span<const OwnershipTimeline> timelines) {
+  for (const OwnershipTimeline& timeline : timelines) {
+    for (const SeenCommunication& seen : timeline.communications) {
+      if (seen.expected()) {
+        continue;
+      }
+      sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
+      instructions_.insert(seen.consumer.instruction);
+    }
+  }
+}
+
+void ConsumerSamples::add(const profile::SampleRow& sample) {
+  constexpr std::uint64_t line_bytes = profile::cache_line;
+  if (sample.address == 0 || sample.access_ip == 0 || !instructions_.contains(sample.access_ip)) {
+    return;
+  }
+  const auto found = sites_.find({sample.thread.value, sample.access_ip});
+  if (found == sites_.end()) {
+    return;
+  }
+  SiteSamples& site = found->second;
+  site.first_ns = site.samples == 0 ? sample.time_ns : std::min(site.first_ns, sample.time_ns);
+  site.last_ns = std::max(site.last_ns, sample.time_ns);
+  ++site.samples;
+  ++site.lines[sample.address / line_bytes * line_bytes];
+}
+
 std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> watches,
                                            std::span<const OwnershipTimeline> timelines,
                                            const ConsumerSamples& samples) {
@@ -212,47 +241,6 @@ std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> wa
   return groups;
 }
 
-TrapIndex::TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps)
-    : traps_(traps) {
-  std::size_t next = 0;
-  for (const profile::WatchRow& watch : watches) {
-    while (next < traps.size() && traps[next].watch < watch.id) {
-      ++next;
-    }
-    const std::size_t begin = next;
-    while (next < traps.size() && traps[next].watch == watch.id) {
-      ++next;
-    }
-    of_watch_.emplace_back(begin, next - begin);
-  }
-  for (const profile::TrapRow& trap : traps) {
-    at_[{trap.thread.value, trap.ip}].emplace_back(trap);
-  }
-  for (auto& [place, standings] : at_) {
-    std::stable_sort(standings.begin(), standings.end(),
-                     [](const Standing& a, const Standing& b) { return a.time_ns() < b.time_ns(); });
-  }
-}
-
-std::span<const profile::TrapRow> TrapIndex::of(std::uint32_t watch) const {
-  return traps_.subspan(of_watch_[watch].first, of_watch_[watch].second);
-}
-
-std::span<const Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
-  const auto found = at_.find({thread, ip});
-  return found != at_.end() ? std::span<const Standing>(found->second) : std::span<const Standing>();
-}
-
-std::vector<std::span<const Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
-  std::vector<std::span<const Standing>> result;
-  for (auto at = at_.lower_bound({thread, 0}); at != at_.end() && at->first.first == thread; ++at) {
-    if (at->first.second != ip) {
-      result.emplace_back(at->second);
-    }
-  }
-  return result;
-}
-
 CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
                      std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
   CyclesByIp by_ip;
@@ -260,19 +248,20 @@ CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const Tra
     if (timelines[w].gaps > 0 || timelines[w].ignored > 0) {
       continue;
     }
-    const Takings taken = takings(traps.of(w), watches[w].thread.value, thread);
+    const Takings taken = takings(traps, w, watches[w].thread.value, thread);
     for (auto from = taken.all.begin(); from != taken.all.end(); ++from) {
       const auto next = std::next(from);
-      const auto to =
-          std::find_if(next, taken.all.end(), [&](const Taking& taking) { return taking.trap->ip == from->trap->ip; });
-      Followed& followed = by_ip[from->trap->ip];
+      const auto to = std::find_if(next, taken.all.end(),
+                                   [&](const Taking& taking) { return taking.trap.place == from->trap.place; });
+      Followed& followed = by_ip[traps.ip(from->trap)];
       Ending ending{Ending::Kind::last, taken.runs - from->run};
       if (to != taken.all.end()) {
         ending.kind = Ending::Kind::cycle;
-        followed.cycles.push_back(
-            {Standing(*from->trap), Standing(*to->trap),
-             exchanges_between(timelines[w], group.consumer, from->trap->time_ns, to->trap->time_ns),
-             to->run - from->run});
+        const TrapStates& states = traps.states(from->trap);
+        followed.cycles.push_back({&states, from->trap.row, to->trap.row,
+                                   exchanges_between(timelines[w], group.consumer, states.time_ns(from->trap.row),
+                                                     states.time_ns(to->trap.row)),
+                                   to->run - from->run});
       } else if (next != taken.all.end()) {
         ending.kind = Ending::Kind::elsewhere;
       }

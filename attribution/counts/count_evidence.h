@@ -8,10 +8,43 @@
 #include <span>
 #include <vector>
 
-#include "attribution/counts/communication_counts.h"
 #include "attribution/counts/exchange_clock.h"
+#include "attribution/counts/line_lattice.h"
+#include "attribution/counts/trap_index.h"
+#include "attribution/timeline/seen.h"
+#include "profile/model.h"
 
 namespace crosstalk::attribution {
+
+/// One thread at one instruction that consumes.
+struct ConsumerSite {
+  std::uint32_t thread = 0;
+  std::uint64_t instruction = 0;  // run-time address
+  auto operator<=>(const ConsumerSite&) const = default;
+};
+struct SiteSamples {
+  LineSamples lines;
+  std::uint64_t samples = 0, first_ns = 0, last_ns = 0;
+};
+
+/// Samples at the instructions that consume, made from the timelines and then told of every sample.
+class ConsumerSamples {
+ public:
+  explicit ConsumerSamples(std::span<const OwnershipTimeline> timelines);
+  void add(const profile::SampleRow& sample);
+  [[nodiscard]] const std::map<ConsumerSite, SiteSamples>& sites() const { return sites_; }
+
+ private:
+  std::map<ConsumerSite, SiteSamples> sites_;
+  std::set<std::uint64_t> instructions_;  // a quick no
+};
+
+/// A line on which communications were seen.
+struct CountedLine {
+  double part = 1;     // of its group's lines: it stands for those that it is nearest to
+  double seen = 0;     // weighted sum of communications seen
+  double watches = 0;  // that saw them
+};
 
 /// A communication that was seen.
 struct SeenAt {
@@ -34,22 +67,6 @@ struct ExchangeGroup {
 
 /// The lines on which a group was seen, by address.
 [[nodiscard]] std::map<std::uint64_t, CountedLine> counted_lines(const ExchangeGroup& group);
-
-/// Traps by watch and by (thread, instruction). Refers to the rows.
-class TrapIndex {
- public:
-  TrapIndex(std::span<const profile::WatchRow> watches, std::span<const profile::TrapRow> traps);
-  [[nodiscard]] std::span<const profile::TrapRow> of(std::uint32_t watch) const;
-  /// By time.
-  [[nodiscard]] std::span<const Standing> standings(std::uint32_t thread, std::uint64_t ip) const;
-  /// The same for each other instruction of the thread.
-  [[nodiscard]] std::vector<std::span<const Standing>> elsewhere(std::uint32_t thread, std::uint64_t ip) const;
-
- private:
-  std::span<const profile::TrapRow> traps_;
-  std::vector<std::pair<std::size_t, std::size_t>> of_watch_;                    // begin, count
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Standing>> at_;  // each by time
-};
 
 /// A taking of a line, and what the watch saw of the thread after it.
 struct Ending {

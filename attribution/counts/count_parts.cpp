@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "attribution/counts/count_evidence.h"
+#include "attribution/counts/communication_counts.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -23,12 +23,37 @@ std::optional<double> steps_in(std::int64_t distance, std::int64_t step) {
 
 /// Words that are known at both ends of a cycle are those below.
 std::size_t words_of(const Cycle& cycle) {
-  return cycle.begin.stack() == cycle.end.stack() ? std::min(cycle.begin.words(), cycle.end.words()) : 0;
+  const Standing begin = cycle.begin();
+  const Standing end = cycle.end();
+  return begin.stack() == end.stack() ? std::min(begin.words(), end.words()) : 0;
+}
+
+/// words_of() each cycle.
+std::vector<std::size_t> known_words(std::span<const Cycle> cycles) {
+  std::vector<std::size_t> known;
+  known.reserve(cycles.size());
+  for (const Cycle& cycle : cycles) {
+    known.push_back(words_of(cycle));
+  }
+  return known;
+}
+
+/// The words that are not the same at all traps at the cycles' instruction: others are no clocks.
+std::vector<bool> moving_words(std::span<const Cycle> cycles) {
+  std::vector<bool> moves(state_words, false);
+  const TrapStates* last = nullptr;
+  for (const Cycle& cycle : cycles) {
+    for (std::size_t word = 0; cycle.states != last && word < state_words; ++word) {
+      moves[word] = moves[word] || !cycle.states->is_constant(word);
+    }
+    last = cycle.states;
+  }
+  return moves;
 }
 
 /// How far a known word has moved.
 std::int64_t distance(const Cycle& cycle, std::size_t word) {
-  return static_cast<std::int64_t>(cycle.end.word(word) - cycle.begin.word(word));
+  return static_cast<std::int64_t>(cycle.end().word(word) - cycle.begin().word(word));
 }
 
 /// What a word did in a cycle.
@@ -183,17 +208,21 @@ bool agrees(const ExchangeClock& clock, std::span<const Reading> own, std::span<
 }  // namespace
 
 std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least, std::uint64_t unlike) {
-  std::array<Poll, state_words> polls;
-  for (const Cycle& cycle : cycles) {
-    for (std::size_t word = 0; word < words_of(cycle); ++word) {
-      polls[word].vote({distance(cycle, word), cycle.exchanges});
-    }
-  }
+  const std::vector<std::size_t> known = known_words(cycles);
+  const std::vector<bool> moves = moving_words(cycles);
   std::vector<ExchangeClock> clocks;
   for (std::size_t word = 0; word < state_words; ++word) {
-    const Poll& poll = polls[word];
+    if (word == stack_pointer || !moves[word]) {
+      continue;
+    }
+    Poll poll;
+    for (std::size_t i = 0; i < cycles.size(); ++i) {
+      if (word < known[i]) {
+        poll.vote({distance(cycles[i], word), cycles[i].exchanges});
+      }
+    }
     const bool possible = 3 * poll.most() > poll.cycles();  // else the most frequent kind is not known
-    if (word == stack_pointer || poll.cycles() < least_cycles || !possible) {
+    if (poll.cycles() < least_cycles || !possible) {
       continue;
     }
     ExchangeClock clock = most_frequent(word, poll, cycles);

@@ -12,37 +12,36 @@
 #include <span>
 #include <vector>
 
-#include "profile/model.h"
+#include "attribution/counts/trap_states.h"
 
 namespace crosstalk::attribution {
 
-/// Registers but rip, then the lowest words of the stack: where a counter may be.
-inline constexpr std::size_t state_registers = register_count - 1;
-inline constexpr std::size_t state_words = state_registers + profile::trap_frame_words;
-
-/// Where a thread stood at a trap. Refers to the row.
+/// Where a thread stood at a trap. Refers to the states.
 class Standing {
  public:
-  explicit Standing(const profile::TrapRow& trap) : trap_(&trap) {}
-  [[nodiscard]] std::uint64_t time_ns() const { return trap_->time_ns; }
+  Standing(const TrapStates& states, std::uint32_t row) : states_(&states), row_(row) {}
+  [[nodiscard]] std::uint64_t time_ns() const { return states_->time_ns(row_); }
   /// Its stack pointer.
-  [[nodiscard]] std::uint64_t stack() const { return trap_->registers[Register::rsp]; }
+  [[nodiscard]] std::uint64_t stack() const { return word(static_cast<std::size_t>(Register::rsp)); }
   /// Words that are known are those below.
-  [[nodiscard]] std::size_t words() const { return trap_->frame ? state_words : state_registers; }
+  [[nodiscard]] std::size_t words() const { return states_->words(row_); }
   /// Of a known one.
-  [[nodiscard]] std::uint64_t word(std::size_t index) const {
-    return index < state_registers ? trap_->registers.value[index] : (*trap_->frame)[index - state_registers];
-  }
+  [[nodiscard]] std::uint64_t word(std::size_t index) const { return states_->word(row_, index); }
 
  private:
-  const profile::TrapRow* trap_;
+  const TrapStates* states_;
+  std::uint32_t row_;
 };
 
 /// From one taking of a line by a thread at an instruction to its next at the same, whatever it took elsewhere between.
 struct Cycle {
-  Standing begin, end;
-  std::uint32_t exchanges = 0;  // communications seen after `begin`, up to `end`
-  std::uint32_t runs = 0;       // runs of owners from the one to the other
+  const TrapStates* states = nullptr;  // of that thread at that instruction
+  std::uint32_t from = 0, to = 0;      // rows of them
+  std::uint32_t exchanges = 0;         // communications seen after the first taking, up to the second
+  std::uint32_t runs = 0;              // runs of owners from the one to the other
+  [[nodiscard]] Standing begin() const { return {*states, from}; }
+  [[nodiscard]] Standing end() const { return {*states, to}; }
+  [[nodiscard]] std::uint64_t length_ns() const { return states->time_ns(to) - states->time_ns(from); }
 };
 
 struct ExchangeClock {

@@ -17,12 +17,10 @@
 #include <span>
 #include <vector>
 
+#include "attribution/estimate/evidence.h"
 #include "attribution/estimate/strata.h"
 
 namespace crosstalk::attribution {
-
-struct Contribution;
-struct Evidence;
 
 class Censoring {
  public:
@@ -34,31 +32,34 @@ class Censoring {
   void add(const Evidence& evidence, std::span<const Contribution> charged);
   /// Makes up for what was too late to be seen. `contributions` are all that were told of.
   void weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const;
-  /// For how many an event that was seen in a stratum may stand: >= 1. `thread` is whose stratum it is.
-  [[nodiscard]] double most(std::uint32_t stratum, std::uint32_t thread) const;
+  /// For how many an event that was seen in a stratum may stand: >= 1. `stratum` is the index of `of`.
+  [[nodiscard]] double most(std::uint32_t stratum, const Stratum& of) const;
 
  private:
-  struct CostAttribution {  // of the long watches on a line
-    double early_ns = 0, late_ns = 0;
+  struct LineTiming {  // of the long watches on a line
+    double early = 0, late = 0;
   };
-  struct Timing {                                      // of long watches
-    std::map<std::uint64_t, CostAttribution> charges;  // by line
-    std::uint64_t watches = 0;  // that are charged something: a store that only invalidates costs nothing
+  struct Timing {                               // of long watches
+    std::map<std::uint64_t, LineTiming> lines;  // by address
+    std::uint64_t watches = 0;                  // that have some cost: a store that only invalidates has none
     [[nodiscard]] double ratio() const;
   };
-  struct Looks {  // the watches of a stratum, nanoseconds of samples
-    double all_ns = 0, long_ns = 0;
+  struct Looks {  // the watches of a stratum, by weight of their samples
+    double all = 0, lasting = 0;
   };
   struct Factors {  // for how many an event stands
     double early = 1, late = 1;
   };
-  [[nodiscard]] double ratio(std::uint32_t thread) const;
-  [[nodiscard]] Factors factors(std::uint32_t stratum, std::uint32_t thread) const;
+  [[nodiscard]] double ratio(const Stratum& of) const;
+  [[nodiscard]] Factors factors(std::uint32_t stratum, const Stratum& of) const;
 
-  std::map<std::uint32_t, Looks> looks_;     // by stratum
-  std::map<std::uint32_t, Timing> timings_;  // by thread
-  Timing timing_;                            // of all threads
-  std::vector<bool> late_;                   // by contribution
+  std::map<std::uint32_t, Looks> looks_;  // by stratum
+  struct Timings {
+    std::map<std::uint32_t, Timing> threads;
+    Timing all;
+  };
+  ByUnit<Timings> timings_;
+  std::vector<bool> late_;  // by contribution
 };
 
 }  // namespace crosstalk::attribution

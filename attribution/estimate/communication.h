@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "attribution/analysis.h"
-#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/amounts.h"
+#include "attribution/estimate/evidence.h"
+#include "attribution/model.h"
 #include "attribution/objects/data_objects.h"
 #include "attribution/objects/program_view.h"
-#include "attribution/timeline/ownership_timeline.h"
 #include "attribution/timeline/sample_digest.h"
+#include "attribution/timeline/seen.h"
 
 namespace crosstalk::attribution {
 

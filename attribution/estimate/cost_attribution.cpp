@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <map>
 
+#include "attribution/timeline/ownership_timeline.h"
+
 namespace crosstalk::attribution {
 namespace {
 
-/// Keeps a communication and charges `cost_ns` of the watch's time to it.
-void append(const Evidence& evidence, std::uint32_t watch, const SeenCommunication& seen, double cost_ns,
-            Estimate& out) {
+/// Keeps a communication and charges `cost` of the weight of the watch's sample to it.
+void append(const Evidence& evidence, std::uint32_t watch, const SeenCommunication& seen, double cost, Estimate& out) {
   out.seen.push_back(seen);
-  out.contributions.push_back({&out.seen.back(), watch, evidence.stratum, evidence.cpu_ns, cost_ns});
+  out.contributions.push_back({&out.seen.back(), watch, evidence.stratum, evidence.weight, cost});
 }
 
 /// 1 / the probability that the access could have been seen.
@@ -69,10 +70,13 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
                        std::any_of(evidence.interrupted.begin(), evidence.interrupted.end(), consumed);
   if (!any_own && only_invalidates(evidence)) {
     for (const SeenCommunication& seen : evidence.communications) {
-      out.contributions.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, 0});
+      out.contributions.push_back({&seen, watch, evidence.stratum, evidence.weight, 0});
     }
     return;
   }
+  // Where not all threads were armed, a watch in which the line's users were stands for those in which they were not.
+  const double armed = evidence.armed_chance(any_own ? evidence.storers : evidence.visitors);
+  const double unarmed_weight = armed > 0 ? 1 / armed : 1;
   double total = 0;
   double least = 0;  // weight of what was easiest to see
   for (const auto& all : {evidence.communications, evidence.interrupted}) {
@@ -86,8 +90,8 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
   }
   for (const SeenCommunication& seen : evidence.communications) {
     const bool charged = (!any_own || consumed(seen)) && total > 0;
-    const double cost = charged ? evidence.cpu_ns * least * seen.weight / total : 0;
-    out.contributions.push_back({&seen, watch, evidence.stratum, evidence.cpu_ns, cost});
+    const double cost = charged ? evidence.weight * unarmed_weight * least * seen.weight / total : 0;
+    out.contributions.push_back({&seen, watch, evidence.stratum, evidence.weight, cost});
   }
 }
 
@@ -97,7 +101,7 @@ void charge_board(const Evidence& evidence, std::uint32_t watch, Estimate& out) 
   }
   const AccessPoint sampled = sampled_access(*evidence.watch);
   for (const auto& [thread, point] : observers(evidence)) {
-    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), 1}, evidence.cpu_ns, out);
+    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), 1}, evidence.weight, out);
   }
 }
 
@@ -110,7 +114,7 @@ void charge_board_weighted(const Evidence& evidence, std::uint32_t watch, Estima
   const double armed = std::clamp(static_cast<double>(evidence.watch->armed), 1.0, others);
   for (const auto& [thread, point] : observers(evidence)) {
     const double weight = weight_of(evidence, *point) * others / armed;
-    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+    append(evidence, watch, {sampled, *point, point->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
            out);
   }
 }
@@ -122,7 +126,7 @@ void charge_next_access(const Evidence& evidence, std::uint32_t watch, Estimate&
   if (const AccessPoint* next = next_partner(evidence, [](const AccessPoint&) { return true; })) {
     const AccessPoint sampled = sampled_access(*evidence.watch);
     const double weight = weight_of(evidence, *next);
-    append(evidence, watch, {sampled, *next, next->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+    append(evidence, watch, {sampled, *next, next->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
            out);
   }
 }
@@ -135,7 +139,7 @@ void charge_next_store(const Evidence& evidence, std::uint32_t watch, Estimate& 
   if (const AccessPoint* next = next_partner(evidence, stored)) {
     const AccessPoint sampled = sampled_access(*evidence.watch);
     const double weight = weight_of(evidence, *next);
-    append(evidence, watch, {*next, sampled, next->bytes.overlaps(sampled.bytes), weight}, evidence.cpu_ns * weight,
+    append(evidence, watch, {*next, sampled, next->bytes.overlaps(sampled.bytes), weight}, evidence.weight * weight,
            out);
   }
 }

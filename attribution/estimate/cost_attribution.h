@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "attribution/estimate/estimator.h"
+#include "attribution/estimate/evidence.h"
 
 namespace crosstalk::attribution {
 

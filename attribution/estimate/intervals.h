@@ -2,13 +2,9 @@
 // Intervals of sums of few events that weigh differently. Pure functions.
 #pragma once
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 
 namespace crosstalk::attribution {
-
-/// The x below which a gamma variate of this shape and of scale 1 lies with `probability`, to some 1e-4 of itself; 0
-/// where one of them is not positive.
-[[nodiscard]] double gamma_quantile(double probability, double shape);
 
 /// The 95 % interval of a sum of weighted Poisson variates: Fay and Feuer, Confidence intervals for directly
 /// standardized rates: a method based on the gamma distribution, Statistics in Medicine 16 (1997). `sum` and its

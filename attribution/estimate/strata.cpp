@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -19,16 +20,16 @@ bool is_line(std::uint64_t unit) { return (unit & 1U) != 0; }
 void add_sums(Stratum& into, const Stratum& from) {
   into.eligible += from.eligible;
   into.watched += from.watched;
-  into.eligible_ns += from.eligible_ns;
-  into.eligible_ns2 += from.eligible_ns2;
-  into.watched_ns += from.watched_ns;
-  into.watched_ns2 += from.watched_ns2;
+  into.eligible_weight += from.eligible_weight;
+  into.eligible_weight2 += from.eligible_weight2;
+  into.watched_weight += from.watched_weight;
+  into.watched_weight2 += from.watched_weight2;
 }
 
-void add_eligible(Stratum& into, std::uint64_t samples, double ns, double ns2) {
+void add_eligible(Stratum& into, std::uint64_t samples, double weight, double weight2) {
   into.eligible += samples;
-  into.eligible_ns += ns;
-  into.eligible_ns2 += ns2;
+  into.eligible_weight += weight;
+  into.eligible_weight2 += weight2;
 }
 
 }  // namespace
@@ -47,8 +48,9 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
     const profile::WatchRow& watch = watches[i];
     if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
       note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
-      watched_[i] = {cell_of(watch.thread.value, watch.sample_flags, watch.sample_address), watch.sample_address,
-                     static_cast<double>(watch.sample_cpu_ns)};
+      const profile::Weight weight = watch.sample_weight();
+      watched_[i] = {cell_of({watch.thread.value, watch.sample_flags, weight.unit}, watch.sample_address),
+                     watch.sample_address, static_cast<double>(weight.value)};
     }
   }
 }
@@ -95,22 +97,25 @@ void Strata::add(const profile::SampleRow& sample) {
   if (sample.thread.value >= process_of_thread_.size()) {
     return;
   }
-  const auto x = static_cast<double>(sample.cpu_ns);
-  threads_[sample.thread.value].ns += x;
-  threads_[sample.thread.value].ns2 += x * x;
+  const profile::Weight weight = sample.weight();
+  const auto x = static_cast<double>(weight.value);
+  if (is_time(weight.unit)) {
+    threads_[sample.thread.value].ns += x;
+    threads_[sample.thread.value].ns2 += x * x;
+  }
   if ((sample.flags & profile::sample_eligible) == 0 || !takes(sample.access)) {
     return;
   }
   note_line(sample.thread.value, sample.flags, sample.address);
-  const std::uint32_t cell = cell_of(sample.thread.value, sample.flags, sample.address);
+  const std::uint32_t cell = cell_of({sample.thread.value, sample.flags, weight.unit}, sample.address);
   if ((sample.flags & profile::sample_suspected) != 0) {
     add_eligible(cells_[cell].sums, 1, x, x * x);
     return;
   }
   Sums& sums = not_suspected_[{cell, sample.address >> line_shift}];
   ++sums.samples;
-  sums.ns += x;
-  sums.ns2 += x * x;
+  sums.weight += x;
+  sums.weight2 += x * x;
 }
 
 void Strata::note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t address) {
@@ -121,16 +126,16 @@ void Strata::note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t a
 
 /// Where a sample belongs that `cell` has taken for what it was when it came.
 std::uint32_t Strata::in_hindsight(std::uint32_t cell, std::uint64_t address) {
-  const Kind kind = kinds_[cells_[cell].kind];
+  Kind kind = kinds_[cells_[cell].kind];
   const bool suspected = suspected_.contains({process_of_thread_[kind.thread], address >> line_shift});
-  return suspected ? cell_of(kind.thread, static_cast<std::uint8_t>(kind.flags | profile::sample_suspected), address)
-                   : cell;
+  kind.flags = static_cast<std::uint8_t>(kind.flags | profile::sample_suspected);
+  return suspected ? cell_of(kind, address) : cell;
 }
 
 void Strata::settle_samples() {
   for (const auto& [place, sums] : not_suspected_) {
     const std::uint32_t cell = in_hindsight(place.first, place.second << line_shift);
-    add_eligible(cells_[cell].sums, sums.samples, sums.ns, sums.ns2);
+    add_eligible(cells_[cell].sums, sums.samples, sums.weight, sums.weight2);
   }
   not_suspected_.clear();
 }
@@ -141,8 +146,8 @@ void Strata::settle_watches() {
       watch.cell = in_hindsight(watch.cell, watch.address);
       Stratum& sums = cells_[watch.cell].sums;
       ++sums.watched;
-      sums.watched_ns += watch.ns;
-      sums.watched_ns2 += watch.ns * watch.ns;
+      sums.watched_weight += watch.weight;
+      sums.watched_weight2 += watch.weight * watch.weight;
     }
   }
 }
@@ -154,8 +159,10 @@ void Strata::finish() {
   join_hardly_watched();
   share_out();
   for (const Stratum& stratum : strata_) {
-    eligible_ns_ += stratum.eligible_ns;
-    unwatched_ns_ += stratum.watched_ns > 0 ? 0 : stratum.eligible_ns;
+    if (is_time(stratum.unit)) {
+      eligible_ns_ += stratum.eligible_weight;
+      unwatched_ns_ += stratum.watched_weight > 0 ? 0 : stratum.eligible_weight;
+    }
   }
 }
 
@@ -175,12 +182,14 @@ void Strata::join_hardly_watched() {
     std::uint64_t watched = 0;
     std::uint32_t stratum = none;
   };
-  std::map<std::pair<std::uint32_t, std::uint8_t>, Pool> pools;
+  using Alike = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit>;  // process, flags, unit
+  const auto alike = [&](const Kind& kind) { return Alike{process_of_thread_[kind.thread], kind.flags, kind.unit}; };
+  std::map<Alike, Pool> pools;
   std::vector<std::uint32_t> best(kinds_.size(), none);  // by kind: its most watched stratum of several lines
   for (const Cell& cell : cells_) {
     std::uint32_t& known = best[cell.kind];
     if (cell.stratum == none) {
-      pools[{process_of_thread_[kinds_[cell.kind].thread], kinds_[cell.kind].flags}].watched += cell.sums.watched;
+      pools[alike(kinds_[cell.kind])].watched += cell.sums.watched;
     } else if (!is_line(cell.unit) && (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
       known = cell.stratum;
     }
@@ -190,7 +199,7 @@ void Strata::join_hardly_watched() {
       continue;
     }
     const Kind& kind = kinds_[cell.kind];
-    Pool& pool = pools[{process_of_thread_[kind.thread], kind.flags}];
+    Pool& pool = pools[alike(kind)];
     const bool suspected = (kind.flags & profile::sample_suspected) != 0;
     if (suspected && pool.watched < least_watches && best[cell.kind] != none) {
       join(cell, best[cell.kind]);
@@ -204,10 +213,10 @@ void Strata::join_hardly_watched() {
 void Strata::share_out() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> shares;
   for (const Cell& cell : cells_) {
-    shares[{kinds_[cell.kind].thread, cell.stratum}] += std::max(cell.sums.eligible_ns, cell.sums.watched_ns);
+    shares[{kinds_[cell.kind].thread, cell.stratum}] += std::max(cell.sums.eligible_weight, cell.sums.watched_weight);
   }
-  for (const auto& [whose, ns] : shares) {
-    shares_.push_back({whose.first, whose.second, ns});
+  for (const auto& [whose, weight] : shares) {
+    shares_.push_back({whose.first, whose.second, weight});
   }
 }
 
@@ -216,32 +225,34 @@ std::uint32_t Strata::of_watch(std::size_t watch) const {
   return cell == none ? none : cells_[cell].stratum;
 }
 
-std::uint32_t Strata::kind_of(std::uint32_t thread, std::uint8_t flags) {
-  const auto relevant = static_cast<std::uint8_t>(flags & flag_mask);
-  const auto [it, fresh] = kind_ids_.try_emplace((static_cast<std::uint64_t>(thread) << 8U) | relevant,
-                                                 static_cast<std::uint32_t>(kinds_.size()));
+std::uint32_t Strata::kind_of(const Kind& kind) {
+  const auto relevant = static_cast<std::uint8_t>(kind.flags & flag_mask);
+  const std::uint64_t key =
+      (std::uint64_t{kind.thread} << 16U) | (static_cast<std::uint64_t>(kind.unit) << 8U) | relevant;
+  const auto [it, fresh] = kind_ids_.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
   if (fresh) {
     rest_cells_.push_back(static_cast<std::uint32_t>(cells_.size()));
     cells_.push_back({it->second, rest, {}, none});
-    kinds_.push_back({thread, relevant});
+    kinds_.push_back({kind.thread, relevant, kind.unit});
   }
   return it->second;
 }
 
-std::uint32_t Strata::cell_of(std::uint32_t thread, std::uint8_t flags, std::uint64_t address) {
-  const std::uint32_t kind = kind_of(thread, flags);
-  const Unit unit = unit_of(thread, address);
+std::uint32_t Strata::cell_of(const Kind& kind, std::uint64_t address) {
+  const std::uint32_t id = kind_of(kind);
+  const Unit unit = unit_of(kind.thread, address);
   if (unit == rest) {
-    return rest_cells_[kind];
+    return rest_cells_[id];
   }
-  const auto [it, fresh] = unit_cells_.try_emplace({kind, unit}, static_cast<std::uint32_t>(cells_.size()));
+  const auto [it, fresh] = unit_cells_.try_emplace({id, unit}, static_cast<std::uint32_t>(cells_.size()));
   if (fresh) {
-    cells_.push_back({kind, unit, {}, none});
+    cells_.push_back({id, unit, {}, none});
   }
   return it->second;
 }
 
 void Strata::join(Cell& cell, std::uint32_t stratum) {
+  strata_[stratum].unit = kinds_[cell.kind].unit;
   strata_[stratum].suspected = (kinds_[cell.kind].flags & profile::sample_suspected) != 0;
   cell.stratum = stratum;
   add_sums(strata_[stratum], cell.sums);

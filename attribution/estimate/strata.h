@@ -3,11 +3,12 @@
 // (lines that the board knows from another thread go first, the thread's own stack last). Samples that are alike
 // form a stratum; within it, the watched ones stand for all.
 //
-// A stratum is a thread, the collector's suspicion and the stack flag, and the cache line of data, or its 4 KiB page,
-// where that was watched often enough to stand for itself (unless an estimator wants to know of no places). What was
-// hardly watched joins what is hardly watched of its process's other threads under the same suspicion; where all that
-// is not watched either, what is suspected joins what else is suspected of its thread. Nothing joins a line of its own,
-// which was watched often for a reason, nor what is suspected what is not: a page holds both.
+// A stratum is a unit of weight, a thread, the collector's suspicion and the stack flag, and the cache line of data, or
+// its 4 KiB page, where that was watched often enough to stand for itself (unless an estimator wants to know of no
+// places). What was hardly watched joins what is hardly watched of its process's other threads under the same
+// suspicion; where all that is not watched either, what is suspected joins what else is suspected of its thread.
+// Nothing joins a line of its own, which was watched often for a reason, nor what is suspected what is not: a page
+// holds both.
 //
 // Suspicion is judged in hindsight: a line that was ever suspected counts as suspected from the first sample on. The
 // collector learns while it watches, and its first watches, when it can afford most, fall on lines that it does not
@@ -22,36 +23,39 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attribution/estimate/weights.h"
 #include "base/hash.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
 
-/// Sums over one stratum. x is a sample's weight in nanoseconds of CPU time.
+/// Sums over one stratum. x is a sample's weight, in `unit`.
 struct Stratum {
-  std::uint64_t eligible = 0, watched = 0;   // samples
-  double eligible_ns = 0, eligible_ns2 = 0;  // sum of x, of x^2, over eligible samples
-  double watched_ns = 0, watched_ns2 = 0;    // over watched samples
-  bool expanded = true;                      // the watched samples stand for all
-  bool suspected = false;                    // all are on lines that were ever suspected
-  bool one_line = false;                     // all are on one cache line
+  std::uint64_t eligible = 0, watched = 0;             // samples
+  double eligible_weight = 0, eligible_weight2 = 0;    // sum of x, of x^2, over eligible samples
+  double watched_weight = 0, watched_weight2 = 0;      // over watched samples
+  profile::WeightUnit unit = profile::WeightUnit::ns;  // of all its samples
+  bool expanded = true;                                // the watched samples stand for all
+  bool suspected = false;                              // all are on lines that were ever suspected
+  bool one_line = false;                               // all are on one cache line
   static constexpr std::uint32_t several = UINT32_MAX;
   std::uint32_t thread = several;  // whose samples these are
-  /// How many nanoseconds one watched nanosecond stands for; at least 1, and 0 when nothing was watched.
+  /// How much one watched unit of weight stands for; at least 1, and 0 when nothing was watched.
   [[nodiscard]] double expansion() const {
-    return watched_ns > 0 ? (expanded && eligible_ns > watched_ns ? eligible_ns / watched_ns : 1.0) : 0.0;
+    return watched_weight > 0 ? (expanded && eligible_weight > watched_weight ? eligible_weight / watched_weight : 1.0)
+                              : 0.0;
   }
 };
 
-/// Sums over samples of any kind.
+/// Sums over a clock's samples of any kind.
 struct SampledTime {
   double ns = 0, ns2 = 0;  // of weights, of their squares
 };
 
-/// One thread's eligible time in one stratum.
+/// One thread's eligible weight in one stratum, in the stratum's unit.
 struct StratumShare {
   std::uint32_t thread = 0, stratum = 0;
-  double ns = 0;
+  double weight = 0;
 };
 
 /// What an estimator makes of samples.
@@ -78,9 +82,9 @@ class Strata {
   static constexpr std::uint32_t none = UINT32_MAX;
   [[nodiscard]] std::uint32_t of_watch(std::size_t watch) const;
   [[nodiscard]] const std::vector<Stratum>& all() const { return strata_; }
-  /// Who spends how much of its eligible time in which stratum; by thread, once each.
+  /// Who has how much of its eligible weight in which stratum; by thread, once each.
   [[nodiscard]] const std::vector<StratumShare>& shares() const { return shares_; }
-  /// All samples of each thread, whatever their kind.
+  /// All clock samples of each thread, whatever their kind.
   [[nodiscard]] const std::vector<SampledTime>& threads() const { return threads_; }
   /// Eligible time in strata in which nothing was watched: nothing is known of its communication.
   [[nodiscard]] double unwatched_ns() const { return unwatched_ns_; }
@@ -93,6 +97,7 @@ class Strata {
   struct Kind {  // of samples
     std::uint32_t thread = 0;
     std::uint8_t flags = 0;
+    profile::WeightUnit unit = profile::WeightUnit::ns;
   };
   struct Cell {  // a kind's samples in one unit of data
     std::uint32_t kind = 0;
@@ -102,18 +107,18 @@ class Strata {
   };
   struct Sums {  // over samples that were not suspected, of one cell and line
     std::uint64_t samples = 0;
-    double ns = 0, ns2 = 0;
+    double weight = 0, weight2 = 0;
   };
   struct Watched {  // a watch's sample
     std::uint32_t cell = none;
     std::uint64_t address = 0;
-    double ns = 0;
+    double weight = 0;
   };
   [[nodiscard]] bool takes(AccessKind kind) const;
   void choose_units(std::span<const profile::WatchRow> watches);
   [[nodiscard]] Unit unit_of(std::uint32_t thread, std::uint64_t address) const;
-  std::uint32_t kind_of(std::uint32_t thread, std::uint8_t flags);
-  std::uint32_t cell_of(std::uint32_t thread, std::uint8_t flags, std::uint64_t address);
+  std::uint32_t kind_of(const Kind& kind);
+  std::uint32_t cell_of(const Kind& kind, std::uint64_t address);
   void note_line(std::uint32_t thread, std::uint8_t flags, std::uint64_t address);
   [[nodiscard]] std::uint32_t in_hindsight(std::uint32_t cell, std::uint64_t address);
   void settle_samples();
@@ -141,7 +146,7 @@ class Strata {
   using UnitCells = std::unordered_map<std::pair<std::uint32_t, Unit>, std::uint32_t, UnitHash>;
   Units units_;                                                // (thread, unit) that stand for themselves
   std::vector<bool> has_units_;                                // by thread: a quick no
-  std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags)
+  std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags, unit)
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> rest_cells_;  // by kind
   UnitCells unit_cells_;                   // by (kind, unit)

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "attribution/estimate/censoring.h"
-#include "attribution/estimate/estimator.h"
 #include "attribution/estimate/intervals.h"
 
 namespace crosstalk::attribution {
@@ -17,12 +15,6 @@ struct Parts {
 };
 
 }  // namespace
-
-const ThreadLimits* UnseenLimits::of(std::uint32_t thread) const {
-  const auto found = std::lower_bound(threads.begin(), threads.end(), thread,
-                                      [](const ThreadLimits& limits, std::uint32_t t) { return limits.thread < t; });
-  return found != threads.end() && found->thread == thread ? &*found : nullptr;
-}
 
 // Each part that is filled with what was not seen takes `watches` of the events that may have been missed: those that
 // give the most time for an event first.
@@ -46,24 +38,24 @@ void Sight::add(const Evidence& evidence, bool decided) {
     return;
   }
   Looks& looks = looks_[evidence.stratum];
-  looks.ns += evidence.cpu_ns;
-  looks.ns2 += evidence.cpu_ns * evidence.cpu_ns;
+  looks.weight += evidence.weight;
+  looks.weight2 += evidence.weight * evidence.weight;
   const std::uint64_t at = evidence.watch->sample_address - evidence.watch->line;
   for (const profile::WatchWord& word : evidence.watch->words) {
     Words& words = word.offset <= at && at < std::uint64_t{word.offset} + word.length ? looks.sampled : looks.others;
     words.drawn += 1;
-    words.probability += word.probability;
+    words.probability += word.probability * evidence.armed_chance(1);
   }
 }
 
 Sight::Effective Sight::effective(std::uint32_t stratum, const Strata& strata, const Censoring* censoring) const {
   const auto found = looks_.find(stratum);
-  if (found == looks_.end() || found->second.ns2 <= 0) {
+  if (found == looks_.end() || found->second.weight2 <= 0) {
     return {};
   }
   const Looks& looks = found->second;
-  const double most = censoring != nullptr ? censoring->most(stratum, strata.all()[stratum].thread) : 1;
-  const double watches = looks.ns * looks.ns / looks.ns2 / most;  // as many of even weights (Kish)
+  const double most = censoring != nullptr ? censoring->most(stratum, strata.all()[stratum]) : 1;
+  const double watches = looks.weight * looks.weight / looks.weight2 / most;  // as many of even weights (Kish)
   return {watches * looks.sampled.chance(), watches * looks.others.chance()};
 }
 
@@ -74,15 +66,18 @@ UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) con
   std::map<std::uint32_t, Sums> threads;
   std::vector<double> all_ns(strata.all().size(), 0);
   for (const StratumShare& share : strata.shares()) {
+    if (!is_time(strata.all()[share.stratum].unit)) {
+      continue;
+    }
     const Effective watches = effective(share.stratum, strata, censoring);
     Sums& sums = threads[share.thread];
     for (Parts* parts : {&sums.anywhere, strata.all()[share.stratum].suspected ? &sums.suspected : nullptr}) {
       if (parts != nullptr) {
-        parts->of_true.push_back({share.ns, watches.of_true});
-        parts->of_false.push_back({share.ns, watches.of_false});
+        parts->of_true.push_back({share.weight, watches.of_true});
+        parts->of_false.push_back({share.weight, watches.of_false});
       }
     }
-    all_ns[share.stratum] += share.ns;
+    all_ns[share.stratum] += share.weight;
   }
   Parts all;
   for (std::uint32_t stratum = 0; stratum < all_ns.size(); ++stratum) {

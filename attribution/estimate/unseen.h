@@ -10,31 +10,14 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <vector>
 
+#include "attribution/estimate/censoring.h"
+#include "attribution/estimate/evidence.h"
 #include "attribution/estimate/strata.h"
+#include "attribution/estimate/unseen_limits.h"
 
 namespace crosstalk::attribution {
-
-struct Evidence;
-class Censoring;
-
-/// Upper limits of time in communication of one sort that was not seen, nanoseconds.
-struct SortLimits {
-  double true_ns = 0, false_ns = 0;
-};
-/// Of what one thread consumes: wherever that is, and on lines that were ever suspected.
-struct ThreadLimits {
-  std::uint32_t thread = 0;
-  SortLimits anywhere, suspected;
-};
-struct UnseenLimits {
-  SortLimits anywhere;                // of all threads together
-  std::vector<ThreadLimits> threads;  // by thread; those of which no eligible sample is known are left out
-  /// nullptr: nothing is known of the thread.
-  [[nodiscard]] const ThreadLimits* of(std::uint32_t thread) const;
-};
 
 /// Time that one stratum or its part in a thread has, and how many watches of it would have seen what there is.
 struct WatchedPart {
@@ -48,17 +31,17 @@ class Sight {
  public:
   /// To be told of every watch; `decided`: it was not filled before it could see anything.
   void add(const Evidence& evidence, bool decided);
-  /// Absent `censoring`: brief watches see as much as long ones. `strata` are finished.
+  /// Of time. Absent `censoring`: brief watches see as much as long ones. `strata` are finished.
   [[nodiscard]] UnseenLimits limits(const Strata& strata, const Censoring* censoring) const;
 
  private:
   struct Words {
-    double drawn = 0, probability = 0;  // how many, and the sum of the chances that they had
+    double drawn = 0, probability = 0;  // how many, and the sum of the chances that they, and one other thread, had
     [[nodiscard]] double chance() const { return drawn > 0 ? probability / drawn : 0; }
   };
   struct Looks {
-    double ns = 0, ns2 = 0;  // of decided watches' samples
-    Words sampled, others;   // words: the sampled one shows true sharing, another one false sharing
+    double weight = 0, weight2 = 0;  // of decided watches' samples
+    Words sampled, others;           // words: the sampled one shows true sharing, another one false sharing
   };
   struct Effective {
     double of_true = 0, of_false = 0;  // watches

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/timeline/sample_digest.h"
 

@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attribution/analysis.h"
 #include "attribution/loops/loop_progress.h"
+#include "attribution/model.h"
 #include "attribution/objects/program_view.h"
 #include "symbolizer/cfg/instructions.h"
 #include "symbolizer/loops/instruction_work.h"

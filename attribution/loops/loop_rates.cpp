@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "attribution/estimate/student.h"
+#include "attribution/estimate/quantiles.h"
 #include "attribution/loops/code_time.h"
 
 namespace crosstalk::attribution {
@@ -177,7 +177,7 @@ std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s
   const Spread spread = spread_of(same, speed, visits);
   // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
   const double rounding = static_cast<double>(visits.size()) * 2 / 12;
-  const double half = student(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
+  const double half = student_95(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
   return Speed{speed, {std::max(0.0, speed - half), speed + half}, same.size()};
 }
 

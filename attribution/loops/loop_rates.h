@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "attribution/analysis.h"
 #include "attribution/loops/loop_lookahead.h"
 #include "attribution/loops/loop_progress.h"
+#include "attribution/model.h"
 
 namespace crosstalk::attribution {
 

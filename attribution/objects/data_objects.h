@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 #include "attribution/objects/interval_index.h"
 #include "attribution/objects/program_view.h"
 

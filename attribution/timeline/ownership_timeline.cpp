@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
 
 #include "attribution/timeline/probe_effect.h"
 
@@ -102,8 +101,8 @@ class Line {
   void access(const AccessPoint& point, std::size_t word, std::size_t position) {
     const std::size_t index = events_.size();
     events_.push_back({point, word, position});
-    const auto own = traces_.find(point.thread.value);
-    const std::size_t since = own == traces_.end() ? epoch_ : own->second.last + 1;
+    const Trace* own = trace_of(point.thread);
+    const std::size_t since = own == nullptr ? epoch_ : own->last + 1;
     if (last_store_ != none && events_[last_store_].point.thread != point.thread && last_store_ >= since) {
       communicate(since, index);
     } else {
@@ -124,6 +123,7 @@ class Line {
   }
 
   void finish() {
+    timeline_.accesses.reserve(events_.size());
     for (const Event& event : events_) {
       timeline_.accesses.push_back(event.point);
     }
@@ -131,9 +131,9 @@ class Line {
 
   /// The thread that stored last, if that is known and `consumer` has not touched the line since.
   [[nodiscard]] std::optional<ThreadId> waiting_for(ThreadId consumer) const {
-    const auto own = traces_.find(consumer.value);
+    const Trace* own = trace_of(consumer);
     const bool fresh = last_store_ != none && events_[last_store_].point.thread != consumer &&
-                       (own == traces_.end() || own->second.last < last_store_);
+                       (own == nullptr || own->last < last_store_);
     return fresh ? std::optional(events_[last_store_].point.thread) : std::nullopt;
   }
 
@@ -147,6 +147,7 @@ class Line {
     std::size_t position;
   };
   struct Trace {
+    std::uint32_t thread = 0;
     std::size_t last = 0;       // the thread's latest access
     std::size_t last_read = 0;  // its latest plain load; meaningful if has_read
     bool has_read = false;
@@ -210,9 +211,9 @@ class Line {
 
   void invalidate(std::size_t store) {
     const Event& writer = events_[store];
-    for (const auto& [thread, trace] : traces_) {
+    for (const Trace& trace : traces_) {
       const bool since_store = trace.has_read && (last_store_ == none || trace.last_read > last_store_);
-      if (thread != writer.point.thread.value && since_store) {
+      if (trace.thread != writer.point.thread.value && since_store) {
         const Event& reader = events_[trace.last_read];
         timeline_.invalidations.push_back(
             {writer.point, reader.point, inverse_probability(watch_, writer.word, reader.word)});
@@ -222,7 +223,7 @@ class Line {
 
   void remember(std::size_t index) {
     const AccessPoint& point = events_[index].point;
-    Trace& trace = traces_[point.thread.value];
+    Trace& trace = *place_of(point.thread);
     trace.last = index;
     if (point.kind == AccessKind::load) {
       trace.last_read = index;
@@ -233,10 +234,23 @@ class Line {
     }
   }
 
+  /// nullptr: the thread has not touched the line.
+  [[nodiscard]] const Trace* trace_of(ThreadId thread) const {
+    const auto found =
+        std::find_if(traces_.begin(), traces_.end(), [&](const Trace& trace) { return trace.thread == thread.value; });
+    return found != traces_.end() ? &*found : nullptr;
+  }
+  /// The thread's trace, a new one if need be.
+  std::vector<Trace>::iterator place_of(ThreadId thread) {
+    const auto at = std::lower_bound(traces_.begin(), traces_.end(), thread.value,
+                                     [](const Trace& trace, std::uint32_t id) { return trace.thread < id; });
+    return at != traces_.end() && at->thread == thread.value ? at : traces_.insert(at, Trace{thread.value});
+  }
+
   const profile::WatchRow& watch_;
   OwnershipTimeline& timeline_;
   std::vector<Event> events_;
-  std::map<std::uint32_t, Trace> traces_;  // by thread; ordered, so that results are
+  std::vector<Trace> traces_;  // by thread, a few; ordered, so that results are
   std::vector<std::size_t> consumed_;
   std::optional<Unsettled> unsettled_;
   std::size_t last_store_ = none;

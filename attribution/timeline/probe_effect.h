@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attribution/timeline/ownership_timeline.h"
+#include "attribution/timeline/seen.h"
 
 namespace crosstalk::attribution {
 

@@ -27,6 +27,7 @@ struct CodeTotal {
 
 struct ThreadTotal {
   std::uint64_t samples = 0;
+  std::uint64_t measured = 0;  // of them, those that are no clock's
   double ns = 0, kernel_ns = 0;
 };
 
@@ -68,6 +69,9 @@ class SampleDigest {
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t with_address() const { return with_address_; }
   [[nodiscard]] std::uint64_t user_mode() const { return user_mode_; }
+  /// Samples of hardware sources, by what they count.
+  using Measured = std::map<std::pair<profile::SourceKind, profile::WeightUnit>, std::uint64_t>;
+  [[nodiscard]] const Measured& measured() const { return measured_; }
   /// Samples of threads that the profile does not know; they count nowhere else.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
@@ -95,6 +99,7 @@ class SampleDigest {
   std::unordered_map<CodeKey, Sums, CodeHash> code_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint8_t>, SampledAccess> accesses_;
   std::vector<ThreadTotal> totals_;
+  Measured measured_;
   std::uint64_t samples_ = 0, with_address_ = 0, user_mode_ = 0, malformed_ = 0;
 };
 

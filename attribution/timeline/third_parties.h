@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/timeline/ownership_timeline.h"
+#include "attribution/timeline/seen.h"
+#include "profile/model.h"
 
 namespace crosstalk::attribution {
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
 #include "rows.h"
 
@@ -63,7 +64,15 @@ struct Program {
     for (const profile::SampleRow& sample : samples) {
       consumers.add(sample);
     }
-    return count_communications({watch_rows, trap_rows, timelines, consumers, 12'000, threads});
+    TrapIndex traps;
+    for (std::uint32_t w = 0; w < watch_rows.size(); ++w) {
+      const auto is_before = [](const profile::TrapRow& trap, WatchId id) { return trap.watch < id; };
+      const auto begin = std::lower_bound(trap_rows.begin(), trap_rows.end(), watch_rows[w].id, is_before);
+      const auto end = std::find_if(begin, trap_rows.end(),
+                                    [&](const profile::TrapRow& trap) { return trap.watch != watch_rows[w].id; });
+      traps.add(w, {begin, end});
+    }
+    return count_communications({watch_rows, traps, timelines, consumers, 12'000, threads});
   }
 
  private:
@@ -137,7 +146,13 @@ TEST(CommunicationCounts, FastExchangeIsCountedByTheProgramsOwnCounter) {
   }
   // Four of six runs of a watch consume what was seen to be stored, and the second does, too.
   EXPECT_EQ(table.groups[0].lines.at(0).seen + table.groups[1].lines.at(0).seen, 100.0 * 5);
-  EXPECT_EQ(table.places.size(), 500U);
+  std::size_t placed = 0;
+  for (std::uint32_t w = 0; w < program.timelines.size(); ++w) {
+    for (const SeenCommunication& seen : program.timelines[w].communications) {
+      placed += table.place(w, &seen).group != CountTable::none ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(placed, 500U);
 }
 
 TEST(CommunicationCounts, EachLineOfAnArrayCounts) {
@@ -285,16 +300,21 @@ CountGroup group_of(std::optional<double> count, double error, std::vector<Count
 
 /// Communications 1 -> 2, each at its place in `groups`, as one amount.
 Amount amount_of(std::vector<CountGroup> groups, const std::vector<CountTable::Place>& place_of) {
-  std::vector<SeenCommunication> seen(place_of.size());
+  std::vector<OwnershipTimeline> timelines(place_of.size());  // with a communication each
+  for (OwnershipTimeline& timeline : timelines) {
+    timeline.communications.resize(1);
+  }
   CountTable table;
   table.groups = std::move(groups);
+  table.make_places(timelines);
   std::vector<Contribution> contributions;
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    seen[i].producer.thread = ThreadId{1};
-    seen[i].consumer.thread = ThreadId{2};
-    seen[i].true_sharing = true;
-    table.places[&seen[i]] = place_of[i];
-    contributions.push_back({&seen[i], static_cast<std::uint32_t>(i), Strata::none, 0, 0});
+  for (std::uint32_t i = 0; i < timelines.size(); ++i) {
+    SeenCommunication& seen = timelines[i].communications[0];
+    seen.producer.thread = ThreadId{1};
+    seen.consumer.thread = ThreadId{2};
+    seen.true_sharing = true;
+    table.put(i, &seen, place_of[i]);
+    contributions.push_back({&seen, i, Strata::none, 0, 0});
   }
   Expansion expansion;
   expansion.counts = &table;

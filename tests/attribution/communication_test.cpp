@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "attribution/estimate/estimator.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "attribution/estimate/amounts.h"
+#include "attribution/estimate/estimator.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -36,7 +38,7 @@ struct Watched {
   Estimate charged(void (*charge)(const Evidence&, std::uint32_t, Estimate&)) const {
     Evidence evidence;
     evidence.thread = row.thread;
-    evidence.cpu_ns = ms;
+    evidence.weight = ms;
     evidence.stratum = 0;
     evidence.accesses = accesses;
     evidence.communications = communications;
@@ -69,9 +71,8 @@ std::vector<CostShare> charges(const Estimate& estimate) {
   std::vector<CostShare> result;
   for (const Contribution& c : estimate.contributions) {
     EXPECT_EQ(c.watch, 3U);
-    EXPECT_EQ(c.watch_ns, ms);
-    result.push_back(
-        {c.seen->producer.thread.value, c.seen->consumer.thread.value, c.seen->true_sharing, c.cost_ns / ms});
+    EXPECT_EQ(c.watch_weight, ms);
+    result.push_back({c.seen->producer.thread.value, c.seen->consumer.thread.value, c.seen->true_sharing, c.cost / ms});
   }
   return result;
 }
@@ -249,8 +250,8 @@ TEST(MatrixOf, ABusyThreadsTimeIsNoChance) {
     Stratum stratum;
     stratum.thread = 0;
     stratum.eligible = stratum.watched = 100;
-    stratum.eligible_ns = stratum.watched_ns = 100 * ms;
-    stratum.eligible_ns2 = stratum.watched_ns2 = 100 * ms * ms;
+    stratum.eligible_weight = stratum.watched_weight = 100 * ms;
+    stratum.eligible_weight2 = stratum.watched_weight2 = 100 * ms * ms;
     expansion.strata = {stratum};
     expansion.threads = {{100 * ms + other_ns, 100 * ms * ms + other_ns * ms}};
     const SeenCommunication seen = exchanged(1, 0);

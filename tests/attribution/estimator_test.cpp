@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "attribution/estimate/amounts.h"
 #include "attribution/estimate/intervals.h"
 #include "attribution/estimate/strata.h"
 #include "tests/attribution/rows.h"
@@ -31,6 +32,7 @@ profile::WatchRow watch_of(const profile::SampleRow& sample) {
   row.sample_address = sample.address;
   row.line = sample.address & ~63ULL;
   row.sample_cpu_ns = sample.cpu_ns;
+  row.sample_measurement = sample.measurement;
   row.sample_flags = sample.flags;
   return row;
 }
@@ -105,6 +107,112 @@ TEST(Estimator, WatchedTimeStandsForEligibleTime) {
   EXPECT_GE(matrix[0].true_sharing.cost_ci95->low, 0);
   EXPECT_GT(matrix[0].true_sharing.cost_ci95->high, 0.004);
   EXPECT_LE(matrix[0].true_sharing.cost_ci95->high, 0.008);
+}
+
+/// The same sample as a hardware source has it: it stands for `weight` of `unit`, and for no time.
+profile::SampleRow measured(profile::SampleRow row, profile::WeightUnit unit, std::uint64_t weight) {
+  row.cpu_ns = 0;
+  row.measurement = {profile::SourceKind::pebs, unit, 0, weight, 0};
+  return row;
+}
+
+/// Eight samples of `weight` each, four of them watched, two with a communication 1 -> 0.
+void add_half_communicating(Recording& recording, profile::SampleRow row) {
+  for (int i = 0; i < 4; ++i) {
+    recording.sample(row);
+    recording.watch(row, i % 2 == 0 ? std::vector{seen(1, 0)} : std::vector<SeenCommunication>{});
+  }
+}
+
+TEST(Units, AccessesGiveCountsAndNoCost) {
+  for (const profile::WeightUnit unit : {profile::WeightUnit::accesses, profile::WeightUnit::micro_ops}) {
+    Recording recording(2);
+    add_half_communicating(recording, measured(eligible(0, 0x1000, 0), unit, 1000));
+    const Matrix matrix = recording.estimate();
+    ASSERT_EQ(matrix.size(), 1U);
+    const Amount& amount = matrix[0].true_sharing;
+    ASSERT_TRUE(amount.count);
+    EXPECT_DOUBLE_EQ(*amount.count, 4000);
+    ASSERT_TRUE(amount.count_ci95);
+    EXPECT_LT(amount.count_ci95->low, 4000);
+    EXPECT_GT(amount.count_ci95->high, 4000);
+    EXPECT_LE(amount.count_ci95->high, 8000);  // more accesses there were not
+    EXPECT_FALSE(amount.cost_s);
+    EXPECT_EQ(amount.count_unknown, "");
+    EXPECT_FALSE(matrix[0].false_sharing.count);
+    EXPECT_EQ(recording.total_s, 0);
+  }
+}
+
+// Whatever hardware samples there are besides: costs are as if there were none, and counts as if there were no clock.
+TEST(Units, AreNeverMixed) {
+  for (const std::uint64_t weight : {1ULL, 1000ULL, 1'000'000'000'000ULL}) {
+    Recording clock(2);
+    Recording hardware(2);
+    Recording both(2);
+    for (Recording* recording : {&clock, &both}) {
+      add_half_communicating(*recording, eligible(0, 0x1000));
+    }
+    for (Recording* recording : {&hardware, &both}) {
+      add_half_communicating(*recording, measured(eligible(0, 0x1000, 0), profile::WeightUnit::accesses, weight));
+      add_half_communicating(*recording, measured(eligible(0, 0x1000, 0), profile::WeightUnit::accesses, 3 * weight));
+    }
+    const Amount of_clock = clock.estimate().at(0).true_sharing;
+    const Amount of_hardware = hardware.estimate().at(0).true_sharing;
+    const Amount of_both = both.estimate().at(0).true_sharing;
+    ASSERT_TRUE(of_both.cost_s && of_both.count);
+    EXPECT_DOUBLE_EQ(*of_both.cost_s, *of_clock.cost_s);
+    EXPECT_DOUBLE_EQ(of_both.cost_ci95->low, of_clock.cost_ci95->low);
+    EXPECT_DOUBLE_EQ(of_both.cost_ci95->high, of_clock.cost_ci95->high);
+    EXPECT_DOUBLE_EQ(*of_both.count, *of_hardware.count);
+    EXPECT_DOUBLE_EQ(of_both.count_ci95->low, of_hardware.count_ci95->low);
+    EXPECT_DOUBLE_EQ(of_both.count_ci95->high, of_hardware.count_ci95->high);
+    EXPECT_DOUBLE_EQ(*of_hardware.count, 16.0 * static_cast<double>(weight));
+    for (const Stratum& stratum : both.result.expansion.strata) {
+      EXPECT_TRUE(stratum.eligible == 0 || stratum.eligible == 8 || stratum.eligible == 16);
+    }
+  }
+}
+
+// Weights may have any scale: amounts and intervals go with it.
+TEST(Units, CountsGoWithTheScale) {
+  Recording small(2);
+  Recording large(2);
+  add_half_communicating(small, measured(eligible(0, 0x1000, 0), profile::WeightUnit::micro_ops, 10));
+  add_half_communicating(large, measured(eligible(0, 0x1000, 0), profile::WeightUnit::micro_ops, 10'000));
+  const Amount a = small.estimate().at(0).true_sharing;
+  const Amount b = large.estimate().at(0).true_sharing;
+  EXPECT_NEAR(*b.count, 1000 * *a.count, 1e-6 * *b.count);
+  EXPECT_NEAR(b.count_ci95->low, 1000 * a.count_ci95->low, 1e-6 * *b.count);
+  EXPECT_NEAR(b.count_ci95->high, 1000 * a.count_ci95->high, 1e-6 * *b.count);
+}
+
+TEST(Armed, TheChanceThatOneOfSeveralIsAmongThoseDrawn) {
+  Evidence evidence;
+  evidence.others = 63, evidence.others_armed = 24;
+  EXPECT_NEAR(evidence.armed_chance(1), 24.0 / 63, 1e-12);
+  EXPECT_NEAR(evidence.armed_chance(2), 1 - 39.0 / 63 * 38 / 62, 1e-12);
+  EXPECT_NEAR(evidence.armed_chance(40), 1, 1e-12);
+  EXPECT_EQ(evidence.armed_chance(0), 0);
+  evidence.others_armed = 0;
+  EXPECT_EQ(evidence.armed_chance(1), 0);
+  evidence.others_armed = 63;
+  EXPECT_EQ(evidence.armed_chance(1), 1);
+}
+
+TEST(Armed, WatchesThatHadThePartnerStandForTheOthers) {
+  Recording recording(64);
+  for (int i = 0; i < 20; ++i) {
+    const profile::SampleRow row = eligible(0, 0x1000);
+    recording.watch(row, i % 4 == 0 ? std::vector{seen(1, 0)} : std::vector<SeenCommunication>{});
+    recording.watches.back().threads = 64;
+    recording.watches.back().armed = 21;
+  }
+  EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005 * 63 / 21, 1e-9);
+  for (profile::WatchRow& watch : recording.watches) {
+    watch.suspected = true;  // the board has named the partner, which was armed first
+  }
+  EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005, 1e-9);
 }
 
 TEST(Estimator, IneligibleSamplesDoNotCount) {
@@ -358,11 +466,11 @@ TEST(Estimator, AnEventThatMightHaveBeenSeenStandsForAsManyAsOneThatWas) {
     Stratum stratum;
     stratum.eligible = static_cast<std::uint64_t>(samples);
     stratum.watched = 4;
-    stratum.eligible_ns = samples * ms;
-    stratum.watched_ns = 4 * ms;
+    stratum.eligible_weight = samples * ms;
+    stratum.watched_weight = 4 * ms;
     stratum.thread = 0;
     expansion.strata = {stratum, stratum};  // the other one: so that time does not limit the interval
-    expansion.strata[1].eligible_ns *= 1000;
+    expansion.strata[1].eligible_weight *= 1000;
     const SeenCommunication event = seen(1, 0);
     const Matrix matrix = matrix_of(std::vector<Contribution>{{&event, 0, 0, ms, weight * ms}}, expansion, thread_pair);
     return matrix.at(0).true_sharing.cost_ci95->high - *matrix.at(0).true_sharing.cost_s;
@@ -370,7 +478,7 @@ TEST(Estimator, AnEventThatMightHaveBeenSeenStandsForAsManyAsOneThatWas) {
   const auto expected_s = [](double weight) {
     const double ratio = weight / 4;
     const double p = (4 * ratio + 2) / 8;
-    const double residuals = weight * weight - 2 * ratio * weight;  // watched_ns2 is 0 here
+    const double residuals = weight * weight - 2 * ratio * weight;  // watched_weight2 is 0 here
     const double cost_s = 0.1 * ratio;
     const double variance = 0.1 * 0.1 * (residuals + 4 * p * (weight - p)) / 7 / 4;
     return event_interval(cost_s, variance, 0).high - cost_s;

@@ -3,20 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-
 namespace crosstalk::attribution {
 namespace {
 
 constexpr auto rbx = static_cast<std::size_t>(Register::rbx);
 constexpr std::size_t spilled = state_registers + 5;  // [rsp + 40]
 
-/// Makes standings, and keeps the rows that they refer to.
+/// Makes standings, and keeps the states that they refer to.
 class ExchangeClockTest : public testing::Test {
  protected:
   Standing standing(std::uint64_t time_ns, std::size_t word, std::uint64_t value, std::uint64_t stack = 0x7000,
                     bool has_frame = true) {
-    profile::TrapRow& row = rows_.emplace_back();
+    profile::TrapRow row;
     row.time_ns = time_ns;
     row.registers[Register::rsp] = stack;
     if (has_frame) {
@@ -27,14 +25,18 @@ class ExchangeClockTest : public testing::Test {
     } else if (has_frame) {
       row.frame->at(word - state_registers) = value;
     }
-    return Standing(row);
+    return {states_, states_.add(row)};
   }
   Cycle cycle(std::size_t word, std::uint64_t from, std::uint64_t to, std::uint32_t exchanges = 1) {
-    return {standing(from, word, from), standing(to, word, to), exchanges};
+    standing(from, word, from), standing(to, word, to);
+    return between_last_two(exchanges);
+  }
+  Cycle between_last_two(std::uint32_t exchanges = 1) {
+    return {&states_, states_.size() - 2, states_.size() - 1, exchanges, 0};
   }
 
  private:
-  std::deque<profile::TrapRow> rows_;
+  TrapStates states_;
 };
 using WithAgreeing = ExchangeClockTest;
 using AdvanceTest = ExchangeClockTest;
@@ -67,7 +69,8 @@ TEST_F(ExchangeClockTest, AWordOfTheStackThatCountsDownInSteps) {
 TEST_F(ExchangeClockTest, AWordOfAStackThatIsNotKnownIsNone) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    cycles.push_back({standing(i, spilled, 1000), standing(i, spilled, 0, 0x7000, false), 1});
+    standing(i, spilled, 1000), standing(i, spilled, 0, 0x7000, false);
+    cycles.push_back(between_last_two());
   }
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }
@@ -145,7 +148,8 @@ TEST_F(ExchangeClockTest, WithoutExchangesThereIsNone) {
 TEST_F(ExchangeClockTest, FramesThatDifferSayNothing) {
   std::vector<Cycle> cycles;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    cycles.push_back({standing(i, rbx, 1000 * i), standing(i, rbx, 1000 * i + 1, 0x6000), 1});
+    standing(i, rbx, 1000 * i), standing(i, rbx, 1000 * i + 1, 0x6000);
+    cycles.push_back(between_last_two());
   }
   EXPECT_TRUE(exchange_clocks(cycles).empty());
 }

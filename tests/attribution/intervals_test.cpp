@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attribution/estimate/quantiles.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -16,6 +18,13 @@ TEST(GammaQuantile, IsThatOfKnownDistributions) {
   EXPECT_NEAR(gamma_quantile(0.95, 5), 18.307038 / 2, 1e-6);         // ten
   EXPECT_NEAR(gamma_quantile(0.05, 50), 77.929465 / 2, 1e-5);        // a hundred
   EXPECT_NEAR(gamma_quantile(0.5, 1e4) / (1e4 - 1.0 / 3), 1, 1e-6);  // nearly normal
+}
+
+TEST(Student, IsThatOfTheTables) {
+  EXPECT_NEAR(student_95(1), 12.7062, 1e-4);
+  EXPECT_NEAR(student_95(3), 3.18245, 1e-5);
+  EXPECT_NEAR(student_95(10), 2.22814, 1e-5);
+  EXPECT_NEAR(student_95(1e6), 1.95997, 1e-5);
 }
 
 TEST(GammaQuantile, IsZeroWhereItIsTooSmallOrMakesNoSense) {

@@ -32,8 +32,8 @@ TEST(ThreadSummaries, TimesAndShares) {
   std::vector<profile::ProcessRow> processes(1);
   processes[0].pid = 42;
   std::vector<ThreadTotal> totals(3);
-  totals[0] = {10, 1e9, 0.25e9};
-  totals[1] = {1, 1e6, 0};
+  totals[0] = {10, 0, 1e9, 0.25e9};
+  totals[1] = {1, 0, 1e6, 0};
   const Matrix cells = {cell(0, 1, 0.1, 0.2, 1)};
   const auto summaries = thread_summaries(threads, processes, totals, &cells);
   ASSERT_EQ(summaries.size(), 3U);
@@ -58,7 +58,7 @@ TEST(SamplingSummary, OverheadIsAFractionOfCpuTime) {
   threads[0].clock = threads[1].clock = profile::ClockKind::perf;
   threads[0].period_us = 4000;
   threads[1].period_us = 8000;
-  std::vector<ThreadTotal> totals(2, ThreadTotal{5, 1e9, 0});
+  std::vector<ThreadTotal> totals(2, ThreadTotal{5, 0, 1e9, 0});
   const auto summary = sampling_summary({}, threads, totals, {10, 8, 9, 4, 6, 0.1});
   EXPECT_NEAR(*summary.overhead_fraction, 0.01, 1e-12);
   EXPECT_EQ(summary.lost, 3U);

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
 #include "attribution/estimate/intervals.h"
 #include "tests/attribution/rows.h"

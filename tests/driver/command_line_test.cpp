@@ -125,6 +125,11 @@ TEST(ReportCommandLine, TakesAFileWithAndWithoutItsOption) {
   EXPECT_EQ(parse_report({"-i", "x.db"})->request->input, "x.db");
   EXPECT_FALSE(parse_report({"-i", "x.db", "y.db"}));
   EXPECT_FALSE(parse_report({"x.db", "y.db"}));
+  for (const Arguments& empty : {Arguments{""}, Arguments{"-i", ""}}) {
+    const auto parsed = parse_report(empty);
+    ASSERT_FALSE(parsed);
+    EXPECT_NE(parsed.error().message.find("empty"), std::string::npos) << parsed.error().message;
+  }
 }
 
 TEST(ReportCommandLine, TakesEveryOption) {

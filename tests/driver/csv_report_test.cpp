@@ -76,6 +76,18 @@ TEST(CsvReport, QuotesWhatNeedsIt) {
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("a\"b"), "\"a\"\"b\"");
   EXPECT_EQ(csv_field("a\nb"), "\"a\nb\"");
+  EXPECT_EQ(csv_field("a\tb"), "a\tb");
+}
+
+// A thread's name is the program's: shown on a terminal, it must not drive it.
+TEST(CsvReport, ControlCharactersAreSpelled) {
+  EXPECT_EQ(csv_field("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
+  EXPECT_EQ(csv_field("a\rb\x7f"), "a\\x0db\\x7f");
+  EXPECT_EQ(csv_field("\xc2\x9b"
+                      "2J"),
+            "\\x9b2J");
+  EXPECT_EQ(csv_field("\xc2\xa0\xc3\xa9"), "\xc2\xa0\xc3\xa9");
+  EXPECT_EQ(csv_field("\x1b,"), "\"\\x1b,\"");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "attribution/analysis.h"
+#include "attribution/model.h"
 
 namespace crosstalk::driver::test {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
 #include "attribution/estimate/strata.h"
 #include "attribution/timeline/ownership_timeline.h"

@@ -51,10 +51,12 @@ class HostileFile : public ::testing::Test {
     const Result<void> samples = reader->for_each_sample([](const SampleRow&) {});
     const Result<void> stacks = reader->for_each_stack([](const StackRow&) {});
     const Result<void> walks = reader->for_each_walk([](const LookaheadRow&) {});
-    return !samples  ? std::optional<Error>(samples.error())
-           : !stacks ? std::optional<Error>(stacks.error())
-           : !walks  ? std::optional<Error>(walks.error())
-                     : std::nullopt;
+    const Result<void> traps = reader->for_each_trapped_watch([](std::size_t, std::span<const TrapRow>) {}, [] {});
+    return !traps     ? std::optional<Error>(traps.error())
+           : !samples ? std::optional<Error>(samples.error())
+           : !stacks  ? std::optional<Error>(stacks.error())
+           : !walks   ? std::optional<Error>(walks.error())
+                      : std::nullopt;
   }
 
   void expect_refused(ErrorCode code, const std::string& part) {
@@ -132,8 +134,9 @@ TEST_F(HostileFile, Version2HasNoFramesAndIsRead) {
           "UPDATE meta SET value = 2 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
-  ASSERT_FALSE(reader->traps().empty());
-  for (const TrapRow& trap : reader->traps()) {
+  const std::vector<TrapRow> traps = test::traps_of(*reader);
+  ASSERT_FALSE(traps.empty());
+  for (const TrapRow& trap : traps) {
     EXPECT_FALSE(trap.frame);
   }
 }
@@ -144,8 +147,9 @@ TEST_F(HostileFile, Version3HasNoStatesAndIsRead) {
           "UPDATE meta SET value = 3 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
-  ASSERT_FALSE(reader->traps().empty());
-  EXPECT_FALSE(reader->traps()[0].state);
+  const std::vector<TrapRow> traps = test::traps_of(*reader);
+  ASSERT_FALSE(traps.empty());
+  EXPECT_FALSE(traps[0].state);
 }
 
 TEST_F(HostileFile, Version4HasNoWalksAndIsRead) {

@@ -71,12 +71,13 @@ TEST_F(OldVersion, WatchesAndTraps) {
   EXPECT_EQ(watch.state->word[7], 8);
   ASSERT_EQ(watch.words.size(), 2U);
   EXPECT_FLOAT_EQ(watch.words[1].probability, 0.25F);
-  ASSERT_EQ(reader.traps().size(), 2U);
-  EXPECT_EQ(reader.traps()[0].line, 0x7e0000001200U);
-  ASSERT_TRUE(reader.traps()[0].frame);
-  EXPECT_EQ(reader.traps()[0].frame->at(5), 25U);
-  EXPECT_EQ(reader.traps()[1].registers.value[3], 0x300U);
-  EXPECT_TRUE(reader.traps()[1].write_only);
+  const std::vector<TrapRow> traps = test::traps_of(reader);
+  ASSERT_EQ(traps.size(), 2U);
+  EXPECT_EQ(traps[0].line, 0x7e0000001200U);
+  ASSERT_TRUE(traps[0].frame);
+  EXPECT_EQ(traps[0].frame->at(5), 25U);
+  EXPECT_EQ(traps[1].registers.value[3], 0x300U);
+  EXPECT_TRUE(traps[1].write_only);
 }
 
 TEST_F(OldVersion, TheRest) {

@@ -117,6 +117,23 @@ inline ThreadRow a_thread(std::uint32_t id) {
   return row;
 }
 
+/// All traps, by watch and sequence.
+inline std::vector<TrapRow> traps_of(const ProfileReader& reader) {
+  std::vector<std::vector<TrapRow>> by_watch(reader.watches().size());
+  const Result<void> read = reader.for_each_trapped_watch(
+      [&](std::size_t watch, std::span<const TrapRow> traps) {
+        EXPECT_TRUE(by_watch.at(watch).empty()) << "visited twice";
+        by_watch.at(watch).assign(traps.begin(), traps.end());
+      },
+      [&] { by_watch.assign(by_watch.size(), {}); });
+  EXPECT_TRUE(read);
+  std::vector<TrapRow> all;
+  for (const std::vector<TrapRow>& traps : by_watch) {
+    all.insert(all.end(), traps.begin(), traps.end());
+  }
+  return all;
+}
+
 inline SampleRow a_sample() {
   SampleRow row;
   row.time_ns = 1'000'000'100'000;

@@ -295,10 +295,11 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   no_such_word.word = 2;
   put(no_such_word);
   const ProfileReader reader = read();
-  ASSERT_EQ(reader.traps().size(), 2U);
-  EXPECT_EQ(reader.traps()[0].sequence, 0U);
-  EXPECT_EQ(reader.traps()[0].line, 0U);
-  const TrapRow& got = reader.traps()[1];
+  const std::vector<TrapRow> traps = test::traps_of(reader);
+  ASSERT_EQ(traps.size(), 2U);
+  EXPECT_EQ(traps[0].sequence, 0U);
+  EXPECT_EQ(traps[0].line, 0U);
+  const TrapRow& got = traps[1];
   EXPECT_EQ(got.sequence, 1U);
   EXPECT_EQ(got.time_ns, trap.time_ns);
   EXPECT_EQ(got.ip, trap.ip);
@@ -308,10 +309,67 @@ TEST_F(RoundTrip, TrapsComeByWatchThenSequenceAndOrphansAreLeftOut) {
   EXPECT_EQ(got.registers.value, trap.registers.value);
   EXPECT_EQ(got.stack, StackId{8});
   EXPECT_EQ(got.frame, trap.frame);
-  EXPECT_FALSE(reader.traps()[0].frame);
+  EXPECT_FALSE(traps[0].frame);
   EXPECT_EQ(got.line, trap.line);
   EXPECT_EQ(got.state, trap.state);
-  EXPECT_FALSE(reader.traps()[0].state);
+  EXPECT_FALSE(traps[0].state);
+}
+
+/// Watches 1 to `watches`, each with traps 1 and 0, in this order.
+void put_trapped(ProfileWriter& writer, std::uint32_t watches) {
+  for (std::uint32_t id = 1; id <= watches; ++id) {
+    WatchRow watch;
+    watch.id = WatchId{id};
+    watch.words = {{0, 8, 0, 1}};
+    ASSERT_TRUE(writer.put(watch));
+    for (const std::uint32_t sequence : {1U, 0U}) {
+      TrapRow trap;
+      trap.watch = WatchId{id};
+      trap.sequence = sequence;
+      ASSERT_TRUE(writer.put(trap));
+    }
+  }
+}
+
+TEST_F(RoundTrip, TrapsOfAWatchComeTogetherAndBySequence) {
+  put_trapped(writer_, 3);
+  TrapRow last;
+  last.watch = WatchId{1};
+  last.sequence = 2;
+  put(last);
+  const std::vector<TrapRow> traps = test::traps_of(read());
+  ASSERT_EQ(traps.size(), 7U);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(traps[i].watch, WatchId{1});
+    EXPECT_EQ(traps[i].sequence, i);
+  }
+  EXPECT_EQ(traps[6].watch, WatchId{3});
+  EXPECT_EQ(traps[6].sequence, 1U);
+}
+
+TEST_F(RoundTrip, TrapsOfAWatchComeTogetherHoweverFarApartTheyAre) {
+  constexpr std::uint32_t watches = 20'000;  // more traps than are waited for
+  put_trapped(writer_, watches);
+  TrapRow last;
+  last.watch = WatchId{1};
+  last.sequence = 2;
+  put(last);
+  const ProfileReader reader = read();
+  int restarts = 0;
+  std::size_t seen = 0;
+  std::size_t of_first = 0;
+  ASSERT_TRUE(reader.for_each_trapped_watch(
+      [&](std::size_t watch, std::span<const TrapRow> traps) {
+        seen += traps.size();
+        of_first += watch == 0 ? traps.size() : 0;
+      },
+      [&] {
+        ++restarts;
+        seen = of_first = 0;
+      }));
+  EXPECT_EQ(restarts, 1);
+  EXPECT_EQ(seen, 2 * watches + 1);
+  EXPECT_EQ(of_first, 3U);
 }
 
 TEST_F(RoundTrip, WhatASourceMeasuredStaysWithItsSample) {

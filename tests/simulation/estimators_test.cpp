@@ -93,6 +93,46 @@ TEST(Wrong, IsKnownToBe) {
   }
 }
 
+// Clocks that go by the kernel's tick run out together, and one thread's is always the first: the others have their
+// watches, too, and no direction is missed.
+TEST(Ticks, LeaveNoDirectionOut) {
+  const Scenario& ticks = scenario("ticks");
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> found;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> truth;
+  std::vector<double> watches(ticks.threads, 0);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const SimulatedRun run = simulate(ticks, seed);
+    for (const profile::WatchRow& watch : run.watches) {
+      watches[watch.thread.value] += 1;
+    }
+    for (const auto& [pair, sorts] : run.truth) {
+      truth[pair] += sorts[0].cost_s + sorts[1].cost_s;
+    }
+    for (const attribution::Cell& cell : estimate_of(run, named("post_stratified"))) {
+      found[{cell.producer, cell.consumer}] += cell.cost();
+    }
+  }
+  EXPECT_GT(*std::min_element(watches.begin(), watches.end()), 0.1 * *std::max_element(watches.begin(), watches.end()));
+  ASSERT_EQ(truth.size(), 4U);
+  for (const auto& [pair, cost_s] : truth) {
+    EXPECT_NEAR(found[pair], cost_s, 0.15 * cost_s) << pair.first << " to " << pair.second;
+  }
+}
+
+// Of 63 other threads 24 are armed, and of most lines nothing is known that would name the right one: those watches
+// that had the partner armed stand for the others.
+TEST(ManyThreads, ThoseThatWereNotArmedAreMadeUpFor) {
+  constexpr std::uint32_t few = 10;
+  std::size_t not_all_armed = 0;
+  for (const profile::WatchRow& watch : simulate(scenario("many_threads"), 1).watches) {
+    not_all_armed += !watch.suspected && watch.armed + 1 < watch.threads ? 1 : 0;
+  }
+  EXPECT_GT(not_all_armed, 100U);
+  const Score score = scores_of({"many_threads", {}}, {"post_stratified"}, few).front();
+  EXPECT_LT(std::abs(score.bias), 0.05);
+  EXPECT_GE(score.coverage, least_coverage);
+}
+
 // Some twenty watches a run, of suspected lines of eight threads and pairs. That the ratio of what they saw to how many
 // they were is some 3 % low is of its nature: watches that see nothing last longest, so few of them fit into a run, and
 // the fewer there are the more each counts. Intervals know how few they are, and so do limits of what was not seen.

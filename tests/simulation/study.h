@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
 #include "tests/simulation/run.h"
 

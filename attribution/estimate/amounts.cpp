@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions -> amounts with intervals, and their matrices.
+#include "attribution/estimate/amounts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "attribution/estimate/estimator.h"
 #include "attribution/estimate/intervals.h"
 
 namespace crosstalk::attribution {
@@ -17,13 +17,26 @@ constexpr double z95 = 1.959963984540054;
 constexpr double prior_watches = 4;
 constexpr double least_counted = 0.95;  // of what was seen of an amount, for its count to be known
 
-double time_of(std::span<const Stratum> strata) {
-  double ns = 0;
-  for (const Stratum& stratum : strata) {
-    ns += std::max(stratum.eligible_ns, stratum.watched_ns);
+/// What the samples of the profile count, and how much of it there is: no amount can be more.
+struct Totals {
+  ByUnit<double> weight;
+  bool has_time = true;  // costs are known
+  profile::WeightUnit count =
+      profile::WeightUnit::ns;  // the unit that tells how often there was communication; ns: none
+  explicit Totals(std::span<const Stratum> strata) {
+    ByUnit<bool> watched;
+    for (const Stratum& stratum : strata) {
+      weight[stratum.unit] += std::max(stratum.eligible_weight, stratum.watched_weight);
+      watched[stratum.unit] = watched[stratum.unit] || stratum.watched_weight > 0;
+    }
+    for (const profile::WeightUnit unit : {profile::WeightUnit::micro_ops, profile::WeightUnit::accesses}) {
+      if (watched[unit]) {
+        count = unit;
+        has_time = watched[profile::WeightUnit::ns];
+      }
+    }
   }
-  return ns;
-}
+};
 
 /// Sums of one amount within one stratum.
 struct StratumSums {
@@ -32,14 +45,14 @@ struct StratumSums {
 
 /// Variance of X R by which samples were watched.
 double second_phase(const Stratum& s, const StratumSums& sums) {
-  if (s.watched_ns <= 0) {
+  if (s.watched_weight <= 0) {
     return 0;
   }
   const auto n = static_cast<double>(s.watched);
-  const double total = std::max(s.eligible_ns, s.watched_ns);
-  const double ratio = sums.y / s.watched_ns;
-  const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_ns2);
-  const double mean_ns = s.watched_ns / n;
+  const double total = std::max(s.eligible_weight, s.watched_weight);
+  const double ratio = sums.y / s.watched_weight;
+  const double residuals = std::max(0.0, sums.y2 - 2 * ratio * sums.xy + ratio * ratio * s.watched_weight2);
+  const double mean_ns = s.watched_weight / n;
   const double p = (n * std::clamp(ratio, 0.0, 1.0) + 2) / (n + 4);
   // Where one event stands for several, so does one that might have been seen.
   const double event = sums.xy > 0 ? std::max(1.0, sums.y2 / sums.xy) : 1;
@@ -66,7 +79,18 @@ double first_phase(const ThreadPart& part, const SampledTime& thread) {
 /// The count of one amount: of each group of communications, the part that the amount has of what was seen of it.
 class CountSums {
  public:
-  void add(const CountTable::Place& place, double weight) { seen_[place.group][place.line] += weight; }
+  CountSums() = default;
+  CountSums(const CountSums&) = delete;
+  CountSums& operator=(const CountSums&) = delete;
+  ~CountSums() = default;
+
+  void add(const CountTable::Place& place, double weight) {
+    if (latest_ == nullptr || place.group != latest_place_.group || place.line != latest_place_.line) {
+      latest_ = &seen_[place.group][place.line];
+      latest_place_ = place;
+    }
+    *latest_ += weight;
+  }
 
   void fill(Amount& amount, const CountTable* table) const {
     if (table == nullptr || seen_.empty()) {
@@ -116,6 +140,9 @@ class CountSums {
     return sum;
   }
   std::map<std::uint32_t, ByLine> seen_;  // by group
+  // Communications come by watch, and many of one place after another.
+  double* latest_ = nullptr;  // what is seen of it
+  CountTable::Place latest_place_;
 };
 
 /// One amount as it grows: contributions of one watch are put together before they are squared.
@@ -126,19 +153,19 @@ class AmountSums {
       close_watch();
       watch_ = c.watch;
       stratum_ = c.stratum;
-      x_ = c.watch_ns;
+      x_ = c.watch_weight;
       open_ = true;
     }
-    y_ += c.cost_ns;
+    y_ += c.cost;
     detections_ += c.seen->weight;
     seen_ += c.seen->expected() ? 0 : c.seen->share;
     if (counts != nullptr) {
-      counts_.add(counts->place(c.seen), c.seen->weight);
+      counts_.add(counts->place(c.watch, c.seen), c.seen->weight);
     }
   }
 
-  /// `limit_ns` is the time of all strata: more can not be spent. `unseen_ns` is what there may be of nothing.
-  [[nodiscard]] Amount finish(const Expansion& expansion, double limit_ns, double unseen_ns) {
+  /// `unseen_ns` is how much time of it there may be where nothing was seen.
+  [[nodiscard]] Amount finish(const Expansion& expansion, const Totals& totals, double unseen_ns) {
     close_watch();
     Amount amount;
     amount.detections = detections_;
@@ -147,19 +174,32 @@ class AmountSums {
     if (expansion.unknown) {
       return amount;
     }
-    const Sum sum = sum_of(expansion);
-    const Interval ns = sum.cost > 0 ? event_interval(sum.cost, sum.variance, sum.event) : Interval{0, unseen_ns};
-    amount.cost_s = sum.cost / ns_per_s;
-    amount.cost_ci95 =
-        Interval{std::min(sum.cost, ns.low) / ns_per_s, std::max(sum.cost, std::min(ns.high, limit_ns)) / ns_per_s};
+    if (totals.has_time) {
+      const Sum sum = sum_of(expansion, profile::WeightUnit::ns);
+      const Interval ns = interval_of(sum, totals.weight[profile::WeightUnit::ns], unseen_ns);
+      amount.cost_s = sum.amount / ns_per_s;
+      amount.cost_ci95 = Interval{ns.low / ns_per_s, ns.high / ns_per_s};
+    }
+    if (is_count(totals.count) && seen_ > 0) {
+      const Sum sum = sum_of(expansion, totals.count);
+      amount.count = sum.amount;
+      amount.count_ci95 = interval_of(sum, totals.weight[totals.count], 0);
+      amount.count_unknown.clear();
+    }
     return amount;
   }
 
  private:
-  struct Sum {
-    double cost = 0, variance = 0;
+  struct Sum {  // in one unit
+    double amount = 0, variance = 0;
     double event = 0;  // that did not come and that the variance does not allow for
   };
+
+  static Interval interval_of(const Sum& sum, double limit, double unseen) {
+    const Interval interval =
+        sum.amount > 0 ? event_interval(sum.amount, sum.variance, sum.event) : Interval{0, unseen};
+    return {std::min(sum.amount, interval.low), std::max(sum.amount, std::min(interval.high, limit))};
+  }
 
   void close_watch() {
     if (open_ && stratum_ != Strata::none) {
@@ -172,20 +212,23 @@ class AmountSums {
     open_ = false;
   }
 
-  [[nodiscard]] Sum sum_of(const Expansion& expansion) const {
+  [[nodiscard]] Sum sum_of(const Expansion& expansion, profile::WeightUnit unit) const {
     Sum sum;
     std::map<std::uint32_t, ThreadPart> threads;
     for (const auto& [id, sums] : strata_) {
       const Stratum& stratum = expansion.strata[id];
-      sum.cost += stratum.expansion() * sums.y;
+      if (stratum.unit != unit) {
+        continue;
+      }
+      sum.amount += stratum.expansion() * sums.y;
       if (!stratum.expanded) {
         sum.variance += sums.y2;  // each detection comes or does not (Poisson)
         sum.event = std::max(sum.event, sums.y > 0 ? sums.y2 / sums.y : 0);
         continue;
       }
       sum.variance += second_phase(stratum, sums);
-      const double ratio = stratum.watched_ns > 0 ? sums.y / stratum.watched_ns : 0;
-      const double x2 = std::max(stratum.eligible_ns2, stratum.watched_ns2);
+      const double ratio = stratum.watched_weight > 0 ? sums.y / stratum.watched_weight : 0;
+      const double x2 = std::max(stratum.eligible_weight2, stratum.watched_weight2);
       ThreadPart& part = threads[stratum.thread];
       part.cost += stratum.expansion() * sums.y;
       part.own += ratio * ratio * x2;
@@ -193,8 +236,9 @@ class AmountSums {
       part.x2 += x2;
     }
     for (const auto& [thread, part] : threads) {
-      // Strata of several threads have no one thread's time to share.
-      sum.variance += first_phase(part, thread < expansion.threads.size() ? expansion.threads[thread] : SampledTime{});
+      // Strata of several threads have no one thread's time to share, and events that are counted share none.
+      const bool shares = is_time(unit) && thread < expansion.threads.size();
+      sum.variance += first_phase(part, shares ? expansion.threads[thread] : SampledTime{});
     }
     return sum;
   }
@@ -223,7 +267,12 @@ class UnseenOfConsumers {
   explicit UnseenOfConsumers(const Expansion& expansion) : limits_(expansion.unseen ? &*expansion.unseen : nullptr) {}
   /// A thread that `consumer` stands for: it, or for a processor one that consumed there.
   void add(std::uint32_t consumer, ThreadId thread) {
-    if (limits_ != nullptr && known_.insert({consumer, thread.value}).second) {
+    const std::pair key{consumer, thread.value};
+    if (limits_ == nullptr || (!known_.empty() && key == latest_)) {
+      return;
+    }
+    latest_ = key;
+    if (known_.insert(key).second) {
       if (const ThreadLimits* limits = limits_->of(thread.value)) {
         sums_[consumer].true_ns += limits->suspected.true_ns;
         sums_[consumer].false_ns += limits->suspected.false_ns;
@@ -238,6 +287,7 @@ class UnseenOfConsumers {
  private:
   const UnseenLimits* limits_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known_;
+  std::pair<std::uint32_t, std::uint32_t> latest_;
   std::map<std::uint32_t, SortLimits> sums_;
 };
 
@@ -249,15 +299,20 @@ Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& e
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
   UnseenOfConsumers unseen(expansion);
+  auto cell_of_last = cells.end();
   for (const Contribution& c : contributions) {
     const Pair pair = pair_of(*c.seen);
     if (pair.producer != pair.consumer) {
       unseen.add(pair.consumer, c.seen->consumer.thread);
-      Sums& sums = cells[{pair.producer, pair.consumer}];
+      const std::pair key{pair.producer, pair.consumer};
+      if (cell_of_last == cells.end() || cell_of_last->first != key) {
+        cell_of_last = cells.try_emplace(key).first;
+      }
+      Sums& sums = cell_of_last->second;
       (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion.counts);
     }
   }
-  const double limit_ns = time_of(expansion.strata);
+  const Totals totals(expansion.strata);
   Matrix matrix;
   matrix.reserve(cells.size());
   for (auto& [pair, sums] : cells) {
@@ -265,18 +320,18 @@ Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& e
     cell.producer = pair.first;
     cell.consumer = pair.second;
     const SortLimits limits = unseen.of(pair.second);
-    cell.true_sharing = sums.true_sharing.finish(expansion, limit_ns, limits.true_ns);
-    cell.false_sharing = sums.false_sharing.finish(expansion, limit_ns, limits.false_ns);
+    cell.true_sharing = sums.true_sharing.finish(expansion, totals, limits.true_ns);
+    cell.false_sharing = sums.false_sharing.finish(expansion, totals, limits.false_ns);
     matrix.push_back(cell);
   }
   return matrix;
 }
 
 double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {
-  if (contribution.stratum >= strata.size()) {
+  if (contribution.stratum >= strata.size() || !is_time(strata[contribution.stratum].unit)) {
     return 0;
   }
-  return strata[contribution.stratum].expansion() * contribution.cost_ns / ns_per_s;
+  return strata[contribution.stratum].expansion() * contribution.cost / ns_per_s;
 }
 
 double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata) {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// From contributions to amounts with intervals, and their matrices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attribution/estimate/evidence.h"
+#include "attribution/model.h"
+
+namespace crosstalk::attribution {
+
+/// Who a contribution is filed under. Equal producer and consumer: not listed.
+struct Pair {
+  std::uint32_t producer = 0, consumer = 0;
+};
+using PairOf = Pair (*)(const SeenCommunication&);
+[[nodiscard]] Pair thread_pair(const SeenCommunication& seen);
+[[nodiscard]] Pair core_pair(const SeenCommunication& seen);
+
+/// Cost, its 95 % interval, and detections of each pair. `contributions` are those of any subset of communications
+/// (a line's, an object's), in the estimator's order, so that one watch's lie together. Where the expansion says that
+/// amounts are unknown, costs are absent.
+///
+/// Cost is the sum over strata of X R with R = sum y / sum x over the stratum's watched samples and X its eligible
+/// time. Its variance is that of two-phase sampling with a ratio estimator (Cochran, Sampling Techniques, 6.4, 12.2):
+/// - second phase, which samples were watched: X^2 s_e^2 / (n xbar^2) with e = y - R x;
+/// - first phase, which samples there are: a clock hands out a thread's whole time, so strata share a fixed sum and the
+///   variance is that of a multinomial, sum over a thread's samples of (z - rho x)^2 with z = R x of the sample's
+///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
+/// The interval is that of a sum of few events (intervals.h). The event that its upper limit adds to those that came is
+/// in the variance here, as watches of middling outcome that strata are filled up with; with both, `ring` and
+/// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the consumer's limit on lines that were
+/// ever suspected (unseen.h): other lines are not to be blamed on just this pair.
+/// Samples that count accesses give counts by the same formula, but for the first phase: there is no whole that they
+/// share. Where no sample stands for time, costs are absent.
+/// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
+[[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
+/// Sum of expanded costs, seconds.
+[[nodiscard]] double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata);
+/// One contribution's expanded cost, seconds.
+[[nodiscard]] double cost_s(const Contribution& contribution, std::span<const Stratum> strata);
+
+/// Invalidations by (storing thread, thread that loses its copy): detections only, costs are not known.
+[[nodiscard]] Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations);
+
+}  // namespace crosstalk::attribution

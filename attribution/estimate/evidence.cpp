@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/evidence.h"
+
+#include <algorithm>
+#include <map>
+
+namespace crosstalk::attribution {
+namespace {
+
+/// How long lines are watched that nothing is known of: mostly briefly, some by chance for longer.
+struct Durations {
+  std::uint64_t brief_ns = UINT64_MAX;  // horizon of brief watches
+  std::uint64_t lasting_ns = 0;         // how long those last that see nothing, in the middle
+  double long_weight = 1;
+};
+
+/// Brief watches end by a clock of the CPU time of the thread that has opened them, some time after the sample: how
+/// long that is, their ends tell.
+std::uint64_t lasting_of(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
+                         std::uint64_t brief_ns) {
+  std::vector<std::uint64_t> lasted;
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    const bool saw_nobody = std::all_of(timelines[i].accesses.begin(), timelines[i].accesses.end(),
+                                        [&](const AccessPoint& point) { return point.thread == watch.thread; });
+    if (!watch.suspected && watch.horizon_ns == brief_ns && watch.close == profile::CloseReason::horizon &&
+        saw_nobody && watch.close_ns > watch.time_ns) {
+      lasted.push_back(watch.close_ns - watch.time_ns);
+    }
+  }
+  if (lasted.empty()) {
+    return brief_ns;
+  }
+  const auto middle = lasted.begin() + static_cast<std::ptrdiff_t>(lasted.size() / 2);
+  std::nth_element(lasted.begin(), middle, lasted.end());
+  return std::max(*middle, brief_ns);
+}
+
+/// Until when a brief watch would have seen what `watch` has seen. Once another thread has taken the line it would have
+/// gone on for a while, and ended with the first trap after that.
+std::uint64_t brief_until(const profile::WatchRow& watch, std::span<const AccessPoint> accesses,
+                          std::uint64_t lasting_ns) {
+  std::uint64_t until = watch.time_ns + lasting_ns;
+  bool taken = false;
+  for (const AccessPoint& point : accesses) {
+    if (point.time_ns > until) {
+      return taken ? point.time_ns : until;
+    }
+    if (!taken && point.thread != watch.thread) {
+      taken = true;
+      until = std::max(until, point.time_ns + profile::verdict_ns);
+    }
+  }
+  return until;
+}
+
+Durations durations_of(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
+  Durations result;
+  double all = 0;
+  double longer = 0;
+  for (const profile::WatchRow& watch : watches) {
+    if (!watch.suspected) {
+      result.brief_ns = std::min(result.brief_ns, watch.horizon_ns);
+    }
+  }
+  for (const profile::WatchRow& watch : watches) {
+    all += watch.suspected ? 0 : 1;
+    longer += !watch.suspected && watch.horizon_ns > result.brief_ns ? 1 : 0;
+  }
+  result.long_weight = longer > 0 ? all / longer : 1;
+  result.lasting_ns = lasting_of(watches, timelines, result.brief_ns);
+  return result;
+}
+
+/// Threads of a process beyond some number are not all armed. Where the bulletin board names a partner, it is armed
+/// first, and what is to be seen is seen; else those that are armed are drawn by chance.
+bool some_unarmed(const profile::WatchRow& watch) {
+  return !watch.suspected && watch.threads > 1 && watch.armed + 1 < watch.threads;
+}
+
+/// Who uses each line on which some watch had not all threads armed.
+class LineUsers {
+ public:
+  LineUsers(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
+    for (const profile::WatchRow& watch : watches) {
+      if (some_unarmed(watch)) {
+        lines_[watch.line];
+      }
+    }
+    for (std::size_t i = 0; !lines_.empty() && i < watches.size(); ++i) {
+      const auto line = lines_.find(watches[i].line);
+      if (line != lines_.end()) {
+        for (const AccessPoint& point : timelines[i].accesses) {
+          line->second[point.thread.value] |= stores(point.kind);
+        }
+      }
+    }
+  }
+
+  struct Counts {
+    std::uint32_t storers = 0, visitors = 0;
+  };
+  [[nodiscard]] Counts others(const profile::WatchRow& watch) const {
+    Counts counts;
+    if (const auto line = lines_.find(watch.line); line != lines_.end()) {
+      for (const auto& [thread, stored] : line->second) {
+        counts.storers += thread != watch.thread.value && stored ? 1 : 0;
+        counts.visitors += thread != watch.thread.value ? 1 : 0;
+      }
+    }
+    return counts;
+  }
+
+ private:
+  std::map<std::uint64_t, std::map<std::uint32_t, bool>> lines_;  // by address and thread: has it stored?
+};
+
+void fill_armed(Evidence& seen, const LineUsers& users) {
+  const profile::WatchRow& watch = *seen.watch;
+  seen.others = watch.threads > 1 ? watch.threads - 1 : 0;
+  seen.others_armed = seen.others;
+  if (some_unarmed(watch)) {
+    seen.others_armed = watch.armed;
+    const LineUsers::Counts counts = users.others(watch);
+    seen.storers = std::max(counts.storers, 1U);
+    seen.visitors = std::max(counts.visitors, 1U);
+  }
+}
+
+}  // namespace
+
+double Evidence::armed_chance(std::uint32_t wanted) const {
+  if (others_armed >= others) {
+    return 1;
+  }
+  double none = 1;  // the probability that none of them was among those drawn
+  for (std::uint32_t i = 0; i < others_armed; ++i) {
+    const double left = static_cast<double>(others) - i;
+    none *= std::max(left - wanted, 0.0) / left;
+  }
+  return 1 - none;
+}
+
+std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches,
+                                  std::span<const OwnershipTimeline> timelines, const Strata& strata) {
+  const Durations durations = durations_of(watches, timelines);
+  const LineUsers users(watches, timelines);
+  std::vector<Evidence> evidence;
+  evidence.reserve(watches.size());
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    Evidence seen{watch.thread,          static_cast<double>(watch.sample_weight().value),
+                  strata.of_watch(i),    timelines[i].communications,
+                  timelines[i].accesses, &watch,
+                  watch.sample_access};
+    seen.interrupted = timelines[i].interrupted;
+    seen.unit = watch.sample_weight().unit;
+    fill_armed(seen, users);
+    seen.brief = watch.horizon_ns <= durations.brief_ns;
+    if (!seen.brief) {
+      seen.brief_until_ns = brief_until(watch, timelines[i].accesses, durations.lasting_ns);
+      seen.long_weight = watch.suspected ? 1 : durations.long_weight;
+    }
+    evidence.push_back(seen);
+  }
+  return evidence;
+}
+
+Expansion expansion_of(const Strata& strata) { return {strata.all(), strata.threads(), std::nullopt}; }
+
+}  // namespace crosstalk::attribution

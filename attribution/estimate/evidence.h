@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What estimators work on and make: what each watch saw, and how much of its sample's weight each communication gets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attribution/counts/communication_counts.h"
+#include "attribution/estimate/strata.h"
+#include "attribution/estimate/unseen_limits.h"
+#include "attribution/timeline/seen.h"
+#include "profile/model.h"
+
+namespace crosstalk::attribution {
+
+/// What one watch saw. All that it refers to must outlive the estimate.
+struct Evidence {
+  ThreadId thread;    // whose sample opened the watch
+  double weight = 0;  // the sample's, in `unit`
+  std::uint32_t stratum = Strata::none;
+  std::span<const SeenCommunication> communications;
+  std::span<const AccessPoint> accesses = {};  // all that was seen, in order
+  const profile::WatchRow* watch = nullptr;    // absent: estimators that ask for partners make nothing of it
+  AccessKind sampled = AccessKind::none;
+  bool brief = false;                         // the watch was one that looks for a short time only
+  std::uint64_t brief_until_ns = UINT64_MAX;  // what is seen later, only a long watch can see,
+  double long_weight = 1;                     // of which there is one in so many where that was drawn by chance
+  std::span<const SeenCommunication> interrupted = {};
+  profile::WeightUnit unit = profile::WeightUnit::ns;  // of the sample's weight and of the stratum
+  std::uint32_t others = 0;                            // threads that could have been armed, the sampled one apart
+  std::uint32_t others_armed = 0;                      // so many of them were, drawn by chance
+  std::uint32_t storers = 1, visitors = 1;             // of the others, how many are known to store, to access the line
+
+  /// The probability that one of `wanted` of the others was armed at least.
+  [[nodiscard]] double armed_chance(std::uint32_t wanted) const;
+  /// 1 / the probability that the watch was open at `time_ns`.
+  [[nodiscard]] double duration_weight(std::uint64_t time_ns) const {
+    return time_ns > brief_until_ns ? long_weight : 1;
+  }
+};
+[[nodiscard]] std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches,
+                                                std::span<const OwnershipTimeline> timelines, const Strata& strata);
+
+/// One communication's part of an estimate.
+struct Contribution {
+  const SeenCommunication* seen = nullptr;
+  std::uint32_t watch = 0;  // index of its evidence
+  std::uint32_t stratum = Strata::none;
+  double watch_weight = 0;  // x: the weight of the sample that opened the watch
+  double cost = 0;          // y: how much of it this communication is charged, before expansion; in the stratum's unit
+  double late = 0;          // of it, for what watches were too brief to see
+};
+
+/// What turns contributions into amounts.
+struct Expansion {
+  std::vector<Stratum> strata;                        // that contributions name
+  std::vector<SampledTime> threads;                   // all samples of each thread
+  std::optional<std::string> unknown;                 // why there can be no amounts; absent: there can
+  std::optional<UnseenLimits> unseen = std::nullopt;  // of time; absent: the estimator can not tell
+  const CountTable* counts = nullptr;                 // absent: counts are not known
+};
+[[nodiscard]] Expansion expansion_of(const Strata& strata);
+
+/// Contributions, and what they refer to where the estimator has put it together itself. Moved, never copied.
+struct Estimate {
+  Estimate() = default;
+  Estimate(Estimate&&) noexcept = default;
+  Estimate& operator=(Estimate&&) noexcept = default;
+  Estimate(const Estimate&) = delete;
+  Estimate& operator=(const Estimate&) = delete;
+  ~Estimate() = default;
+
+  std::vector<Contribution> contributions;  // by evidence
+  Expansion expansion;
+  std::deque<SeenCommunication> seen;  // its elements stay where they are
+};
+
+}  // namespace crosstalk::attribution

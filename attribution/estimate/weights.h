@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What samples' weights count, and what a sum of them says.
+//
+// A clock's samples stand for nanoseconds: what communicating ones stand for is cost. A hardware source's stand for
+// accesses, or for micro-operations of which each access is one: what communicating ones stand for is how many
+// communications there were, and nothing is said of their time. Sums of different units are different things: every
+// stratum is of one unit, and so is every sum over strata.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "profile/records.h"
+
+namespace crosstalk::attribution {
+
+inline constexpr std::size_t weight_units = 3;
+inline constexpr std::array<profile::WeightUnit, weight_units> all_weight_units = {
+    profile::WeightUnit::ns, profile::WeightUnit::accesses, profile::WeightUnit::micro_ops};
+
+/// One value for each unit.
+template <class Value>
+class ByUnit {
+ public:
+  [[nodiscard]] Value& operator[](profile::WeightUnit unit) { return values_[static_cast<std::size_t>(unit)]; }
+  [[nodiscard]] const Value& operator[](profile::WeightUnit unit) const {
+    return values_[static_cast<std::size_t>(unit)];
+  }
+
+ private:
+  std::array<Value, weight_units> values_{};
+};
+
+/// Whether sums of communicating samples are a cost.
+[[nodiscard]] constexpr bool is_time(profile::WeightUnit unit) { return unit == profile::WeightUnit::ns; }
+/// Whether sums of communicating samples are a number of communications.
+[[nodiscard]] constexpr bool is_count(profile::WeightUnit unit) { return !is_time(unit); }
+
+}  // namespace crosstalk::attribution

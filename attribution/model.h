@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result of attribution: one model that every view and format of a report is drawn from. Its names
+// follow the JSON contract (docs/report-json.md). Times are seconds, sizes bytes, shares fractions of 1.
+// What is not known is absent (nullopt), with a warning that says why; it is never 0.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "profile/reader.h"
+#include "symbolizer/symbolizer.h"
+
+namespace crosstalk::attribution {
+
+struct Interval {
+  double low = 0, high = 0;
+};  // 95 %
+
+/// An amount of communication of one sort (true or false sharing).
+struct Amount {
+  std::optional<double> count;  // estimated communications
+  std::optional<Interval> count_ci95;
+  std::string count_unknown;     // why there is no count; empty when there is
+  std::optional<double> cost_s;  // thread time spent in communicating accesses
+  std::optional<Interval> cost_ci95;
+  double detections = 0;   // weighted sum of what was seen; the raw evidence
+  std::uint64_t seen = 0;  // communications seen by watchpoints, unweighted
+};
+
+struct Cell {
+  std::uint32_t producer = 0, consumer = 0;  // thread indices (or CPU numbers); never equal
+  Amount true_sharing, false_sharing;
+  [[nodiscard]] double cost() const { return true_sharing.cost_s.value_or(0) + false_sharing.cost_s.value_or(0); }
+  [[nodiscard]] double detections() const { return true_sharing.detections + false_sharing.detections; }
+};
+/// Ordered by (producer, consumer); pairs that do not communicate are not listed.
+using Matrix = std::vector<Cell>;
+
+struct CallPath {
+  std::vector<symbolizer::Frame> frames;
+  double weight = 0;
+};  // innermost first; share of the row
+
+enum class Role { producer, consumer };
+struct LineRow {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string function;
+  Role role = Role::consumer;
+  Matrix cells;
+  double cost_s = 0;
+  std::vector<CallPath> call_paths;  // heaviest first
+};
+/// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
+/// order, so both ends are spelled out.
+struct LinePair {
+  std::string producer_file;
+  std::uint32_t producer_line = 0;
+  std::string producer_function;
+  std::string consumer_file;
+  std::uint32_t consumer_line = 0;
+  std::string consumer_function;
+  std::string object;
+  Matrix cells;
+  double cost_s = 0;
+};
+
+struct OffsetRow {
+  std::uint32_t thread = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint64_t loads = 0, stores = 0;
+};  // samples and traps seen
+enum class ObjectKind { global, heap, stack, tls, shared, unknown };
+struct ObjectRow {
+  std::string name;
+  ObjectKind kind = ObjectKind::unknown;
+  std::optional<std::uint64_t> size;
+  std::string field;         // the field or index with the most communication; empty: none
+  std::string allocated_at;  // "file:line function" of the allocation; empty: not allocated
+  std::vector<symbolizer::Frame> allocation_path;
+  Matrix cells;
+  std::vector<OffsetRow> offsets;
+  double cost_s = 0;
+};
+
+/// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.
+struct Rate {
+  std::optional<double> per_s;
+  std::optional<Interval> ci95;
+  std::string unknown;      // why there is none; empty when there is
+  std::uint64_t walks = 0;  // that its amount an iteration rests on; 0: on the code alone
+};
+struct LoopRates {
+  Rate iterations, instructions, flops, loads, stores, bytes;
+  std::uint64_t steps = 0;     // pairs of samples that the iterations rest on
+  bool through_outer = false;  // from the counter of a loop around and the iterations of a visit
+};
+
+struct LoopThread {
+  std::uint32_t thread = 0;
+  double cpu_s = 0, self_s = 0;
+};
+struct LoopRow {
+  std::uint32_t id = 0;
+  std::optional<std::uint32_t> parent;
+  std::string function, file;
+  std::uint32_t line_begin = 0, line_end = 0, depth = 1;
+  double cpu_s = 0, self_s = 0, share = 0;
+  Interval share_ci95;
+  std::string module;
+  std::vector<LoopThread> threads;
+  std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
+  std::uint64_t header = 0;
+  LoopRates rates{};
+};
+struct FunctionRow {
+  std::string function, file, module;
+  std::uint32_t line = 0;
+  double self_s = 0, share = 0;
+};
+struct CodeLineRow {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string function;
+  double self_s = 0, share = 0;
+};
+
+struct ThreadSummary {
+  std::uint32_t index = 0;
+  std::int32_t pid = 0, tid = 0;
+  std::string name;
+  std::optional<double> cpu_s;
+  std::uint64_t samples = 0;
+  double kernel_share = 0;
+  std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
+};
+struct Warning {
+  std::string code, message;
+};
+
+struct SamplingSummary {
+  std::string source, method, estimator;
+  std::uint64_t samples = 0, lost = 0, armed = 0, traps = 0;
+  std::uint64_t with_address = 0, user_mode = 0;  // samples
+  std::optional<double> unknown_frames;           // share of samples whose function is unknown
+  struct Event {
+    std::string name;
+    std::uint64_t period = 0;
+    std::string unit;
+    std::uint64_t samples = 0;
+  };
+  std::vector<Event> events;
+  std::optional<double> overhead_fraction;
+  double handlers_s = 0, switches_s = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// Upper limits of what communication may cost that no watch saw, by sort: with 97.5 % confidence it is less.
+struct UnseenCost {
+  double true_s = 0, false_s = 0;
+};
+struct UnseenOfConsumer {
+  std::uint32_t consumer = 0;  // thread index
+  UnseenCost cost;             // of all pairs with this consumer together that are not listed
+};
+struct Unseen {
+  UnseenCost cost;                          // of all threads together
+  std::vector<UnseenOfConsumer> consumers;  // by thread; nothing is known of threads that are not here
+};
+
+struct Communication {
+  Matrix cells, cores, invalidations;
+  std::optional<Unseen> unseen;      // absent: the estimator can not tell
+  std::vector<LineRow> lines;        // most cost first
+  std::vector<LinePair> line_pairs;  // most cost first
+  std::vector<ObjectRow> objects;    // most cost first
+};
+
+/// The first thing a person reads. Sentences are complete and plain.
+struct Finding {
+  std::string sentence;
+  double cost_s = 0;
+};
+
+struct Analysis {
+  profile::Session session;
+  std::vector<profile::ProcessRow> processes;
+  std::vector<ThreadSummary> threads;
+  std::vector<Warning> warnings;
+  SamplingSummary sampling;
+  Communication communication;
+  std::vector<LoopRow> loops;  // by share, parents may come after children; ids are stable
+  std::vector<FunctionRow> functions;
+  std::vector<CodeLineRow> code_lines;
+  std::vector<Finding> findings;     // the most important first; never empty
+  double duration_s = 0, cpu_s = 0;  // of all threads
+};
+
+}  // namespace crosstalk::attribution

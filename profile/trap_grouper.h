@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traps in the order written, put together by watch: internal to the reader.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "profile/model.h"
+
+namespace crosstalk::profile {
+
+/// A watch is complete when so many traps of others came since its last one. Should one come later still, the order
+/// written is none to go by.
+class TrapGrouper {
+ public:
+  using Visit = std::function<void(std::size_t watch, std::span<const TrapRow> traps)>;
+  /// More than the rings of a hundred threads hold.
+  static constexpr std::uint64_t window_rows = 32768;
+
+  /// `watches` are by id. Both must outlive this.
+  TrapGrouper(std::span<const WatchRow> watches, const Visit& visit);
+  /// Leaves out traps of unknown watches and words: their opening was lost.
+  void add(const TrapRow& trap);
+  /// Visits what is left. False: a trap came too late, and what was visited is not to be believed.
+  [[nodiscard]] bool finish();
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max(), done = none - 1;
+  struct Group {
+    std::uint32_t watch = 0;
+    std::uint64_t last = 0;  // number of its last trap
+    std::vector<TrapRow> traps;
+  };
+  struct Arrival {
+    std::uint64_t number = 0;
+    std::uint32_t group = 0;
+  };
+  [[nodiscard]] std::uint32_t watch_of(const TrapRow& trap);
+  [[nodiscard]] std::uint32_t new_group(std::uint32_t watch);
+  void visit_oldest();
+
+  std::span<const WatchRow> watches_;
+  const Visit& visit_;
+  std::vector<std::uint32_t> group_of_;  // by watch; none: no trap of it came; done: it was visited
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> free_;  // groups
+  std::deque<Arrival> arrivals_;     // of the traps that are kept
+  std::uint64_t number_ = 0;
+  std::uint32_t last_watch_ = 0;  // traps of one watch come together
+  bool late_ = false;
+};
+
+}  // namespace crosstalk::profile

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may include whom: files include each other in no circle, and rooms only what docs/architecture.md allows.
+
+A header and the source of the same name count as one: where two such pairs include each other, neither can be
+understood, tested or moved without the other.
+"""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = {  # as the table of rooms in docs/architecture.md
+    "base": set(),
+    "profile": {"base"},
+    "collectors": {"base", "profile"},
+    "daemon": {"base", "profile"},
+    "symbolizer": {"base"},
+    "attribution": {"base", "profile", "symbolizer"},
+    "driver": {"base", "profile", "collectors", "daemon", "symbolizer", "attribution"},
+}
+# Rooms whose files may include each other in circles: none of the others.
+CIRCLES = ("collectors/", "daemon/", "symbolizer/")
+# Headers of profile/ that are layouts: all that the library inside a target may use of it.
+LAYOUTS = {"profile/arena", "profile/records", "profile/ring", "profile/branch_trace"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def unit(path):
+    return path.rsplit(".", 1)[0]
+
+
+def includes():
+    """By unit, the units that it includes."""
+    graph = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*")):
+            if path.suffix in (".h", ".cpp"):
+                name = unit(path.relative_to(ROOT).as_posix())
+                found = INCLUDE.findall(path.read_text(encoding="utf-8"))
+                graph.setdefault(name, set()).update(unit(other) for other in found if unit(other) != name)
+    return graph
+
+
+def circle(graph):
+    """Some units that include each other in turn; empty: there are none."""
+    done, path = set(), []
+
+    def visit(name):
+        if name in path:
+            return path[path.index(name):] + [name]
+        if name in done:
+            return []
+        path.append(name)
+        for other in sorted(graph.get(name, ())):
+            if found := visit(other):
+                return found
+        path.pop()
+        done.add(name)
+        return []
+
+    for start in sorted(graph):
+        if found := visit(start):
+            return found
+    return []
+
+
+class Includes(unittest.TestCase):
+    def test_a_circle_is_found(self):
+        self.assertEqual(circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}), ["b", "c", "b"])
+        self.assertEqual(circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}), [])
+
+    def test_all_rooms_are_looked_at(self):
+        graph = includes()
+        for room in ROOMS:
+            self.assertTrue(any(name.startswith(room + "/") for name in graph), room)
+
+    def test_files_include_each_other_in_no_circle(self):
+        graph = {name: others for name, others in includes().items() if not name.startswith(CIRCLES)}
+        self.assertEqual(circle(graph), [])
+
+    def test_rooms_include_what_they_may(self):
+        wrong = [f"{name} includes {other}" for name, others in includes().items() for other in others
+                 if (there := other.split("/")[0]) in ROOMS and there != (here := name.split("/")[0])
+                 and there not in ROOMS[here]]
+        self.assertEqual(wrong, [])
+
+    def test_the_library_inside_a_target_uses_layouts_only(self):
+        wrong = [f"{name} includes {other}" for name, others in includes().items() for other in others
+                 if name.startswith("collectors/in_target/") and other.startswith("profile/") and other not in LAYOUTS]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
