@@ -119,20 +119,6 @@ TEST(Ticks, LeaveNoDirectionOut) {
   }
 }
 
-// Of 63 other threads 24 are armed, and of most lines nothing is known that would name the right one: those watches
-// that had the partner armed stand for the others.
-TEST(ManyThreads, ThoseThatWereNotArmedAreMadeUpFor) {
-  constexpr std::uint32_t few = 10;
-  std::size_t not_all_armed = 0;
-  for (const profile::WatchRow& watch : simulate(scenario("many_threads"), 1).watches) {
-    not_all_armed += !watch.suspected && watch.armed + 1 < watch.threads ? 1 : 0;
-  }
-  EXPECT_GT(not_all_armed, 100U);
-  const Score score = scores_of({"many_threads", {}}, {"post_stratified"}, few).front();
-  EXPECT_LT(std::abs(score.bias), 0.05);
-  EXPECT_GE(score.coverage, least_coverage);
-}
-
 // Some twenty watches a run, of suspected lines of eight threads and pairs. That the ratio of what they saw to how many
 // they were is some 3 % low is of its nature: watches that see nothing last longest, so few of them fit into a run, and
 // the fewer there are the more each counts. Intervals know how few they are, and so do limits of what was not seen.

@@ -73,16 +73,10 @@ void Watching::sample(profile::SampleRow& row) {
   if (plan_.slots == 0 || !watch_policy::is_drawn(access, known, suspected, samples_[thread], policy_random_)) {
     return;
   }
-  if (!turns_.may_begin(number_of(thread), policy_random_)) {
-    return;
-  }
   Slot* slot = room(suspected);
-  if (slot == nullptr || !budget_.affords(mean_cost_ns_, !suspected)) {
-    turns_.in_vain(number_of(thread));
-    return;
+  if (slot != nullptr && budget_.affords(mean_cost_ns_, !suspected)) {
+    open(*slot, row, access, known, suspected);
   }
-  open(*slot, row, access, known, suspected);
-  turns_.has_begun(number_of(thread));
 }
 
 std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,

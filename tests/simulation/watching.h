@@ -12,7 +12,6 @@
 #include "collectors/watch_policy/budget.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/selection.h"
-#include "collectors/watch_policy/turns.h"
 #include "collectors/watch_policy/words.h"
 #include "profile/model.h"
 #include "tests/simulation/program.h"
@@ -78,7 +77,6 @@ class Watching {
   std::uint64_t policy_random_;  // of what the policy draws
   std::unique_ptr<watch_policy::Board> board_ = std::make_unique<watch_policy::Board>();
   watch_policy::Budget budget_;
-  watch_policy::Turns turns_;
   std::uint64_t mean_cost_ns_;
   std::vector<std::uint64_t> samples_;      // by thread
   std::vector<profile::LineState> states_;  // by line; each store counts one on

@@ -106,22 +106,13 @@ void watch(Passage& at, const WatchRequest& request) {
   }
   Runtime& r = runtime();
   at.record.flags |= profile::sample_eligible;
-  const auto number = static_cast<std::uint32_t>(at.self.number);
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples, at.self.random) ||
-      !r.turns.may_begin(number, at.self.random)) {
-    return;
-  }
-  if (!r.watch.has_room(request.suspected, at.seen.time_ns) ||
+      !r.watch.has_room(request.suspected, at.seen.time_ns) ||
       !r.budget.affords(r.watch.mean_cost_ns(), !request.suspected)) {
-    r.turns.in_vain(number);
     return;
   }
   const std::uint64_t begin = thread_cpu_ns();
-  if (r.watch.open(at.self, request, at.seen.time_ns)) {
-    r.turns.has_begun(number);
-  } else {
-    r.turns.in_vain(number);  // another thread was quicker
-  }
+  r.watch.open(at.self, request, at.seen.time_ns);
   const std::uint64_t cost = thread_cpu_ns() - begin;
   at.apart_ns += cost;
   if (!request.suspected) {

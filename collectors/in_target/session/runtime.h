@@ -16,7 +16,6 @@
 #include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/budget.h"
-#include "collectors/watch_policy/turns.h"
 #include "profile/arena.h"
 
 namespace crosstalk::in_target {
@@ -34,7 +33,6 @@ struct Runtime {
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   WatchUnit watch;
   watch_policy::Budget budget;
-  watch_policy::Turns turns;  // whose sample begins the next watch
 };
 
 Runtime& runtime();
