@@ -86,7 +86,8 @@ void walk(in_target::AccessFinder& finder, const Registers& registers, const std
   static in_target::LookaheadMemory memory;
   std::uint8_t way[256];
   const in_target::LookaheadLimits limits;
-  const in_target::Lookahead made = finder.look_ahead(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
+  const in_target::Lookahead made =
+      finder.look_ahead(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
   require(made.instructions <= limits.most_instructions && made.passages <= limits.passages);
   require(made.trace_bytes > 0 && made.trace_bytes <= sizeof way);
   const auto lines = crosstalk::profile::unpack_branch_trace({way, made.trace_bytes}, registers[Register::rip]);

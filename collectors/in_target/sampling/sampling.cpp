@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sampling/sampling.h"
 
-#include <errno.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -217,42 +215,6 @@ void take_sample(ThreadState& self, const ucontext_t& context) {
     collectors::Observation seen = source.deliver(self, context);
     handle(self, seen, source.delivery_ns());
   });
-}
-
-void repair_interrupted_call(ucontext_t& context) {
-  auto& gregs = context.uc_mcontext.gregs;
-  if (gregs[REG_RAX] != -EINTR || gregs[REG_RCX] != gregs[REG_RIP]) {
-    return;
-  }
-  constexpr std::size_t code_bytes = 7;  // mov $number, %eax; syscall
-  std::array<std::uint8_t, code_bytes> code{};
-  const auto ip = static_cast<std::uint64_t>(gregs[REG_RIP]);
-  if (read_memory(ip - code_bytes, code.data(), code_bytes, runtime().pid) != code_bytes || code[0] != 0xb8 ||
-      code[5] != 0x0f || code[6] != 0x05) {
-    return;
-  }
-  std::uint32_t number = 0;
-  std::memcpy(&number, &code[1], sizeof number);
-  switch (number) {
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_futex:
-    case SYS_pause:
-    case SYS_rt_sigsuspend:
-    case SYS_rt_sigtimedwait:
-    case SYS_semtimedop:
-      gregs[REG_RAX] = number;
-      gregs[REG_RIP] = static_cast<greg_t>(ip - 2);
-      break;
-    default:
-      break;
-  }
 }
 
 }  // namespace crosstalk::in_target

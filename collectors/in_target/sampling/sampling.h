@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of an observation (collectors/observation.h) in its handler, step by step: it is accounted for, its access
-// is found and published, its line perhaps watched, and it is written.
+// What becomes of an observation (collectors/observation.h) in its handler, step by step: it is accounted for, its
+// access is found and published, its line perhaps watched, and it is written.
 #pragma once
 
 #include <ucontext.h>
@@ -13,10 +13,5 @@ namespace crosstalk::in_target {
 Registers registers_of(const ucontext_t& context);
 /// Takes one sample of the calling thread, by the source that it is sampled by. In that source's handler only.
 void take_sample(ThreadState& self, const ucontext_t& context);
-
-/// The signal between processes makes poll, nanosleep and their like return EINTR, which they never do in a program
-/// without signals. Where the interrupted system call is one of those and its number can be read off the code before
-/// it, the thread is set back to make the call again.
-void repair_interrupted_call(ucontext_t& context);
 
 }  // namespace crosstalk::in_target
