@@ -23,19 +23,21 @@ constexpr std::int32_t first_invented_tid = 1'000'000'000;
 
 FakeKernel* kernel = nullptr;
 
-/// `mov %rax, (%rdi)` and `mov (%rdi), %rax`, with room around them.
-alignas(64) constinit const std::array<std::uint8_t, 64> store_code = [] {
-  std::array<std::uint8_t, 64> code{};
+/// A page of its own for `mov %rax, (%rdi)` and one for `mov (%rdi), %rax`: code around an instruction is read as far
+/// as its page goes.
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t access_at = page_bytes / 2;
+constexpr std::size_t behind_access = access_at + 3;
+using CodePage = std::array<std::uint8_t, page_bytes>;
+
+constexpr CodePage page_with(std::uint8_t opcode) {
+  CodePage code{};
   code.fill(0x90);
-  code[32] = 0x48, code[33] = 0x89, code[34] = 0x07;
+  code[access_at] = 0x48, code[access_at + 1] = opcode, code[access_at + 2] = 0x07;
   return code;
-}();
-alignas(64) constinit const std::array<std::uint8_t, 64> load_code = [] {
-  std::array<std::uint8_t, 64> code{};
-  code.fill(0x90);
-  code[32] = 0x48, code[33] = 0x8b, code[34] = 0x07;
-  return code;
-}();
+}
+alignas(page_bytes) constinit const CodePage store_code = page_with(0x89);
+alignas(page_bytes) constinit const CodePage load_code = page_with(0x8b);
 
 FakeEvent* event_of(const OwnedEvent& event) {
   const auto index = static_cast<std::size_t>(event.fd) - 1;
@@ -115,7 +117,8 @@ WatchPlace FakeKernel::place(const ThreadState& thread, std::uint32_t event) con
 std::uint32_t FakeKernel::access(ThreadState& thread, std::uint64_t address, bool store, std::uint64_t now_ns) {
   Registers at_trap;
   at_trap[Register::rdi] = address;
-  at_trap[Register::rip] = reinterpret_cast<std::uint64_t>(store ? &store_code[35] : &load_code[35]);
+  at_trap[Register::rip] =
+      reinterpret_cast<std::uint64_t>(store ? &store_code[behind_access] : &load_code[behind_access]);
   at_trap[Register::rsp] = reinterpret_cast<std::uint64_t>(&at_trap);
   std::uint32_t fired = 0;
   for (std::uint32_t event = 0; event < max_words; ++event) {

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <deque>
 #include <set>
 #include <thread>
 #include <vector>
@@ -17,7 +18,10 @@ volatile char& byte_at(std::uint64_t address) { return *reinterpret_cast<volatil
 std::int32_t own_thread() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }
 
 /// Stacks of a test's own, which outlive it: their memory is never given back.
-HandlerStacks& fresh_stacks() { return *new HandlerStacks(); }
+HandlerStacks& fresh_stacks() {
+  static auto* const all = new std::deque<HandlerStacks>();
+  return all->emplace_back();
+}
 
 TEST(HandlerStacks, CanBeWrittenToFromEndToEnd) {
   HandlerStacks& stacks = fresh_stacks();
@@ -75,10 +79,10 @@ TEST(HandlerStacks, AreAllDifferentAndTakenAgain) {
 TEST(HandlerStacks, OfThreadsThatAreGoneAreFound) {
   HandlerStacks& stacks = fresh_stacks();
   std::set<HandlerStack*> of_the_dead;
-  for (int i = 0; i < 32; ++i) {
+  for (std::uint32_t i = 0; i < HandlerStacks::in_a_block; ++i) {
     std::thread([&] { of_the_dead.insert(stacks.take(getpid(), own_thread())); }).join();
   }
-  ASSERT_EQ(32U, of_the_dead.size());
+  ASSERT_EQ(HandlerStacks::in_a_block, of_the_dead.size());
   ASSERT_EQ(0U, of_the_dead.count(nullptr));
   EXPECT_EQ(1U, of_the_dead.count(stacks.take(getpid(), own_thread()))) << "before there are new ones";
 }

@@ -231,14 +231,17 @@ TEST(HostileRing, ImpossibleHeadersEndTheBatch) {
 }
 
 TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
-  alignas(cache_line) static std::byte memory[20480 + cross_process_bytes];
+  constexpr std::uint64_t behind_header = (sizeof(ArenaHeader) + cache_line - 1) / cache_line * cache_line;
+  constexpr std::uint64_t slots_at = behind_header + cross_process_bytes;
+  constexpr std::uint64_t rings_at = slots_at + 2 * sizeof(ThreadSlot);
+  alignas(cache_line) static std::byte memory[rings_at + 3 * 4096];
   auto* header = new (memory) ArenaHeader();
   header->header_bytes = sizeof(ArenaHeader);
   header->slot_count = 2;
   header->ring_bytes = 4096;
-  header->cross_process_offset = 1024;
-  header->slots_offset = 1024 + cross_process_bytes;
-  header->rings_offset = 8192 + cross_process_bytes;
+  header->cross_process_offset = behind_header;
+  header->slots_offset = slots_at;
+  header->rings_offset = rings_at;
   header->total_bytes = header->rings_offset + std::uint64_t{2} * 4096;
   const ArenaView view{header};
   EXPECT_TRUE(view.valid(header->total_bytes));
@@ -249,9 +252,9 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   header->ring_bytes = 4095;
   EXPECT_FALSE(view.valid(sizeof memory));
   header->ring_bytes = 4096;
-  header->cross_process_offset = 1024 + cache_line;  // would reach into the slots
+  header->cross_process_offset = behind_header + cache_line;  // would reach into the slots
   EXPECT_FALSE(view.valid(sizeof memory));
-  header->cross_process_offset = 1024;
+  header->cross_process_offset = behind_header;
   EXPECT_TRUE(view.valid(sizeof memory));
   header->rings_offset = ~std::uint64_t{0} - 100;
   EXPECT_FALSE(view.valid(sizeof memory));

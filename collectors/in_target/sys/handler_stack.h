@@ -52,10 +52,11 @@ class HandlerStacks {
   /// The stack that an address lies on, its upper end included; null when it is none of ours.
   HandlerStack* at(std::uint64_t address);
 
+  static constexpr std::uint32_t in_a_block = 8;  // stacks are made so many at a time
+
  private:
   static constexpr std::uint64_t page = 4096;
   static constexpr std::uint64_t stack_bytes = 64 * 1024;  // with the page below
-  static constexpr std::uint32_t in_a_block = 8;
   static constexpr std::uint64_t block_bytes = in_a_block * stack_bytes;
   static constexpr std::uint32_t max_blocks = 512;
 
