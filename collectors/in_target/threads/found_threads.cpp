@@ -120,27 +120,26 @@ void count_turned_away() {
   }
 }
 
-// The number of links of a task directory is the number of its threads + 2.
-bool worth_a_look(long list) {
+// The number of links of a task directory is the number of its threads + 2. It is asked for by name: an open
+// descriptor, short as it may be, takes a number that another thread of the program may expect to get.
+bool worth_a_look() {
   constexpr std::size_t own_links = 2;
   struct stat status {};
-  system_call(SYS_fstat, list, &status);
+  system_call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0);
   return status.st_nlink != registry().live() + own_links || look_number % thorough_one_in == 0;
 }
 
 void look() {
-  const long list = open_task_list();
+  ++look_number;
+  const long list = worth_a_look() ? open_task_list() : -1;
   if (list < 0) {
     return;
   }
-  ++look_number;
-  if (worth_a_look(list)) {
-    std::memset(enrolled_seen, 0, sizeof enrolled_seen);
-    turned_away = 0;
-    each_task_of(list, meet);
-    forget_the_gone();
-    count_turned_away();
-  }
+  std::memset(enrolled_seen, 0, sizeof enrolled_seen);
+  turned_away = 0;
+  each_task_of(list, meet);
+  forget_the_gone();
+  count_turned_away();
   system_call(SYS_close, list);
 }
 
