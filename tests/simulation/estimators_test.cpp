@@ -64,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mixed", {"post_stratified", "board_ipw"}},
                     // 97.9 % are covered: so near the limit, 200 runs tell it to within a point only.
                     Case{"ring", {"post_stratified", "next_store"}, 5 * runs}, Case{"whole_lines", {"post_stratified"}},
-                    Case{"all_to_all", {"post_stratified"}}, Case{"own_words", {"post_stratified"}},
+                    Case{"all_to_all", {"post_stratified"}},
+                    // A bias of 1.1 +-0.3 %: 200 runs tell it to within 1.3 points only, 1000 to within 0.6.
+                    Case{"own_words", {"post_stratified"}, 5 * runs},
                     Case{"one_writer", {"post_stratified", "next_store"}},
                     Case{"waiting_writer", {"post_stratified", "next_store"}}, Case{"lost_traps", {"post_stratified"}},
                     Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
