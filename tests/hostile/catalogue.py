@@ -44,8 +44,10 @@ CATALOGUE = [
     Program("signals.from_parent", "@/signals from_parent", "a parent's signal kills its child, is ignored or caught"),
     Program("signals.stopped", "@/signals stopped", "SIGSTOP and SIGCONT are seen by the parent"),
     Program("signals.of_libc", "@/odd_signals of_libc", "signals 32, 33, 34, 63 and 64 by system calls"),
-    Program("signals.own_runtime", "@/odd_signals own_runtime", "a runtime has all signals for itself, by instructions of its own; none comes", traps=True),
-    Program("signals.blocked_by_direct_call", "@/odd_signals blocked_by_direct_call", "all signals are blocked by an instruction of the program's own; none is pending", traps=True),
+    Program("signals.own_runtime", "@/direct_signals own_runtime", "a runtime has all signals for itself, by instructions of its own; none comes",
+            samples=False, says="by an instruction of its own"),
+    Program("signals.blocked_by_direct_call", "@/direct_signals blocked_by_direct_call", "all signals are blocked by an instruction of the program's own; none is pending",
+            samples=False, says="by an instruction of its own"),
     Program("signals.of_sockets", "@/odd_signals of_sockets", "urgent and other data are told by SIGURG and SIGRTMAX", traps=True),
 
     # ---- seccomp --------------------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ CATALOGUE = [
     Program("states.rewrites_code", "@/states rewrites_code", "code is made anew where other code was", traps=True),
     Program("states.no_time_stamps", "@/states no_time_stamps", "rdtsc faults"),
     Program("states.steps_itself", "@/states steps_itself", "a program single-steps itself by the trap flag"),
-    Program("states.user_dispatch", "@/states user_dispatch", "system calls are handed to the program itself"),
+    Program("states.user_dispatch", "@/states user_dispatch", "system calls are handed to the program itself", says="handed to itself"),
     Program("states.restartable", "@/states restartable", "restartable sequences lose nothing"),
     Program("states.raw_burners", "@/states raw_burners", "busy threads without thread-local storage and stack"),
 ]

@@ -83,6 +83,9 @@ bool may_make_system_calls() { return true; }
 void tell_unobserved(const UnobservedProgram& /*program*/, std::int32_t /*pid*/, bool withdrawn) {
   count(withdrawn ? guest_withdrawn : guest_unobserved);
 }
+void on_user_dispatch() {}
+void on_breakpoint_wanted() {}
+void on_unmap(std::uint64_t /*begin*/, std::uint64_t /*bytes*/) {}
 bool on_signal_limit() { return false; }
 void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 

@@ -62,6 +62,16 @@ void on_seccomp();
 /// The calling process is about to be traced: when this returns, no signal of ours comes to any of its threads.
 void on_traced();
 
+/// System calls of the calling thread are about to be handed to the target itself: when this returns, none is ours.
+void on_user_dispatch();
+
+/// The target is about to open a breakpoint: when this returns, none of the debug registers is ours, in any thread.
+void on_breakpoint_wanted();
+
+/// The target is about to unmap a range: when this returns, nothing of ours is in the kernel's pages of fast clocks
+/// (the vdso), if they are in it, nor will be.
+void on_unmap(std::uint64_t begin, std::uint64_t bytes);
+
 /// The target has been refused a timer or a queued signal for the limit of those. True: ours are gone, it may try
 /// again.
 bool on_signal_limit();

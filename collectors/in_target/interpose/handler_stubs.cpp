@@ -90,14 +90,23 @@ crosstalk_enter_stub:
   .cfi_startproc
   pushq %rdi
   .cfi_adjust_cfa_offset 8
-  subq $16, %rsp
-  .cfi_adjust_cfa_offset 16
+  pushfq
+  .cfi_adjust_cfa_offset 8
+  pushfq
+  .cfi_adjust_cfa_offset 8
+  andl $0xfffbffff, (%rsp)   # our code does not expect alignment checks
+  popfq
+  .cfi_adjust_cfa_offset -8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
   movl %edi, %edx
   leaq 24(%rsp), %rdi
   movl %eax, %esi
   call crosstalk_place_frame
-  addq $16, %rsp
-  .cfi_adjust_cfa_offset -16
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popfq
+  .cfi_adjust_cfa_offset -8
   popq %rdi
   .cfi_adjust_cfa_offset -8
   movq %rax, %rsp
@@ -155,6 +164,9 @@ crosstalk_return:
   .cfi_escape 0x10, 16, 3, 0x77, 0xa8, 0x01     # rip
   nop
 crosstalk_return_from_handler:
+  pushfq                      # where the return address was
+  andl $0xfffbffff, (%rsp)    # no alignment checks in our code
+  popfq
   movq %rsp, %rdi
   call crosstalk_before_return
   movl $15, %eax

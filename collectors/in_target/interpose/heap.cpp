@@ -252,6 +252,7 @@ CROSSTALK_INTERPOSE(int, wrap_munmap, "munmap", (void* address, std::size_t byte
 int wrap_munmap(void* address, std::size_t bytes) {
   // Before the call: after it another thread may have got, and entered, the same place.
   const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  on_unmap(begin, bytes);
   blocks::remove(begin, bytes);
   if (!shared_maps().empty()) {
     shared_maps().remove(begin, bytes);
@@ -268,6 +269,7 @@ void* wrap_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int f
   va_end(more);
   const bool any_shared = !shared_maps().empty();
   const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+  on_unmap(begin, old_bytes);
   const bool is_shared = any_shared && shared_maps().remove(begin, old_bytes != 0 ? old_bytes : bytes);
   void* mapping = real_mremap(address, old_bytes, bytes, flags, wanted);
   const bool moved = mapping != MAP_FAILED;

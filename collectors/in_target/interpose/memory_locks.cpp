@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -85,7 +86,7 @@ int wrap_mlockall(int flags) {
   if (result != 0 && errno == ENOMEM && (flags & MCL_CURRENT) != 0 && !fails_by_itself()) {
     result = lock_one_by_one(flags);
   }
-  if (result == 0) {
+  if (result == 0 && !confined()) {  // a filter may forbid what follows
     const SavedErrno saved;
     unlock_own_memory();
   }

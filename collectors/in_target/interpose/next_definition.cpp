@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "collectors/in_target/interpose/interpose.h"
 
@@ -112,6 +114,12 @@ int visit(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   auto& query = *static_cast<Query*>(data);
   if (module->dlpi_addr == own_bias()) {
     query.past_own = true;
+    return 0;
+  }
+  // The kernel's functions are no stand-ins for libc's, and the program may have unmapped them.
+  constexpr std::string_view of_kernel = "__vdso_";
+  const bool wants_kernel = strncmp(query.name, of_kernel.data(), of_kernel.size()) == 0;
+  if (!wants_kernel && module->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) {
     return 0;
   }
   const std::uint64_t value = value_in(tables_of(*module), query.name);

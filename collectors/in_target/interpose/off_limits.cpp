@@ -52,6 +52,10 @@ void find_off_limits() {
   }
 }
 
+bool holds_kernel_clocks(std::uint64_t begin, std::uint64_t bytes) {
+  return begin < time_end && begin + bytes > time_begin;
+}
+
 bool off_limits(std::uint64_t address) {
   return (address >= time_begin && address < time_end) || is_own_memory(address);
 }

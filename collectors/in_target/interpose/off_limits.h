@@ -10,6 +10,8 @@ namespace crosstalk::in_target {
 /// Finds out once where this library and the kernel's time pages below the vdso are; what is mapped later is in the
 /// list of own_memory.h. Normal context, before anything of ours is mapped.
 void find_off_limits();
+/// Has a range something of the vdso or the time pages below it?
+bool holds_kernel_clocks(std::uint64_t begin, std::uint64_t bytes);
 /// Signal-safe.
 bool off_limits(std::uint64_t address);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who makes system calls of ours outside of handlers (where a thread begins or ends, say) is counted meanwhile, so that
-// step_aside() can wait until nobody does.
+// step_aside() can wait until nobody does. Such code computes in a floating-point state of its own.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+
+#include "collectors/in_target/sys/float_state.h"
 
 namespace crosstalk::in_target {
 
@@ -19,6 +21,7 @@ class Passage {
   static void after_fork() { inside_.store(0, std::memory_order_relaxed); }
 
  private:
+  OwnFloatState float_state_;
   static inline constinit std::atomic<std::uint32_t> inside_{0};
 };
 

@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/handler_stubs.h"
@@ -108,6 +109,40 @@ int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set) 
     word_of(*old_set) |= word_of_bits(before);
   }
   return result;
+}
+
+namespace {
+
+// The kernel's mask is the first word of a sigset_t. The last one says what the target believes of our signals.
+constexpr std::size_t spare_word = sizeof(sigset_t) / sizeof(std::uint64_t) - 1;
+constexpr std::uint64_t spare_mark = 0x6b6c617473736f00;  // with Shadow's bits in the lowest byte
+
+}  // namespace
+
+void note_mask(sigset_t& mask) {
+  if (own.filtering.load(std::memory_order_relaxed)) {
+    (&word_of(mask))[spare_word] = spare_mark | shadow_bits(in_other_process());
+  }
+}
+
+void recall_mask(const sigset_t& mask) {
+  if (!own.filtering.load(std::memory_order_relaxed)) {
+    return;
+  }
+  constexpr std::uint64_t all_bits = 0xff;
+  std::uint64_t words[spare_word + 1];
+  memcpy(static_cast<std::uint64_t*>(words), &mask, sizeof words);
+  const bool other_process = in_other_process();
+  if ((words[spare_word] & ~all_bits) == spare_mark) {
+    set_shadow_bits(other_process, static_cast<std::uint8_t>(words[spare_word] & all_bits));
+  }
+  const std::uint8_t named = bits_of(mask);
+  if (named != 0 && !other_process && filters_masks()) {  // the target has put it in by itself
+    auto& changed = const_cast<sigset_t&>(mask);          // NOLINT: in the target's memory, which is not constant
+    word_of(changed) &= ~word_of_bits(named);
+    set_shadow_bits(other_process, named);
+    (&word_of(changed))[spare_word] = spare_mark | named;
+  }
 }
 
 PassingMask::PassingMask(const sigset_t* asked) : mask_(asked) {

@@ -7,9 +7,9 @@
 //                 thread-local storage.
 // A SIGTRAP that somebody sends, and that comes to a thread which has it blocked, is put back as it came and waits
 // there, for sigwait or signalfd, say, as it would have (session/handlers.cpp). The clock's signal is one that no
-// program can name (session/clock_signal.h). siglongjmp and setcontext restore masks inside libc, where nothing can be
-// remembered: the kernel's mask stays right (it never held our signals), the report may be out of date. sigwait and
-// signalfd on our signals are left alone. Everything here may be called in the target's signal handlers.
+// program can name (session/clock_signal.h). Masks that libc keeps in the program's memory, for siglongjmp and
+// setcontext, have what was asked of SIGTRAP in a word of their own (jumps.cpp). sigwait and signalfd on our signals
+// are left alone. Everything here may be called in the target's signal handlers.
 //
 // A vfork child shares our memory and has dispositions and a mask of its own: what it does goes to the kernel
 // unfiltered and is not written down as its parent's wish.
@@ -42,6 +42,11 @@ std::uint8_t filtered_bit(int signal_number);
 /// What sigprocmask and pthread_sigmask do; `real` is the one that was called.
 int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set);
 
+/// libc is about to store the calling thread's mask in `mask`: what it does not see goes into a word that is spare.
+void note_mask(sigset_t& mask);
+/// libc is about to put a mask in force that it has stored, or that the target has made.
+void recall_mask(const sigset_t& mask);
+
 /// A mask on its way to the kernel for the time of one call.
 class PassingMask {
  public:
@@ -60,8 +65,9 @@ int filtered_sigaction(int signal_number, const struct sigaction* action, struct
 /// As signal(2), with these flags, by filtered_sigaction().
 SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags);
 
-/// As the next one.
+/// As the next one but one.
 void prepare_queue_wrappers();
+void prepare_jump_wrappers();
 /// Looks up what the wrappers call that may be called in signal handlers.
 void prepare_signal_wrappers();
 

@@ -45,6 +45,7 @@ void prepare_signal_wrappers() {
   libc_ppoll.prepare();
   libc_pselect.prepare();
   prepare_queue_wrappers();
+  prepare_jump_wrappers();
 }
 
 // ---------------------------------------------------------------------- interposed: dispositions

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -20,13 +21,14 @@
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/direct_calls.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/notices.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/session/sandbox_scan.h"
 #include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/sys/float_state.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
@@ -166,6 +168,7 @@ bool begin_process(bool after_fork) {
 // ---- fork
 
 void in_forked_child() {
+  const OwnFloatState float_state;
   Runtime& r = runtime();
   if (!r.observing.exchange(false)) {
     return;
@@ -211,10 +214,14 @@ const char* why_not_observed(std::int32_t recorder) {
       status.seccomp_filters > of_recorder.seccomp_filters) {
     return "a program that was started inside a seccomp filter is not observed: the filter might kill it for it";
   }
-  if (makes_sandbox_calls()) {
-    return "a program that enters a seccomp filter by an instruction of its own is not observed: the filter might kill "
-           "it "
-           "for it";
+  const DirectCalls direct = find_direct_calls();
+  if (direct.confines) {
+    return "a program that enters a seccomp filter, or has its system calls handed to itself, by an instruction of its "
+           "own is not observed: what we call might kill it";
+  }
+  if (direct.signals) {
+    return "a program that sets handlers or masks of signals by an instruction of its own (a Go program?) is not "
+           "observed: it would be sent signals that it does not expect";
   }
   return nullptr;
 }
@@ -231,6 +238,14 @@ void stay_out(const char* reason) {
   track_blocks(false, 0);
 }
 
+void find_fast_clock() {
+  int mode = PR_TSC_ENABLE;  // as the process that has executed this one left it
+  system_call(SYS_prctl, PR_GET_TSC, &mode, 0, 0, 0);
+  if (mode == PR_TSC_ENABLE) {
+    vdso_clock_gettime.store(reinterpret_cast<ClockGettime>(next_definition("__vdso_clock_gettime")));  // NOLINT
+  }
+}
+
 __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
   Runtime& r = runtime();
@@ -241,7 +256,7 @@ __attribute__((constructor(101))) void on_load() {
     errno = saved_errno;
     return;
   }
-  vdso_clock_gettime = reinterpret_cast<ClockGettime>(next_definition("__vdso_clock_gettime"));
+  find_fast_clock();
   remember_environment();
   if (!in_recorders_pid_namespace()) {
     r.foreign.store(true, std::memory_order_relaxed);
@@ -279,6 +294,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
     return;
   }
   const int saved_errno = errno;
+  const OwnFloatState float_state;
   on_module_change();
   ThreadState* self = current_thread();
   if (self != nullptr) {
@@ -309,6 +325,7 @@ void quiesce() {
 }  // namespace
 
 void before_exec() {
+  const OwnFloatState float_state;
   profile::ProcessEnd record;
   record.header.type = profile::RecordType::process_end;
   record.time_ns = monotonic_ns();
@@ -319,6 +336,7 @@ void before_exec() {
 }
 
 void exec_failed() {
+  const OwnFloatState float_state;
   Runtime& r = runtime();
   if (!observing()) {  // it has stepped aside meanwhile
     return;
@@ -355,6 +373,28 @@ void on_traced() {
   if (observing() && kernel_process_id() == runtime().pid) {
     step_aside("traced", "the program lets itself be traced: it is not observed from then on",
                StepAside::without_trace);
+  }
+}
+
+void on_user_dispatch() {
+  if (observing() && kernel_process_id() == runtime().pid) {
+    step_aside("user_dispatch",
+               "the program has its system calls handed to itself (PR_SET_SYSCALL_USER_DISPATCH): it is not observed "
+               "from then on",
+               StepAside::without_trace);
+  }
+}
+
+void on_breakpoint_wanted() {
+  if (observing() && kernel_process_id() == runtime().pid) {
+    forgo_watchpoints("breakpoints_wanted",
+                      "the program opens breakpoints of its own: communication is not observed in it from then on");
+  }
+}
+
+void on_unmap(std::uint64_t begin, std::uint64_t bytes) {
+  if (holds_kernel_clocks(begin, bytes)) {
+    forgo_vdso();
   }
 }
 

@@ -29,6 +29,32 @@ crosstalk_call_on_stack:
   ret
   .cfi_endproc
   .size crosstalk_call_on_stack, .-crosstalk_call_on_stack
+
+  .macro enter_handler name, function
+  .globl \name
+  .hidden \name
+  .type \name, @function
+\name:
+  .cfi_startproc
+  endbr64
+  pushfq
+  .cfi_adjust_cfa_offset 8
+  testl $0x40000, (%rsp)   # AC
+  jz 1f
+  andl $0xfffbffff, (%rsp)
+  popfq
+  .cfi_adjust_cfa_offset -8
+  jmp \function
+1:
+  .cfi_adjust_cfa_offset 8
+  leaq 8(%rsp), %rsp
+  .cfi_adjust_cfa_offset -8
+  jmp \function
+  .cfi_endproc
+  .size \name, .-\name
+  .endm
+  enter_handler crosstalk_enter_trap, crosstalk_trap
+  enter_handler crosstalk_enter_clock, crosstalk_clock
   .popsection
 )");
 

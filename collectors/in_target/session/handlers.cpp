@@ -198,9 +198,17 @@ void install(int number, void (*handler)(int, siginfo_t*, void*)) {
 
 }  // namespace
 
+extern "C" __attribute__((used)) void crosstalk_trap(int number, siginfo_t* info, void* context) {
+  run_on_handler_stack(on_trap, number, info, context);
+}
+
+extern "C" __attribute__((used)) void crosstalk_clock(int number, siginfo_t* info, void* context) {
+  run_on_handler_stack(on_clock, number, info, context);
+}
+
 void install_handlers() {
-  install(SIGTRAP, on_handler_stack<on_trap>);
-  take_clock_signal(on_handler_stack<on_clock>, handler_flags);
+  install(SIGTRAP, crosstalk_enter_trap);
+  take_clock_signal(crosstalk_enter_clock, handler_flags);
 }
 
 }  // namespace crosstalk::in_target

@@ -11,6 +11,7 @@
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/float_state.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
@@ -26,6 +27,7 @@ constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast
 
 constinit std::atomic<bool> done{false};
 constinit std::atomic<bool> traps_forgone{false};
+constinit std::atomic<bool> watchpoints_forgone{false};
 
 template <class Action>
 void each_live(Action action) {
@@ -80,6 +82,7 @@ void silence() {
 }  // namespace
 
 void step_aside(const char* code, const char* text, StepAside how) {
+  const OwnFloatState float_state;
   Runtime& r = runtime();
   const bool without_trace = how == StepAside::without_trace;
   const std::uint64_t until_ns = monotonic_ns() + patience_ns;
@@ -106,6 +109,7 @@ void step_aside(const char* code, const char* text, StepAside how) {
 }
 
 void forgo_traps(const char* code, const char* text) {
+  const OwnFloatState float_state;
   Runtime& r = runtime();
   if (!observing() || traps_forgone.exchange(true)) {
     return;
@@ -122,7 +126,35 @@ void forgo_traps(const char* code, const char* text) {
   });
 }
 
+void forgo_watchpoints(const char* code, const char* text) {
+  const OwnFloatState float_state;
+  Runtime& r = runtime();
+  if (!observing() || watchpoints_forgone.exchange(true)) {
+    return;
+  }
+  emit_message(code, text);
+  const auto end_all = [&r] {
+    if (ThreadState* self = current_thread(); self != nullptr) {
+      r.watch.close_all(*self, profile::CloseReason::stopped);
+    }
+    each_live([&r](ThreadState& thread) { r.watch.leave(thread); });
+  };
+  r.watch.start(0, r.config.horizon_ns);
+  WatchUnit::withdraw();
+  end_all();
+  wait_for_others(monotonic_ns() + patience_ns);  // one that was in a handler may have opened an event meanwhile
+  end_all();
+}
+
+void forgo_vdso() {
+  vdso_clock_gettime.store(nullptr, std::memory_order_seq_cst);
+  if (observing()) {
+    wait_for_others(monotonic_ns() + patience_ns);
+  }
+}
+
 bool forgo_timers(const char* code, const char* text) {
+  const OwnFloatState float_state;
   if (!observing() || !forgo_thread_timers()) {
     return false;
   }

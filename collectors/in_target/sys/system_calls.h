@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -47,14 +48,15 @@ inline std::int32_t kernel_thread_id() { return static_cast<std::int32_t>(system
 inline std::int32_t kernel_process_id() { return static_cast<std::int32_t>(system_call(SYS_getpid)); }
 
 /// The kernel's own clock_gettime, in the vdso: libc's may be another library's (libfaketime), which is no function to
-/// call in a handler. Set once, at the start; the system call does it too.
+/// call in a handler. Set at the start, and null where the program has no vdso or may not read the time stamp: the
+/// system call does it too.
 using ClockGettime = int (*)(clockid_t, timespec*);
-inline constinit ClockGettime vdso_clock_gettime = nullptr;
+inline constinit std::atomic<ClockGettime> vdso_clock_gettime{nullptr};
 
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec t{};
-  if (vdso_clock_gettime != nullptr) {
-    vdso_clock_gettime(clock, &t);
+  if (const ClockGettime fast = vdso_clock_gettime.load(std::memory_order_relaxed); fast != nullptr) {
+    fast(clock, &t);
   } else {
     system_call(SYS_clock_gettime, clock, &t);
   }
@@ -73,11 +75,13 @@ inline std::size_t read_memory(std::uint64_t address, void* out, std::size_t byt
   return got < 0 ? 0 : static_cast<std::size_t>(got);
 }
 
-/// The processor that the calling thread runs on: Linux keeps node << 12 | cpu in IA32_TSC_AUX.
+/// The processor that the calling thread runs on: Linux keeps node << 12 | cpu as the limit of a segment, for the
+/// vdso's getcpu(). RDTSCP would tell it, too, but faults where the program has forbidden time stamps (PR_SET_TSC).
 inline std::uint16_t current_cpu() {
-  unsigned cpu = 0;
-  __builtin_ia32_rdtscp(&cpu);
-  return static_cast<std::uint16_t>(cpu & 0xfffU);
+  constexpr std::uint32_t segment = 0x7b;  // GDT_ENTRY_CPUNODE, asm/segment.h
+  std::uint32_t limit = 0;
+  asm volatile("lsl %1, %0" : "+r"(limit) : "r"(segment) : "cc");
+  return static_cast<std::uint16_t>(limit & 0xfffU);
 }
 
 inline std::uint64_t fs_base() {

@@ -11,6 +11,7 @@
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -56,11 +57,34 @@ Found* find(std::int32_t tid) {
   return found == std::end(table) ? nullptr : found;
 }
 
+// Each thread that libc has made has told the kernel of its robust locks. One that was made by the system call itself
+// may run on a stack of a few bytes: a signal would destroy what lies below.
+bool has_usual_stack(std::int32_t tid) {
+  std::uint64_t locks = 0;
+  std::size_t bytes = 0;
+  return system_call(SYS_get_robust_list, tid, &locks, &bytes) >= 0 && locks != 0;
+}
+
+void say_left_alone() {
+  static constinit Once once;
+  if (once.first()) {
+    emit_message("raw_threads",
+                 "threads that the program has made without libc are not observed: nothing is known of their stacks");
+  }
+}
+
 // libc's own thread for SIGEV_THREAD timers waits for our signal's number; whoever blocks it would never tick.
 bool can_tick(std::int32_t tid) {
   constexpr std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
   TaskStatus status;
-  return !is_kernel_worker(tid) && read_task_status(tid, status) && (status.blocked & bit) == 0;
+  if (is_kernel_worker(tid)) {
+    return false;
+  }
+  if (!has_usual_stack(tid)) {
+    say_left_alone();
+    return false;
+  }
+  return read_task_status(tid, status) && (status.blocked & bit) == 0;
 }
 
 void meet(std::int32_t tid) {

@@ -204,10 +204,19 @@ std::string blocked_now() {
   return text;
 }
 
+std::string ignored_now() {
+  std::string text;
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    struct sigaction action {};
+    text += sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN ? '1' : '0';
+  }
+  return text;
+}
+
 /// Masks are what was asked for, in each thread, in handlers, after siglongjmp, and after an exec.
 int masks(int, char** argv) {
   if (argv[0] != nullptr) {
-    say("after exec: %s, ignored %s", blocked_now().c_str(), status_field("SigIgn").c_str());
+    say("after exec: %s, ignored %s", blocked_now().c_str(), ignored_now().c_str());
     return 0;
   }
   say("at start: %s", blocked_now().c_str());

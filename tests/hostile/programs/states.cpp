@@ -214,6 +214,7 @@ int user_dispatch(int, char**) {
     ++dispatched;
     dispatched_others += info->si_syscall == SYS_getppid ? 0 : 1;
   });
+  burn(0.2);
   const Burners burners(1);
   require(prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &may_call) == 0, "user dispatch");
   for (int n = 0; n < 50; ++n) {

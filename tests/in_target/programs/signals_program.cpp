@@ -2,12 +2,14 @@
 // The target may do to signals what it likes: it sees its wishes, the kernel keeps ours.
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -50,6 +52,76 @@ void masks() {
   CHECK(pthread_sigmask(77, &all, nullptr) == EINVAL);
   const sigset_t same = old_set;
   CHECK(sigprocmask(SIG_SETMASK, &same, &old_set) == 0);
+}
+
+bool trap_is_blocked() {
+  sigset_t now;
+  return pthread_sigmask(SIG_BLOCK, nullptr, &now) == 0 && sigismember(&now, SIGTRAP) == 1;
+}
+
+void set_trap(int how) {
+  sigset_t trap;
+  sigemptyset(&trap);
+  sigaddset(&trap, SIGTRAP);
+  CHECK(pthread_sigmask(how, &trap, nullptr) == 0);
+}
+
+// What is restored is what was in force where the mask was kept; one that is not kept stays.
+void masks_that_libc_keeps(bool blocked) {
+  const int there = blocked ? SIG_BLOCK : SIG_UNBLOCK;
+  const int here = blocked ? SIG_UNBLOCK : SIG_BLOCK;
+  sigjmp_buf place;
+  jmp_buf place_without;
+  set_trap(there);
+  if (sigsetjmp(place, 1) == 0) {
+    set_trap(here);
+    siglongjmp(place, 1);
+  }
+  CHECK(trap_is_blocked() == blocked && (kernel_mask() & ours) == 0);
+  if (_setjmp(place_without) == 0) {
+    set_trap(here);
+    longjmp(place_without, 1);
+  }
+  CHECK(trap_is_blocked() != blocked && (kernel_mask() & ours) == 0);
+
+  static volatile bool again;
+  again = false;
+  ucontext_t context{};
+  set_trap(there);
+  CHECK(getcontext(&context) == 0);
+  if (!again) {
+    again = true;
+    set_trap(here);
+    setcontext(&context);
+  }
+  CHECK(trap_is_blocked() == blocked && (kernel_mask() & ours) == 0);
+  set_trap(SIG_UNBLOCK);
+}
+
+ucontext_t caller;
+ucontext_t coroutine;
+
+void in_the_coroutine() {
+  CHECK(trap_is_blocked() && (kernel_mask() & ours) == 0);
+  set_trap(SIG_UNBLOCK);
+  swapcontext(&coroutine, &caller);
+  CHECK(!trap_is_blocked());
+}
+
+// Each side has its own mask; the last switch is libc's own, at the coroutine's end.
+void masks_of_coroutines() {
+  static char stack[65536];
+  CHECK(getcontext(&coroutine) == 0);
+  coroutine.uc_stack = {static_cast<char*>(stack), 0, sizeof stack};
+  coroutine.uc_link = &caller;
+  sigaddset(&coroutine.uc_sigmask, SIGTRAP);
+  makecontext(&coroutine, in_the_coroutine, 0);
+  CHECK(swapcontext(&caller, &coroutine) == 0);
+  CHECK(!trap_is_blocked());
+  set_trap(SIG_BLOCK);
+  CHECK(swapcontext(&caller, &coroutine) == 0);
+  CHECK((kernel_mask() & ours) == 0);
+  set_trap(SIG_UNBLOCK);
 }
 
 void* in_a_thread(void* shadow) {
@@ -239,6 +311,9 @@ void seccomp() {
 int main() {
   masks();
   masks_of_threads();
+  masks_that_libc_keeps(false);
+  masks_that_libc_keeps(true);
+  masks_of_coroutines();
   trap_handlers();
   other_handlers();
   waiting();

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the floating-point unit in which our code computes where it is called from the program's own: handlers
+// are entered with a fresh one by the kernel.
+#pragma once
+
+#include <immintrin.h>
+
+namespace crosstalk::in_target {
+
+/// No exception raises a signal and results are rounded to nearest, for a scope. What the program had enabled, its
+/// rounding, and the exceptions that it finds noted are as before afterwards. Some nanoseconds.
+class OwnFloatState {
+ public:
+  OwnFloatState() : saved_(_mm_getcsr()) {
+    constexpr unsigned as_at_start = 0x1f80;
+    _mm_setcsr(as_at_start);
+  }
+  ~OwnFloatState() { _mm_setcsr(saved_); }
+  OwnFloatState(const OwnFloatState&) = delete;
+  OwnFloatState& operator=(const OwnFloatState&) = delete;
+
+ private:
+  unsigned saved_;
+};
+
+}  // namespace crosstalk::in_target
