@@ -168,7 +168,12 @@ Result<Child> Child::start(const std::string& file, const std::vector<std::strin
 
 std::optional<int> Child::poll_status() {
   int status = 0;
-  if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
+  if (status_ || ::waitpid(pid_, &status, WNOHANG | WUNTRACED) != pid_) {
+    return status_;
+  }
+  if (WIFSTOPPED(status)) {
+    stopped_by_ = WSTOPSIG(status);
+  } else {
     status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
   return status_;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -35,6 +36,8 @@ class Child {
   [[nodiscard]] int fd() const { return pidfd_.get(); }
   /// Its exit status, 128+N for signal N, once it has ended; it is then reaped.
   [[nodiscard]] std::optional<int> poll_status();
+  /// The signal that has stopped it since the last call; nothing: none has. poll_status() finds out.
+  [[nodiscard]] std::optional<int> take_stop() { return std::exchange(stopped_by_, std::nullopt); }
   /// Sends a signal, while it has not been reaped.
   void send(int signal) const;
 
@@ -42,6 +45,7 @@ class Child {
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   std::optional<int> status_;
+  std::optional<int> stopped_by_;
 };
 
 }  // namespace crosstalk::daemon

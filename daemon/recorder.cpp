@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/host_info.h"
+#include "daemon/process_state.h"
 #include "daemon/record_checks.h"
 
 namespace crosstalk::daemon {
@@ -69,6 +70,7 @@ RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals) {
     // Asked before the rings are read, so that the last pass has all that the targets wrote.
     const bool last = over(targets);
     pass();
+    stop_with_command(targets);
     if (last) {
       break;
     }
@@ -86,12 +88,21 @@ void Recorder::wait(int timeout_ms, const Targets& targets, const SignalWatch& s
   ::poll(polled.data(), polled.size(), timeout_ms);
 }
 
-void Recorder::pass_on_signals(const Targets& targets, const SignalWatch& signals) {
+bool Recorder::sent_by_observed(const Targets& targets, pid_t sender) const {
+  const auto is_its_parent = [&](const Target& target) { return descends_from(sender, target.pid()); };
+  return sender != 0 && (std::any_of(targets.begin(), targets.end(), is_its_parent) ||
+                         decoder_.process_table().latest_process(sender));
+}
+
+void Recorder::pass_on_signals(const Targets& targets, const SignalWatch& signals) const {
   // The session ends when the command does, however often it is told to: the profile is not lost. What comes from the
   // terminal has reached the command by itself; but of its hang-up the kernel tells the session's leader alone, which
   // we are in the command's stead.
   while (const auto arrival = signals.take()) {
     const bool to_leader_only = arrival->signal == SIGHUP && ::getsid(0) == ::getpid();
+    if (sent_by_observed(targets, arrival->sender)) {
+      continue;  // to the group of which we are, or to us for a parent
+    }
     for (const Target& target : targets) {
       if (!arrival->from_terminal || to_leader_only) {
         target.send(arrival->signal);
@@ -99,6 +110,15 @@ void Recorder::pass_on_signals(const Targets& targets, const SignalWatch& signal
       if (arrival->from_terminal && to_leader_only) {
         target.send(SIGCONT);  // as the kernel does: who is stopped should hear of it, too
       }
+    }
+  }
+}
+
+// Who has started the recorder waits for it, as he would for the command.
+void Recorder::stop_with_command(Targets& targets) {
+  for (Target& target : targets) {
+    if (const std::optional<int> signal = target.take_stop()) {
+      stop_with(target.pid(), *signal);
     }
   }
 }

@@ -10,13 +10,28 @@
 
 namespace crosstalk::daemon {
 
-Result<SignalWatch> SignalWatch::begin() {
-  SignalWatch watch;
+namespace {
+
+sigset_t taken_signals() {
   sigset_t taken;
   sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO,
+                           SIGPWR, SIGSTKFLT, SIGABRT}) {
     sigaddset(&taken, signal);
   }
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+    sigaddset(&taken, signal);
+  }
+  return taken;
+}
+
+bool is_of_terminal(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP; }
+
+}  // namespace
+
+Result<SignalWatch> SignalWatch::begin() {
+  SignalWatch watch;
+  const sigset_t taken = taken_signals();
   // An ignored one (nohup) stays ignored, here and in the command.
   watch.fd_.reset(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!watch.fd_.valid() || ::pthread_sigmask(SIG_BLOCK, &taken, &watch.old_mask_) != 0) {
@@ -58,7 +73,9 @@ std::optional<SignalWatch::Arrival> SignalWatch::take() const {
   if (got != static_cast<ssize_t>(sizeof info)) {
     return std::nullopt;
   }
-  return Arrival{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  const auto signal = static_cast<int>(info.ssi_signo);
+  const bool by_kernel = info.ssi_code == SI_KERNEL;
+  return Arrival{signal, by_kernel && is_of_terminal(signal), by_kernel ? 0 : static_cast<pid_t>(info.ssi_pid)};
 }
 
 void SignalWatch::restore() const {

@@ -10,8 +10,9 @@
 
 namespace crosstalk::daemon {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end this process but wait here to be taken;
-/// SIGPIPE and SIGXFSZ are ignored (a failed write says enough) and SIGCHLD has its default meaning. Restores what was
+/// While it lives, the signals that processes send each other (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) do not
+/// end this process but wait here to be taken: one to the command's process group comes to this process, too, or was
+/// meant for the command. SIGPIPE and SIGXFSZ are ignored (a failed write says enough) and SIGCHLD has its default meaning. Restores what was
 /// when it goes. Made and destroyed by the only thread that cares for signals.
 class SignalWatch {
  public:
@@ -28,6 +29,7 @@ class SignalWatch {
   struct Arrival {
     int signal = 0;
     bool from_terminal = false;  // sent by the kernel to the whole foreground group: the command has it too
+    pid_t sender = 0;            // 0: the kernel
   };
   /// The next that waits; nothing when there is none.
   [[nodiscard]] std::optional<Arrival> take() const;

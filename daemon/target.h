@@ -29,6 +29,8 @@ class Target {
   [[nodiscard]] std::uint64_t ended_ns() const { return ended_ns_; }
   /// As a shell has it: 128+N for signal N.
   [[nodiscard]] std::optional<int> status() const { return status_; }
+  /// The signal that has stopped it since the last call, if one has; just_ended() finds out.
+  [[nodiscard]] std::optional<int> take_stop() { return child_.take_stop(); }
   /// What somebody told the recorder and meant for it.
   void send(int signal) const { child_.send(signal); }
 

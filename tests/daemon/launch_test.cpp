@@ -109,6 +109,13 @@ TEST(SignalWatch, TakesSignalsAndRestores) {
     ASSERT_TRUE(arrival);
     EXPECT_EQ(arrival->signal, SIGTERM);
     EXPECT_FALSE(arrival->from_terminal);
+    EXPECT_EQ(arrival->sender, ::getpid());
+    for (const int signal : {SIGUSR1, SIGALRM, SIGRTMIN, SIGRTMAX}) {
+      ::kill(::getpid(), signal);
+      const auto other = signals->take();
+      ASSERT_TRUE(other);
+      EXPECT_EQ(other->signal, signal);
+    }
     EXPECT_FALSE(signals->take());
     ::kill(::getpid(), SIGINT);  // not taken: must not end us afterwards
   }
