@@ -180,7 +180,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
   LookaheadReplay replay(view);
-  if (auto read = profile.for_each_walk([&](const profile::LookaheadRow& walk) { replay.add(walk); }); !read) {
+  if (auto read = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
     return tl::unexpected<Error>(read.error());
   }
   add_rates(analysis.loops, progress.trails(), replay.loops(), view);

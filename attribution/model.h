@@ -92,8 +92,8 @@ struct ObjectRow {
 struct Rate {
   std::optional<double> per_s;
   std::optional<Interval> ci95;
-  std::string unknown;      // why there is none; empty when there is
-  std::uint64_t walks = 0;  // that its amount an iteration rests on; 0: on the code alone
+  std::string unknown;           // why there is none; empty when there is
+  std::uint64_t lookaheads = 0;  // that its amount an iteration rests on; 0: on the code alone
 };
 struct LoopRates {
   Rate iterations, instructions, flops, loads, stores, bytes;

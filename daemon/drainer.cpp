@@ -22,8 +22,8 @@ SlotState state_of(const profile::ThreadSlot& slot) {
 /// Nobody owns it: everything as in a new arena, and the state last.
 void free_slot(profile::ThreadSlot& slot) {
   for (std::atomic<std::uint64_t>* counter :
-       {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.armed, &slot.handlers_ns,
-        &slot.switches_ns, &slot.switches, &slot.cpu_ns, &slot.handler_samples_ns, &slot.head, &slot.tail}) {
+       {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.handlers_ns, &slot.switches_ns,
+        &slot.switches, &slot.cpu_ns, &slot.handler_samples_ns, &slot.head, &slot.tail}) {
     counter->store(0, std::memory_order_relaxed);
   }
   slot.clock.store(0, std::memory_order_relaxed);
@@ -54,6 +54,7 @@ bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   slot.pid = shared.pid.load(std::memory_order_relaxed);
   slot.tid = shared.tid.load(std::memory_order_relaxed);
   slot.quiet_since_ns = now_ns;
+  slot.name = NameSchedule(now_ns);
   slot.ended = false;
   open_.push_back(index);
   monitor_.watch(slot.pid);
@@ -105,6 +106,7 @@ Drainer::Pass Drainer::drain(std::uint64_t now_ns) {
   }
   const Pass pass = fill_batch(now_ns);
   interpret_batch();
+  look_at_names(now_ns);
   close_finished(ended_pids, now_ns);
   arena_->header().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
   return pass;
@@ -146,6 +148,27 @@ void Drainer::interpret_batch() {
                                [&](const profile::RecordView& record) { decoder_->interpret(portion.slot, record); });
     corruptions_ += outcome.corrupt ? 1 : 0;
   }
+}
+
+/// Of the threads that are there. Those that have ended said their last name themselves.
+void Drainer::look_at_names(std::uint64_t now_ns) {
+  for (const std::uint32_t index : open_) {
+    Slot& slot = slots_[index];
+    if (slot.ended || monitor_.unknown(slot.pid) || !slot.name.due(now_ns)) {
+      continue;
+    }
+    const std::optional<std::string> name = thread_name(slot.pid, slot.tid);
+    if (name && !executes_another(index)) {
+      decoder_->rename(index, *name);
+    }
+  }
+}
+
+/// An exec gives the process's first thread the new program's name before that has attached, if it ever does. The file
+/// changes before the name, so it is looked at after the name.
+bool Drainer::executes_another(std::uint32_t index) const {
+  const Slot& slot = slots_[index];
+  return slot.tid == slot.pid && executable_of(slot.pid) != decoder_->executable(index);
 }
 
 bool Drainer::finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns) const {

@@ -9,6 +9,7 @@
 #include "daemon/arena.h"
 #include "daemon/pidfd_monitor.h"
 #include "daemon/record_decoder.h"
+#include "daemon/thread_names.h"
 #include "profile/ring_reader.h"
 
 namespace crosstalk::daemon {
@@ -45,6 +46,7 @@ class Drainer {
     std::optional<profile::RingReader> reader;  // while it is live or ended
     std::int32_t pid = 0, tid = 0;
     std::uint64_t quiet_since_ns = 0;
+    NameSchedule name;
     bool ended = false;
     bool unread = false;  // its ring can not be mapped
   };
@@ -58,6 +60,8 @@ class Drainer {
   bool open(std::uint32_t index, std::uint64_t now_ns);
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
+  void look_at_names(std::uint64_t now_ns);
+  [[nodiscard]] bool executes_another(std::uint32_t index) const;
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
   void close(std::uint32_t index, std::uint64_t now_ns);
   [[nodiscard]] bool finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids,

@@ -12,7 +12,6 @@ SlotTotals totals_of(const profile::ThreadSlot& slot) {
   totals.lost = read(slot.lost_records);
   totals.samples = read(slot.samples);
   totals.traps = read(slot.traps);
-  totals.armed = read(slot.armed);
   totals.handlers_ns = read(slot.handlers_ns);
   totals.switches_ns = read(slot.switches_ns);
   totals.switches = read(slot.switches);
@@ -134,7 +133,6 @@ void ProcessTable::update(ThreadId id, const SlotTotals& totals) {
   row.cpu_ns = std::max(row.cpu_ns, totals.cpu_ns);  // its ThreadEnd may have said more
   row.samples = totals.samples;
   row.traps = totals.traps;
-  row.armed = totals.armed;
   row.lost = totals.lost;
   row.handlers_ns = totals.handlers_ns;
   row.switches_ns = totals.switches_ns;

@@ -17,7 +17,7 @@ namespace crosstalk::daemon {
 
 /// The counters of a ThreadSlot, read at one moment.
 struct SlotTotals {
-  std::uint64_t lost = 0, samples = 0, traps = 0, armed = 0;
+  std::uint64_t lost = 0, samples = 0, traps = 0;
   std::uint64_t handlers_ns = 0, switches_ns = 0, switches = 0, cpu_ns = 0, handler_samples_ns = 0;
   profile::ClockKind clock = profile::ClockKind::automatic;
   std::uint32_t period_us = 0;

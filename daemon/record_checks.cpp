@@ -58,8 +58,9 @@ bool possible(const profile::WatchTrap& record) {
 }
 
 bool possible(const profile::WatchClose& record) {
-  return record.watch != 0 && record.reason >= profile::CloseReason::horizon &&
-         record.reason <= profile::CloseReason::stopped;
+  using profile::CloseReason;
+  return record.watch != 0 && (record.reason == CloseReason::horizon || record.reason == CloseReason::full ||
+                               record.reason == CloseReason::stopped);
 }
 
 bool possible(const profile::Block& record) {
@@ -73,7 +74,8 @@ bool possible(const profile::SharedMapping& record) {
 
 bool possible(const profile::Lookahead& record, std::span<const std::byte> way) {
   return record.end >= profile::LookaheadEnd::whole && record.end <= profile::LookaheadEnd::room &&
-         record.instructions <= profile::max_walk_instructions && record.passages <= profile::max_walk_instructions &&
+         record.instructions <= profile::max_lookahead_instructions &&
+         record.passages <= profile::max_lookahead_instructions &&
          profile::unpack_branch_trace({reinterpret_cast<const std::uint8_t*>(way.data()), way.size()}, record.begin);
 }
 

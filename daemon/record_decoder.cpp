@@ -99,11 +99,6 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
     case RecordType::thread_end:
       take(slot, view.as<profile::ThreadEnd>());
       return true;
-    case RecordType::thread_name: {
-      const auto record = view.as<profile::ThreadName>();
-      processes_table_.change(thread_of(slot, record.time_ns)).name = one_line(text_of(record.name));
-      return true;
-    }
     case RecordType::module_load:
       return take(slot, view, view.as<profile::ModuleLoad>());
     case RecordType::module_unload:
@@ -111,10 +106,8 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return true;
     case RecordType::sample:
       return take(slot, view, view.as<profile::Sample>());
-    case RecordType::watch_open: {
-      const auto record = view.as<profile::WatchOpen>();
-      return possible(record) && (watches_.open(thread_of(slot, record.time_ns), record), true);
-    }
+    case RecordType::watch_open:
+      return take(slot, view.as<profile::WatchOpen>());
     case RecordType::watch_trap:
       return take(slot, view, view.as<profile::WatchTrap>());
     case RecordType::watch_close: {
@@ -130,7 +123,7 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
     }
     case RecordType::shared_mapping:
       return take(slot, view, view.as<profile::SharedMapping>());
-    case RecordType::walk:
+    case RecordType::lookahead:
       return take(slot, view, view.as<profile::Lookahead>());
   }
   return false;
@@ -188,6 +181,7 @@ void RecordDecoder::take(Slot& slot, const profile::ThreadStart& record) {
 void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
   profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
   row.end_ns = record.time_ns;
+  row.name = record.name[0] != '\0' ? one_line(text_of(record.name)) : row.name;
   row.cpu_ns = std::max(row.cpu_ns, record.cpu_ns);
   row.switches = std::max(row.switches, record.voluntary_switches + record.involuntary_switches);
 }
@@ -259,6 +253,16 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
   if (record.watch != 0) {
     watches_.sample(row);
   }
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const profile::WatchOpen& record) {
+  if (!possible(record)) {
+    return false;
+  }
+  const ThreadId thread = thread_of(slot, record.time_ns);
+  ++processes_table_.change(thread).armed;
+  watches_.open(thread, record);
   return true;
 }
 
@@ -348,6 +352,18 @@ void RecordDecoder::update_totals(std::uint32_t slot, const SlotTotals& totals) 
   if (slots_[slot].thread) {
     processes_table_.update(*slots_[slot].thread, totals);
   }
+}
+
+void RecordDecoder::rename(std::uint32_t slot, const std::string& name) {
+  const Slot& of = slots_[slot];
+  if (of.thread && processes_table_.thread(*of.thread).name != one_line(name)) {
+    processes_table_.change(*of.thread).name = one_line(name);
+  }
+}
+
+std::string RecordDecoder::executable(std::uint32_t slot) const {
+  const Slot& of = slots_[slot];
+  return of.process ? processes_table_.process(*of.process).executable : std::string();
 }
 
 void RecordDecoder::close_slot(std::uint32_t slot, std::uint64_t now_ns) {

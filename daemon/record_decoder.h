@@ -30,6 +30,10 @@ class RecordDecoder {
   /// A record that can not be true is dropped and counted in malformed().
   void interpret(std::uint32_t slot, const profile::RecordView& record);
   void update_totals(std::uint32_t slot, const SlotTotals& totals);
+  /// The slot's thread has this name now.
+  void rename(std::uint32_t slot, const std::string& name);
+  /// The file that the slot's process executes; empty when that is not known.
+  [[nodiscard]] std::string executable(std::uint32_t slot) const;
   void close_slot(std::uint32_t slot, std::uint64_t now_ns);
   /// True when the slot's process is not the youngest of its pid any more: an exec has replaced it.
   [[nodiscard]] bool superseded(std::uint32_t slot) const;
@@ -84,6 +88,7 @@ class RecordDecoder {
   bool take(Slot& slot, const profile::RecordView& view, const profile::ModuleLoad& record);
   void take(Slot& slot, const profile::ModuleUnload& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
+  bool take(Slot& slot, const profile::WatchOpen& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
   bool take(Slot& slot, const profile::Block& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);

@@ -233,15 +233,15 @@ Json rates(const attribution::LoopRates& rates) {
   Json object = Json::object();
   Json intervals = Json::object();
   Json reasons = Json::object();
-  Json walked = Json::array();
-  std::uint64_t walks = 0;
+  Json looked_ahead = Json::array();
+  std::uint64_t lookaheads = 0;
   for (const auto& [name, rate] : all) {
     object[name] = known(rate->per_s);
     if (rate->per_s) {
       intervals[name] = interval(rate->ci95);
-      if (rate->walks != 0) {
-        walked.push_back(name);
-        walks = rate->walks;
+      if (rate->lookaheads != 0) {
+        looked_ahead.push_back(name);
+        lookaheads = rate->lookaheads;
       }
     } else {
       reasons[name] = known_text(rate->unknown);
@@ -251,8 +251,8 @@ Json rates(const attribution::LoopRates& rates) {
   object["reasons"] = std::move(reasons);
   object["steps"] = rates.steps;
   object["basis"] = !rates.iterations.per_s ? Json(nullptr) : Json(rates.through_outer ? "outer_counter" : "counter");
-  object["walked"] = std::move(walked);
-  object["walks"] = walks;
+  object["walked"] = std::move(looked_ahead);
+  object["walks"] = lookaheads;
   return object;
 }
 

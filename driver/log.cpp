@@ -26,10 +26,8 @@ spdlog::logger& logger() {
 void start_logging(Verbosity verbosity) {
   if (verbosity.quiet) {
     logger().set_level(spdlog::level::err);
-  } else if (verbosity.level >= 2) {
-    logger().set_level(spdlog::level::trace);
   } else {
-    logger().set_level(verbosity.level == 1 ? spdlog::level::debug : spdlog::level::info);
+    logger().set_level(verbosity.level > 0 ? spdlog::level::debug : spdlog::level::info);
   }
 }
 
@@ -37,7 +35,6 @@ void log_error(const std::string& text) { logger().error("{}", printable(text));
 void log_warning(const std::string& text) { logger().warn("warning: {}", printable(text)); }
 void log_notice(const std::string& text) { logger().info("{}", printable(text)); }
 void log_detail(const std::string& text) { logger().debug("{}", printable(text)); }
-void log_trace(const std::string& text) { logger().trace("{}", printable(text)); }
 
 std::string printable(const std::string& text) {
   std::string shown = text;

@@ -9,7 +9,7 @@ namespace crosstalk::driver {
 
 struct Verbosity {
   bool quiet = false;  // errors only
-  int level = 0;       // 1: what is done, 2: in detail
+  int level = 0;       // from 1 on: what is done
 };
 void start_logging(Verbosity verbosity);
 
@@ -18,7 +18,6 @@ void log_error(const std::string& text);
 void log_warning(const std::string& text);  // after "warning: "
 void log_notice(const std::string& text);   // what a user wants to know without asking
 void log_detail(const std::string& text);   // -v
-void log_trace(const std::string& text);    // -vv
 
 /// `text` with control characters (but not UTF-8) replaced by '?'.
 [[nodiscard]] std::string printable(const std::string& text);

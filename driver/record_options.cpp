@@ -59,7 +59,7 @@ struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool no_children = false, no_walks = false;
+  bool no_children = false, no_lookahead = false;
 };
 
 constexpr const char* examples =
@@ -82,7 +82,7 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
       ->type_name("FILE");
   app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors; warnings are in the profile");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error; twice: in detail")
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--source", texts.source, "Source of samples: auto, clock [auto]")->type_name("SOURCE");
   app.add_option("--event", texts.events,
@@ -102,7 +102,8 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
       ->type_name("N");
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
-  app.add_flag("--no-walks", texts.no_walks, "Do not follow threads ahead of their samples: fewer rates of loops");
+  app.add_flag("--no-lookahead,--no-walks", texts.no_lookahead,
+               "Do not follow threads ahead of their samples: fewer rates of loops");
   app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
       ->type_name("N")
       ->check(refuse_negative, "");
@@ -153,7 +154,7 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
                 "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
   }
   request.config.follow_children = texts.no_children ? 0 : 1;
-  request.config.walks = texts.no_walks ? 0 : 1;
+  request.config.lookahead = texts.no_lookahead ? 0 : 1;
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument, "--output: the name is empty");
   }

@@ -73,7 +73,7 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
       ->type_name("DIR");
   app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
   app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error; twice: in detail")
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

@@ -129,11 +129,13 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
 namespace {
 
 std::string rate_text(const attribution::Rate& rate) {
-  return rate.per_s ? count_text(*rate.per_s) + (rate.walks != 0 ? "*" : "") : "-";
+  return rate.per_s ? count_text(*rate.per_s) + (rate.lookaheads != 0 ? "*" : "") : "-";
 }
 
-bool rests_on_walks(const attribution::LoopRates& rates) {
-  return rates.instructions.walks + rates.flops.walks + rates.loads.walks + rates.stores.walks + rates.bytes.walks != 0;
+bool rests_on_lookaheads(const attribution::LoopRates& rates) {
+  return rates.instructions.lookaheads + rates.flops.lookaheads + rates.loads.lookaheads + rates.stores.lookaheads +
+             rates.bytes.lookaheads !=
+         0;
 }
 
 /// Of +-: half of the 95 % interval.
@@ -173,7 +175,7 @@ void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     }
     canvas.line(row + place_cell(canvas, loop->function, lines_text(*loop), canvas.width() - 2 - 7 * (columns + 2)));
   }
-  if (std::any_of(shown.begin(), shown.end(), [](const LoopRow* loop) { return rests_on_walks(loop->rates); })) {
+  if (std::any_of(shown.begin(), shown.end(), [](const LoopRow* loop) { return rests_on_lookaheads(loop->rates); })) {
     canvas.line(
         canvas.colored("  *: of some iterations, interpreted ahead of samples, with what they call", Hue::faint));
   }

@@ -32,7 +32,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 11;
+inline constexpr std::uint32_t arena_version = 12;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -52,7 +52,7 @@ struct SessionConfig {
   Method method = Method::automatic;
   std::uint32_t watchpoints = 4;  // debug registers to use at most, 0..4
   std::uint32_t follow_children = 1;
-  std::uint32_t walks = 1;                // 0: threads are not followed ahead of their samples
+  std::uint32_t lookahead = 1;            // 0: threads are not followed ahead of their samples
   std::uint64_t seed = 0;                 // of the target's random choices; 0: by time
   std::uint64_t heap_threshold = 0;       // bytes; smaller blocks are not tracked
   std::uint64_t horizon_ns = 20'000'000;  // how long a line is watched at most
@@ -105,7 +105,6 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint64_t> lost_bytes;
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> traps;
-  std::atomic<std::uint64_t> armed;  // watches opened by this thread
   // What observing cost this thread, nanoseconds of its CPU time
   alignas(cache_line) std::atomic<std::uint64_t> handlers_ns;  // handlers, deliveries, arming
   std::atomic<std::uint64_t> switches_ns;                      // context switches x calibrated cost

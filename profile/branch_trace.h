@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way that a walk took through code, in few bytes: where it left the straight line, and where to. Written inside
-// the observed process, in a signal handler; read back by unpack_branch_trace().
+// The way that a lookahead took through code, in few bytes: where it left the straight line, and where to. Written
+// inside the observed process, in a signal handler; read back by unpack_branch_trace().
 //
-// For each taken transfer of control: the distance from where the straight line began (the walk's begin, or where the
-// transfer before has led to) to the transferring instruction, then that from this instruction to its target, zigzag
-// (0, -1, 1, -2, ...). At last the distance from where the last straight line began to the first instruction that was
-// not followed. All numbers 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
+// For each taken transfer of control: the distance from where the straight line began (the lookahead's begin, or where
+// the transfer before has led to) to the transferring instruction, then that from this instruction to its target,
+// zigzag (0, -1, 1, -2, ...). At last the distance from where the last straight line began to the first instruction
+// that was not followed. All numbers 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace crosstalk::profile {
 
-/// The most instructions that a walk may have.
-inline constexpr std::uint32_t max_walk_instructions = 1U << 16U;
+/// The most instructions that a lookahead may have.
+inline constexpr std::uint32_t max_lookahead_instructions = 1U << 16U;
 /// The longest straight line, bytes: no instruction is longer than 15.
-inline constexpr std::uint64_t max_straight_bytes = std::uint64_t{15} * max_walk_instructions;
+inline constexpr std::uint64_t max_straight_bytes = std::uint64_t{15} * max_lookahead_instructions;
 /// The most that a way may take, bytes.
 inline constexpr std::size_t max_branch_trace_bytes = 4096;
 

@@ -177,7 +177,7 @@ struct SharedMappingRow {
   std::string name;                     // as /proc/PID/maps has it
 };
 
-/// What a thread was to execute after a sample: see Walk in records.h.
+/// What a thread was to execute after a sample: see Lookahead in records.h.
 struct LookaheadRow {
   ThreadId thread;
   std::uint64_t time_ns = 0, begin = 0;

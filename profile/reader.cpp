@@ -160,6 +160,9 @@ Result<void> ProfileReader::State::load_meta() {
   }
   version = stored_version->second.integer;
   bounds.time_base_ns = static_cast<std::uint64_t>(base->second.integer);
+  if (const auto former = meta.find("config.walks"); former != meta.end()) {  // as it was called once
+    assign(session.config.lookahead, former->second);
+  }
   visit_session(session, [&meta](const char* key, auto& field) {
     const auto found = meta.find(key);
     if (found != meta.end()) {
@@ -324,13 +327,13 @@ Result<void> ProfileReader::for_each_trapped_watch(
   return result;
 }
 
-Result<void> ProfileReader::for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const {
+Result<void> ProfileReader::for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const {
   if (state_->version < 5) {
     return {};
   }
   LookaheadRow row;
-  return state_->each("walk", schema::get_walks, [&](ColumnScan& scan) {
-    read_walk(scan, state_->bounds, row);
+  return state_->each("walk", schema::get_lookaheads, [&](ColumnScan& scan) {
+    read_lookahead(scan, state_->bounds, row);
     if (scan.sound()) {
       visit(row);
     }

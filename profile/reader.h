@@ -42,8 +42,8 @@ class ProfileReader {
   [[nodiscard]] Result<void> for_each_trapped_watch(
       const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
       const std::function<void()>& restart) const;
-  /// Calls `visit` for each walk in the order recorded. None in profiles of schema versions before 5.
-  [[nodiscard]] Result<void> for_each_walk(const std::function<void(const LookaheadRow&)>& visit) const;
+  /// Calls `visit` for each lookahead in the order recorded. None in profiles of schema versions before 5.
+  [[nodiscard]] Result<void> for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.
   [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,
                                             const std::function<bool(StackId)>& wanted = {}) const;

@@ -294,13 +294,13 @@ SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-void read_walk(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
+void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.begin = scan.bits();
   row.head = scan.bits();
-  row.instructions = scan.number<std::uint32_t>("instructions", max_walk_instructions);
-  row.passages = scan.number<std::uint32_t>("passages", max_walk_instructions);
+  row.instructions = scan.number<std::uint32_t>("instructions", max_lookahead_instructions);
+  row.passages = scan.number<std::uint32_t>("passages", max_lookahead_instructions);
   row.cost_ns = scan.number<std::uint32_t>("cost_ns");
   row.end = scan.enumerator("end", LookaheadEnd::whole, LookaheadEnd::room);
   const std::span<const std::uint8_t> way = scan.blob();

@@ -102,7 +102,7 @@ struct SampleColumns {
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
-void read_walk(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
+void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
 /// What is known of the sample of a watch.
 struct MeasurementOf {

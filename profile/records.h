@@ -21,17 +21,16 @@ enum class RecordType : std::uint16_t {
   process_end = 2,
   thread_start = 3,
   thread_end = 4,
-  thread_name = 5,
-  module_load = 6,
-  module_unload = 7,
-  sample = 8,
-  watch_open = 9,
-  watch_trap = 10,
-  watch_close = 11,
-  block = 12,
-  message = 13,
-  shared_mapping = 14,
-  walk = 15,
+  module_load = 5,
+  module_unload = 6,
+  sample = 7,
+  watch_open = 8,
+  watch_trap = 9,
+  watch_close = 10,
+  block = 11,
+  message = 12,
+  shared_mapping = 13,
+  lookahead = 14,
 };
 
 struct RecordHeader {
@@ -78,12 +77,7 @@ struct ThreadEnd {
   std::uint64_t cpu_ns = 0;  // CPU time of the thread's whole life (CLOCK_THREAD_CPUTIME_ID)
   std::uint64_t voluntary_switches = 0;
   std::uint64_t involuntary_switches = 0;
-};
-
-struct ThreadName {
-  RecordHeader header;
-  std::uint64_t time_ns = 0;
-  char name[16] = {};
+  char name[16] = {};  // its last one; empty when it could not say
 };
 
 /// A module (executable, shared library, vdso) is mapped. Tail: its path (empty for the vdso).
@@ -233,7 +227,7 @@ struct WatchTrap {
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
 };
 
-enum class CloseReason : std::uint32_t { horizon = 1, full = 2, thread_gone = 3, stopped = 4 };
+enum class CloseReason : std::uint32_t { horizon = 1, full = 2, stopped = 4 };
 
 struct WatchClose {
   RecordHeader header;
@@ -270,7 +264,7 @@ struct SharedMapping {
   std::uint64_t inode = 0;
 };
 
-/// Why a walk ended.
+/// Why a lookahead ended.
 enum class LookaheadEnd : std::uint8_t {
   whole = 1,   // at its head: all iterations are complete
   length = 2,  // it was too long
@@ -284,7 +278,7 @@ enum class LookaheadEnd : std::uint8_t {
 struct Lookahead {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // the sample's
-  std::uint64_t begin = 0;    // the sample's instruction, the first of the walk
+  std::uint64_t begin = 0;    // the sample's instruction, the first that is interpreted
   std::uint64_t head = 0;     // target of the first jump back; 0: none was taken
   std::uint32_t instructions = 0;
   std::uint32_t passages = 0;  // of the head

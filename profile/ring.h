@@ -9,7 +9,8 @@
 //   - `head` is published by the outermost write only, when everything reserved before it is written.
 // Interrupting writes must end before what they interrupted goes on (signal handlers do), and every
 // successful reserve() is followed by one commit(). A jump out of the middle of a write (the target's own
-// handler interrupted a write made outside of handlers, and calls siglongjmp) leaves it open: recover().
+// handler interrupted a write made outside of handlers, and calls siglongjmp) leaves it open: nothing that the
+// thread writes from then on is published.
 //
 // The reading end is ring_reader.h. docs/ring-records.md specifies the protocol.
 #pragma once
@@ -118,17 +119,6 @@ class RingWriter {
     commit();
     return true;
   }
-
-  /// Closes writes that were jumped out of and publishes what is reserved. Only where no write can be open.
-  void recover() {
-    if (slot_ != nullptr) {
-      depth_.store(1, std::memory_order_relaxed);
-      leave();
-    }
-  }
-
-  /// True while a write of this thread is open: seen in a handler, that it interrupted one.
-  [[nodiscard]] bool writing() const { return depth_.load(std::memory_order_relaxed) != 0; }
 
  private:
   // A load and a store suffice for depth_: whoever interrupts between them restores the value he found.

@@ -19,8 +19,6 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(ThreadStart);
     case RecordType::thread_end:
       return sizeof(ThreadEnd);
-    case RecordType::thread_name:
-      return sizeof(ThreadName);
     case RecordType::module_load:
       return sizeof(ModuleLoad);
     case RecordType::module_unload:
@@ -39,7 +37,7 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(Message);
     case RecordType::shared_mapping:
       return sizeof(SharedMapping);
-    case RecordType::walk:
+    case RecordType::lookahead:
       return sizeof(Lookahead);
   }
   return std::nullopt;

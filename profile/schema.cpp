@@ -72,7 +72,7 @@ const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? A
 const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
-const char* const put_walk = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
+const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
@@ -120,7 +120,7 @@ std::string get_traps(std::int64_t of_version) {
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
 const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";
-const char* const get_walks =
+const char* const get_lookaheads =
     "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
 const char* const get_messages = "SELECT code, text, count FROM message";

@@ -30,7 +30,7 @@ extern const char* const delete_watch_words;
 extern const char* const put_trap;
 extern const char* const put_block;
 extern const char* const put_shared_mapping;
-extern const char* const put_walk;
+extern const char* const put_lookahead;
 extern const char* const put_stack;
 extern const char* const put_message;
 
@@ -48,7 +48,7 @@ extern const char* const get_watch_words;
 [[nodiscard]] std::string get_traps(std::int64_t of_version);
 extern const char* const get_blocks;
 extern const char* const get_shared_mappings;  // from version 3 on
-extern const char* const get_walks;            // from version 5 on
+extern const char* const get_lookaheads;       // from version 5 on
 extern const char* const get_stacks;
 extern const char* const get_messages;
 

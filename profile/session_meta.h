@@ -31,7 +31,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.method", config.method);
   visit("config.watchpoints", config.watchpoints);
   visit("config.follow_children", config.follow_children);
-  visit("config.walks", config.walks);
+  visit("config.lookahead", config.lookahead);
   visit("config.seed", config.seed);
   visit("config.heap_threshold", config.heap_threshold);
   visit("config.horizon_ns", config.horizon_ns);

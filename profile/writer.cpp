@@ -37,7 +37,7 @@ PRAGMA journal_mode = DELETE;
 
 struct Statements {
   Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
-      delete_words, trap, block, shared_mapping, walk, stack, message;
+      delete_words, trap, block, shared_mapping, lookahead, stack, message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -54,7 +54,7 @@ struct Statements {
         {&trap, schema::put_trap},
         {&block, schema::put_block},
         {&shared_mapping, schema::put_shared_mapping},
-        {&walk, schema::put_walk},
+        {&lookahead, schema::put_lookahead},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -380,7 +380,7 @@ Result<void> ProfileWriter::put(const SharedMappingRow& row) {
 Result<void> ProfileWriter::put(const LookaheadRow& row) {
   State& s = *state_;
   return s.guarded([&] {
-    Statement& put = s.statements.walk;
+    Statement& put = s.statements.lookahead;
     put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
     put.bind_unless_zero(row.head).bind(std::int64_t{row.instructions}).bind(std::int64_t{row.passages});
     put.bind(std::int64_t{row.cost_ns}).bind(static_cast<std::int64_t>(row.end));

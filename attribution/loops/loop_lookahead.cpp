@@ -14,8 +14,8 @@ using symbolizer::Flow;
 using symbolizer::Loop;
 using symbolizer::work_kinds;
 
-constexpr std::size_t least_walks = 8;
-constexpr double most_cut = 0.05;  // of walks; each has a dozen iterations and more, of which one is cut
+constexpr std::size_t least_lookaheads = 8;
+constexpr double most_cut = 0.05;  // of lookaheads; each has a dozen iterations and more, of which one is cut
 
 std::array<std::optional<double>, work_kinds> amounts_of(const symbolizer::Work& work) {
   return {work.instructions, work.loads, work.stores, work.bytes, work.flops};
@@ -33,22 +33,22 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
     amount.unknown = "too many of them can not be followed to their end";
     return amount;
   }
-  if (loop.walks.size() < least_walks) {
+  if (loop.lookaheads.size() < least_lookaheads) {
     amount.unknown = "too few of them were followed";
     return amount;
   }
   double iterations = 0;
   double work = 0;
-  for (const LookaheadIterations& walk : loop.walks) {
-    iterations += walk.iterations, work += walk.work.at(kind);
+  for (const LookaheadIterations& lookahead : loop.lookaheads) {
+    iterations += lookahead.iterations, work += lookahead.work.at(kind);
   }
   const double mean = work / iterations;
   double squares = 0;
-  for (const LookaheadIterations& walk : loop.walks) {
-    const double residual = walk.work.at(kind) - mean * walk.iterations;
+  for (const LookaheadIterations& lookahead : loop.lookaheads) {
+    const double residual = lookahead.work.at(kind) - mean * lookahead.iterations;
     squares += residual * residual;
   }
-  const auto n = static_cast<double>(loop.walks.size());
+  const auto n = static_cast<double>(loop.lookaheads.size());
   const double half = student_95(n - 1) * std::sqrt(squares * n / (n - 1)) / iterations;
   // A way that is taken once in a third of the iterations seen would have been seen with 95 %; one that is rarer is
   // taken to differ by no more than an iteration's work.
@@ -56,12 +56,12 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
   const double either = std::max(half, unseen);
   amount.mean = mean;
   amount.ci95 = {std::max(0.0, mean - either), mean + either};
-  amount.walks = loop.walks.size();
+  amount.lookaheads = loop.lookaheads.size();
   return amount;
 }
 
-/// What one walk executed since its head was passed first, by loop of the head's function. Instructions of what a loop
-/// calls are those of the call.
+/// What one lookahead executed since its head was passed first, by loop of the head's function. Instructions of what a
+/// loop calls are those of the call.
 class LookaheadReplay::Tally {
  public:
   Tally(ModulePlace head, const symbolizer::LoopAnatomy& anatomy)
@@ -128,7 +128,7 @@ class LookaheadReplay::Tally {
   const symbolizer::LoopAnatomy* anatomy_;
   std::vector<Share> pending_, whole_;  // by loop; since the last passage of the head, and before it
   bool armed_ = false;
-  int depth_ = 0;             // of calls, from the walk's begin
+  int depth_ = 0;             // of calls, from the lookahead's begin
   std::optional<int> frame_;  // the head's
   std::uint32_t current_ = Loop::no_parent;
 };
@@ -174,13 +174,13 @@ void LookaheadReplay::count_begun(ModulePlace begin, bool cut) {
     return;
   }
   for (std::uint32_t loop = anatomy->innermost(begin.address); loop < anatomy->loops(); loop = anatomy->parent(loop)) {
-    LoopLookahead& walks = loops_[{begin.file, anatomy->header(loop)}];
-    ++walks.begun;
-    walks.cut += cut ? 1 : 0;
+    LoopLookahead& lookaheads = loops_[{begin.file, anatomy->header(loop)}];
+    ++lookaheads.begun;
+    lookaheads.cut += cut ? 1 : 0;
   }
 }
 
-/// Loops from `outermost` inward: the walk ended at a head in it, so that all visits of loops inside it are whole.
+/// Loops from `outermost` inward: the lookahead ended at a head in it, so that all visits of loops inside it are whole.
 void LookaheadReplay::file(ModulePlace head, symbolizer::LoopAnatomy& anatomy, std::uint32_t outermost,
                            const Tally& tally) {
   for (std::uint32_t loop = 0; loop < anatomy.loops(); ++loop) {
@@ -192,24 +192,24 @@ void LookaheadReplay::file(ModulePlace head, symbolizer::LoopAnatomy& anatomy, s
     if (around != outermost || share.passages == 0) {
       continue;
     }
-    LoopLookahead& walks = loops_[{head.file, anatomy.header(loop)}];
-    walks.walks.push_back({share.passages, share.work});
+    LoopLookahead& lookaheads = loops_[{head.file, anatomy.header(loop)}];
+    lookaheads.lookaheads.push_back({share.passages, share.work});
     for (std::size_t kind = 0; kind < work_kinds; ++kind) {
-      walks.unfixed.at(kind) = walks.unfixed.at(kind) || share.unfixed.at(kind);
+      lookaheads.unfixed.at(kind) = lookaheads.unfixed.at(kind) || share.unfixed.at(kind);
     }
   }
 }
 
-void LookaheadReplay::add(const profile::LookaheadRow& walk) {
-  const auto way = profile::unpack_branch_trace(walk.way, walk.begin);
-  if (!view_.knows(walk.thread) || !way) {
+void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
+  const auto way = profile::unpack_branch_trace(lookahead.way, lookahead.begin);
+  if (!view_.knows(lookahead.thread) || !way) {
     return;
   }
-  const Moment moment = view_.moment(walk.thread, walk.time_ns);
-  if (const auto begin = view_.spaces().find(moment, walk.begin)) {
-    count_begun(*begin, walk.end != profile::LookaheadEnd::whole);
+  const Moment moment = view_.moment(lookahead.thread, lookahead.time_ns);
+  if (const auto begin = view_.spaces().find(moment, lookahead.begin)) {
+    count_begun(*begin, lookahead.end != profile::LookaheadEnd::whole);
   }
-  const auto head = walk.head != 0 ? view_.spaces().find(moment, walk.head) : std::nullopt;
+  const auto head = lookahead.head != 0 ? view_.spaces().find(moment, lookahead.head) : std::nullopt;
   symbolizer::LoopAnatomy* anatomy = head ? view_.code().loop_anatomy(*head) : nullptr;
   const std::uint32_t outermost = anatomy != nullptr ? anatomy->innermost(head->address) : Loop::no_parent;
   if (anatomy == nullptr || outermost >= anatomy->loops()) {
@@ -224,7 +224,7 @@ void LookaheadReplay::add(const profile::LookaheadRow& walk) {
     if (facts == nullptr || (facts->empty() && (transfers || straight.last != straight.begin))) {
       break;  // what comes before is good
     }
-    if (i > 0 && straight.begin == walk.head) {
+    if (i > 0 && straight.begin == lookahead.head) {
       tally.arm();
     }
     for (const Fact& fact : *facts) {
@@ -232,7 +232,7 @@ void LookaheadReplay::add(const profile::LookaheadRow& walk) {
     }
     if (transfers) {
       tally.transfer(facts->back().flow);
-    } else if (walk.end == profile::LookaheadEnd::whole) {
+    } else if (lookahead.end == profile::LookaheadEnd::whole) {
       Fact last;  // the head's, once more: it ends the last iteration
       last.place = *head;
       tally.execute(last);

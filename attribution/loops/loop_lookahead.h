@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What iterations of loops execute, from walks: what threads were to execute next at some samples, interpreted ahead
-// (collectors/in_target/access/lookahead.h).
+// What iterations of loops execute, from lookaheads: what threads were to execute next at some samples, interpreted
+// ahead (collectors/in_target/access/lookahead.h).
 #pragma once
 
 #include <array>
@@ -21,37 +21,37 @@
 
 namespace crosstalk::attribution {
 
-/// Whole iterations of one loop in one walk, and what was executed in them: by the loop itself, the loops inside it,
-/// and what they call.
+/// Whole iterations of one loop in one lookahead, and what was executed in them: by the loop itself, the loops inside
+/// it, and what they call.
 struct LookaheadIterations {
   double iterations = 0;
   std::array<double, symbolizer::work_kinds> work{};
 };
 
-/// All that walks say of a loop.
+/// All that lookaheads say of a loop.
 struct LoopLookahead {
-  std::vector<LookaheadIterations> walks;
-  std::uint64_t begun = 0;                             // walks from samples in the loop
+  std::vector<LookaheadIterations> lookaheads;
+  std::uint64_t begun = 0;                             // lookaheads from samples in the loop
   std::uint64_t cut = 0;                               // of them, those that ended within an iteration
   std::array<bool, symbolizer::work_kinds> unfixed{};  // an instruction's amount is not fixed by its code
 };
 
-/// Amount of one kind an iteration, with its 95 % interval: a ratio estimate over walks, with Student's t. What is
+/// Amount of one kind an iteration, with its 95 % interval: a ratio estimate over lookaheads, with Student's t. What is
 /// rarer than once in all iterations that were followed may not have been seen: the interval allows for that, too.
-/// nullopt, and why: too few walks, or too many that were cut, which are the longer iterations.
+/// nullopt, and why: too few lookaheads, or too many that were cut, which are the longer iterations.
 struct LookaheadAmount {
   std::optional<double> mean;
   Interval ci95;
-  std::uint64_t walks = 0;
+  std::uint64_t lookaheads = 0;
   std::string unknown;
 };
 [[nodiscard]] LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind);
 
-/// Replays walks on the program's code.
+/// Replays lookaheads on the program's code.
 class LookaheadReplay {
  public:
   explicit LookaheadReplay(const ProgramView& view) : view_(view) {}
-  void add(const profile::LookaheadRow& walk);
+  void add(const profile::LookaheadRow& lookahead);
   [[nodiscard]] const std::map<LoopPlace, LoopLookahead>& loops() const { return loops_; }
 
  private:

@@ -192,8 +192,8 @@ double half_width(const Interval& interval, double of) { return of > 0 ? (interv
 class Rates {
  public:
   Rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-        const std::map<LoopPlace, LoopLookahead>& walks, const ProgramView& view)
-      : loops_(loops), trails_(trails), walks_(walks), view_(view) {
+        const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view)
+      : loops_(loops), trails_(trails), lookaheads_(lookaheads), view_(view) {
     for (LoopRow& loop : loops_) {
       by_id_[loop.id] = &loop;
     }
@@ -243,7 +243,7 @@ class Rates {
 
   std::vector<LoopRow>& loops_;
   const std::map<LoopPlace, LoopTrail>& trails_;
-  const std::map<LoopPlace, LoopLookahead>& walks_;
+  const std::map<LoopPlace, LoopLookahead>& lookaheads_;
   const ProgramView& view_;
   std::unordered_map<std::uint32_t, LoopRow*> by_id_;
   std::unordered_map<std::uint32_t, std::vector<LoopRow*>> inside_;
@@ -367,8 +367,8 @@ Rate Rates::work_rate(const LoopRow& loop, const symbolizer::IterationWork& work
 
 /// `by_code`: why the code alone does not tell.
 Rate Rates::lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const {
-  const auto found = walks_.find({loop.module_file, loop.header});
-  if (found == walks_.end()) {
+  const auto found = lookaheads_.find({loop.module_file, loop.header});
+  if (found == lookaheads_.end()) {
     return unknown(std::move(by_code));
   }
   const LookaheadAmount amount = lookahead_amount(found->second, kind);
@@ -379,7 +379,7 @@ Rate Rates::lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by
   const double total = *iterations.per_s * *amount.mean;
   const double half =
       total * combined(half_width(*iterations.ci95, *iterations.per_s), half_width(amount.ci95, *amount.mean));
-  return {total, Interval{std::max(0.0, total - half), total + half}, "", amount.walks};
+  return {total, Interval{std::max(0.0, total - half), total + half}, "", amount.lookaheads};
 }
 
 void Rates::fill_work(LoopRow& loop) {
@@ -401,8 +401,8 @@ void Rates::fill_work(LoopRow& loop) {
 }  // namespace
 
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-               const std::map<LoopPlace, LoopLookahead>& walks, const ProgramView& view) {
-  Rates(loops, trails, walks, view).fill();
+               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view) {
+  Rates(loops, trails, lookaheads, view).fill();
 }
 
 }  // namespace crosstalk::attribution

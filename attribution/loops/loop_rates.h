@@ -36,8 +36,8 @@ struct Speed {
 };
 [[nodiscard]] std::optional<Speed> speed_of(std::span<const LoopStep> steps, double cpu_s);
 
-/// Fills in `rates` of all loops. Work an iteration is what the code fixes; else what walks have found.
+/// Fills in `rates` of all loops. Work an iteration is what the code fixes; else what lookaheads have found.
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-               const std::map<LoopPlace, LoopLookahead>& walks, const ProgramView& view);
+               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view);
 
 }  // namespace crosstalk::attribution

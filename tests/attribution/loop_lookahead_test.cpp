@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks replayed on small functions, and what they say of the amounts of an iteration.
+// Lookaheads replayed on small functions, and what they say of the amounts of an iteration.
 #include "attribution/loops/loop_lookahead.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class LookaheadReplayTest : public testing::Test {
         {{0, branchy}, branchy_code}, {{0, caller}, caller_code}, {{0, callee}, callee_code}, {{0, outer}, nest_code}};
   }
 
-  /// Puts a walk together from the transfers that it takes.
+  /// Puts a lookahead together from the transfers that it takes.
   class BranchTrace {
    public:
     explicit BranchTrace(std::uint64_t begin) : begin_(begin), line_(begin) {}
@@ -78,8 +78,8 @@ class LookaheadReplayTest : public testing::Test {
   };
 
   /// Iterations of branchy() that skip the store, or do not.
-  static profile::LookaheadRow walk_of(const std::vector<bool>& skips,
-                                       profile::LookaheadEnd end = profile::LookaheadEnd::whole) {
+  static profile::LookaheadRow lookahead_of(const std::vector<bool>& skips,
+                                            profile::LookaheadEnd end = profile::LookaheadEnd::whole) {
     BranchTrace way(join);
     way.turn(latch, branchy);
     for (const bool skips_store : skips) {
@@ -108,27 +108,27 @@ class LookaheadReplayTest : public testing::Test {
 };
 
 TEST_F(LookaheadReplayTest, CountsWhatEachIterationExecutes) {
-  replay_.add(walk_of({true, false, false}));
-  const LoopLookahead walks = loop(branchy);
-  ASSERT_EQ(walks.walks.size(), 1U);
-  EXPECT_EQ(walks.begun, 1U);
-  EXPECT_EQ(walks.cut, 0U);
-  EXPECT_EQ(walks.walks[0].iterations, 3);
-  EXPECT_EQ(walks.walks[0].work[instructions], 4 + 5 + 5);
-  EXPECT_EQ(walks.walks[0].work[stores], 2);
-  EXPECT_EQ(walks.walks[0].work[loads], 0);
-  EXPECT_EQ(walks.walks[0].work[bytes], 16);
+  replay_.add(lookahead_of({true, false, false}));
+  const LoopLookahead lookaheads = loop(branchy);
+  ASSERT_EQ(lookaheads.lookaheads.size(), 1U);
+  EXPECT_EQ(lookaheads.begun, 1U);
+  EXPECT_EQ(lookaheads.cut, 0U);
+  EXPECT_EQ(lookaheads.lookaheads[0].iterations, 3);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[instructions], 4 + 5 + 5);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[stores], 2);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[loads], 0);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[bytes], 16);
 }
 
 TEST_F(LookaheadReplayTest, OfAWalkThatIsCutTheWholeIterationsCount) {
   BranchTrace way(join);
   way.turn(latch, branchy).turn(skip, join).turn(latch, branchy);
   replay_.add(way.ends(store, branchy, profile::LookaheadEnd::value));  // in its second iteration
-  const LoopLookahead walks = loop(branchy);
-  ASSERT_EQ(walks.walks.size(), 1U);
-  EXPECT_EQ(walks.cut, 1U);
-  EXPECT_EQ(walks.walks[0].iterations, 1);
-  EXPECT_EQ(walks.walks[0].work[instructions], 4);
+  const LoopLookahead lookaheads = loop(branchy);
+  ASSERT_EQ(lookaheads.lookaheads.size(), 1U);
+  EXPECT_EQ(lookaheads.cut, 1U);
+  EXPECT_EQ(lookaheads.lookaheads[0].iterations, 1);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[instructions], 4);
 }
 
 TEST_F(LookaheadReplayTest, AWalkWithoutAHeadIsCutInTheLoopWhereItBegan) {
@@ -136,7 +136,7 @@ TEST_F(LookaheadReplayTest, AWalkWithoutAHeadIsCutInTheLoopWhereItBegan) {
   replay_.add(way.ends(store, 0, profile::LookaheadEnd::code));
   EXPECT_EQ(loop(branchy).begun, 1U);
   EXPECT_EQ(loop(branchy).cut, 1U);
-  EXPECT_TRUE(loop(branchy).walks.empty());
+  EXPECT_TRUE(loop(branchy).lookaheads.empty());
 }
 
 TEST_F(LookaheadReplayTest, WhatALoopCallsIsPartOfIt) {
@@ -146,11 +146,11 @@ TEST_F(LookaheadReplayTest, WhatALoopCallsIsPartOfIt) {
     way.turn(call_at, callee).turn(callee_ret, 0x205).turn(caller_latch, caller);
   }
   replay_.add(way.ends(caller, caller));
-  const LoopLookahead walks = loop(caller);
-  ASSERT_EQ(walks.walks.size(), 1U);
-  EXPECT_EQ(walks.walks[0].iterations, 2);
-  EXPECT_EQ(walks.walks[0].work[instructions], 2 * 5);
-  EXPECT_EQ(walks.walks[0].work[bytes], 2 * (4 + 8 + 8));  // the load, and the return address, both ways
+  const LoopLookahead lookaheads = loop(caller);
+  ASSERT_EQ(lookaheads.lookaheads.size(), 1U);
+  EXPECT_EQ(lookaheads.lookaheads[0].iterations, 2);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[instructions], 2 * 5);
+  EXPECT_EQ(lookaheads.lookaheads[0].work[bytes], 2 * (4 + 8 + 8));  // the load, and the return address, both ways
 }
 
 TEST_F(LookaheadReplayTest, WhatIsOutsideTheLoopIsNot) {
@@ -159,10 +159,10 @@ TEST_F(LookaheadReplayTest, WhatIsOutsideTheLoopIsNot) {
   way.turn(inner_latch, inner).turn(inner_latch, inner).turn(outer_latch, outer).turn(inner_latch, inner);
   replay_.add(way.ends(inner, inner));
   const LoopLookahead inside = loop(inner);
-  ASSERT_EQ(inside.walks.size(), 1U);
-  EXPECT_EQ(inside.walks[0].iterations, 3);
-  EXPECT_EQ(inside.walks[0].work[instructions], 3 * 2);
-  EXPECT_TRUE(loop(outer).walks.empty());  // it ended within an iteration of that
+  ASSERT_EQ(inside.lookaheads.size(), 1U);
+  EXPECT_EQ(inside.lookaheads[0].iterations, 3);
+  EXPECT_EQ(inside.lookaheads[0].work[instructions], 3 * 2);
+  EXPECT_TRUE(loop(outer).lookaheads.empty());  // it ended within an iteration of that
   EXPECT_EQ(loop(outer).begun, 1U);
 }
 
@@ -171,42 +171,42 @@ TEST_F(LookaheadReplayTest, LoopsInsideArePartAndHaveTheirOwn) {
   way.turn(outer_latch, outer);
   way.turn(inner_latch, inner).turn(inner_latch, inner).turn(outer_latch, outer);
   replay_.add(way.ends(outer, outer));
-  ASSERT_EQ(loop(outer).walks.size(), 1U);
-  EXPECT_EQ(loop(outer).walks[0].iterations, 1);
-  EXPECT_EQ(loop(outer).walks[0].work[instructions], 1 + 3 * 2 + 2);
-  ASSERT_EQ(loop(inner).walks.size(), 1U);
-  EXPECT_EQ(loop(inner).walks[0].iterations, 3);
-  EXPECT_EQ(loop(inner).walks[0].work[instructions], 3 * 2);
+  ASSERT_EQ(loop(outer).lookaheads.size(), 1U);
+  EXPECT_EQ(loop(outer).lookaheads[0].iterations, 1);
+  EXPECT_EQ(loop(outer).lookaheads[0].work[instructions], 1 + 3 * 2 + 2);
+  ASSERT_EQ(loop(inner).lookaheads.size(), 1U);
+  EXPECT_EQ(loop(inner).lookaheads[0].iterations, 3);
+  EXPECT_EQ(loop(inner).lookaheads[0].work[instructions], 3 * 2);
 }
 
 TEST_F(LookaheadReplayTest, CodeThatIsNotAsItWasExecutedEndsTheReplay) {
   BranchTrace way(join);
   way.turn(latch, branchy).turn(latch, branchy).turn(latch, branchy).turn(latch - 1, branchy).turn(latch, branchy);
   replay_.add(way.ends(branchy, branchy));
-  ASSERT_EQ(loop(branchy).walks.size(), 1U);
-  EXPECT_EQ(loop(branchy).walks[0].iterations, 1);
-  profile::LookaheadRow unknown_thread = walk_of({true});
+  ASSERT_EQ(loop(branchy).lookaheads.size(), 1U);
+  EXPECT_EQ(loop(branchy).lookaheads[0].iterations, 1);
+  profile::LookaheadRow unknown_thread = lookahead_of({true});
   unknown_thread.thread = ThreadId{9};
   replay_.add(unknown_thread);
-  profile::LookaheadRow elsewhere = walk_of({true});
+  profile::LookaheadRow elsewhere = lookahead_of({true});
   elsewhere.begin += 0x100000, elsewhere.head += 0x100000;
   replay_.add(elsewhere);
-  EXPECT_EQ(loop(branchy).walks.size(), 1U);
+  EXPECT_EQ(loop(branchy).lookaheads.size(), 1U);
 }
 
-/// `walks` walks of 32 iterations of 8 bytes each time that chance (1 in 4) wants it.
-LoopLookahead random_walks(std::size_t walks, unsigned seed) {
+/// `lookaheads` lookaheads of 32 iterations of 8 bytes each time that chance (1 in 4) wants it.
+LoopLookahead random_lookaheads(std::size_t lookaheads, unsigned seed) {
   std::mt19937 random(seed);
   std::bernoulli_distribution stores_now(0.25);
   LoopLookahead loop;
-  loop.begun = walks;
-  for (std::size_t i = 0; i < walks; ++i) {
-    LookaheadIterations walk{32, {}};
+  loop.begun = lookaheads;
+  for (std::size_t i = 0; i < lookaheads; ++i) {
+    LookaheadIterations lookahead{32, {}};
     for (int k = 0; k < 32; ++k) {
-      walk.work[bytes] += stores_now(random) ? 8 : 0;
-      walk.work[instructions] += 4;
+      lookahead.work[bytes] += stores_now(random) ? 8 : 0;
+      lookahead.work[instructions] += 4;
     }
-    loop.walks.push_back(walk);
+    loop.lookaheads.push_back(lookahead);
   }
   return loop;
 }
@@ -214,7 +214,7 @@ LoopLookahead random_walks(std::size_t walks, unsigned seed) {
 TEST(LookaheadAmount, IntervalsHoldTheTruthAsOftenAsTheySay) {
   int held = 0;
   for (unsigned seed = 1; seed <= 1000; ++seed) {
-    const LookaheadAmount amount = lookahead_amount(random_walks(20, seed), bytes);
+    const LookaheadAmount amount = lookahead_amount(random_lookaheads(20, seed), bytes);
     ASSERT_TRUE(amount.mean);
     held += amount.ci95.low <= 2 && 2 <= amount.ci95.high ? 1 : 0;
   }
@@ -223,24 +223,24 @@ TEST(LookaheadAmount, IntervalsHoldTheTruthAsOftenAsTheySay) {
 }
 
 TEST(LookaheadAmount, WhereAllAreAlikeARareWayIsAllowedFor) {
-  const LookaheadAmount amount = lookahead_amount(random_walks(20, 1), instructions);
+  const LookaheadAmount amount = lookahead_amount(random_lookaheads(20, 1), instructions);
   ASSERT_TRUE(amount.mean);
   EXPECT_DOUBLE_EQ(*amount.mean, 4);
   EXPECT_NEAR(amount.ci95.high - 4, 4 * 3.0 / 640, 1e-9);
-  EXPECT_EQ(amount.walks, 20U);
+  EXPECT_EQ(amount.lookaheads, 20U);
 }
 
 TEST(LookaheadAmount, FewWalksOrManyThatAreCutGiveNone) {
-  EXPECT_FALSE(lookahead_amount(random_walks(7, 1), bytes).mean);
-  EXPECT_NE(lookahead_amount(random_walks(7, 1), bytes).unknown.find("too few"), std::string::npos);
+  EXPECT_FALSE(lookahead_amount(random_lookaheads(7, 1), bytes).mean);
+  EXPECT_NE(lookahead_amount(random_lookaheads(7, 1), bytes).unknown.find("too few"), std::string::npos);
   EXPECT_FALSE(lookahead_amount({}, bytes).mean);
-  LoopLookahead cut = random_walks(40, 1);
+  LoopLookahead cut = random_lookaheads(40, 1);
   cut.cut = 2;
   EXPECT_TRUE(lookahead_amount(cut, bytes).mean);
   cut.cut = 3;
   EXPECT_FALSE(lookahead_amount(cut, bytes).mean);
   EXPECT_NE(lookahead_amount(cut, bytes).unknown.find("can not be followed"), std::string::npos);
-  LoopLookahead unfixed = random_walks(40, 1);
+  LoopLookahead unfixed = random_lookaheads(40, 1);
   unfixed.unfixed[bytes] = true;
   EXPECT_FALSE(lookahead_amount(unfixed, bytes).mean);
   EXPECT_TRUE(lookahead_amount(unfixed, instructions).mean);

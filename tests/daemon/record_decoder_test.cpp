@@ -23,7 +23,7 @@ struct MemorySink final : RowSink {
   std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
-  std::vector<LookaheadRow> walks;
+  std::vector<LookaheadRow> lookaheads;
   std::vector<StackRow> stacks;
   std::vector<MessageRow> messages;
 
@@ -35,7 +35,7 @@ struct MemorySink final : RowSink {
   void put(const TrapRow& row) override { traps.push_back(row); }
   void put(const BlockRow& row) override { blocks.push_back(row); }
   void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
-  void put(const LookaheadRow& row) override { walks.push_back(row); }
+  void put(const LookaheadRow& row) override { lookaheads.push_back(row); }
   void put(const StackRow& row) override { stacks.push_back(row); }
   void put(const MessageRow& row) override { messages.push_back(row); }
 };
@@ -119,6 +119,30 @@ class Interpreter : public ::testing::Test {
   MemorySink sink_;
   RecordDecoder decoder_{sink_, 8};
 };
+
+TEST_F(Interpreter, AThreadHasItsLastName) {
+  begin();
+  decoder_.rename(0, "worker\n7");
+  decoder_.rename(1, "nobody");  // no thread has that slot
+  decoder_.flush(200);
+  EXPECT_EQ(sink_.threads.at(0).name, "worker 7");
+  ThreadEnd end;
+  end.time_ns = 300;
+  pass({{0, bytes_of(end, RecordType::thread_end)}});
+  decoder_.flush(400);
+  EXPECT_EQ(sink_.threads.at(0).name, "worker 7");  // its end could not say
+  std::memcpy(end.name, "last", 5);
+  pass({{0, bytes_of(end, RecordType::thread_end)}});
+  decoder_.flush(500);
+  EXPECT_EQ(sink_.threads.at(0).name, "last");
+}
+
+TEST_F(Interpreter, AThreadCountsTheWatchesThatItOpens) {
+  begin();
+  pass({{0, bytes_of(an_opening(1), RecordType::watch_open)}, {0, bytes_of(an_opening(2), RecordType::watch_open)}});
+  decoder_.flush(200);
+  EXPECT_EQ(sink_.threads.at(0).armed, 2U);
+}
 
 TEST_F(Interpreter, AProcessAndItsThreadAreNamed) {
   begin();
@@ -396,7 +420,7 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   trap_stack.watch = 1, trap_stack.has_stack = 1, trap_stack.stack.bytes = 8;
   WatchClose reason;
   reason.watch = 1;
-  reason.reason = static_cast<CloseReason>(0);
+  reason.reason = static_cast<CloseReason>(3);
   Block kind;
   kind.kind = static_cast<BlockKind>(9);
   WatchTrap line;
@@ -429,25 +453,25 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(line, RecordType::watch_trap)},
         {0, bytes_of(empty, RecordType::shared_mapping)},
         {0, bytes_of(wraps, RecordType::shared_mapping)},
-        {0, bytes_of(end, RecordType::walk, {"\x04", 1})},
-        {0, bytes_of(whole, RecordType::walk, {"\x04\x02", 2})},  // ends at a jump
+        {0, bytes_of(end, RecordType::lookahead, {"\x04", 1})},
+        {0, bytes_of(whole, RecordType::lookahead, {"\x04\x02", 2})},  // ends at a jump
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
   EXPECT_EQ(decoder_.malformed(), 22U);
   decoder_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
-  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.walks.empty());
+  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.lookaheads.empty());
 }
 
 TEST_F(Interpreter, Walks) {
   begin();
-  Lookahead walk;
-  walk.time_ns = 300, walk.begin = 0x1008, walk.head = 0x1000;
-  walk.instructions = 5, walk.passages = 1, walk.cost_ns = 700, walk.end = LookaheadEnd::whole;
-  pass({{0, bytes_of(walk, RecordType::walk, {"\x08\x1f\x00", 3})}});  // 8 on, 16 back, the end
+  Lookahead lookahead;
+  lookahead.time_ns = 300, lookahead.begin = 0x1008, lookahead.head = 0x1000;
+  lookahead.instructions = 5, lookahead.passages = 1, lookahead.cost_ns = 700, lookahead.end = LookaheadEnd::whole;
+  pass({{0, bytes_of(lookahead, RecordType::lookahead, {"\x08\x1f\x00", 3})}});  // 8 on, 16 back, the end
   EXPECT_EQ(decoder_.malformed(), 0U);
-  ASSERT_EQ(sink_.walks.size(), 1U);
-  const LookaheadRow& row = sink_.walks[0];
+  ASSERT_EQ(sink_.lookaheads.size(), 1U);
+  const LookaheadRow& row = sink_.lookaheads[0];
   EXPECT_EQ(row.thread, ThreadId{0});
   EXPECT_EQ(row.time_ns, 300U);
   EXPECT_EQ(row.begin, 0x1008U);

@@ -31,7 +31,7 @@ TEST(RecordCommandLine, TakesDefaultsAndACommand) {
   EXPECT_EQ(request.config.watchpoints, 4U);
   EXPECT_EQ(request.config.board_slots, 4096U);
   EXPECT_EQ(request.config.follow_children, 1U);
-  EXPECT_EQ(request.config.walks, 1U);
+  EXPECT_EQ(request.config.lookahead, 1U);
   EXPECT_EQ(request.source, SourceChoice::automatic);
 }
 
@@ -61,7 +61,7 @@ TEST(RecordCommandLine, TakesEveryOption) {
   EXPECT_EQ(request.config.watchpoints, 2U);
   EXPECT_EQ(request.config.board_slots, 128U);
   EXPECT_EQ(request.config.follow_children, 0U);
-  EXPECT_EQ(request.config.walks, 0U);
+  EXPECT_EQ(request.config.lookahead, 0U);
   EXPECT_EQ(request.config.seed, 7U);
   EXPECT_EQ(request.config.heap_threshold, 4096U);
   EXPECT_EQ(request.command, (std::vector<std::string>{"-strange", "a"}));

@@ -54,7 +54,7 @@ class LoopRates(harness.Case):
         self.assertGreaterEqual(near, LEAST_SHAPES)
 
     def test_without_walks_what_the_code_does_not_fix_is_absent(self):
-        report, truth = self.observe("loop_rates", "--seconds", "3", "--only", "branches", options=["--no-walks"])
+        report, truth = self.observe("loop_rates", "--seconds", "3", "--only", "branches", options=["--no-lookahead"])
         rates = rates_of(report, truth["loops"][0])
         self.assertIsNone(rates["bytes_per_s"])
         self.assertEqual(rates["reasons"]["bytes_per_s"], "its iterations take different ways")

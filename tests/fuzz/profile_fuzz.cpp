@@ -43,9 +43,9 @@ std::vector<char> sound_profile() {
     stack.id = crosstalk::StackId{1};
     stack.bytes.assign(2000, 7);
     good = good && writer->put(stack);
-    profile::LookaheadRow walk;
-    walk.way = {4, 8, 2};
-    good = good && writer->put(walk);
+    profile::LookaheadRow lookahead;
+    lookahead.way = {4, 8, 2};
+    good = good && writer->put(lookahead);
     for (int i = 0; i < 500; ++i) {
       good = good && writer->put(profile::SampleRow{});
     }
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   });
-  (void)reader->for_each_walk([threads](const profile::LookaheadRow& row) {
+  (void)reader->for_each_lookahead([threads](const profile::LookaheadRow& row) {
     if (row.thread.value >= threads || row.way.size() > profile::max_branch_trace_bytes) {
       std::abort();
     }

@@ -33,9 +33,9 @@ class HostileFile : public ::testing::Test {
     stack.id = StackId{1};
     stack.bytes.assign(3000, 42);
     ASSERT_TRUE(writer.put(stack));
-    LookaheadRow walk;
-    walk.way = {4, 8, 2};
-    ASSERT_TRUE(writer.put(walk));
+    LookaheadRow lookahead;
+    lookahead.way = {4, 8, 2};
+    ASSERT_TRUE(writer.put(lookahead));
     for (int i = 0; i < 2000; ++i) {
       ASSERT_TRUE(writer.put(test::a_sample()));
     }
@@ -50,13 +50,13 @@ class HostileFile : public ::testing::Test {
     }
     const Result<void> samples = reader->for_each_sample([](const SampleRow&) {});
     const Result<void> stacks = reader->for_each_stack([](const StackRow&) {});
-    const Result<void> walks = reader->for_each_walk([](const LookaheadRow&) {});
+    const Result<void> lookaheads = reader->for_each_lookahead([](const LookaheadRow&) {});
     const Result<void> traps = reader->for_each_trapped_watch([](std::size_t, std::span<const TrapRow>) {}, [] {});
-    return !traps     ? std::optional<Error>(traps.error())
-           : !samples ? std::optional<Error>(samples.error())
-           : !stacks  ? std::optional<Error>(stacks.error())
-           : !walks   ? std::optional<Error>(walks.error())
-                      : std::nullopt;
+    return !traps        ? std::optional<Error>(traps.error())
+           : !samples    ? std::optional<Error>(samples.error())
+           : !stacks     ? std::optional<Error>(stacks.error())
+           : !lookaheads ? std::optional<Error>(lookaheads.error())
+                         : std::nullopt;
   }
 
   void expect_refused(ErrorCode code, const std::string& part) {
@@ -158,9 +158,9 @@ TEST_F(HostileFile, Version4HasNoWalksAndIsRead) {
           "UPDATE meta SET value = 4 WHERE key = 'schema_version'");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
   ASSERT_TRUE(reader) << reader.error().message;
-  int walks = 0;
-  ASSERT_TRUE(reader->for_each_walk([&](const LookaheadRow&) { ++walks; }));
-  EXPECT_EQ(walks, 0);
+  int lookaheads = 0;
+  ASSERT_TRUE(reader->for_each_lookahead([&](const LookaheadRow&) { ++lookaheads; }));
+  EXPECT_EQ(lookaheads, 0);
 }
 
 TEST_F(HostileFile, StatesOfOddLengthAreCorrupt) {

@@ -93,9 +93,9 @@ TEST_F(OldVersion, TheRest) {
   EXPECT_EQ(reader.shared_mappings()[0].name, "/dev/shm/table");
   ASSERT_EQ(reader.messages().size(), 1U);
   EXPECT_EQ(reader.messages()[0].count, 2U);
-  int walks = 0;
-  ASSERT_TRUE(reader.for_each_walk([&](const LookaheadRow& row) { walks += row.passages == 3 ? 1 : 100; }));
-  EXPECT_EQ(walks, 1);
+  int lookaheads = 0;
+  ASSERT_TRUE(reader.for_each_lookahead([&](const LookaheadRow& row) { lookaheads += row.passages == 3 ? 1 : 100; }));
+  EXPECT_EQ(lookaheads, 1);
   int stacks = 0;
   ASSERT_TRUE(reader.for_each_stack([&](const StackRow& row) { stacks += row.bytes.size() == 256 ? 1 : 100; }));
   EXPECT_EQ(stacks, 1);

@@ -465,26 +465,26 @@ std::vector<std::uint8_t> a_way() {
 }
 
 TEST_F(RoundTrip, Walks) {
-  LookaheadRow walk;
-  walk.thread = ThreadId{1};
-  walk.time_ns = a_session().begin_ns + 7;
-  walk.begin = 0x1008, walk.head = 0x1000;
-  walk.instructions = 12, walk.passages = 3, walk.cost_ns = 1234, walk.end = LookaheadEnd::value;
-  walk.way = a_way();
-  put(walk);
+  LookaheadRow lookahead;
+  lookahead.thread = ThreadId{1};
+  lookahead.time_ns = a_session().begin_ns + 7;
+  lookahead.begin = 0x1008, lookahead.head = 0x1000;
+  lookahead.instructions = 12, lookahead.passages = 3, lookahead.cost_ns = 1234, lookahead.end = LookaheadEnd::value;
+  lookahead.way = a_way();
+  put(lookahead);
   put(LookaheadRow{ThreadId{0}, 0, 5, 0, 0, 0, 0, LookaheadEnd::code, {0}});
   std::vector<LookaheadRow> got;
-  ASSERT_TRUE(read().for_each_walk([&](const LookaheadRow& row) { got.push_back(row); }));
+  ASSERT_TRUE(read().for_each_lookahead([&](const LookaheadRow& row) { got.push_back(row); }));
   ASSERT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].thread, ThreadId{1});
-  EXPECT_EQ(got[0].time_ns, walk.time_ns);
+  EXPECT_EQ(got[0].time_ns, lookahead.time_ns);
   EXPECT_EQ(got[0].begin, 0x1008U);
   EXPECT_EQ(got[0].head, 0x1000U);
   EXPECT_EQ(got[0].instructions, 12U);
   EXPECT_EQ(got[0].passages, 3U);
   EXPECT_EQ(got[0].cost_ns, 1234U);
   EXPECT_EQ(got[0].end, LookaheadEnd::value);
-  EXPECT_EQ(got[0].way, walk.way);
+  EXPECT_EQ(got[0].way, lookahead.way);
   EXPECT_EQ(got[1].head, 0U);
 }
 
@@ -505,7 +505,7 @@ TEST(BranchTrace, WhatIsCutShortIsNone) {
   EXPECT_FALSE(unpack_branch_trace({}, 0));
   EXPECT_FALSE(unpack_branch_trace({way.data(), 2}, 0));                                 // behind a jump
   EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0x80}, 0));                 // within a number
-  EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));  // longer than walks are
+  EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));  // longer than lookaheads are
   EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>(max_branch_trace_bytes + 1, 0), 0));  // too many bytes
 }
 

@@ -61,7 +61,7 @@ constinit std::atomic<std::uint32_t> mean_cost_ns{50'000};
 
 bool wanted(ThreadState& self, std::uint64_t ip) {
   const Runtime& r = runtime();
-  return r.config.walks != 0 && next_random(self.random) % lookahead_one_in == 0 &&
+  return r.config.lookahead != 0 && next_random(self.random) % lookahead_one_in == 0 &&
          r.budget.affords_lookahead(mean_cost_ns.load(std::memory_order_relaxed)) &&
          (!known_places.is_alike(ip) || next_random(self.random) % again_one_in == 0);
 }
@@ -69,7 +69,7 @@ bool wanted(ThreadState& self, std::uint64_t ip) {
 void record(ThreadState& self, const Lookahead& found, std::uint64_t begin, std::uint64_t now_ns,
             std::uint64_t cost_ns) {
   profile::Lookahead record;
-  record.header.type = profile::RecordType::walk;
+  record.header.type = profile::RecordType::lookahead;
   record.time_ns = now_ns;
   record.begin = begin;
   record.head = found.head;

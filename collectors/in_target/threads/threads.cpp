@@ -17,8 +17,8 @@ namespace crosstalk::in_target {
 namespace {
 
 void reset_counters(profile::ThreadSlot& slot) {
-  for (auto* counter : {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.armed,
-                        &slot.handlers_ns, &slot.switches_ns, &slot.switches, &slot.cpu_ns, &slot.handler_samples_ns}) {
+  for (auto* counter : {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.handlers_ns,
+                        &slot.switches_ns, &slot.switches, &slot.cpu_ns, &slot.handler_samples_ns}) {
     counter->store(0, std::memory_order_relaxed);
   }
 }
@@ -39,6 +39,8 @@ profile::ThreadSlot* claim_slot(const profile::ArenaView& arena, std::uint32_t& 
   return nullptr;
 }
 
+void get_name(char (&name)[16]) { system_call(SYS_prctl, PR_GET_NAME, static_cast<char*>(name), 0, 0, 0); }
+
 void write_start(ThreadState& self) {
   profile::ThreadStart record;
   record.header.type = profile::RecordType::thread_start;
@@ -48,7 +50,7 @@ void write_start(ThreadState& self) {
   record.stack_low = self.stack_low;
   record.stack_high = self.stack_high;
   record.thread_pointer = self.thread_pointer;
-  system_call(SYS_prctl, PR_GET_NAME, static_cast<char*>(record.name), 0, 0, 0);
+  get_name(record.name);
   append(self, &record, sizeof record, nullptr, 0);
 }
 
@@ -171,6 +173,7 @@ void end_thread(ThreadState& self) {
   system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
   record.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
   record.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  get_name(record.name);  // the recorder's looks come too late for a name that the thread had just before its end
   finish(self, record);
 }
 
