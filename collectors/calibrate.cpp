@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,10 @@ namespace {
 /// Costs in nanoseconds; 0: could not be measured.
 struct Costs {
   std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, presence = 0, perf_sample = 0;
+  std::uint32_t past_presence = 0;
+  // Of an armed watchpoint: extra time of a copy in thousandths, and picoseconds for each byte.
+  std::uint32_t copy_permille = 0, byte_ps = 0;
+  std::uint32_t transfer_call = 0;
 };
 
 constexpr int give_up_ms = 300;
@@ -141,6 +146,7 @@ struct Observed {
   bool clock = false;
   std::uint32_t watchpoints = 0;
   bool armed = true;  // the watchpoints; else they are open and no more
+  bool past = false;  // they have been closed again
 };
 
 /// Two threads on one processor hand a byte to and fro, so that every hand-over is a context switch.
@@ -212,9 +218,13 @@ class PingPong {
     for (std::uint32_t i = 0; i < observed_.watchpoints; ++i) {
       events.push_back(open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8)));
     }
-    return std::all_of(events.begin(), events.end(), [this](const OpenedEvent& event) {
+    const bool observing = std::all_of(events.begin(), events.end(), [this](const OpenedEvent& event) {
       return event.fd.valid() && (!observed_.armed || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0);
     });
+    if (observed_.past) {
+      events.clear();
+    }
+    return observing;
   }
 
   static void* partner_main(void* argument) {
@@ -249,13 +259,17 @@ void measure_switches(const Probe& probe, Costs& costs) {
   const Observed clock{.clock = true};
   const Observed armed{.watchpoints = probe.debug_registers};
   const Observed idle{.watchpoints = probe.debug_registers, .armed = false};
+  const Observed past{.watchpoints = probe.debug_registers, .armed = false, .past = true};
   double plain = PingPong::measure({}, short_ns);
   if (plain > 0 && probe.debug_registers > 0) {
     // A small difference: the lesser of two measurements of each, taken in turns.
     double present = PingPong::measure(idle, short_ns);
+    double left_behind = PingPong::measure(past, short_ns);
     plain = std::min(plain, PingPong::measure({}, short_ns));
     present = std::min(present, PingPong::measure(idle, short_ns));
+    left_behind = std::min(left_behind, PingPong::measure(past, short_ns));
     costs.presence = present <= 0 ? 0 : as_cost(present - plain);
+    costs.past_presence = left_behind <= 0 ? 0 : as_cost(left_behind - plain);
     const double watched = PingPong::measure(armed, short_ns);
     costs.switch_watch = watched <= 0 ? 0 : as_cost((watched - plain) / probe.debug_registers);
   }
@@ -265,12 +279,60 @@ void measure_switches(const Probe& probe, Costs& costs) {
   }
 }
 
+/// While a data breakpoint is armed, `rep movs` and `rep stos` go word by word: copies of 16 KiB by that instruction,
+/// as large memcpy() are made, with and without, in turns.
+void measure_slower_copies(Costs& costs) {
+  constexpr int rounds = 5;
+  constexpr std::size_t bytes = 16384;
+  static std::array<char, bytes> from;
+  static std::array<char, bytes> to;
+  const OpenedEvent watch = open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8));
+  if (!watch.fd.valid()) {
+    return;
+  }
+  const auto copy = [] {
+    const void* source = from.data();
+    void* target = to.data();
+    std::size_t count = bytes;
+    asm volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(count) : : "memory");
+  };
+  double plain = std::numeric_limits<double>::max();
+  double armed = plain;
+  for (int round = 0; round < rounds; ++round) {
+    plain = std::min(plain, least_ns(1, 8, copy));
+    ::ioctl(watch.fd.get(), PERF_EVENT_IOC_ENABLE, 0);
+    armed = std::min(armed, least_ns(1, 8, copy));
+    ::ioctl(watch.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  }
+  costs.copy_permille = as_cost(1000 * (armed - plain) / plain);
+  costs.byte_ps = as_cost(1000 * (armed - plain) / bytes);
+}
+
+/// A byte through a local socket: half of what sending and receiving it takes.
+std::uint32_t measure_transfer_call() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return 0;
+  }
+  const UniqueFd sender(ends[0]);
+  const UniqueFd receiver(ends[1]);
+  const double both = least_ns(5, 40, [&] {
+    char byte = 0;
+    if (::write(sender.get(), &byte, 1) == 1) {
+      (void)!::read(receiver.get(), &byte, 1);
+    }
+  });
+  return as_cost(both / 2);
+}
+
 [[noreturn]] void child_main(const Probe& probe, int report) {
   handle(SIGTRAP);
   Costs costs;
   costs.signal = measure_signal();
+  costs.transfer_call = measure_transfer_call();
   if (probe.watchpoints_allowed) {
     costs.trap = measure_trap();
+    measure_slower_copies(costs);
   }
   if (probe.perf_allowed) {
     costs.perf_sample = measure_perf_sample();
@@ -335,7 +397,11 @@ void calibrate(const Probe& probe, profile::SessionConfig& config) {
   take(costs.switch_clock, config.switch_cost_ns);
   take(costs.switch_watch, config.watch_switch_cost_ns);
   take(costs.presence, config.presence_cost_ns);
+  take(costs.past_presence, config.past_presence_cost_ns);
   take(costs.perf_sample, config.perf_sample_cost_ns);
+  take(costs.copy_permille, config.armed_copy_permille);
+  take(costs.byte_ps, config.armed_byte_ps);
+  take(costs.transfer_call, config.transfer_call_ns);
 }
 
 }  // namespace crosstalk::collectors

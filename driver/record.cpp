@@ -111,9 +111,11 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   collectors::calibrate(probe, options.config);
   const profile::SessionConfig& costs = options.config;
   log_detail(fmt::format(
-      "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns), sample {} ns",
+      "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns, closed {} ns), sample "
+      "{} ns; while armed: copies {:.1f} times, {} ps a byte; a transfer {} ns",
       costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
-      costs.presence_cost_ns, costs.perf_sample_cost_ns));
+      costs.presence_cost_ns, costs.past_presence_cost_ns, costs.perf_sample_cost_ns,
+      1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
   options.source_name = "clock";
   options.method_name = method_name(request.config.method);
   options.collector = *collector;

@@ -66,6 +66,12 @@ struct SessionConfig {
   std::uint32_t watch_switch_cost_ns = 600;   // what one armed watchpoint adds to a context switch
   std::uint32_t presence_cost_ns = 800;       // what open watchpoints add to it while none is armed
   std::uint32_t perf_sample_cost_ns = 15000;  // one task-clock sample without its handler
+  std::uint32_t past_presence_cost_ns = 80;   // what they add to it after they were closed
+  // While watchpoints are armed, the processor copies without its fast strings: extra time, in thousandths, of copies
+  // by the program, and picoseconds more for each byte that it or the kernel copies.
+  std::uint32_t armed_copy_permille = 8000;
+  std::uint32_t armed_byte_ps = 300;
+  std::uint32_t transfer_call_ns = 400;  // a system call that transfers a byte
   // what the recorder found the kernel to allow (collectors/probe)
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
   std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
@@ -94,6 +100,10 @@ struct alignas(cache_line) ThreadWatchpoints {
   std::atomic<std::uint32_t> words;                // events that the thread can have; 0: it must not be armed
   std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/threads/thread_state.h, WatchMode
   std::atomic<std::uint64_t> stack_low, stack_high;
+  // Written by whoever moves the event (collectors/in_target/watch/armed_time.h): the time that each was armed, up to
+  // the last time that it was switched off, and since when it is armed; 0: it is not. CLOCK_MONOTONIC, nanoseconds.
+  std::atomic<std::uint64_t> armed_ns[max_events];
+  std::atomic<std::uint64_t> armed_since_ns[max_events];
 };
 
 struct alignas(cache_line) ThreadSlot {
@@ -118,7 +128,7 @@ struct alignas(cache_line) ThreadSlot {
   alignas(cache_line) std::atomic<std::uint64_t> tail;  // bytes consumed by the recorder
 };
 
-static_assert(sizeof(ThreadSlot) == 5 * cache_line);
+static_assert(sizeof(ThreadSlot) == 6 * cache_line);
 
 /// Why a program goes unobserved that would have been observed if it could be.
 enum class Unobserved : std::uint32_t {

@@ -44,6 +44,10 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.watch_switch_cost_ns", config.watch_switch_cost_ns);
   visit("config.presence_cost_ns", config.presence_cost_ns);
   visit("config.perf_sample_cost_ns", config.perf_sample_cost_ns);
+  visit("config.past_presence_cost_ns", config.past_presence_cost_ns);
+  visit("config.armed_copy_permille", config.armed_copy_permille);
+  visit("config.armed_byte_ps", config.armed_byte_ps);
+  visit("config.transfer_call_ns", config.transfer_call_ns);
   visit("config.perf_allowed", config.perf_allowed);
   visit("config.watchpoints_allowed", config.watchpoints_allowed);
   visit("config.timer_allowed", config.timer_allowed);

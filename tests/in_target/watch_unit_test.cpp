@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/armed_time.h"
 #include "tests/in_target/fake_kernel.h"
 
 namespace crosstalk::in_target::test {
@@ -106,7 +107,7 @@ TEST_F(WatchUnitTest, ClosesWhenFullAndTellsTheBoard) {
   EXPECT_EQ(closed[0].reason, profile::CloseReason::full);
   EXPECT_EQ(closed[0].traps, 6U);
   EXPECT_EQ(board().publish(word(0), {1, 16, 8, AccessKind::load, 1}).hits, 1U);
-  EXPECT_TRUE(kernel_.watch.has_room(true, 3000));
+  EXPECT_TRUE(kernel_.watch.has_room(*thread_[0], true, 3000));
 }
 
 TEST_F(WatchUnitTest, EndsAfterItsTime) {
@@ -114,7 +115,7 @@ TEST_F(WatchUnitTest, EndsAfterItsTime) {
   ASSERT_TRUE(open(0));
   const std::uint64_t now_ns = monotonic_ns();
   EXPECT_FALSE(kernel_.watch.expire(*thread_[1], now_ns));
-  EXPECT_FALSE(kernel_.watch.has_room(true, now_ns));
+  EXPECT_FALSE(kernel_.watch.has_room(*thread_[0], true, now_ns));
   EXPECT_TRUE(kernel_.watch.expire(*thread_[1], now_ns + horizon_ns));
   EXPECT_FALSE(any_armed());
   const auto closed = of_type<profile::WatchClose>(kernel_.records(*thread_[1]), RecordType::watch_close);
@@ -196,6 +197,76 @@ TEST_F(WatchUnitTest, ATrapWithinAHandlerSwitchesItOff) {
   ASSERT_TRUE(open(0));
   kernel_.watch.trapped_in_handler(*thread_[1], 0);
   EXPECT_EQ(mode(1), WatchMode::off);
+}
+
+// A thread that has its events on demand was taken to have four registers; by now others hold all, or all but one.
+TEST_F(WatchUnitTest, WhoCanNotBeArmedIsNotCountedAsArmed) {
+  start(3);
+  thread_[0]->keeps_events = false;
+  kernel_.watch.attend(*thread_[0]);
+  for (const std::uint32_t free : {0U, 1U}) {
+    kernel_.registers = free;
+    ASSERT_TRUE(open(1)) << free;
+    EXPECT_EQ(mode(2), WatchMode::read_write) << free;
+    EXPECT_EQ(mode(0), WatchMode::off) << free;
+    EXPECT_EQ(mode(0, 1), WatchMode::off) << free;
+    const auto opened = of_type<profile::WatchOpen>(kernel_.records(*thread_[1]), RecordType::watch_open);
+    ASSERT_EQ(opened.size(), 1U) << free;
+    EXPECT_EQ(opened[0].threads, 3U) << free;
+    EXPECT_EQ(opened[0].armed, 1U) << free;
+    kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
+    EXPECT_FALSE(any_armed()) << free;
+  }
+}
+
+TEST_F(WatchUnitTest, WhatTheFirstThreadIsRefusedOthersMayHave) {
+  kernel_.registers = 2;
+  start(2);
+  EXPECT_EQ(thread_[0]->watch_events.load(), 2U);
+  EXPECT_EQ(kernel_.watch.slots(), 1U);
+  kernel_.registers = 4;
+  thread_.push_back(&kernel_.add_thread());
+  kernel_.watch.attend(*thread_[2]);
+  EXPECT_EQ(thread_[2]->watch_events.load(), 4U);
+  EXPECT_EQ(kernel_.watch.slots(), 2U);
+  // A thread with two registers watches what it explores in the slot that it has.
+  ASSERT_TRUE(open(0, false));
+  EXPECT_EQ(access(2, true), 1U);
+  EXPECT_FALSE(kernel_.watch.has_room(*thread_[0], false, 2000));
+  EXPECT_TRUE(kernel_.watch.has_room(*thread_[2], false, 2000));
+  kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  ASSERT_TRUE(open(2, false));  // in the second slot: the others have no registers for it
+  const auto opened = of_type<profile::WatchOpen>(kernel_.records(*thread_[2]), RecordType::watch_open);
+  ASSERT_EQ(opened.size(), 1U);
+  EXPECT_EQ(opened[0].armed, 0U);
+}
+
+TEST_F(WatchUnitTest, AllRegistersAreHeldOfTheFirstThreadOnly) {
+  kernel_.registers = 0;
+  start(1);
+  EXPECT_FALSE(kernel_.watch.usable());
+  kernel_.registers = 4;
+  thread_.push_back(&kernel_.add_thread());
+  kernel_.watch.attend(*thread_[1]);
+  EXPECT_TRUE(kernel_.watch.usable());
+  EXPECT_EQ(thread_[1]->watch_events.load(), 4U);
+}
+
+TEST_F(WatchUnitTest, KnowsForHowLongAThreadWasArmed) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  const std::uint64_t armed_ns = monotonic_ns();
+  const profile::ThreadWatchpoints& points = *thread_[1]->watchpoints;
+  EXPECT_EQ(armed_times(points, armed_ns + 1000)[0], armed_times(points, armed_ns)[0] + 1000);
+  EXPECT_EQ(armed_times(points, armed_ns + 1000)[2], 0U);
+  EXPECT_EQ(access(1, true), 1U);
+  EXPECT_EQ(access(1, true), 1U);  // its run's first store: then it is off
+  kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  const std::uint64_t closed_ns = monotonic_ns();
+  const ArmedTimes times = armed_times(points, closed_ns);
+  EXPECT_GT(times[0], 0U);
+  EXPECT_GE(times[1], times[0]);  // nobody has come to the second word
+  EXPECT_EQ(armed_times(points, closed_ns + 1000), times);
 }
 
 // Events on demand are opened for a watch and closed with it. Only a thread that exists gets one, so it is the test's.

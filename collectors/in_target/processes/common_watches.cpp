@@ -77,10 +77,15 @@ void WatchUnit::publish_common(Slot& slot) {
 bool WatchUnit::arm_remote(Slot& slot, profile::ThreadSlot& thread, std::uint64_t line) {
   const std::uint64_t begin_ns = monotonic_ns();
   long result = 0;
+  std::uint32_t armed = 0;
   for (std::uint32_t w = 0; w < slot.choice.words && result >= 0; ++w) {
     const profile::WatchWord& piece = slot.choice.word[w];
     result = arm_remote_thread(thread, first_event(slot) + w, slot.watch.load(relaxed),
                                {line + piece.offset, piece.length, WatchMode::read_write});
+    armed += result >= 0 ? 1 : 0;
+  }
+  for (std::uint32_t w = 0; w < armed && result < 0; ++w) {  // all words, or none
+    set_held_event(thread.watchpoints, first_event(slot) + w, {});
   }
   slot.interrupted_ns.fetch_add(lost_by_interruption(monotonic_ns() - begin_ns), relaxed);
   if (result < 0) {  // its own process may arm it

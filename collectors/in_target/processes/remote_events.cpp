@@ -8,6 +8,7 @@
 #include "collectors/in_target/processes/cross_process_state.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/armed_time.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -52,7 +53,7 @@ long borrow_descriptor(std::int32_t pid, int fd) {
 }
 
 void note_place(ThreadWatchpoints& thread, std::uint32_t event, const WatchPlace& place) {
-  thread.mode[event].store(static_cast<std::uint8_t>(place.mode), std::memory_order_relaxed);
+  note_mode_at(thread, event, place.mode, monotonic_ns());
   if (place.mode != WatchMode::off) {
     thread.address[event].store(place.address, std::memory_order_relaxed);
   }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sampling/clocks.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/processes/remote_events.h"
+#include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
@@ -36,12 +34,6 @@ std::uint64_t tick_ns() {
     known.store(tick, std::memory_order_relaxed);
   }
   return tick;
-}
-
-std::uint64_t context_switches() {
-  rusage usage{};
-  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-  return static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw);
 }
 
 // The shortest time between two samples.
@@ -134,7 +126,8 @@ void start_clock(ThreadState& self) {
   stop_clock(self);  // that of a thread before it with the same number, or of before a failed exec
   self.period_ns = config.period_ns;
   self.next_review = first_review;
-  self.review_switches = self.charged_switches = context_switches();
+  begin_presence(self);
+  self.review_switches = self.charged.switches;
   self.review_cpu_ns = thread_cpu_ns();
   self.clock = open_first(self, config);
   if (self.clock == ClockKind::automatic) {
@@ -181,43 +174,15 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
                                     self.keeps_events);
 }
 
-// The part of the time since the last charge that the thread had open watchpoints.
-double part_watched(ThreadState& self) {
-  const std::uint64_t now_ns = monotonic_ns();
-  const std::uint64_t watched_ns = runtime().watch.watched_ns();
-  const auto passed = static_cast<double>(now_ns - self.charged_ns);
-  const auto watched = static_cast<double>(watched_ns - self.charged_watched_ns);
-  self.charged_ns = now_ns;
-  self.charged_watched_ns = watched_ns;
-  if (self.watch_events.load(std::memory_order_relaxed) == 0) {
-    return 0;
-  }
-  const bool present = self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints);
-  return present || watched >= passed ? 1 : watched / passed;
-}
-
 }  // namespace
-
-void charge_switches(ThreadState& self) {
-  const profile::SessionConfig& config = runtime().config;
-  const std::uint64_t switches = context_switches();
-  const std::uint64_t count = switches - self.charged_switches;
-  self.charged_switches = switches;
-  self.slot->switches.store(switches, std::memory_order_relaxed);
-  const std::uint64_t clock_ns = self.clock == ClockKind::perf ? count * config.switch_cost_ns : 0;
-  const auto presence_ns =
-      static_cast<std::uint64_t>(part_watched(self) * static_cast<double>(count * config.presence_cost_ns));
-  self.slot->switches_ns.fetch_add(clock_ns + presence_ns, std::memory_order_relaxed);
-  runtime().budget.spend(clock_ns + presence_ns);
-}
 
 void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
   if (self.samples < self.next_review) {
     return;
   }
   self.next_review = self.samples + review_samples;
-  charge_switches(self);
-  const std::uint64_t switches = self.charged_switches;
+  charge_presence(self);
+  const std::uint64_t switches = self.charged.switches;
   const std::uint64_t handlers = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
   const Spell spell{
       static_cast<double>(cpu_ns - self.review_cpu_ns) + 1, static_cast<double>(handlers - self.review_handlers_ns),

@@ -15,9 +15,7 @@ void stop_clock(ThreadState& self);
 /// A thread's clock goes on as the other kind, or not at all where that can not be had. Any thread may do it.
 void forgo_perf_clock(ThreadState& thread);
 void forgo_posix_clock(ThreadState& thread);
-/// Charges the context switches since the last call at what they cost with the clock and the watchpoints of now.
-void charge_switches(ThreadState& self);
-/// Every so many samples: charges context switches, and moves to the other kind of clock or to another period, or to
+/// Every so many samples: charges presence, and moves to the other kind of clock or to another period, or to
 /// keeps or parts with its watch events, where the budget says so.
 void review_clock(ThreadState& self, std::uint64_t cpu_ns);
 

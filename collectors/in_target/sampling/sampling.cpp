@@ -10,6 +10,7 @@
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
+#include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/sampling/stack_copies.h"
 #include "collectors/in_target/session/record_writer.h"
@@ -105,7 +106,7 @@ void watch(Passage& at, const WatchRequest& request) {
   Runtime& r = runtime();
   at.record.flags |= profile::sample_eligible;
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples, at.self.random) ||
-      !r.watch.has_room(request.suspected, at.seen.time_ns) ||
+      !r.watch.has_room(at.self, request.suspected, at.seen.time_ns) ||
       !r.budget.affords(r.watch.mean_cost_ns(), !request.suspected)) {
     return;
   }
@@ -183,6 +184,7 @@ void charge(const Passage& at, std::uint64_t delivery_ns) {
 void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t delivery_ns) {
   Passage at{self, seen, {}, 0};
   account(at);
+  learn_copying(self, seen);
   tend_watches(at);
   locate(at);
   at.record = collectors::record_of(seen);

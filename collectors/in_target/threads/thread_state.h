@@ -2,10 +2,12 @@
 // What we know of one observed thread, and the registry that finds it by its kernel id.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "collectors/in_target/sys/handler_stack.h"
+#include "collectors/in_target/watch/armed_cost.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
@@ -29,6 +31,13 @@ struct OwnedEvent {
 
 enum class ThreadPhase : std::uint32_t { free = 0, starting = 1, live = 2, ending = 3 };
 
+/// What a thread has used so far, as getrusage(2) has it.
+struct ThreadUsage {
+  std::uint64_t switches = 0;  // context switches, of both kinds
+  std::uint64_t faults = 0;    // page faults without input or output
+  std::uint64_t user_ns = 0, kernel_ns = 0;
+};
+
 /// Fields without a word are written by the thread itself only (its handlers included).
 struct ThreadState {
   std::atomic<std::uint32_t> phase;  // ThreadPhase
@@ -50,7 +59,13 @@ struct ThreadState {
   std::uint32_t handler_ns = 0;   // of the previous sample, watching apart
   std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed
   std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
-  std::uint64_t charged_switches = 0;
+
+  // presence
+  ThreadUsage charged;  // at the last charge, as the next two
+  std::uint64_t charged_ns = 0;
+  std::array<std::uint64_t, max_words> charged_armed{};
+  RunningMean copying;          // of its samples in user mode, the part in a string instruction
+  RunningMean kernel_slowdown;  // of its samples in the kernel, by what part armed watchpoints make the call longer
 
   // watchpoints. Events are touched by other threads' handlers too.
   profile::ThreadWatchpoints* watchpoints = nullptr;  // in its slot, also after its end; null: it never had one
@@ -62,7 +77,6 @@ struct ThreadState {
   bool watch_tried = false;
   bool keeps_events = false;  // so it should be; on_demand follows between two watches
   std::uint64_t recent_switches = 0, recent_cpu_ns = 0;
-  std::uint64_t charged_ns = 0, charged_watched_ns = 0;  // time, and that of open watches, when switches were charged
   std::uint64_t random = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
@@ -65,6 +66,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.alarm_event = {};
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
+  self.copying = self.kernel_slowdown = {};
   self.handler_ns = 0;
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;
@@ -72,8 +74,6 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.keeps_events = false;
   self.on_demand.store(0, std::memory_order_relaxed);
   self.recent_switches = self.recent_cpu_ns = 0;
-  self.charged_ns = monotonic_ns();
-  self.charged_watched_ns = runtime().watch.watched_ns();
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
   self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;
@@ -105,6 +105,8 @@ void prepare_watchpoints(ThreadState& self) {
   for (std::uint32_t event = 0; event < max_words; ++event) {
     watchpoints.event[event].holder.store(0, std::memory_order_relaxed);
     watchpoints.mode[event].store(static_cast<std::uint8_t>(WatchMode::off), std::memory_order_relaxed);
+    watchpoints.armed_ns[event].store(0, std::memory_order_relaxed);
+    watchpoints.armed_since_ns[event].store(0, std::memory_order_relaxed);
   }
 }
 
@@ -163,7 +165,7 @@ void finish(ThreadState& thread, profile::ThreadEnd& record) {
 
 void end_thread(ThreadState& self) {
   stop_clock(self);
-  charge_switches(self);
+  charge_presence(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
   runtime().watch.leave(self);

@@ -6,6 +6,7 @@
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/armed_time.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -15,7 +16,7 @@ bool is_open(ThreadState& thread, std::uint32_t event) {
 }
 
 void note_mode(ThreadState& thread, std::uint32_t event, WatchMode mode) {
-  thread.watchpoints->mode[event].store(static_cast<std::uint8_t>(mode), std::memory_order_relaxed);
+  note_mode_at(*thread.watchpoints, event, mode, monotonic_ns());
 }
 
 void close_own(ThreadState& thread, std::uint32_t event) {
@@ -67,6 +68,13 @@ long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
 void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t event = first; event < first + count; ++event) {
     self.on_demand.fetch_or(bit(event), std::memory_order_release);
+    note_mode(self, event, WatchMode::off);
+    close_own(self, event);
+  }
+}
+
+void forgo_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t event = first; event < first + count; ++event) {
     note_mode(self, event, WatchMode::off);
     close_own(self, event);
   }

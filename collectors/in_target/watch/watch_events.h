@@ -27,6 +27,8 @@ constexpr bool worth_keeping(std::uint64_t switches, std::uint64_t cpu_ns, doubl
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// From now on it has them on demand.
 void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
+/// It is done with these events, for good.
+void forgo_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// Closes the descriptors of a thread's events and alarm in a forked child: the events are the parent's, and stay.
 void drop_events(ThreadState& thread);
 /// Disables and closes those of the calling thread, which is no longer watched. A forked child may hold copies of the

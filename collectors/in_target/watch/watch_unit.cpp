@@ -36,6 +36,7 @@ std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
 }
 
 void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
+  words_configured_ = words;
   plan_.store(watch_policy::SlotPlan::of(words), std::memory_order_relaxed);
   horizon_ns_ = horizon_ns;
   mean_cost_ns_.store(first_cost_guess_ns, std::memory_order_relaxed);
@@ -70,39 +71,50 @@ bool WatchUnit::try_lock(Slot& slot) {
   return false;
 }
 
-// No slot may be left without registers: a watch there would see nothing, and be taken for one that had nothing to see.
-std::uint32_t WatchUnit::make_do_with(ThreadState& self, std::uint32_t words) {
-  const watch_policy::SlotPlan fewer = watch_policy::SlotPlan::of(words);
-  plan_.store(fewer, std::memory_order_relaxed);
-  for (std::uint32_t event = fewer.registers; event < words; ++event) {
-    close_event(self.watch_event[event]);
+// Opens what the kernel lets the calling thread have, and keeps as many as fill slots: a watch without registers would
+// see nothing, and be taken for one that had nothing to see. -EAGAIN: it can not be told now.
+long WatchUnit::open_events(ThreadState& self) {
+  const std::uint32_t wanted = watch_policy::SlotPlan::of(words_configured_).registers;
+  std::uint32_t opened = 0;
+  long error = 0;
+  while (opened < wanted && error == 0) {
+    error = keep_events(self, opened, 1);
+    opened += error == 0 ? 1 : 0;
   }
-  return fewer.registers;
+  if (error == -EAGAIN) {
+    return error;
+  }
+  const std::uint32_t words = watch_policy::SlotPlan::of(opened).registers;
+  if (opened < wanted) {
+    watch_events_missing(error, opened);
+    forgo_events(self, words, opened - words);
+  }
+  return words;
 }
 
-// The first thread shows how many debug registers there are.
+// A thread may get fewer debug registers than others: a debugger may hold some of one thread only. As long as none has
+// got all of them, each finds out by itself; then the others take it that they can have them, too, and learn otherwise
+// when they are to be armed.
 void WatchUnit::admit(ThreadState& self) {
+  const std::uint32_t most = words_granted_.load(std::memory_order_relaxed);
   self.watch_tried = true;
-  std::uint32_t words = words_granted_.load(std::memory_order_relaxed);
-  if (words == words_unknown) {
-    self.keeps_events = true;
-    long error = 0;
-    for (words = 0; words < plan().registers && error == 0; words += error == 0 ? 1 : 0) {
-      error = keep_events(self, words, 1);
-    }
-    if (error == -EAGAIN) {
-      self.watch_tried = false;  // the next sample tries again
-      return;
-    }
-    if (words < plan().registers) {
-      watch_events_missing(error, words);
-      words = make_do_with(self, words);
-    }
-    words_granted_.store(words, std::memory_order_relaxed);
-  } else {
-    part_with_events(self, 0, words);
+  if (most != words_unknown && most == watch_policy::SlotPlan::of(words_configured_).registers) {
+    part_with_events(self, 0, most);
+    set_words(self, most);
+    return;
   }
-  set_words(self, words);
+  const long words = open_events(self);
+  if (words < 0) {
+    self.watch_tried = false;  // the next sample tries again
+    return;
+  }
+  const auto granted = static_cast<std::uint32_t>(words);
+  if (most == words_unknown || granted > most) {
+    words_granted_.store(granted, std::memory_order_relaxed);
+    plan_.store(watch_policy::SlotPlan::of(granted), std::memory_order_relaxed);
+  }
+  self.keeps_events = true;
+  set_words(self, granted);
 }
 
 void WatchUnit::set_words(ThreadState& thread, std::uint32_t words) {
@@ -113,7 +125,7 @@ void WatchUnit::set_words(ThreadState& thread, std::uint32_t words) {
 }
 
 void WatchUnit::attend(ThreadState& self) {
-  if (plan().slots == 0) {
+  if (words_configured_ == 0) {
     return;
   }
   if (!self.watch_tried) {
@@ -147,18 +159,36 @@ bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::u
          (address < thread.stack_low || address >= thread.stack_high);
 }
 
-// For a watch that is being set up: an event that is not open is opened.
-void WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
+// For a watch that is being set up: an event that is not open is opened. False: the thread can not be armed for it.
+bool WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
   const profile::WatchWord& piece = slot.choice.word[word];
   const std::uint64_t address = slot.line + piece.offset;
   if (!may_watch(thread, event, address)) {
-    return;
+    return false;
   }
   thread.watchpoints->watch[&slot - slot_].store(slot.watch.load(std::memory_order_relaxed), std::memory_order_seq_cst);
   const std::uint64_t begin = monotonic_ns();
   const long result = demand_event(thread, event, {address, piece.length, mode});
   moved(slot, thread, monotonic_ns() - begin, result);
+  return result >= 0;
+}
+
+// All words of the watch, or none: a thread that is armed for a part of it would look as if it had left the rest alone.
+bool WatchUnit::arm_all(Slot& slot, ThreadState& thread) {
+  std::uint32_t armed = 0;
+  while (armed < slot.choice.words && arm(slot, thread, armed, WatchMode::read_write)) {
+    ++armed;
+  }
+  if (armed == slot.choice.words) {
+    return true;
+  }
+  for (std::uint32_t w = 0; w < armed; ++w) {
+    disarm(slot, thread, w);
+  }
+  std::uint32_t id = slot.watch.load(std::memory_order_relaxed);
+  thread.watchpoints->watch[&slot - slot_].compare_exchange_strong(id, 0, std::memory_order_seq_cst);
+  return false;
 }
 
 void WatchUnit::set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
@@ -188,8 +218,14 @@ void WatchUnit::moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, lo
   }
 }
 
-bool WatchUnit::has_room(bool suspected, std::uint64_t now_ns) const {
-  const watch_policy::SlotPlan slots = plan();
+watch_policy::SlotPlan WatchUnit::plan_for(const ThreadState& self) const {
+  const std::uint32_t own = self.watch_events.load(std::memory_order_relaxed);
+  const watch_policy::SlotPlan all = plan();
+  return own < all.registers ? watch_policy::SlotPlan::of(own) : all;
+}
+
+bool WatchUnit::has_room(const ThreadState& self, bool suspected, std::uint64_t now_ns) const {
+  const watch_policy::SlotPlan slots = plan_for(self);
   for (std::uint32_t i = slots.first(suspected); i < slots.last(suspected); ++i) {
     if (slot_[i].watch.load(std::memory_order_relaxed) == 0 || progress(slot_[i]).expired(now_ns)) {
       return true;
@@ -212,12 +248,7 @@ WatchUnit::Armed WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint3
     return &thread != &self && thread.watch_events.load(std::memory_order_acquire) != 0 && !armed_for(slot, thread);
   };
   std::uint32_t armed = 0;
-  const auto arm_one = [&](ThreadState& thread) {
-    for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
-      arm(slot, thread, w, WatchMode::read_write);
-    }
-    ++armed;
-  };
+  const auto arm_one = [&](ThreadState& thread) { armed += arm_all(slot, thread) ? 1 : 0; };
   std::uint32_t candidates = 0;
   for (std::uint32_t i = 0; i < extent; ++i) {
     candidates += can_be_armed(threads.at(i)) ? 1 : 0;
@@ -249,7 +280,7 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     return false;  // the target has changed its limit: a watch that nobody is armed for would find nothing
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
-  const watch_policy::SlotPlan slots = plan();
+  const watch_policy::SlotPlan slots = plan_for(self);
   for (std::uint32_t i = slots.first(request.suspected); i < slots.last(request.suspected); ++i) {
     Slot& slot = slot_[i];
     if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
@@ -294,7 +325,7 @@ void WatchUnit::begin(Slot& slot, ThreadState& self, const WatchRequest& request
   slot.line = sample.address & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
   slot.identity = request.shared;
   slot.choice =
-      watch_policy::choose_words(request.access, request.suspicion, plan().registers, next_random(self.random));
+      watch_policy::choose_words(request.access, request.suspicion, plan_for(self).registers, next_random(self.random));
   slot.interrupted_ns.store(0, std::memory_order_relaxed);
   slot.suspected.store(request.suspected, std::memory_order_relaxed);
   slot.opened_ns = monotonic_ns();
@@ -376,7 +407,6 @@ void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason
     runtime().budget.explored(exchanged);
   }
   charge_interruptions(slot, self);
-  watched_ns_.fetch_add(record.time_ns - slot.opened_ns, std::memory_order_relaxed);
   const std::uint64_t mean = mean_cost_ns_.load(std::memory_order_relaxed);
   mean_cost_ns_.store(watch_policy::mean_with(mean, slot.cost_ns.load(std::memory_order_relaxed)),
                       std::memory_order_relaxed);

@@ -54,8 +54,8 @@ class WatchUnit {
   void attend(ThreadState& self);
   /// Opens a watch for a sample if a slot is free; true when it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
-  /// Is there a slot for such a request now?
-  [[nodiscard]] bool has_room(bool suspected, std::uint64_t now_ns) const;
+  /// Is there a slot for such a request of the calling thread now?
+  [[nodiscard]] bool has_room(const ThreadState& self, bool suspected, std::uint64_t now_ns) const;
   /// A watchpoint of `self` fired. False: it was not (or no longer) one of ours to report.
   bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                std::uint64_t flags, std::uint64_t now_ns);
@@ -76,8 +76,8 @@ class WatchUnit {
   void close_all(ThreadState& self, profile::CloseReason reason);
   /// A thread ends: it is no longer watched.
   void leave(ThreadState& self);
-  /// Sum of the times that watches were open, nanoseconds.
-  [[nodiscard]] std::uint64_t watched_ns() const { return watched_ns_.load(std::memory_order_relaxed); }
+  /// Watches that there can be at a time.
+  [[nodiscard]] std::uint32_t slots() const { return plan().slots; }
   /// Running mean of what a watch costs, nanoseconds.
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
   /// Adds to what the watch that `event` belongs to has cost.
@@ -150,21 +150,24 @@ class WatchUnit {
   void close(Slot& slot, ThreadState& self, profile::CloseReason reason);
   void correct(Slot& slot, ThreadState& self, std::uint32_t word, bool open);
   static bool may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address);
-  void arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+  bool arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
+  bool arm_all(Slot& slot, ThreadState& thread);
   void set_mode(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode);
   void disarm(Slot& slot, ThreadState& thread, std::uint32_t word);
   void disarm_all(Slot& slot);
   static void set_words(ThreadState& thread, std::uint32_t words);
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
-  std::uint32_t make_do_with(ThreadState& self, std::uint32_t words);
+  long open_events(ThreadState& self);
   [[nodiscard]] watch_policy::SlotPlan plan() const { return plan_.load(std::memory_order_relaxed); }
+  /// The slots that a thread can watch in, which may have got fewer registers than others.
+  [[nodiscard]] watch_policy::SlotPlan plan_for(const ThreadState& self) const;
 
+  std::uint32_t words_configured_ = 0;
   std::atomic<watch_policy::SlotPlan> plan_;  // smaller where the kernel does not grant all registers
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
-  std::atomic<std::uint64_t> watched_ns_;
-  std::atomic<std::uint32_t> words_granted_ = words_unknown;  // what the kernel lets a thread have
+  std::atomic<std::uint32_t> words_granted_ = words_unknown;  // the most that the kernel has let a thread have
   Slot slot_[watch_slots];
 };
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/sampling/presence.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+
+#include "collectors/in_target/processes/remote_events.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/watch/armed_time.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+std::uint64_t nanoseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_usec) * 1000U;
+}
+
+// What the calling thread has used so far.
+ThreadUsage usage_of_thread() {
+  rusage usage{};
+  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw),
+          static_cast<std::uint64_t>(usage.ru_minflt), nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
+}
+
+// Of the time since the last charge.
+ArmedParts recently_armed(ThreadState& self) {
+  const std::uint64_t now_ns = monotonic_ns();
+  const ArmedTimes times = armed_times(*self.watchpoints, now_ns);
+  ArmedParts parts;
+  for (std::uint32_t event = 0; event < max_words; ++event) {
+    const auto armed = static_cast<double>(times[event] - self.charged_armed[event]);
+    parts.event[event] = std::min(armed / static_cast<double>(now_ns - self.charged_ns + 1), 1.0);
+  }
+  self.charged_ns = now_ns;
+  self.charged_armed = times;
+  return parts;
+}
+
+// What the thread did since the last charge.
+Activity recent_activity(ThreadState& self) {
+  const ThreadUsage now = usage_of_thread();
+  const ThreadUsage before = self.charged;
+  self.charged = now;
+  return {recently_armed(self),
+          self.copying.mean(),
+          self.kernel_slowdown.mean(),
+          now.switches - before.switches,
+          now.faults - before.faults,
+          now.user_ns - before.user_ns,
+          now.kernel_ns - before.kernel_ns};
+}
+
+// What events that are open, or once were, add to a context switch.
+double presence_cost_ns(const ThreadState& self, const Activity& did) {
+  const profile::SessionConfig& config = runtime().config;
+  if (self.watch_events.load(std::memory_order_relaxed) == 0) {
+    return 0;
+  }
+  if (self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints)) {
+    return config.presence_cost_ns;
+  }
+  const bool had_any = std::any_of(self.charged_armed.begin(), self.charged_armed.end(),
+                                   [](std::uint64_t armed_ns) { return armed_ns != 0; });
+  const double open = did.armed.any();  // those on demand are open as long as they are armed
+  return had_any ? open * config.presence_cost_ns + (1 - open) * config.past_presence_cost_ns : 0;
+}
+
+// Of what armed watchpoints have cost, this is for lines that nothing was known of.
+double exploring_part(const ArmedParts& armed) {
+  const double suspected = armed.of_slot(0);  // SlotPlan
+  const double all = suspected + armed.of_slot(1);
+  return all > 0 ? 1 - suspected / all : 0;
+}
+
+}  // namespace
+
+void begin_presence(ThreadState& self) {
+  self.charged = usage_of_thread();
+  self.charged_ns = monotonic_ns();
+  self.charged_armed = armed_times(*self.watchpoints, self.charged_ns);
+}
+
+// An interrupted string instruction goes on where it was, so the instruction pointer stands on it. One observation in
+// so many is looked at: reading code takes half a microsecond. A system call that was interrupted has returned: what it
+// has transferred is known by its result, which is no more than the bytes that were asked for.
+void learn_copying(ThreadState& self, const collectors::Observation& seen) {
+  constexpr std::uint64_t one_in = 8;
+  if (seen.in_kernel) {
+    const std::uint64_t result = seen.registers[Register::rax];
+    const std::uint64_t asked = seen.registers[Register::rdx];
+    self.kernel_slowdown.add(result <= asked ? call_slowdown(result, runtime().config) : 0);
+    return;
+  }
+  std::array<std::uint8_t, 3> code{};  // rep, perhaps a prefix of 64 bits, opcode
+  if (next_random(self.random) % one_in == 0 &&
+      read_memory(seen.ip, code.data(), code.size(), runtime().pid) == code.size()) {
+    const std::uint8_t opcode = (code[1] & 0xf0U) == 0x40U ? code[2] : code[1];
+    const bool copies = code[0] == 0xf3 && (opcode == 0xa4 || opcode == 0xa5 || opcode == 0xaa || opcode == 0xab);
+    self.copying.add(copies ? 1 : 0);
+  }
+}
+
+void charge_presence(ThreadState& self) {
+  const profile::SessionConfig& config = runtime().config;
+  const Activity did = recent_activity(self);
+  self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
+  const double clock_ns = self.clock == profile::ClockKind::perf ? config.switch_cost_ns : 0;
+  const double armed_ns = armed_cost_ns(did, config);
+  const double by_switches = static_cast<double>(did.switches) * (clock_ns + presence_cost_ns(self, did));
+  const auto cost_ns = static_cast<std::uint64_t>(by_switches + armed_ns);
+  self.slot->switches_ns.fetch_add(cost_ns, std::memory_order_relaxed);
+  runtime().budget.spend(cost_ns);
+  if (runtime().watch.slots() > 1) {
+    runtime().budget.explore(static_cast<std::uint64_t>(armed_ns * exploring_part(did.armed)));
+  }
+}
+
+}  // namespace crosstalk::in_target

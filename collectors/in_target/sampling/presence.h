@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What observing costs a thread while no handler runs: its clock and its watchpoints make context switches dearer, and
+// armed watchpoints make copies slower (watch/armed_cost.h). All signal-safe.
+#pragma once
+
+#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/observation.h"
+
+namespace crosstalk::in_target {
+
+/// A thread begins: it is charged for what comes after now.
+void begin_presence(ThreadState& self);
+/// Learns from an observation how much the thread copies, and has the kernel copy.
+void learn_copying(ThreadState& self, const collectors::Observation& seen);
+/// Charges the calling thread, and its process's budget, what presence has cost since the last call.
+void charge_presence(ThreadState& self);
+
+}  // namespace crosstalk::in_target
