@@ -32,7 +32,6 @@ namespace {
 /// Costs in nanoseconds; 0: could not be measured.
 struct Costs {
   std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, presence = 0, perf_sample = 0;
-  std::uint32_t past_presence = 0;
   // Of an armed watchpoint: extra time of a copy in thousandths, and picoseconds for each byte.
   std::uint32_t copy_permille = 0, byte_ps = 0;
   std::uint32_t transfer_call = 0;
@@ -146,7 +145,6 @@ struct Observed {
   bool clock = false;
   std::uint32_t watchpoints = 0;
   bool armed = true;  // the watchpoints; else they are open and no more
-  bool past = false;  // they have been closed again
 };
 
 /// Two threads on one processor hand a byte to and fro, so that every hand-over is a context switch.
@@ -218,13 +216,9 @@ class PingPong {
     for (std::uint32_t i = 0; i < observed_.watchpoints; ++i) {
       events.push_back(open_event(watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched_variable), 8)));
     }
-    const bool observing = std::all_of(events.begin(), events.end(), [this](const OpenedEvent& event) {
+    return std::all_of(events.begin(), events.end(), [this](const OpenedEvent& event) {
       return event.fd.valid() && (!observed_.armed || ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0) == 0);
     });
-    if (observed_.past) {
-      events.clear();
-    }
-    return observing;
   }
 
   static void* partner_main(void* argument) {
@@ -259,17 +253,13 @@ void measure_switches(const Probe& probe, Costs& costs) {
   const Observed clock{.clock = true};
   const Observed armed{.watchpoints = probe.debug_registers};
   const Observed idle{.watchpoints = probe.debug_registers, .armed = false};
-  const Observed past{.watchpoints = probe.debug_registers, .armed = false, .past = true};
   double plain = PingPong::measure({}, short_ns);
   if (plain > 0 && probe.debug_registers > 0) {
     // A small difference: the lesser of two measurements of each, taken in turns.
     double present = PingPong::measure(idle, short_ns);
-    double left_behind = PingPong::measure(past, short_ns);
     plain = std::min(plain, PingPong::measure({}, short_ns));
     present = std::min(present, PingPong::measure(idle, short_ns));
-    left_behind = std::min(left_behind, PingPong::measure(past, short_ns));
     costs.presence = present <= 0 ? 0 : as_cost(present - plain);
-    costs.past_presence = left_behind <= 0 ? 0 : as_cost(left_behind - plain);
     const double watched = PingPong::measure(armed, short_ns);
     costs.switch_watch = watched <= 0 ? 0 : as_cost((watched - plain) / probe.debug_registers);
   }
@@ -397,7 +387,8 @@ void calibrate(const Probe& probe, profile::SessionConfig& config) {
   take(costs.switch_clock, config.switch_cost_ns);
   take(costs.switch_watch, config.watch_switch_cost_ns);
   take(costs.presence, config.presence_cost_ns);
-  take(costs.past_presence, config.past_presence_cost_ns);
+  // 67 to 101 ns where that is 560 to 800: too little to be measured in a hurry.
+  config.past_presence_cost_ns = config.presence_cost_ns / 8;
   take(costs.perf_sample, config.perf_sample_cost_ns);
   take(costs.copy_permille, config.armed_copy_permille);
   take(costs.byte_ps, config.armed_byte_ps);

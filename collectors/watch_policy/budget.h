@@ -23,6 +23,9 @@ class Budget {
   /// Observing has cost `ns` more, whatever for.
   void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
 
+  /// Observing has cost `ns` that nothing can save any more: what closed events leave behind.
+  void lose(std::uint64_t ns) { lost_.fetch_add(ns, std::memory_order_relaxed); }
+
   /// Of what was spent, this went into watching lines that nothing was known of.
   void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
   /// A line that nothing was known of has been watched: was it exchanged?
@@ -36,9 +39,12 @@ class Budget {
   /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
   /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
   /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
-  /// too.
+  /// too. What can not be saved any more takes no more than two thirds: else threads that once were watched and switch
+  /// very often would never be watched again.
   [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
-    const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ + grant_ns;
+    const double all = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_;
+    const double earned =
+        all - std::min(static_cast<double>(lost_.load(std::memory_order_relaxed)), all * lost_share) + grant_ns;
     const auto after = static_cast<double>(spent_.load(std::memory_order_relaxed) + cost_ns);
     const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
     return after <= earned && (!exploring || explored_after <= earned * exploring_share());
@@ -54,11 +60,13 @@ class Budget {
   }
   [[nodiscard]] double spent_fraction() const {
     const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
-    return cpu > 0 ? static_cast<double>(spent_.load(std::memory_order_relaxed)) / cpu : 0;
+    const std::uint64_t all = spent_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
+    return cpu > 0 ? static_cast<double>(all) / cpu : 0;
   }
   void clear() {
     cpu_.store(0, std::memory_order_relaxed);
     spent_.store(0, std::memory_order_relaxed);
+    lost_.store(0, std::memory_order_relaxed);
     explored_.store(0, std::memory_order_relaxed);
     lookahead_.store(0, std::memory_order_relaxed);
     yield_.store(0, std::memory_order_relaxed);
@@ -67,6 +75,7 @@ class Budget {
  private:
   static constexpr double lookahead_share = 0.1;
   static constexpr double lookahead_grant_ns = 200'000;
+  static constexpr double lost_share = 2.0 / 3;
   static constexpr double grant_ns = 1'000'000;
   static constexpr std::uint32_t yield_one = 1U << 20U;
   static constexpr std::uint32_t yield_memory = 16;  // watches
@@ -81,6 +90,7 @@ class Budget {
   double fraction_ = 0;
   std::atomic<std::uint64_t> cpu_;
   std::atomic<std::uint64_t> spent_;
+  std::atomic<std::uint64_t> lost_;  // beside what was spent
   std::atomic<std::uint64_t> explored_;
   std::atomic<std::uint64_t> lookahead_;
   std::atomic<std::uint32_t> yield_;  // share of explored lines that were exchanged, of yield_one

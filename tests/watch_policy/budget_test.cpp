@@ -76,5 +76,21 @@ TEST(Budget, ExploringThatFindsSomethingEarnsMoreButNeverAll) {
   EXPECT_EQ(affordable(budget, true), 7'700'000);
 }
 
+TEST(Budget, WhatIsLostTakesNoMoreThanTwoThirds) {
+  Budget budget;
+  budget.start(0.03);
+  budget.earn(second);
+  budget.lose(10'000'000);
+  EXPECT_EQ(affordable(budget, false), 20'000'000 + grant);
+  budget.lose(30'000'000);
+  EXPECT_EQ(affordable(budget, false), 10'000'000 + grant);
+  budget.spend(5'000'000);
+  EXPECT_EQ(affordable(budget, false), 5'000'000 + grant);
+  EXPECT_DOUBLE_EQ(budget.spent_fraction(), 0.045);
+  budget.clear();
+  budget.earn(second);
+  EXPECT_EQ(affordable(budget, false), 30'000'000 + grant);
+}
+
 }  // namespace
 }  // namespace crosstalk::watch_policy

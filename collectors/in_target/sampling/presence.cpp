@@ -54,19 +54,21 @@ Activity recent_activity(ThreadState& self) {
           now.kernel_ns - before.kernel_ns};
 }
 
-// What events that are open, or once were, add to a context switch.
-double presence_cost_ns(const ThreadState& self, const Activity& did) {
+// What they add to a context switch: events that are open, and what those left behind that were closed.
+struct SwitchCost {
+  double open_ns = 0, past_ns = 0;
+};
+
+SwitchCost switch_cost(const ThreadState& self, const Activity& did) {
   const profile::SessionConfig& config = runtime().config;
   if (self.watch_events.load(std::memory_order_relaxed) == 0) {
-    return 0;
+    return {};
   }
-  if (self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints)) {
-    return config.presence_cost_ns;
-  }
+  const bool kept = self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints);
   const bool had_any = std::any_of(self.charged_armed.begin(), self.charged_armed.end(),
                                    [](std::uint64_t armed_ns) { return armed_ns != 0; });
-  const double open = did.armed.any();  // those on demand are open as long as they are armed
-  return had_any ? open * config.presence_cost_ns + (1 - open) * config.past_presence_cost_ns : 0;
+  const double open = kept ? 1 : did.armed.any();  // those on demand are open as long as they are armed
+  return {open * config.presence_cost_ns, had_any ? (1 - open) * config.past_presence_cost_ns : 0};
 }
 
 // Of what armed watchpoints have cost, this is for lines that nothing was known of.
@@ -108,14 +110,18 @@ void charge_presence(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
   const Activity did = recent_activity(self);
   self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
+  const SwitchCost events = switch_cost(self, did);
   const double clock_ns = self.clock == profile::ClockKind::perf ? config.switch_cost_ns : 0;
+  const auto switches = static_cast<double>(did.switches);
   const double armed_ns = armed_cost_ns(did, config);
-  const double by_switches = static_cast<double>(did.switches) * (clock_ns + presence_cost_ns(self, did));
-  const auto cost_ns = static_cast<std::uint64_t>(by_switches + armed_ns);
-  self.slot->switches_ns.fetch_add(cost_ns, std::memory_order_relaxed);
-  runtime().budget.spend(cost_ns);
+  const auto present_ns = static_cast<std::uint64_t>(switches * (clock_ns + events.open_ns) + armed_ns);
+  const auto past_ns = static_cast<std::uint64_t>(switches * events.past_ns);
+  self.slot->switches_ns.fetch_add(present_ns + past_ns, std::memory_order_relaxed);
+  watch_policy::Budget& budget = runtime().budget;
+  budget.spend(present_ns);
+  budget.lose(past_ns);
   if (runtime().watch.slots() > 1) {
-    runtime().budget.explore(static_cast<std::uint64_t>(armed_ns * exploring_part(did.armed)));
+    budget.explore(static_cast<std::uint64_t>(armed_ns * exploring_part(did.armed)));
   }
 }
 
