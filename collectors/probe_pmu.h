@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/probe.h"
+#include "collectors/facility.h"
 #include "collectors/probe_system.h"
 
 namespace crosstalk::collectors {

@@ -9,7 +9,7 @@
 #include "daemon/drainer.h"
 #include "daemon/profile_sink.h"
 #include "daemon/record_decoder.h"
-#include "daemon/session.h"
+#include "daemon/record_options.h"
 #include "daemon/signals.h"
 #include "daemon/target.h"
 #include "daemon/unobserved_programs.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meaning of code and data addresses: functions, lines, inlining, data symbols, struct fields, instructions,
 // loops and call stacks. Knows nothing of profiles. Not thread-safe: one Symbolizer a thread.
-//
-// Addresses come in two kinds: a run-time address of a process (`AddressSpace`), and a module's own address
-// as in its file's headers (`ModuleAddress` = run time - bias).
 #pragma once
 
 #include <cstdint>
@@ -15,101 +12,11 @@
 
 #include "base/ids.h"
 #include "base/registers.h"
-#include "base/result.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 
 class LoopAnatomy;  // loop_anatomy.h
-
-struct Options {
-  std::string sysroot;     // prefix under which module paths are looked for first
-  bool debuginfod = true;  // ask the servers of DEBUGINFOD_URLS when that variable is set
-  std::vector<std::string> debug_paths = {"/usr/lib/debug"};
-};
-
-struct ModuleSpec {
-  std::string path;      // empty for the vdso
-  std::string build_id;  // lower-case hex; empty: unknown
-  bool is_vdso = false;
-};
-
-struct SourceLine {
-  std::string file;        // as the compiler wrote it, made absolute with its directory; empty: unknown
-  std::uint32_t line = 0;  // 0: unknown
-  auto operator<=>(const SourceLine&) const = default;
-};
-
-/// One level of a code location; inlined calls give several.
-struct Frame {
-  std::string function;  // demangled; empty: unknown
-  SourceLine source;
-  bool inlined = false;  // this function was inlined into the next frame's
-};
-
-/// Where a code address is. frames[0] is the innermost (the inlined callee). Empty frames: unknown.
-struct CodeLocation {
-  std::vector<Frame> frames;
-  std::uint64_t function_begin = 0;  // module address of the enclosing out-of-line function; 0: unknown
-  std::uint64_t function_end = 0;
-  bool has_lines = false;  // the module has line information for this address
-};
-
-/// A named object of static storage (global, or TLS within a module's TLS block).
-struct DataSymbol {
-  std::string name;         // demangled
-  std::uint64_t begin = 0;  // module address, or offset in the TLS block
-  std::uint64_t bytes = 0;
-  SourceLine declared;
-};
-
-/// "member.inner[3]" for an offset in an object, from its debug type; empty path: no type known.
-struct FieldPath {
-  std::string path;
-  std::string type;          // of the field
-  std::uint64_t offset = 0;  // of the field in the object
-  std::uint64_t bytes = 0;
-};
-
-/// The memory operand of an instruction: address = segment + base + index * scale + displacement.
-struct MemoryAccess {
-  std::uint64_t instruction = 0;  // module address
-  std::uint8_t instruction_bytes = 0;
-  AccessKind kind = AccessKind::none;
-  std::uint8_t width = 0;               // bytes; 0: unknown or variable (rep, xsave)
-  std::optional<Register> base, index;  // Register::rip means the address after the instruction
-  std::uint8_t scale = 1;
-  std::int64_t displacement = 0;
-  bool segment_fs = false;       // add the thread pointer
-  bool overwrites_base = false;  // the instruction changes base or index, so the address can not be
-                                 // recomputed from registers after it
-};
-
-/// A natural loop of a function. Ids index FunctionLoops::loops.
-struct Loop {
-  std::uint32_t parent = no_parent;  // index of the loop around it
-  std::uint32_t depth = 1;           // 1: outermost
-  std::uint64_t header = 0;          // module address of the header block
-  SourceLine begin, end;             // smallest and largest line of its own file among its instructions
-  static constexpr std::uint32_t no_parent = UINT32_MAX;
-};
-
-struct FunctionLoops {
-  std::uint64_t function_begin = 0;  // module address
-  std::vector<Loop> loops;           // parents before children
-  /// Index of the innermost loop that holds `address`, none outside all loops.
-  [[nodiscard]] std::optional<std::uint32_t> innermost(std::uint64_t address) const;
-  struct Range {
-    std::uint64_t begin, end;
-    std::uint32_t loop;
-  };
-  std::vector<Range> ranges;  // sorted, disjoint, innermost loop of each
-};
-
-/// The modules of one process at one time, for stack unwinding and address lookup.
-struct Mapping {
-  std::uint64_t begin = 0, end = 0, bias = 0;
-  ModuleId module;
-};
 
 class Symbolizer {
  public:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "symbolizer/cfg/instructions.h"
+#include "symbolizer/cfg/jump_tables.h"
 #include "symbolizer/elf/elf_file.h"
 
 namespace crosstalk::symbolizer {
@@ -35,8 +36,6 @@ struct ControlFlow {
   [[nodiscard]] const Instruction* holding(std::uint64_t address) const;
 };
 
-/// Bytes of the module from an address on (any segment).
-using ReadBytes = std::function<std::span<const std::uint8_t>(std::uint64_t address)>;
 /// Whether a call of `target` never returns (abort, __cxa_throw, ...).
 using NeverReturns = std::function<bool(std::uint64_t target)>;
 

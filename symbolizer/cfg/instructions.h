@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -2,11 +2,18 @@
 // Targets of `jmp *table`, for the two shapes that GCC and clang emit.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
-#include "symbolizer/cfg/control_flow.h"
+#include "symbolizer/cfg/instructions.h"
+#include "symbolizer/elf/elf_file.h"
 
 namespace crosstalk::symbolizer {
+
+/// Bytes of the module from an address on (any segment).
+using ReadBytes = std::function<std::span<const std::uint8_t>(std::uint64_t address)>;
 
 /// Targets of the indirect jump that is the last of `before`, instructions in the order of addresses that
 /// end with it:

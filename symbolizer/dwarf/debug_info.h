@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "symbolizer/dwarf/debug_info.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -7,7 +7,7 @@
 
 #include "symbolizer/elf/debuginfod.h"
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -11,6 +11,7 @@
 
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
+#include "collectors/in_target/watch/watch_unit.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target::test {

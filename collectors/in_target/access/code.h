@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "collectors/in_target/access/code_cache.h"
+#include "collectors/in_target/access/code_reader.h"
 #include "collectors/in_target/access/decoded_instruction.h"
-#include "collectors/in_target/access/finder.h"
 
 namespace crosstalk::in_target {
 

@@ -13,39 +13,16 @@
 
 #include "base/registers.h"
 #include "collectors/in_target/access/code_cache.h"
-#include "collectors/in_target/access/provenance.h"
-#include "profile/records.h"
+#include "collectors/in_target/access/code_reader.h"
+#include "collectors/in_target/access/found_access.h"
+#include "collectors/in_target/access/inline_cache.h"
 
 namespace crosstalk::in_target {
 
 class CodeWindow;
-class Route;
 class LookaheadMemory;
 struct Lookahead;
 struct LookaheadLimits;
-using InlineCache = CheckedTable<7, 4096>;  // accesses found before, by place (inline_cache.h)
-
-/// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
-/// false and leave `out` in any state; they must be safe for every address. `read` is asked for code around the
-/// instruction pointer and along the interpreted path, never across a page boundary in one call; `read_data` for
-/// aligned blocks of 64 bytes of the thread's stack, or of tables of addresses, that the path depends on.
-struct CodeReader {
-  void* context = nullptr;
-  bool (*read)(void* context, std::uint64_t address, void* out, std::size_t bytes) = nullptr;
-  bool (*read_data)(void* context, std::uint64_t address, void* out, std::size_t bytes) = nullptr;
-};
-
-/// One explicit memory access. Implicit ones (push, pop, call, ret) are never reported.
-struct FoundAccess {
-  std::uint64_t instruction = 0;  ///< address of the instruction
-  std::uint64_t address = 0;      ///< first byte accessed
-  std::uint8_t width = 0;         ///< bytes; 0: more than 64, or not fixed
-  AccessKind kind = AccessKind::none;
-  profile::AddressFrom from = profile::AddressFrom::none;  ///< retired or next
-  bool spill = false;   ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
-  bool cached = false;  ///< answered without decoding
-  RegisterForm form;    ///< how the address follows from the registers, where it does so simply
-};
 
 /// Finds accesses. One for a process, in zero-initialised static storage (it holds caches of decoded code, and no
 /// state of any thread), shared by the handlers of all threads without a lock. Signal-safe: allocates nothing,

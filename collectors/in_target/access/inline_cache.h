@@ -8,10 +8,14 @@
 #include <cstdint>
 
 #include "base/registers.h"
-#include "collectors/in_target/access/finder.h"
+#include "collectors/in_target/access/code_cache.h"
+#include "collectors/in_target/access/code_reader.h"
+#include "collectors/in_target/access/found_access.h"
 #include "collectors/in_target/access/route.h"
 
 namespace crosstalk::in_target {
+
+using InlineCache = CheckedTable<7, 4096>;  // accesses found before, by place
 
 /// What a cached answer says: nothing (there is none), which access it is, that there is none, or that no access before
 /// the instruction pointer can be told, so that the next one is to be found.

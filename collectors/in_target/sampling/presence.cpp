@@ -10,6 +10,7 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/armed_time.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -120,7 +121,7 @@ void charge_presence(ThreadState& self) {
   watch_policy::Budget& budget = runtime().budget;
   budget.spend(present_ns);
   budget.lose(past_ns);
-  if (runtime().watch.slots() > 1) {
+  if (watch_unit().slots() > 1) {
     budget.explore(static_cast<std::uint64_t>(armed_ns * exploring_part(did.armed)));
   }
 }

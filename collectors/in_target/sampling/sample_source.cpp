@@ -3,10 +3,10 @@
 
 #include <atomic>
 
-#include "collectors/in_target/sampling/sampling.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
+#include "collectors/in_target/sys/signal_registers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

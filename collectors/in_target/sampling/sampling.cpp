@@ -17,6 +17,7 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
+#include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/observation.h"
 
 namespace crosstalk::in_target {
@@ -45,7 +46,7 @@ void account(Passage& at) {
 
 /// Watches of others that concern this thread, and those that are over.
 void tend_watches(Passage& at) {
-  WatchUnit& watch = runtime().watch;
+  WatchUnit& watch = watch_unit();
   watch.attend(at.self);
   watch.follow(at.self, at.seen.time_ns);
   if (watch.expire(at.self, at.seen.time_ns)) {
@@ -93,7 +94,7 @@ bool is_eligible(const Passage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden =
       off_limits(at.seen.address) && !request.shared.known;  // a small mapping may lie close to the vdso
-  return r.watch.usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
+  return watch_unit().usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
          (registry().live() >= 2 || request.shared.others) &&
          watch_policy::begins_watch(r.config.method, at.seen.kind, request.suspected);
 }
@@ -106,12 +107,12 @@ void watch(Passage& at, const WatchRequest& request) {
   Runtime& r = runtime();
   at.record.flags |= profile::sample_eligible;
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples, at.self.random) ||
-      !r.watch.has_room(at.self, request.suspected, at.seen.time_ns) ||
-      !r.budget.affords(r.watch.mean_cost_ns(), !request.suspected)) {
+      !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
+      !r.budget.affords(watch_unit().mean_cost_ns(), !request.suspected)) {
     return;
   }
   const std::uint64_t begin = thread_cpu_ns();
-  r.watch.open(at.self, request, at.seen.time_ns);
+  watch_unit().open(at.self, request, at.seen.time_ns);
   const std::uint64_t cost = thread_cpu_ns() - begin;
   at.apart_ns += cost;
   if (!request.suspected) {
@@ -200,17 +201,6 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
 }
 
 }  // namespace
-
-Registers registers_of(const ucontext_t& context) {
-  static constexpr std::array<int, register_count> order = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                                                            REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                                            REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-  Registers registers;
-  for (std::size_t i = 0; i < register_count; ++i) {
-    registers.value[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[order[i]]);
-  }
-  return registers;
-}
 
 void take_sample(ThreadState& self, const ucontext_t& context) {
   with_source(self, [&](auto source) {

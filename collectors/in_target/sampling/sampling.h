@@ -5,12 +5,10 @@
 
 #include <ucontext.h>
 
-#include "base/registers.h"
 #include "collectors/in_target/threads/thread_state.h"
 
 namespace crosstalk::in_target {
 
-Registers registers_of(const ucontext_t& context);
 /// Takes one sample of the calling thread, by the source that it is sampled by. In that source's handler only.
 void take_sample(ThreadState& self, const ucontext_t& context);
 

@@ -38,6 +38,7 @@
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 #include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 // Of the dynamic loader: where the main thread's stack began.
 extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
@@ -186,7 +187,7 @@ void in_forked_child() {
   forget_thread_timers();
   found_threads_after_fork();
   handler_stacks_after_fork();
-  r.watch.forget();
+  watch_unit().forget();
   r.budget.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
   r.foreign.store(!in_recorders_pid_namespace(), std::memory_order_relaxed);
@@ -274,7 +275,7 @@ __attribute__((constructor(101))) void on_load() {
   install_handlers();
   r.budget.start(r.config.budget);
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
-  r.watch.start(words, r.config.horizon_ns);
+  watch_unit().start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
   end_threads_with_a_key();
   pthread_atfork(hold_limit_for_fork, release_limit_after_fork, in_forked_child);
@@ -299,7 +300,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   ThreadState* self = current_thread();
   if (self != nullptr) {
     WatchUnit::withdraw();
-    r.watch.close_all(*self, profile::CloseReason::stopped);
+    watch_unit().close_all(*self, profile::CloseReason::stopped);
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
     record.time_ns = monotonic_ns();
@@ -317,7 +318,7 @@ void quiesce() {
   r.quiesced.store(true, std::memory_order_seq_cst);
   WatchUnit::withdraw();
   if (ThreadState* self = current_thread(); self != nullptr) {
-    r.watch.close_all(*self, profile::CloseReason::stopped);
+    watch_unit().close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
   }
 }

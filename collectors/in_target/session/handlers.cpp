@@ -16,9 +16,11 @@
 #include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
+#include "collectors/in_target/sys/signal_registers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/threads.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -125,17 +127,17 @@ void on_watchpoint(const PerfFault& fault, const ucontext_t& context) {
     return;
   }
   const auto event = static_cast<std::uint32_t>(fault.data - watch_mark);
-  if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed) || !r.watch.usable()) {
-    r.watch.trapped_in_handler(*self, event);
+  if ((fault.flags & trap_async) != 0 || !r.observing.load(std::memory_order_relaxed) || !watch_unit().usable()) {
+    watch_unit().trapped_in_handler(*self, event);
     return;
   }
-  r.watch.trapped(*self, event, fault.address, registers_of(context),
-                  static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]), monotonic_ns());
+  watch_unit().trapped(*self, event, fault.address, registers_of(context),
+                       static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]), monotonic_ns());
   const std::uint64_t cost = thread_cpu_ns() - begin + r.config.trap_cost_ns;
   self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
   r.budget.spend(cost);
-  r.watch.charge(event, cost);
-  if (!r.watch.suspects(event)) {
+  watch_unit().charge(event, cost);
+  if (!watch_unit().suspects(event)) {
     r.budget.explore(cost);
   }
 }
@@ -147,7 +149,7 @@ void on_alarm() {
   if (self == nullptr) {
     return;
   }
-  r.watch.alarmed(*self, monotonic_ns());
+  watch_unit().alarmed(*self, monotonic_ns());
   const std::uint64_t cost = thread_cpu_ns() - begin + r.config.perf_sample_cost_ns;
   self->slot->handlers_ns.fetch_add(cost, std::memory_order_relaxed);
   r.budget.spend(cost);

@@ -13,7 +13,6 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/session/ring_memory.h"
 #include "collectors/in_target/threads/thread_state.h"
-#include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/budget.h"
 #include "profile/arena.h"
@@ -31,7 +30,6 @@ struct Runtime {
   std::atomic<bool> foreign;      // of another pid namespace: never observed, and nothing is wrong with it
   std::atomic<bool> quiesced;     // about to exec: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt
-  WatchUnit watch;
   watch_policy::Budget budget;
 };
 

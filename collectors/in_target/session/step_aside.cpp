@@ -15,8 +15,9 @@
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
-#include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/threads/found_table.h"
 #include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -68,13 +69,12 @@ void wait_for_others(std::uint64_t until_ns) {
 
 // Timers and descriptors are the process's: one thread can do it for all.
 void silence() {
-  Runtime& r = runtime();
   if (ThreadState* self = current_thread(); self != nullptr) {
-    r.watch.close_all(*self, profile::CloseReason::stopped);
+    watch_unit().close_all(*self, profile::CloseReason::stopped);
   }
-  each_live([&r](ThreadState& thread) {
+  each_live([](ThreadState& thread) {
     stop_clock(thread);
-    r.watch.leave(thread);
+    watch_unit().leave(thread);
   });
   forget_found_threads();
 }
@@ -116,12 +116,12 @@ void forgo_traps(const char* code, const char* text) {
   }
   emit_message(code, text);
   if (ThreadState* self = current_thread(); self != nullptr) {
-    r.watch.close_all(*self, profile::CloseReason::stopped);
+    watch_unit().close_all(*self, profile::CloseReason::stopped);
   }
-  r.watch.start(0, r.config.horizon_ns);
+  watch_unit().start(0, r.config.horizon_ns);
   r.config.perf_allowed = 0;
-  each_live([&r](ThreadState& thread) {
-    r.watch.leave(thread);
+  each_live([](ThreadState& thread) {
+    watch_unit().leave(thread);
     forgo_perf_clock(thread);
   });
 }
@@ -133,13 +133,13 @@ void forgo_watchpoints(const char* code, const char* text) {
     return;
   }
   emit_message(code, text);
-  const auto end_all = [&r] {
+  const auto end_all = [] {
     if (ThreadState* self = current_thread(); self != nullptr) {
-      r.watch.close_all(*self, profile::CloseReason::stopped);
+      watch_unit().close_all(*self, profile::CloseReason::stopped);
     }
-    each_live([&r](ThreadState& thread) { r.watch.leave(thread); });
+    each_live([](ThreadState& thread) { watch_unit().leave(thread); });
   };
-  r.watch.start(0, r.config.horizon_ns);
+  watch_unit().start(0, r.config.horizon_ns);
   WatchUnit::withdraw();
   end_all();
   wait_for_others(monotonic_ns() + patience_ns);  // one that was in a handler may have opened an event meanwhile

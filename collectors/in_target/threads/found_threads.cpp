@@ -18,6 +18,7 @@
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
 #include "collectors/in_target/sys/try_lock.h"
+#include "collectors/in_target/threads/found_table.h"
 #include "collectors/in_target/threads/threads.h"
 
 namespace crosstalk::in_target {
@@ -28,34 +29,12 @@ constexpr std::uint64_t thorough_one_in = 16;  // looks
 constexpr std::uint64_t tracer_one_in = 4;
 constexpr std::uint64_t rest_per_work = 200;  // looking takes at most one part in so many of the time
 
-/// A found thread has one for as long as it lives.
-struct Found {
-  std::atomic<std::int32_t> tid;    // 0: free
-  std::atomic<std::int32_t> timer;  // id + 1; 0: it gets none, or has had its own
-  std::uint32_t look = 0;           // in which it was last seen
-};
-constexpr std::size_t max_found = 256;
-constinit Found table[max_found] = {};
-
 // Of the look that is going on: one at a time, under the flag.
 constinit ProcessFlag looking;
 constinit std::uint32_t look_number = 0;
 constinit std::uint8_t enrolled_seen[max_threads / 8] = {};
 constinit std::uint32_t turned_away = 0, most_turned_away = 0;  // threads beyond the table
 constinit std::atomic<std::uint64_t> next_look_ns{0};
-
-void drop_timer(Found& found) {
-  const std::int32_t timer = found.timer.exchange(0, std::memory_order_acq_rel);
-  if (timer != 0) {
-    delete_thread_timer(timer - 1);
-  }
-}
-
-Found* find(std::int32_t tid) {
-  Found* const found = std::find_if(std::begin(table), std::end(table),
-                                    [tid](const Found& f) { return f.tid.load(std::memory_order_acquire) == tid; });
-  return found == std::end(table) ? nullptr : found;
-}
 
 // Each thread that libc has made has told the kernel of its robust locks. One that was made by the system call itself
 // may run on a stack of a few bytes: a signal would destroy what lies below.
@@ -93,11 +72,11 @@ void meet(std::int32_t tid) {
         static_cast<std::uint8_t>(enrolled_seen[known->index / 8] | 1U << known->index % 8);
     return;
   }
-  if (Found* known = find(tid); known != nullptr) {
+  if (Found* known = find_found(tid); known != nullptr) {
     known->look = look_number;
     return;
   }
-  Found* const place = find(0);
+  Found* const place = find_found(0);
   if (place == nullptr) {
     ++turned_away;
     return;
@@ -120,7 +99,7 @@ void meet(std::int32_t tid) {
 bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
 
 void forget_the_gone() {
-  for (Found& found : table) {
+  for (Found& found : found_table()) {
     const std::int32_t tid = found.tid.load(std::memory_order_relaxed);
     if (tid != 0 && found.look != look_number && (is_gone(tid) || registry().find(tid) != nullptr)) {
       drop_timer(found);
@@ -204,28 +183,13 @@ void adopt_found_thread() {
   ThreadState* self = begin_thread(0, 0, 0);
   if (self != nullptr) {
     start_clock(*self);
-  } else if (Found* found = find(kernel_thread_id()); found != nullptr) {
+  } else if (Found* found = find_found(kernel_thread_id()); found != nullptr) {
     drop_timer(*found);  // there is no room for it: it is left alone from now on
   }
 }
 
-void forget_found_thread(std::int32_t tid) {
-  if (Found* found = find(tid); found != nullptr) {
-    drop_timer(*found);
-  }
-}
-
-void forget_found_threads() {
-  for (Found& found : table) {
-    drop_timer(found);
-  }
-}
-
 void found_threads_after_fork() {
-  for (Found& found : table) {
-    found.tid.store(0, std::memory_order_relaxed);
-    found.timer.store(0, std::memory_order_relaxed);
-  }
+  forget_found_timers();
   next_look_ns.store(0, std::memory_order_relaxed);
 }
 

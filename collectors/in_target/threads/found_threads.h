@@ -14,10 +14,6 @@ namespace crosstalk::in_target {
 void find_threads(std::uint64_t now_ns);
 /// The calling thread, which is not observed, has had a tick of the timer that found it.
 void adopt_found_thread();
-/// The thread is observed now, by whatever way: the timer that was to find it is deleted.
-void forget_found_thread(std::int32_t tid);
-/// Deletes all timers of found threads.
-void forget_found_threads();
 /// A forked child has none of them.
 void found_threads_after_fork();
 

@@ -12,7 +12,8 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/threads/found_table.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -168,7 +169,7 @@ void end_thread(ThreadState& self) {
   charge_presence(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
-  runtime().watch.leave(self);
+  watch_unit().leave(self);
   profile::ThreadEnd record;
   record.cpu_ns = thread_cpu_ns();
   rusage usage{};
@@ -189,7 +190,7 @@ void end_lost_thread(ThreadState& thread, std::int32_t tid) {
     return;
   }
   stop_clock(thread);
-  runtime().watch.leave(thread);
+  watch_unit().leave(thread);
   profile::ThreadEnd record;
   record.cpu_ns = thread.slot->cpu_ns.load(std::memory_order_relaxed);
   finish(thread, record);

@@ -21,10 +21,14 @@ namespace {
 constexpr std::uint32_t lock_patience = 200;
 constexpr std::uint64_t first_cost_guess_ns = 150'000;
 
+constinit WatchUnit the_unit;
+
 /// Unique in the recording, > 0.
 std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 }  // namespace
+
+WatchUnit& watch_unit() { return the_unit; }
 
 // That of a thread that runs on another processor is moved there, by an interrupt: slow, and three quarters of the time
 // are its loss too (measured with two threads that count). That of one that sleeps, or of the caller, is quick and

@@ -171,4 +171,7 @@ class WatchUnit {
   Slot slot_[watch_slots];
 };
 
+/// The process's.
+WatchUnit& watch_unit();
+
 }  // namespace crosstalk::in_target

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording session is told, and what it has to say.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "profile/arena.h"
+#include "profile/model.h"
+
+namespace crosstalk::daemon {
+
+struct Progress {
+  double elapsed_s = 0;
+  std::uint64_t samples = 0, traps = 0, watches = 0;
+  double overhead = 0;
+  std::uint32_t threads = 0;
+};
+
+struct RecordOptions {
+  std::string output = "crosstalk.db";            // already expanded
+  std::vector<std::string> command;               // argv; never empty
+  profile::SessionConfig config;                  // calibrated and probed by the caller
+  std::string method_name, source_name;           // as the report shows them
+  std::string collector;                          // path of libcrosstalk.so
+  std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile
+  std::function<void(const Progress&)> progress;  // about twice a second; may be empty
+  std::function<void(const std::string&)> warn;   // one line each, during the run
+};
+
+struct RecordOutcome {
+  int exit_status = 0;
+  Progress totals;
+  std::string output;
+  // What of the totals is in the file, and why the rest is not; empty: everything is.
+  std::uint64_t stored_samples = 0, stored_traps = 0;
+  std::string loss;
+};
+
+}  // namespace crosstalk::daemon
