@@ -28,9 +28,10 @@ the fixed cost of a recording: {start_ms:.0f} ms of CPU time for a program that 
 
 - *bare*: CPU time of a bare run, median.
 - *self-measured*: what the profile says observing has cost, as a fraction of the threads' CPU time
-  (`sampling.overhead.fraction`), median; the budget was the default.
+  (`sampling.overhead.fraction`), median; the budget was the default. Handlers are timed; signals, context switches and
+  copies while watchpoints are armed are charged at calibrated prices (docs/reasons.md, "What armed watchpoints cost").
 - *difference*: CPU ratio - 1 - self-measured: what the profile does not account for (the recorder and its start,
-  caches, copies that an armed debug register slows, noise).
+  caches, threads that spin while another is observed, noise).
 - *memory*: the largest peak resident size of one process in the tree, recorded - bare, median.
 
 Machine: {machine}.

@@ -84,7 +84,8 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
     text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
   }
   text += sampling.overhead_fraction
-              ? fmt::format(". Observing took {} of the threads' CPU time.", percent_text(*sampling.overhead_fraction))
+              ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
+                            percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
   canvas.heading("Sampling",
                  "source " + sampling.source + (sampling.method.empty() ? "" : ", method " + sampling.method));
