@@ -23,9 +23,9 @@ struct ProcessState {
 /// Is `pid` this ancestor, or its child, or a child's child ...?
 [[nodiscard]] bool descends_from(pid_t pid, pid_t ancestor);
 
-/// Stops the calling process by `signal` for as long as `command`, its child, is stopped: whoever waits for this process
-/// as he would for the command sees it stop, and whoever lets one of them go on has both go on. Does nothing where the
-/// command goes on already.
+/// Stops the calling process by `signal` for as long as `command`, its child, is stopped: whoever waits for this
+/// process as he would for the command sees it stop, and whoever lets one of them go on has both go on. Does nothing
+/// where the command goes on already.
 void stop_with(pid_t command, int signal);
 
 }  // namespace crosstalk::daemon

@@ -10,10 +10,10 @@
 
 namespace crosstalk::daemon {
 
-/// While it lives, the signals that processes send each other (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) do not
-/// end this process but wait here to be taken: one to the command's process group comes to this process, too, or was
-/// meant for the command. SIGPIPE and SIGXFSZ are ignored (a failed write says enough) and SIGCHLD has its default meaning. Restores what was
-/// when it goes. Made and destroyed by the only thread that cares for signals.
+/// While it lives, the signals that processes send each other (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) do
+/// not end this process but wait here to be taken: one to the command's process group comes to this process, too, or
+/// was meant for the command. SIGPIPE and SIGXFSZ are ignored (a failed write says enough) and SIGCHLD has its default
+/// meaning. Restores what was when it goes. Made and destroyed by the only thread that cares for signals.
 class SignalWatch {
  public:
   [[nodiscard]] static Result<SignalWatch> begin();

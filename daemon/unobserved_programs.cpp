@@ -33,12 +33,14 @@ std::string reason_of(const UnobservedProgram& program) {
       return "it is set-user-ID, set-group-ID or has file capabilities";
     case Unobserved::pid_namespace:
       return "it runs in a pid namespace of its own; record inside of it";
+    case Unobserved::out_of_reach:
+      return "it can not reach the recorder, from another user namespace or without /proc; record inside of it";
   }
   return {};
 }
 
 bool possible(const UnobservedProgram& program) {
-  return program.reason >= Unobserved::statically_linked && program.reason <= Unobserved::pid_namespace;
+  return program.reason >= Unobserved::statically_linked && program.reason <= Unobserved::out_of_reach;
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace {
 
-// Whoever started us may have closed standard streams. A file that is opened then, the profile say, would get the number
-// of one and be written to as one. The command finds them closed, as it would have.
+// Whoever started us may have closed standard streams. A file that is opened then, the profile say, would get the
+// number of one and be written to as one. The command finds them closed, as it would have.
 void occupy_closed_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) < 0) {

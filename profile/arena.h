@@ -139,6 +139,7 @@ enum class Unobserved : std::uint32_t {
   sanitizer = 5,      // its runtime has to be the first library
   privileged = 6,     // set-user-ID and the like: the loader ignores LD_PRELOAD
   pid_namespace = 7,  // its process ids mean nothing outside
+  out_of_reach = 8,   // it can not open the arena: of another user namespace, without /proc
 };
 
 enum class NoticeState : std::uint32_t { free = 0, claimed = 1, ready = 2 };

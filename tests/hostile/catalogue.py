@@ -9,6 +9,9 @@ SHORT_WAITS = ("msgrcv", "semop", "semtimedop", "semtimedop_direct", "recv", "po
 GDB = "gdb -nx -q -batch -ex \"set print thread-events off\" -ex \"set debuginfod enabled off\""
 NO_IDS = "2>&1 | sed -e \"s/process [0-9]*/process N/\" -e \"s/LWP [0-9]*/LWP N/\" -e \"s/0x[0-9a-f]*/ADDRESS/g\" -e \"/libthread_db/d\""
 
+# Of descriptors: what programs usually have. Under it ours lie above, and no program sees them below its limit.
+USUAL_LIMIT = "sh -c 'ulimit -S -n 1024; exec"
+
 CATALOGUE = [
     # ---- timers ---------------------------------------------------------------------------------------------
     Program("timers.early_threads", "@/timers early_threads", "a library's threads, idle since before the start, get no timer each time somebody looks", traps=True),
@@ -144,8 +147,8 @@ CATALOGUE = [
     Program("descriptors.few", "@/descriptors up_to_the_limit 16 6", "six threads, 16 descriptors"),
     Program("descriptors.limit_of_the_shell", "sh -c 'ulimit -n 64; exec @/descriptors inherited_limit'", "`ulimit -n 64`, seen and used up"),
     Program("descriptors.soft_limit_of_the_shell", "sh -c 'ulimit -S -n 64; exec @/descriptors inherited_limit'", "`ulimit -S -n 64`, seen and used up"),
-    Program("descriptors.listing", "@/descriptors listing", "no descriptors but the program's own below its limit, in children neither", traps=True),
-    *(Program(f"descriptors.close_all_{way}", f"@/descriptors close_all {way}", f"all are closed by {way}", traps=True)
+    Program("descriptors.listing", f"{USUAL_LIMIT} @/descriptors listing'", "no descriptors but the program's own below its limit, in children neither", traps=True),
+    *(Program(f"descriptors.close_all_{way}", f"{USUAL_LIMIT} @/descriptors close_all {way}'", f"all are closed by {way}", traps=True)
       for way in ("loop", "listing", "closefrom", "close_range", "close_range_by_syscall", "unshare", "on_exec")),
     Program("descriptors.chosen_numbers", "@/descriptors chosen_numbers", "dup2 to the highest numbers", traps=True),
     Program("descriptors.moving_limit", "@/descriptors moving_limit", "a limit that moves while threads come and go"),
@@ -218,10 +221,10 @@ CATALOGUE = [
     # ---- namespaces -----------------------------------------------------------------------------------------
     Program("namespaces.pid", "unshare --pid --fork @/namespaces numbered_family", "processes in another pid namespace", needs=("pid_namespaces",), samples=False),
     Program("namespaces.pid_with_proc", "unshare --pid --fork --mount-proc @/namespaces numbered_family", "and with its own /proc", needs=("pid_namespaces",), samples=False),
-    Program("namespaces.user", "unshare --user --map-root-user @/namespaces family", "processes in another user namespace", needs=("user_namespaces",), samples=False),
+    Program("namespaces.user", "unshare --user --map-root-user @/namespaces family", "processes in another user namespace", needs=("user_namespaces",), samples=False, says="can not reach the recorder"),
     Program("namespaces.many", "unshare --user --map-root-user --pid --fork --mount-proc --net --ipc --uts @/namespaces numbered_family", "as a container has them", needs=("user_namespaces",), samples=False),
     Program("namespaces.time", "unshare --time --monotonic 100000 @/namespaces family", "another monotonic clock", needs=("time_namespaces",), samples=False),
-    Program("namespaces.no_proc", "unshare --mount sh -c 'umount -l /proc; exec @/namespaces family'", "no /proc", needs=("pid_namespaces",), samples=False),
+    Program("namespaces.no_proc", "unshare --mount sh -c 'umount -l /proc; exec @/namespaces family'", "no /proc", needs=("pid_namespaces",), samples=False, says="can not reach the recorder"),
     Program("namespaces.children_elsewhere", "@/namespaces children_elsewhere", "children go into another pid namespace, their parent does not", needs=("pid_namespaces",), traps=True),
     Program("namespaces.thread_elsewhere", "@/namespaces thread_elsewhere", "a thread goes into a namespace of its own", needs=("pid_namespaces",)),
     Program("namespaces.user_elsewhere", "@/namespaces user_elsewhere", "a busy process changes its user namespace", needs=("user_namespaces",), traps=True),

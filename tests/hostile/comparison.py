@@ -226,17 +226,3 @@ def differences(program, bare, recording):
 
 def compare(program):
     return differences(program, bare_run(program), recorded_run(program))
-
-
-# ---- what differs today -------------------------------------------------------------------------------------
-
-def known_differences():
-    """{name: (reason, always)} of known_differences.txt."""
-    known = {}
-    with open(os.path.join(HERE, "known_differences.txt"), encoding="utf-8") as file:
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                name, reason = line.strip().split(": ", 1)
-                always = not name.startswith("sometimes ")
-                known[name.split()[-1]] = (reason, always)
-    return known

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/in_target/guest_core.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -56,7 +57,14 @@ __attribute__((constructor)) void start() {
   }
   pid = kernel_process_id();
   config.follow_children = getenv("GUEST_NO_CHILDREN") == nullptr ? 1 : 0;
+  const char* arena = getenv(profile::arena_variable);
+  if (arena != nullptr && strcmp(arena, "/dev/null") == 0) {
+    count(guest_found_arena);
+  }
   remember_environment();
+  prepare_exec_wrappers();
+  hide_environment();
+  pthread_atfork(nullptr, nullptr, environment_after_fork);
   own_signals(SIGTRAP);
   struct sigaction action {};
   action.sa_sigaction = on_signal;

@@ -32,6 +32,7 @@ enum GuestEvent {
   guest_signal_taken,
   guest_unobserved,
   guest_withdrawn,
+  guest_found_arena,
   guest_events
 };
 

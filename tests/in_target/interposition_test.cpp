@@ -17,6 +17,7 @@ struct Run {
   std::vector<std::string> environment;
   std::string preload_before;  // "path:" or empty
   std::string preload_after;   // ":path" or empty
+  std::string arena = "/dev/null";
 };
 
 /// Exit status, or -signal.
@@ -24,7 +25,7 @@ int run(const Run& how) {
   const std::string path = std::string(CROSSTALK_TEST_PROGRAMS) + "/" + how.program;
   std::vector<std::string> arguments{path};
   arguments.insert(arguments.end(), how.arguments.begin(), how.arguments.end());
-  std::vector<std::string> environment{"PATH=/usr/bin:/bin", "CROSSTALK_ARENA=/proc/1/fd/9",
+  std::vector<std::string> environment{"PATH=/usr/bin:/bin", "CROSSTALK_ARENA=" + how.arena,
                                        std::string("GUEST_PATH=") + CROSSTALK_TEST_GUEST,
                                        "LD_PRELOAD=" + how.preload_before + CROSSTALK_TEST_GUEST + how.preload_after};
   environment.insert(environment.end(), how.environment.begin(), how.environment.end());
@@ -81,6 +82,10 @@ TEST(Interposition, SignalsAreTheTargets) { EXPECT_EQ(run({"signals_program", {}
 
 TEST(Interposition, ChildrenAreObservedWhateverTheirEnvironment) {
   EXPECT_EQ(run({"exec_program", {"observed"}, {}, "", ""}), 3);
+}
+
+TEST(Interposition, ProgramsThatCouldNotOpenTheArenaAreNotObserved) {
+  EXPECT_EQ(run({"exec_program", {"unobserved"}, {}, "", "", "/no/such/arena"}), 0);
 }
 
 TEST(Interposition, ChildrenAreNotObservedWhenNotWanted) {

@@ -117,6 +117,12 @@ void note_code_address(std::uint64_t ip);
 /// can be handed to children whatever the target does to its environment. With follow_children == 0 takes
 /// both out of the environment, so that children of system() and popen() are not observed either.
 void remember_environment();
+/// Core calls once the process is observed: the target does not see what makes it so (child_environment.h).
+void hide_environment();
+/// Core calls in a forked child, observed or not.
+void environment_after_fork();
+/// Looks up what may be called in a vfork child.
+void prepare_exec_wrappers();
 
 // Signals (signals.cpp). From own_signals() on the target neither replaces our handler nor blocks our signal, and sees
 // its own wishes when it asks.

@@ -1,205 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec and spawn: children are observed when they should be, whatever the target did to the environment it
-// hands them, and are not when they should not, or when they could not live with us.
+// hands them, and are not when they should not, or when they could not live with us (child_environment.h).
 //
 // An exec may come from a vfork child, which runs on its parent's memory and stack: nothing here allocates,
-// takes a lock or writes to static memory. The changed environment lives on the stack for the time of the call.
-// system() and popen() spawn inside libc with `environ` as it is.
-#include <link.h>
+// takes a lock or writes to static memory. system() and popen() spawn inside libc with `environ` as it is.
 #include <spawn.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
-#include <cstring>
 
+#include "collectors/in_target/interpose/child_environment.h"
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/exec_file.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
-#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 namespace {
 
-using Strings = char* const*;
-
-constexpr char preload_prefix[] = "LD_PRELOAD=";
-constexpr std::size_t preload_prefix_bytes = sizeof(preload_prefix) - 1;
-constexpr std::size_t entry_limit = 4096;    // an environment with more entries is passed on as it is
-constexpr std::size_t preload_limit = 8192;  // bytes of LD_PRELOAD, the same
-
-/// Copied at the start; constant afterwards.
-struct Remembered {
-  char preload[preload_prefix_bytes + modules::path_limit + 1] = {};  // "LD_PRELOAD=/path/libcrosstalk.so"
-  char arena[256] = {};                                               // "CROSSTALK_ARENA=..."
-  std::size_t arena_prefix_bytes = 0;
-  char cleaned_preload[preload_limit] = {};  // for `environ` without us
-  bool known = false;
-};
-constinit Remembered remembered;
-
-const char* own_path() { return remembered.preload + preload_prefix_bytes; }
-
-bool is_preload(const char* entry) { return strncmp(entry, preload_prefix, preload_prefix_bytes) == 0; }
-bool is_arena(const char* entry) { return strncmp(entry, remembered.arena, remembered.arena_prefix_bytes) == 0; }
-
-/// Bytes up to the next separator of a preload list, or its end.
-std::size_t item_bytes(const char* item) { return strcspn(item, ": "); }
-
-bool is_own_item(const char* item, std::size_t bytes) {
-  return bytes == strlen(own_path()) && memcmp(item, own_path(), bytes) == 0;
-}
-
-bool lists_us(const char* preload_entry) {
-  for (const char* item = preload_entry + preload_prefix_bytes;;) {
-    const std::size_t bytes = item_bytes(item);
-    if (is_own_item(item, bytes)) {
-      return true;
-    }
-    if (item[bytes] == 0) {
-      return false;
-    }
-    item += bytes + 1;
-  }
-}
-
-/// "LD_PRELOAD=us:theirs". `out` holds preload_limit bytes.
-char* with_us(const char* preload_entry, char* out) {
-  const std::size_t own_bytes = strlen(remembered.preload);
-  memcpy(out, remembered.preload, own_bytes);
-  out[own_bytes] = ':';
-  memcpy(out + own_bytes + 1, preload_entry + preload_prefix_bytes, strlen(preload_entry) - preload_prefix_bytes + 1);
-  return out;
-}
-
-/// The entry without our item; null when nothing else is in it.
-char* without_us(const char* preload_entry, char* out) {
-  std::size_t length = preload_prefix_bytes;
-  memcpy(out, preload_prefix, preload_prefix_bytes);
-  for (const char* item = preload_entry + preload_prefix_bytes;;) {
-    const std::size_t bytes = item_bytes(item);
-    if (bytes != 0 && !is_own_item(item, bytes)) {
-      if (length != preload_prefix_bytes) {
-        out[length++] = ':';
-      }
-      memcpy(out + length, item, bytes);
-      length += bytes;
-    }
-    if (item[bytes] == 0) {
-      break;
-    }
-    item += bytes + 1;
-  }
-  out[length] = 0;
-  return length == preload_prefix_bytes ? nullptr : out;
-}
-
-enum class Change { none, add, strip };
-
 /// A process that is not the observed one: its vfork child, or a forked child that is not followed. Without a
 /// system call when nothing is observed: a seccomp filter may not allow one.
 bool in_other_process() { return !observing() || kernel_process_id() != attached_pid(); }
-
-Change wanted_change(bool for_child) {
-  const profile::SessionConfig* config = session_config();
-  if (config == nullptr || !remembered.known) {
-    return Change::none;
-  }
-  // What a confined program executes is confined, too, and its filter may forbid what we would call there.
-  if ((for_child && config->follow_children == 0) || confined()) {
-    return Change::strip;
-  }
-  return observing() ? Change::add : Change::none;
-}
-
-struct Survey {
-  std::size_t entries = 0;
-  const char* preload = nullptr;  // the first, which counts
-  const char* arena = nullptr;
-};
-
-Survey survey(Strings environment) {
-  Survey s;
-  for (; environment != nullptr && environment[s.entries] != nullptr; ++s.entries) {
-    const char* entry = environment[s.entries];
-    if (s.preload == nullptr && is_preload(entry)) {
-      s.preload = entry;
-    } else if (s.arena == nullptr && is_arena(entry)) {
-      s.arena = entry;
-    }
-  }
-  return s;
-}
-
-bool needs(Change change, const Survey& s) {
-  const bool listed = s.preload != nullptr && lists_us(s.preload);
-  switch (change) {
-    case Change::add:
-      return !listed || s.arena == nullptr || strcmp(s.arena, remembered.arena) != 0;
-    case Change::strip:
-      return listed || s.arena != nullptr;
-    case Change::none:
-      break;
-  }
-  return false;
-}
-
-/// `out` has room for two more entries than `environment`, and the null.
-void rewrite(Strings environment, const Survey& s, Change change, char** out, char* text) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < s.entries; ++i) {
-    char* entry = environment[i];
-    if (is_arena(entry)) {
-      continue;
-    }
-    if (entry == s.preload && change == Change::strip) {
-      entry = without_us(entry, text);
-    } else if (entry == s.preload && !lists_us(entry)) {
-      entry = with_us(entry, text);
-    }
-    if (entry != nullptr) {
-      out[count++] = entry;
-    }
-  }
-  if (change == Change::add) {
-    if (s.preload == nullptr) {
-      out[count++] = remembered.preload;
-    }
-    out[count++] = remembered.arena;
-  }
-  out[count] = nullptr;
-}
-
-/// Calls `call` with the environment that the next program is to get.
-template <class Call>
-int with_environment(Strings environment, Change change, Call call) {
-  if (change == Change::none) {
-    return call(environment);
-  }
-  const Survey s = survey(environment);
-  const std::size_t text_bytes = s.preload == nullptr ? 0 : strlen(s.preload) + strlen(remembered.preload) + 2;
-  if (!needs(change, s) || s.entries > entry_limit || text_bytes > preload_limit) {
-    return call(environment);
-  }
-  auto** out = static_cast<char**>(__builtin_alloca((s.entries + 3) * sizeof(char*)));
-  auto* text = static_cast<char*>(__builtin_alloca(text_bytes + 1));
-  rewrite(environment, s, change, out, text);
-  return call(out);
-}
 
 /// What stands against observing what is about to be executed, and what that makes of its environment.
 class Prospect {
  public:
   Prospect(const ExecFile& file, bool for_child) : change_(wanted_change(for_child)) {
     const profile::SessionConfig* config = session_config();
-    if (config == nullptr || !remembered.known || change_ == Change::strip || !may_make_system_calls()) {
+    if (config == nullptr || !knows_environment() || change_ == Change::strip || !may_make_system_calls()) {
       return;
     }
     unobservable_ = unobservable(file, program_);
+    if (!unobservable_ && change_ == Change::add && !arena_in_reach()) {
+      unobservable_ = true;
+      program_.reason = profile::Unobserved::out_of_reach;
+      if (program_.program[0] == 0) {
+        set_program(program_, file.path);
+      }
+    }
     if (unobservable_ && must_not_get_us(program_.reason)) {
       change_ = Change::strip;
     }
@@ -301,68 +144,11 @@ void copy_arguments(const char* first, va_list list, char** out) {
   *out = nullptr;
 }
 
-/// Removes us from `environ`, for children that libc starts by itself.
-void clean_environ() {
-  char** out = environ;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    char* kept = *entry;
-    if (is_arena(kept)) {
-      continue;
-    }
-    if (is_preload(kept) && strlen(kept) < preload_limit && lists_us(kept)) {
-      kept = without_us(kept, remembered.cleaned_preload);
-    }
-    if (kept != nullptr) {
-      *out++ = kept;
-    }
-  }
-  *out = nullptr;
-}
-
-struct OwnPath {
-  char* out;
-  std::size_t bytes = 0;
-};
-
-int find_own_path(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
-  if (module->dlpi_addr != own_bias()) {
-    return 0;
-  }
-  auto& path = *static_cast<OwnPath*>(data);
-  const std::size_t length = module->dlpi_name == nullptr ? 0 : strlen(module->dlpi_name);
-  if (length != 0 && module->dlpi_name[0] == '/' && length < modules::path_limit) {
-    memcpy(path.out, module->dlpi_name, length);
-    path.bytes = length;
-  } else {
-    path.bytes = modules::mapped_path(own_bias(), path.out, modules::path_limit - 1);
-  }
-  return 1;
-}
-
 }  // namespace
 
-void remember_environment() {
-  const char* value = ::getenv(profile::arena_variable);
-  const std::size_t name_bytes = strlen(profile::arena_variable);
-  if (value == nullptr || name_bytes + strlen(value) + 2 > sizeof(remembered.arena)) {
-    return;
-  }
-  memcpy(remembered.arena, profile::arena_variable, name_bytes);
-  remembered.arena[name_bytes] = '=';
-  remembered.arena_prefix_bytes = name_bytes + 1;
-  memcpy(remembered.arena + name_bytes + 1, value, strlen(value) + 1);
-
-  memcpy(remembered.preload, preload_prefix, preload_prefix_bytes);
-  OwnPath path{remembered.preload + preload_prefix_bytes};
-  ::dl_iterate_phdr(find_own_path, &path);
-  remembered.preload[preload_prefix_bytes + path.bytes] = 0;
-  remembered.known = path.bytes != 0;
+void prepare_exec_wrappers() {
   real_execve.prepare();
   real_execvpe.prepare();
-  const profile::SessionConfig* config = session_config();
-  if (remembered.known && config != nullptr && config->follow_children == 0) {
-    clean_environ();
-  }
 }
 
 // -------------------------------------------------------------------------------------- exec
@@ -456,6 +242,26 @@ int wrap_posix_spawnp(pid_t* pid, const char* file, FileActions actions, Attribu
   return run_spawn({.path = file, .search = true}, pid, environment, [&](pid_t* child, Strings changed) {
     return real_posix_spawnp(child, file, actions, attributes, arguments, changed);
   });
+}
+
+// ------------------------------------------------------------------- what libc spawns by itself
+
+namespace {
+constinit RealFunction<int(const char*)> real_system("system");
+constinit RealFunction<FILE*(const char*, const char*)> real_popen("popen");
+}  // namespace
+
+CROSSTALK_INTERPOSE(int, wrap_system, "system", (const char* line));
+int wrap_system(const char* line) {
+  const RevealedEnvironment revealed;
+  return real_system(line);
+}
+
+CROSSTALK_INTERPOSE(FILE*, wrap_popen, "popen", (const char* line, const char* mode));
+FILE* wrap_popen(const char* line, const char* mode) {
+  const SteadyLimit steady;
+  const RevealedEnvironment revealed;
+  return real_popen(line, mode);
 }
 
 }  // namespace crosstalk::in_target

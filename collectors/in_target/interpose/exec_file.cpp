@@ -174,12 +174,15 @@ bool unobservable(const ExecFile& file, UnobservedProgram& program) {
   return program.reason != Unobserved{};
 }
 
+void set_program(UnobservedProgram& program, const char* path) { copy_text(program.program, path); }
+
 bool must_not_get_us(Unobserved reason) {
   switch (reason) {
     case Unobserved::other_class:
     case Unobserved::other_machine:
     case Unobserved::other_loader:
     case Unobserved::sanitizer:
+    case Unobserved::out_of_reach:
       return true;
     default:
       return false;

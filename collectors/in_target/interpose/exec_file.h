@@ -20,6 +20,9 @@ struct ExecFile {
 /// known: no such file, or one that can not be read.
 bool unobservable(const ExecFile& file, UnobservedProgram& program);
 
+/// Cuts a path that is too long.
+void set_program(UnobservedProgram& program, const char* path);
+
 /// True when the program would not start, or not as without us, if it were handed our library. The others (static ones,
 /// set-user-ID ones) take no notice of it, and hand it on to what they execute.
 bool must_not_get_us(profile::Unobserved reason);

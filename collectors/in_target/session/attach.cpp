@@ -171,6 +171,7 @@ bool begin_process(bool after_fork) {
 void in_forked_child() {
   const OwnFloatState float_state;
   Runtime& r = runtime();
+  environment_after_fork();
   if (!r.observing.exchange(false)) {
     return;
   }
@@ -259,6 +260,7 @@ __attribute__((constructor(101))) void on_load() {
   }
   find_fast_clock();
   remember_environment();
+  prepare_exec_wrappers();
   if (!in_recorders_pid_namespace()) {
     r.foreign.store(true, std::memory_order_relaxed);
     track_blocks(false, 0);
@@ -280,6 +282,7 @@ __attribute__((constructor(101))) void on_load() {
   end_threads_with_a_key();
   pthread_atfork(hold_limit_for_fork, release_limit_after_fork, in_forked_child);
   if (begin_process(false)) {
+    hide_environment();
     track_blocks(true, r.config.heap_threshold);
     adopt_thread_mask();
     on_module_change();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec_program observed|unobserved: starts itself in every way there is, with an environment that lost
 // (or kept) what makes children observed, and expects them to be what the argument says.
-// exec_program show: its exit status says whether it is (3) or is not (0); 4: SIGTRAP is blocked, 8: ignored.
+// exec_program show: its exit status says whether it is (3) or is not (0); 4: SIGTRAP is blocked, 8: ignored, 16: the
+// environment shows what makes it observed.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -11,12 +12,14 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "tests/in_target/guest_core.h"
 
 namespace {
 
 constexpr int observed = 3;
+constexpr char guest_name[] = "test_in_target_guest";
 char self[] = "/proc/self/exe";
 std::string file;  // in PATH
 char show[] = "show";
@@ -24,9 +27,13 @@ char* const arguments[] = {self, show, nullptr};
 int expected = observed;
 
 int what_is_seen() {
-  const char* arena = std::getenv("CROSSTALK_ARENA");
-  int seen = GUEST(guest_count) != nullptr ? 1 : 0;
-  seen += arena != nullptr && strcmp(arena, "/proc/1/fd/9") == 0 ? 2 : 0;
+  const auto count = GUEST(guest_count);
+  int seen = count != nullptr ? 1 : 0;
+  seen += count != nullptr && count(guest_found_arena) == 1 ? 2 : 0;
+  const char* preload = std::getenv("LD_PRELOAD");
+  const bool hidden =
+      std::getenv("CROSSTALK_ARENA") == nullptr && (preload == nullptr || strstr(preload, guest_name) == nullptr);
+  seen += hidden ? 0 : 16;
   sigset_t mask;
   struct sigaction action {};
   sigprocmask(SIG_BLOCK, nullptr, &mask);
@@ -100,7 +107,7 @@ void environments() {
   char* const other[] = {other_preload, some, nullptr};
   char* const wrong[] = {some, other_arena, nullptr};
   std::string ours = std::string("LD_PRELOAD=libm.so.6:") + std::getenv("GUEST_PATH");
-  char arena[] = "CROSSTALK_ARENA=/proc/1/fd/9";
+  char arena[] = "CROSSTALK_ARENA=/dev/null";
   char* const whole[] = {ours.data(), arena, nullptr};
   exec_functions(empty);
   exec_functions(plain);
@@ -112,6 +119,31 @@ void environments() {
   exec_functions(environ);
   const int status = std::system((file + " show").c_str());
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == expected);
+  std::FILE* const output = popen((file + " show; echo $?").c_str(), "r");
+  int seen = -1;
+  CHECK(output != nullptr && std::fscanf(output, "%d", &seen) == 1 && seen == expected);
+  CHECK(pclose(output) == 0);
+}
+
+/// What a program does to its environment while libc's children are made with another one is done to its own.
+void the_environment_is_the_programs() {
+  CHECK(setenv("SET_BEFORE", "1", 1) == 0 && setenv("UNSET_LATER", "1", 1) == 0);
+  std::thread busy([] { CHECK(std::system("sleep 0.2") == 0); });
+  usleep(100'000);
+  CHECK(unsetenv("UNSET_LATER") == 0 && setenv("SET_BEFORE", "22", 1) == 0);
+  busy.join();
+  CHECK(std::getenv("UNSET_LATER") == nullptr && strcmp(std::getenv("SET_BEFORE"), "22") == 0);
+  std::thread other([] { CHECK(std::system("sleep 0.2") == 0); });
+  usleep(100'000);
+  CHECK(setenv("SET_MEANWHILE", "1", 1) == 0);
+  in_a_fork([] { _exit(what_is_seen()); });
+  other.join();
+  CHECK(std::getenv("SET_MEANWHILE") != nullptr && std::getenv("CROSSTALK_ARENA") == nullptr);
+  CHECK(what_is_seen() == observed);
+  std::thread third([] { CHECK(std::system("sleep 0.2") == 0); });
+  usleep(100'000);
+  in_a_fork([] { _exit(what_is_seen()); });
+  third.join();
 }
 
 void a_failing_exec() {
@@ -155,6 +187,9 @@ int main(int argc, char** argv) {
   a_failing_exec();
   environments();
   signals_are_inherited();
+  if (expected == observed) {
+    the_environment_is_the_programs();
+  }
   // The process itself stays observed through its own exec, whatever its children are.
   char* const empty[] = {nullptr};
   execve(self, arguments, empty);
