@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <utility>
 
 namespace crosstalk::daemon {
 namespace {
 
+constexpr const char* arena_name = "crosstalk-arena";
 constexpr std::uint64_t page = 4096;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + page - 1) & ~(page - 1); }
@@ -29,7 +31,7 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * sizeof(profile::ThreadSlot));
   arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
   const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
-  arena.fd_.reset(::memfd_create("crosstalk-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  arena.fd_.reset(::memfd_create(arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return fail(ErrorCode::system,
@@ -107,6 +109,17 @@ std::string Arena::path() const { return "/proc/" + std::to_string(::getpid()) +
 std::uint64_t Arena::bytes_in_use() const {
   struct stat status = {};
   return ::fstat(fd_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : 0;
+}
+
+bool recorded_itself() {
+  const std::string mapped = std::string("/memfd:") + arena_name;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(mapped) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace crosstalk::daemon

@@ -54,4 +54,8 @@ class Arena {
   std::vector<const std::byte*> chunks_;  // of rings_a_chunk rings each; null: not mapped
 };
 
+/// Does another recorder observe this very process? It then has that one's arena mapped, and so will whatever it
+/// starts. To be asked before an arena is made here.
+[[nodiscard]] bool recorded_itself();
+
 }  // namespace crosstalk::daemon

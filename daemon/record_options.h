@@ -25,6 +25,7 @@ struct RecordOptions {
   profile::SessionConfig config;                  // calibrated and probed by the caller
   std::string method_name, source_name;           // as the report shows them
   std::string collector;                          // path of libcrosstalk.so
+  bool recorded_itself = false;                   // by another recorder, which has the command, too
   std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile
   std::function<void(const Progress&)> progress;  // about twice a second; may be empty
   std::function<void(const std::string&)> warn;   // one line each, during the run

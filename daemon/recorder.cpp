@@ -229,7 +229,7 @@ void Recorder::take_unobserved() {
 }
 
 void Recorder::put_messages() {
-  if (decoder_.process_table().processes_begun() == 0) {
+  if (decoder_.process_table().processes_begun() == 0 && !options_->recorded_itself) {
     message("not_observed",
             "the command never loaded the collector: it may be statically linked, setuid, or start no "
             "dynamically linked program");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectors/probe.h"
+#include "daemon/arena.h"
 #include "daemon/session.h"
 #include "driver/collector_path.h"
 #include "driver/log.h"
@@ -80,6 +81,14 @@ std::vector<profile::MessageRow> limits_of(const RecordRequest& request, const c
   return limits;
 }
 
+/// What the machine seems to withhold then is what the recording around us uses.
+std::vector<profile::MessageRow> inside_another() {
+  return {
+      {"recorded_itself",
+       "this recorder is itself being recorded (crosstalk record -- crosstalk record ...): what it starts belongs to "
+       "that recording, so that this one has nothing in it; record the command alone"}};
+}
+
 /// Everything that has to hold before the command may start.
 Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   const collectors::Probe probe = collectors::probe();
@@ -119,7 +128,8 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   options.source_name = "clock";
   options.method_name = method_name(request.config.method);
   options.collector = *collector;
-  options.warnings = limits_of(request, probe);
+  options.recorded_itself = daemon::recorded_itself();
+  options.warnings = options.recorded_itself ? inside_another() : limits_of(request, probe);
   return options;
 }
 

@@ -61,7 +61,6 @@ class RingWriter {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
-  [[nodiscard]] bool attached() const { return slot_ != nullptr; }
   [[nodiscard]] ThreadSlot* slot() const { return slot_; }
 
   /// Reserves one record of `bytes` bytes (record_bytes() of its parts, at most max_record_bytes). Fill in

@@ -334,14 +334,6 @@ double cost_s(const Contribution& contribution, std::span<const Stratum> strata)
   return strata[contribution.stratum].expansion() * contribution.cost / ns_per_s;
 }
 
-double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata) {
-  double sum = 0;
-  for (const Contribution& c : contributions) {
-    sum += cost_s(c, strata);
-  }
-  return sum;
-}
-
 Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> cells;
   for (const SeenInvalidation& seen : invalidations) {

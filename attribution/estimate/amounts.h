@@ -36,8 +36,6 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// share. Where no sample stands for time, costs are absent.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
-/// Sum of expanded costs, seconds.
-[[nodiscard]] double total_cost_s(std::span<const Contribution> contributions, std::span<const Stratum> strata);
 /// One contribution's expanded cost, seconds.
 [[nodiscard]] double cost_s(const Contribution& contribution, std::span<const Stratum> strata);
 

@@ -69,7 +69,10 @@ struct Recording {
     }
     result =
         attribution::estimate(*find_estimator("post_stratified").value(), evidence_of(watches, told, strata), strata);
-    total_s = total_cost_s(result.contributions, result.expansion.strata);
+    total_s = 0;
+    for (const Contribution& contribution : result.contributions) {
+      total_s += cost_s(contribution, result.expansion.strata);
+    }
     unwatched_ns = strata.unwatched_ns();
     return matrix_of(result.contributions, result.expansion, pair);
   }

@@ -65,6 +65,28 @@ class Statuses(harness.Case):
             self.assertIn("crosstalk", result.stdout)
 
 
+class Recordings(harness.Case):
+    """A recording inside a recording: its profile is empty, and says why."""
+
+    def inside(self, *options):
+        result = run([CROSSTALK, "record", "-q", *options, "-o", self.path("outer.db"), "--",
+                      CROSSTALK, "record", "-o", self.path("inner.db"), "--", "sh", "-c", "exit 7"])
+        self.assertEqual(result.status, 7, result.stderr)
+        self.assertIn("is itself being recorded", result.stderr)
+        self.assertNotIn("perf events", result.stderr)
+        codes = {warning["code"] for warning in self.report(self.path("inner.db"))["warnings"]}
+        self.assertIn("recorded_itself", codes)
+        self.assertFalse(codes & {"not_observed", "perf_forbidden", "watchpoints_unavailable"}, codes)
+
+    def test_the_outer_one_has_the_command(self):
+        self.inside()
+        names = [thread["name"] for thread in self.report(self.path("outer.db"))["threads"]]
+        self.assertIn("sh", names)
+
+    def test_nor_has_the_inner_one_where_the_outer_follows_no_children(self):
+        self.inside("--no-children")
+
+
 class Words(harness.Case):
     """stdout and stderr are the command's."""
 
