@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// How threads are found that came by no way that we see: real threads of this test, timers that are only written down.
+#include "collectors/in_target/threads/found_threads.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_table.h"
+#include "collectors/in_target/threads/threads.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+struct World {
+  std::map<std::int32_t, std::int32_t> timers;  // running, by id: the thread
+  std::int32_t last_timer = 0;
+  std::vector<std::int32_t> lost;  // threads that were ended for they had gone
+  std::uint32_t clocks_started = 0;
+  bool has_room = true;  // for another observed thread
+};
+World* world = nullptr;
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+/// A thread that does nothing until it is let go.
+class Idle {
+ public:
+  explicit Idle(bool blocks_all = false) {
+    std::promise<std::int32_t> started;
+    thread_ = std::thread([this, blocks_all, &started] {
+      sigset_t all;
+      sigfillset(&all);
+      if (blocks_all) {
+        ::sigprocmask(SIG_SETMASK, &all, nullptr);
+        const std::uint64_t raw = ~std::uint64_t{0};  // libc would leave out its own signals
+        system_call(SYS_rt_sigprocmask, SIG_SETMASK, &raw, nullptr, sizeof raw);
+      }
+      started.set_value(::gettid());
+      release_.get_future().wait();
+    });
+    tid_ = started.get_future().get();
+  }
+  ~Idle() { end(); }
+  Idle(const Idle&) = delete;
+  Idle& operator=(const Idle&) = delete;
+  void end() {
+    if (thread_.joinable()) {
+      release_.set_value();
+      thread_.join();
+      while (::tgkill(::getpid(), tid_, 0) == 0) {  // joined before the kernel has forgotten it
+        ::usleep(100);
+      }
+    }
+  }
+  [[nodiscard]] std::int32_t tid() const { return tid_; }
+
+ private:
+  std::promise<void> release_;
+  std::thread thread_;
+  std::int32_t tid_ = 0;
+};
+
+class FoundThreads : public ::testing::Test {
+ protected:
+  FoundThreads() {
+    world = &world_;
+    registry().clear();
+    found_threads_after_fork();
+    runtime().pid = ::getpid();
+    runtime().observing.store(true);
+    runtime().budget.clear();
+    runtime().budget.start(0.03);
+    enrol(::gettid());
+  }
+  ~FoundThreads() override { world = nullptr; }
+
+  ThreadState& enrol(std::int32_t tid) {
+    ThreadState& thread = *registry().add(tid);
+    thread.slot = &slots_.at(used_++);
+    thread.phase.store(static_cast<std::uint32_t>(ThreadPhase::live));
+    return thread;
+  }
+  /// As many looks as it takes for one to be thorough.
+  void look() {
+    for (int i = 0; i < 16; ++i) {
+      find_threads(now_ns_ += 100 * second);
+    }
+  }
+  [[nodiscard]] std::size_t timers_of(std::int32_t tid) const {
+    return static_cast<std::size_t>(
+        std::count_if(world_.timers.begin(), world_.timers.end(), [tid](const auto& t) { return t.second == tid; }));
+  }
+
+  World world_;
+  std::vector<profile::ThreadSlot> slots_ = std::vector<profile::ThreadSlot>(8);
+  std::size_t used_ = 0;
+  static inline std::uint64_t now_ns_ = 1000 * second;
+};
+
+TEST_F(FoundThreads, EachGetsOneTimerInItsLife) {
+  Idle stranger;
+  look();
+  EXPECT_EQ(timers_of(stranger.tid()), 1U);
+  look();
+  EXPECT_EQ(world_.last_timer, 1) << "a timer for each look would eat the program's limit of pending signals";
+  stranger.end();
+  look();
+  EXPECT_TRUE(world_.timers.empty());
+  EXPECT_EQ(find_found(stranger.tid()), nullptr);
+}
+
+TEST_F(FoundThreads, LooksAreRare) {
+  Idle stranger;
+  find_threads(now_ns_ += 100 * second);
+  world_.timers.clear();
+  forget_found_timers();
+  find_threads(now_ns_ + 1'000'000);
+  EXPECT_TRUE(world_.timers.empty());
+}
+
+TEST_F(FoundThreads, ThoseThatAreObservedAndThoseThatCanNotTickGetNone) {
+  Idle known;
+  Idle deaf(true);
+  enrol(known.tid());
+  look();
+  EXPECT_TRUE(world_.timers.empty());
+}
+
+TEST_F(FoundThreads, AnObservedThreadThatIsGoneIsEnded) {
+  Idle known;
+  Idle other;
+  enrol(known.tid());
+  enrol(other.tid());
+  look();
+  EXPECT_TRUE(world_.lost.empty());
+  known.end();
+  look();
+  ASSERT_FALSE(world_.lost.empty());
+  EXPECT_EQ(std::count(world_.lost.begin(), world_.lost.end(), other.tid()), 0);
+  EXPECT_EQ(world_.lost.front(), known.tid());
+}
+
+TEST_F(FoundThreads, ATickMakesItKnownAndEndsItsTimer) {
+  Idle stranger;
+  look();
+  forget_found_thread(stranger.tid());  // as begin_thread() does
+  EXPECT_TRUE(world_.timers.empty());
+  look();
+  EXPECT_EQ(world_.last_timer, 1);
+}
+
+TEST_F(FoundThreads, WhoTicksIsAdopted) {
+  adopt_found_thread();
+  EXPECT_EQ(world_.clocks_started, 1U);
+  runtime().observing.store(false);
+  adopt_found_thread();
+  EXPECT_EQ(world_.clocks_started, 1U);
+}
+
+TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
+  registry().clear();
+  std::atomic<bool> started = false;  // before that libc blocks all signals
+  std::atomic<bool> adopt = false;
+  world_.has_room = false;
+  std::thread stranger([&started, &adopt] {
+    started = true;
+    while (!adopt) {
+      std::this_thread::yield();
+    }
+    adopt_found_thread();
+  });
+  while (!started) {
+    std::this_thread::yield();
+  }
+  enrol(::gettid());
+  look();
+  EXPECT_EQ(world_.timers.size(), 1U);
+  adopt = true;
+  stranger.join();
+  EXPECT_TRUE(world_.timers.empty());
+  EXPECT_EQ(world_.clocks_started, 0U);
+}
+
+}  // namespace
+
+// What the unit meets in a target.
+
+long start_thread_timer(std::int32_t tid, std::uint64_t /*period_ns*/) {
+  world->timers[++world->last_timer] = tid;
+  return world->last_timer;
+}
+void delete_thread_timer(std::int32_t id) { world->timers.erase(id); }
+void emit_message(const char* /*code*/, const char* /*text*/) {}
+void step_aside(const char* code, const char* /*text*/, StepAside /*how*/) { ADD_FAILURE() << code; }
+void start_clock(ThreadState& /*self*/) { ++world->clocks_started; }
+ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/) {
+  return world->has_room ? registry().find(kernel_thread_id()) : nullptr;
+}
+void end_lost_thread(ThreadState& /*thread*/, std::int32_t tid) { world->lost.push_back(tid); }
+
+}  // namespace crosstalk::in_target
