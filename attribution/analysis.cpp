@@ -24,6 +24,7 @@
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/sample_digest.h"
 #include "attribution/timeline/third_parties.h"
+#include "base/concurrently.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -57,6 +58,7 @@ Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view
     OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup);
     prefer_watched_stores(timeline.communications);
     timeline.communications.shrink_to_fit();
+    timeline.invalidations.shrink_to_fit();
     if (!visited(watches[watch], timeline)) {
       std::vector<AccessPoint>().swap(timeline.accesses);
     }
@@ -85,6 +87,15 @@ void find_interesting(std::span<const OwnershipTimeline> timelines, const Progra
       }
     }
   }
+}
+
+/// Reads the stacks that are wanted.
+Result<void> unwind(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
+  if (stacks.empty()) {
+    return {};
+  }
+  const auto wanted = [&](StackId stack) { return stacks.wants(stack); };
+  return profile.for_each_stack([&](const profile::StackRow& stack) { stacks.add(stack, view); }, wanted);
 }
 
 Defects defects_of(std::span<const OwnershipTimeline> timelines, const SampleDigest& digest, const Strata& strata,
@@ -146,18 +157,20 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   }
   strata.finish();
   find_producers(profile.watches(), timelines, stores, profile.threads());
-  if (!stacks.empty()) {
-    const auto wanted = [&](StackId stack) { return stacks.wants(stack); };
-    const auto unwind = [&](const profile::StackRow& stack) { stacks.add(stack, view); };
-    if (auto read = profile.for_each_stack(unwind, wanted); !read) {
-      return tl::unexpected<Error>(read.error());
-    }
+  Result<void> unwound;
+  Estimate estimated;
+  CountTable counts;
+  const auto count = [&] {
+    counts = count_communications({profile.watches(), told->traps, timelines, consumers,
+                                   static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
+  };
+  concurrently(count, [&] {
+    unwound = unwind(profile, view, stacks);
+    estimated = estimate(**estimator, WatchEvidence(profile.watches(), timelines, strata), strata);
+  });
+  if (!unwound) {
+    return tl::unexpected<Error>(unwound.error());
   }
-
-  Estimate estimated = estimate(**estimator, evidence_of(profile.watches(), timelines, strata), strata);
-  const CountTable counts =
-      count_communications({profile.watches(), told->traps, timelines, consumers,
-                            static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
   estimated.expansion.counts = &counts;
   const std::size_t traps = told->traps.size();
   told->traps = {};  // only counts need them

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk report`: a profile is read, analysed and drawn.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -55,6 +56,9 @@ int run_report(const Arguments& arguments) {
   }
   const ReportRequest& request = *parsed->request;
   start_logging({false, request.verbosity});
+  // The large vectors of a large profile go back to the system when they are freed. As glibc would have it, blocks of
+  // up to 32 MiB are kept once some of that size have been freed, between small ones that are still in use.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {
     return failed(profile.error());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "profile/branch_trace.h"
 
@@ -49,6 +50,25 @@ std::optional<LineState> unpack_line_state(std::span<const std::uint8_t> packed)
   return state;
 }
 
+namespace {
+
+/// The number in the first `length` bytes, 0..8, of a packed one, the lowest byte first. Most numbers have others
+/// behind them, and are read at once.
+std::uint64_t number_at(std::span<const std::uint8_t> packed, std::size_t length) {
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t number = 0;
+  if (packed.size() >= sizeof number) {
+    std::memcpy(&number, packed.data(), sizeof number);
+    return length == sizeof number ? number : number & ((std::uint64_t{1} << (8 * length)) - 1);
+  }
+  for (std::size_t b = 0; b < length; ++b) {
+    number |= static_cast<std::uint64_t>(packed[b]) << (8 * b);
+  }
+  return number;
+}
+
+}  // namespace
+
 std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed) {
   if (packed.size() < length_bytes) {
     return std::nullopt;
@@ -60,9 +80,7 @@ std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed) 
     if (length > 8 || length > packed.size() - at) {
       return std::nullopt;
     }
-    for (std::size_t b = 0; b < length; ++b) {
-      registers.value[i] |= static_cast<std::uint64_t>(packed[at + b]) << (8 * b);
-    }
+    registers.value[i] = number_at(packed.subspan(at), length);
     at += length;
   }
   if (at != packed.size()) {

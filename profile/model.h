@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/inline_vector.h"
 #include "base/registers.h"
 #include "profile/arena.h"
 #include "profile/records.h"
@@ -121,7 +122,7 @@ struct WatchRow {
   WatchId id;
   ThreadId thread;  // whose sample opened it
   std::uint64_t time_ns = 0, line = 0;
-  std::vector<WatchWord> words;
+  InlineVector<WatchWord, max_watch_words> words;
   std::uint32_t threads = 0, armed = 0;
   bool suspected = false;
   std::uint64_t horizon_ns = 0;

@@ -2,6 +2,7 @@
 #include "profile/trap_grouper.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace crosstalk::profile {
 
@@ -59,6 +60,19 @@ std::uint32_t TrapGrouper::new_group(std::uint32_t watch) {
   return group;
 }
 
+/// By sequence. Rows are large: their order is found first, and each is moved once.
+void TrapGrouper::sort(std::vector<TrapRow>& traps) {
+  order_.resize(traps.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return traps[a].sequence < traps[b].sequence; });
+  sorted_.clear();
+  for (const std::uint32_t index : order_) {
+    sorted_.push_back(traps[index]);
+  }
+  traps.swap(sorted_);
+}
+
 /// Drops the oldest arrival, and visits its watch if that was its last trap.
 void TrapGrouper::visit_oldest() {
   const Arrival oldest = arrivals_.front();
@@ -69,7 +83,7 @@ void TrapGrouper::visit_oldest() {
   }
   const auto by_sequence = [](const TrapRow& a, const TrapRow& b) { return a.sequence < b.sequence; };
   if (!std::is_sorted(group.traps.begin(), group.traps.end(), by_sequence)) {
-    std::stable_sort(group.traps.begin(), group.traps.end(), by_sequence);
+    sort(group.traps);
   }
   visit_(group.watch, group.traps);
   group.traps.clear();

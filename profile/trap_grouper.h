@@ -42,14 +42,17 @@ class TrapGrouper {
   };
   [[nodiscard]] std::uint32_t watch_of(const TrapRow& trap);
   [[nodiscard]] std::uint32_t new_group(std::uint32_t watch);
+  void sort(std::vector<TrapRow>& traps);
   void visit_oldest();
 
   std::span<const WatchRow> watches_;
   const Visit& visit_;
   std::vector<std::uint32_t> group_of_;  // by watch; none: no trap of it came; done: it was visited
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> free_;  // groups
-  std::deque<Arrival> arrivals_;     // of the traps that are kept
+  std::vector<std::uint32_t> free_;   // groups
+  std::deque<Arrival> arrivals_;      // of the traps that are kept
+  std::vector<std::uint32_t> order_;  // of what is being sorted
+  std::vector<TrapRow> sorted_;
   std::uint64_t number_ = 0;
   std::uint32_t last_watch_ = 0;  // traps of one watch come together
   bool late_ = false;

@@ -113,9 +113,12 @@ struct Law {
   double usual_ns = 0;                // of a cycle
   std::vector<ExchangeClock> clocks;  // good enough for a witness
 
-  void add(const Followed& followed) {
+  /// Returns the index that the first of its cycles gets.
+  std::size_t add(const Followed& followed) {
+    const std::size_t first = all.cycles.size();
     all.cycles.insert(all.cycles.end(), followed.cycles.begin(), followed.cycles.end());
     all.endings.insert(all.endings.end(), followed.endings.begin(), followed.endings.end());
+    return first;
   }
   void settle() {
     if (all.cycles.empty()) {
@@ -152,9 +155,10 @@ class Counter {
     return thread < in_.threads.size() ? &in_.threads[thread] : nullptr;
   }
   using Role = std::pair<std::uint64_t, bool>;  // ip, consumes
-  struct Own {
+  struct Own {                                  // what was followed of a thread of a group at an instruction
     std::uint32_t thread = 0;
-    CyclesByIp followed;
+    std::uint64_t ip = 0;
+    std::size_t first = 0, cycles = 0;  // among those of its law
   };
   [[nodiscard]] std::vector<Clockwork> clockworks_of(std::size_t group) const;
   [[nodiscard]] Figure by_counter(const ExchangeGroup& group, const Clockwork& work) const;
@@ -188,10 +192,10 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
     std::vector<std::uint32_t> threads{group.consumer};
     threads.insert(threads.end(), producers.begin(), producers.end());
     std::vector<Own>& own = own_.emplace_back();
+    const GroupExchanges exchanges(group, in.timelines);
     for (const std::uint32_t thread : threads) {
-      own.push_back({thread, cycles_of(group, thread, traps_, in.watches, in.timelines)});
-      for (const auto& [ip, followed] : own.back().followed) {
-        laws_[{ip, thread == group.consumer}].add(followed);
+      for (const auto& [ip, followed] : cycles_of(exchanges, thread, traps_, in.watches)) {
+        own.push_back({thread, ip, laws_[{ip, thread == group.consumer}].add(followed), followed.cycles.size()});
       }
     }
   }
@@ -204,11 +208,10 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
 std::vector<Clockwork> Counter::clockworks_of(std::size_t group) const {
   std::vector<Clockwork> works;
   for (const Own& own : own_[group]) {
-    for (const auto& [ip, followed] : own.followed) {
-      const bool consumes = own.thread == groups_[group].consumer;
-      if (!followed.cycles.empty()) {
-        works.push_back({own.thread, ip, consumes, followed.cycles, &laws_.at({ip, consumes})});
-      }
+    const bool consumes = own.thread == groups_[group].consumer;
+    const Law& law = laws_.at({own.ip, consumes});
+    if (own.cycles > 0) {
+      works.push_back({own.thread, own.ip, consumes, std::span(law.all.cycles).subspan(own.first, own.cycles), &law});
     }
   }
   std::stable_sort(works.begin(), works.end(), [](const Clockwork& a, const Clockwork& b) {

@@ -53,9 +53,14 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Owner
         continue;
       }
       Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
-      pool.instructions.insert(seen.consumer.instruction);
+      if (pool.seen.empty()) {
+        pool.instructions.insert(seen.consumer.instruction);
+      }
+      // Where the consumer has the line: processes map memory apart.
+      if (pool.seen.empty() || pool.seen.back().seen->consumer.line != seen.consumer.line) {
+        pool.exchanged.insert(seen.consumer.line);
+      }
       pool.seen.push_back({w, &seen});
-      pool.exchanged.insert(seen.consumer.line);  // where the consumer has it: processes map memory apart
     }
   }
   for (auto& [site, pool] : sites) {
@@ -177,19 +182,12 @@ Takings takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opene
   return result;
 }
 
-std::uint32_t exchanges_between(const OwnershipTimeline& timeline, std::uint32_t consumer, std::uint64_t after_ns,
-                                std::uint64_t until_ns) {
-  const auto in_between = [&](const SeenCommunication& seen) {
-    return seen.consumer.thread.value == consumer && !seen.expected() && seen.consumer.time_ns > after_ns &&
-           seen.consumer.time_ns <= until_ns;
-  };
-  double exchanges = 0;  // several possible producers share one
-  for (const auto* all : {&timeline.communications, &timeline.interrupted}) {
-    for (const SeenCommunication& seen : *all) {
-      exchanges += in_between(seen) ? seen.share : 0;
-    }
+std::uint32_t exchanges_between(std::span<const Exchange> exchanges, std::uint64_t after_ns, std::uint64_t until_ns) {
+  double sum = 0;  // several possible producers share one
+  for (const Exchange& exchange : exchanges) {
+    sum += exchange.time_ns > after_ns && exchange.time_ns <= until_ns ? exchange.share : 0;
   }
-  return static_cast<std::uint32_t>(std::lround(exchanges));
+  return static_cast<std::uint32_t>(std::lround(sum));
 }
 
 }  // namespace
@@ -226,28 +224,47 @@ std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> wa
                                            std::span<const OwnershipTimeline> timelines,
                                            const ConsumerSamples& samples) {
   std::map<std::uint32_t, std::vector<Pool>> by_consumer;
-  for (auto& [site, pool] : sites_of(watches, timelines, samples)) {
-    Pool own = pool;
-    drop_strays(own);
-    by_consumer[site.thread].push_back(std::move(own));
+  Sites sites = sites_of(watches, timelines, samples);
+  for (auto& [site, pool] : sites) {
+    drop_strays(pool);
+    by_consumer[site.thread].push_back(std::move(pool));
   }
+  sites.clear();
   std::vector<ExchangeGroup> groups;
   for (auto& [consumer, pools] : by_consumer) {
-    for (const Pool& pool : joined(std::move(pools))) {
+    for (Pool& pool : joined(std::move(pools))) {
       split_by_cluster(consumer, pool, groups);
+      pool = {};
     }
   }
   share_lengths(groups);
   return groups;
 }
 
-CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
-                     std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
-  CyclesByIp by_ip;
+GroupExchanges::GroupExchanges(const ExchangeGroup& group, std::span<const OwnershipTimeline> timelines) {
   for (const std::uint32_t w : group.watches) {
-    if (timelines[w].gaps > 0 || timelines[w].ignored > 0) {
+    const OwnershipTimeline& timeline = timelines[w];
+    if (timeline.gaps > 0 || timeline.ignored > 0) {
       continue;
     }
+    const std::size_t begin = all_.size();
+    for (const auto* seen_so : {&timeline.communications, &timeline.interrupted}) {
+      for (const SeenCommunication& seen : *seen_so) {
+        if (seen.consumer.thread.value == group.consumer && !seen.expected()) {
+          all_.push_back({seen.consumer.time_ns, seen.share});
+        }
+      }
+    }
+    watches_.push_back({w, begin, all_.size() - begin});
+  }
+}
+
+CyclesByIp cycles_of(const GroupExchanges& group, std::uint32_t thread, const TrapIndex& traps,
+                     std::span<const profile::WatchRow> watches) {
+  CyclesByIp by_ip;
+  for (const GroupExchanges::Watch& watch : group.watches()) {
+    const std::uint32_t w = watch.index;
+    const std::span<const Exchange> exchanges = group.of(watch);
     const Takings taken = takings(traps, w, watches[w].thread.value, thread);
     for (auto from = taken.all.begin(); from != taken.all.end(); ++from) {
       const auto next = std::next(from);
@@ -258,10 +275,10 @@ CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const Tra
       if (to != taken.all.end()) {
         ending.kind = Ending::Kind::cycle;
         const TrapStates& states = traps.states(from->trap);
-        followed.cycles.push_back({&states, from->trap.row, to->trap.row,
-                                   exchanges_between(timelines[w], group.consumer, states.time_ns(from->trap.row),
-                                                     states.time_ns(to->trap.row)),
-                                   to->run - from->run});
+        followed.cycles.push_back(
+            {&states, from->trap.row, to->trap.row,
+             exchanges_between(exchanges, states.time_ns(from->trap.row), states.time_ns(to->trap.row)),
+             to->run - from->run});
       } else if (next != taken.all.end()) {
         ending.kind = Ending::Kind::elsewhere;
       }

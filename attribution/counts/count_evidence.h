@@ -86,9 +86,30 @@ struct Followed {
 };
 /// By the address behind the access.
 using CyclesByIp = std::map<std::uint64_t, Followed>;
+/// A communication of a group's consumer, or the part of one that a possible producer has.
+struct Exchange {
+  std::uint64_t time_ns = 0;
+  double share = 1;
+};
+/// All of them, in those of a group's watches in which nothing is missing.
+class GroupExchanges {
+ public:
+  struct Watch {
+    std::uint32_t index = 0;
+    std::size_t begin = 0, count = 0;  // of its exchanges
+  };
+  GroupExchanges(const ExchangeGroup& group, std::span<const OwnershipTimeline> timelines);
+  [[nodiscard]] std::span<const Watch> watches() const { return watches_; }
+  [[nodiscard]] std::span<const Exchange> of(const Watch& watch) const {
+    return std::span(all_).subspan(watch.begin, watch.count);
+  }
+
+ private:
+  std::vector<Watch> watches_;
+  std::vector<Exchange> all_;
+};
 /// Of `thread` in the group's watches.
-[[nodiscard]] CyclesByIp cycles_of(const ExchangeGroup& group, std::uint32_t thread, const TrapIndex& traps,
-                                   std::span<const profile::WatchRow> watches,
-                                   std::span<const OwnershipTimeline> timelines);
+[[nodiscard]] CyclesByIp cycles_of(const GroupExchanges& group, std::uint32_t thread, const TrapIndex& traps,
+                                   std::span<const profile::WatchRow> watches);
 
 }  // namespace crosstalk::attribution

@@ -33,6 +33,11 @@ void TrapIndex::add(std::uint32_t watch, std::span<const profile::TrapRow> traps
 }
 
 std::uint32_t TrapIndex::place_of(const profile::TrapRow& trap) {
+  for (const std::uint32_t place : latest_) {
+    if (place < places_.size() && places_[place].thread == trap.thread.value && places_[place].ip == trap.ip) {
+      return place;
+    }
+  }
   const auto [found, fresh] =
       place_ids_.try_emplace({trap.thread.value, trap.ip}, static_cast<std::uint32_t>(places_.size()));
   if (fresh) {
@@ -40,15 +45,11 @@ std::uint32_t TrapIndex::place_of(const profile::TrapRow& trap) {
     place.thread = trap.thread.value;
     place.ip = trap.ip;
   }
+  latest_[next_++ % latest_.size()] = found->second;
   return found->second;
 }
 
-void TrapIndex::shrink() {
-  traps_.shrink_to_fit();
-  for (Place& place : places_) {
-    place.states.shrink();
-  }
-}
+void TrapIndex::shrink() { traps_.shrink_to_fit(); }
 
 std::span<const TrapIndex::Trap> TrapIndex::of(std::uint32_t watch) const {
   return watch < of_watch_.size() ? std::span(traps_).subspan(of_watch_[watch].first, of_watch_[watch].second)

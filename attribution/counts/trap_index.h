@@ -2,6 +2,7 @@
 // Traps by watch and by thread and instruction, with the states of their threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -50,6 +51,8 @@ class TrapIndex {
 
   std::deque<Place> places_;  // they stay where they are: cycles refer to their states
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> place_ids_;
+  std::array<std::uint32_t, 4> latest_{};  // places: the traps of a watch are at a few
+  std::size_t next_ = 0;                   // of them to be replaced
   std::vector<Trap> traps_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> of_watch_;  // begin, count
 };

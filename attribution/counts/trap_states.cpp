@@ -1,39 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/counts/trap_states.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace crosstalk::attribution {
 
 std::uint32_t TrapStates::add(const profile::TrapRow& trap) {
   const std::uint32_t row = size();
-  for (std::size_t i = 0; i < state_registers; ++i) {
-    add(i, trap.registers.value[i]);
+  Words words = first_;  // what is not known is never read: the first row's takes no room
+  std::copy_n(trap.registers.value.begin(), state_registers, words.begin());
+  if (trap.frame) {
+    std::copy(trap.frame->begin(), trap.frame->end(), words.begin() + state_registers);
   }
-  for (std::size_t i = state_registers; i < state_words; ++i) {
-    // What is not known is never read: the first value takes no room.
-    add(i, trap.frame ? (*trap.frame)[i - state_registers] : first_[i]);
+  if (row == 0) {
+    first_ = words;
+  }
+  for (std::uint64_t left = changed(words) | in_columns_; left != 0; left &= left - 1) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(left));
+    add(index, words[index]);
   }
   times_.push_back(trap.time_ns);
   has_frame_.push_back(trap.frame.has_value());
   return row;
 }
 
-void TrapStates::add(std::size_t index, std::uint64_t value) {
-  const std::uint32_t rows = size();
-  if (rows == 0) {
-    first_[index] = value;
-    return;
+/// The words that are not as in the first row, a bit each.
+std::uint64_t TrapStates::changed(const Words& words) const {
+  std::uint64_t changed = 0;
+  for (std::size_t i = 0; i < state_words; ++i) {
+    changed |= std::uint64_t{words[i] != first_[i]} << i;
   }
-  const auto difference = static_cast<std::int64_t>(value - first_[index]);
-  if (column_of_[index] == constant) {
-    if (difference == 0) {
-      return;
-    }
+  return changed;
+}
+
+/// To its column, which it gets if it has none.
+void TrapStates::add(std::size_t index, std::uint64_t value) {
+  if (is_constant(index)) {
     column_of_[index] = static_cast<std::uint8_t>(columns_.size());
-    columns_.emplace_back().near.assign(rows, 0);
+    in_columns_ |= std::uint64_t{1} << index;
+    Column& fresh = columns_.emplace_back();
+    for (std::uint32_t row = 0; row < size(); ++row) {
+      fresh.near.push_back(0);
+    }
   }
   Column& column = columns_[column_of_[index]];
+  const auto difference = static_cast<std::int64_t>(value - first_[index]);
   const bool is_near =
       difference >= std::numeric_limits<std::int32_t>::min() && difference <= std::numeric_limits<std::int32_t>::max();
   if (column.far.empty() && is_near) {
@@ -41,21 +54,12 @@ void TrapStates::add(std::size_t index, std::uint64_t value) {
     return;
   }
   if (column.far.empty()) {
-    column.far.reserve(column.near.capacity() + 1);
-    for (const std::int32_t near : column.near) {
-      column.far.push_back(first_[index] + static_cast<std::uint64_t>(std::int64_t{near}));
+    for (std::size_t row = 0; row < column.near.size(); ++row) {
+      column.far.push_back(first_[index] + static_cast<std::uint64_t>(std::int64_t{column.near[row]}));
     }
-    std::vector<std::int32_t>().swap(column.near);
+    column.near = {};
   }
   column.far.push_back(value);
-}
-
-void TrapStates::shrink() {
-  times_.shrink_to_fit();
-  for (Column& column : columns_) {
-    column.near.shrink_to_fit();
-    column.far.shrink_to_fit();
-  }
 }
 
 }  // namespace crosstalk::attribution

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attribution/counts/chunked.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
@@ -24,8 +25,6 @@ class TrapStates {
   TrapStates() { column_of_.fill(constant); }
   /// Returns the index of the new row.
   std::uint32_t add(const profile::TrapRow& trap);
-  /// No more rows will come: gives back memory that was reserved for them.
-  void shrink();
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(times_.size()); }
   [[nodiscard]] std::uint64_t time_ns(std::uint32_t row) const { return times_[row]; }
@@ -33,7 +32,7 @@ class TrapStates {
   [[nodiscard]] std::size_t words(std::uint32_t row) const { return has_frame_[row] ? state_words : state_registers; }
   /// A known word of a row.
   [[nodiscard]] std::uint64_t word(std::uint32_t row, std::size_t index) const {
-    if (column_of_[index] == constant) {
+    if (is_constant(index)) {
       return first_[index];
     }
     const Column& column = columns_[column_of_[index]];
@@ -44,16 +43,20 @@ class TrapStates {
 
  private:
   static constexpr std::uint8_t constant = UINT8_MAX;
-  struct Column {                    // one of them is in use
-    std::vector<std::int32_t> near;  // differences from the first value
-    std::vector<std::uint64_t> far;  // values
+  struct Column {                // one of them is in use
+    Chunked<std::int32_t> near;  // differences from the first value
+    Chunked<std::uint64_t> far;  // values
   };
+  using Words = std::array<std::uint64_t, state_words>;
+  [[nodiscard]] std::uint64_t changed(const Words& words) const;
   void add(std::size_t index, std::uint64_t value);
 
-  std::vector<std::uint64_t> times_;
+  Chunked<std::uint64_t> times_;
   std::vector<bool> has_frame_;
-  std::array<std::uint64_t, state_words> first_{};  // values of the first row
+  Words first_{};  // values of the first row
   std::array<std::uint8_t, state_words> column_of_{};
+  std::uint64_t in_columns_ = 0;  // words that have a column, a bit each
+  static_assert(state_words <= 64);
   std::vector<Column> columns_;
 };
 

@@ -291,40 +291,71 @@ class UnseenOfConsumers {
   std::map<std::uint32_t, SortLimits> sums_;
 };
 
-}  // namespace
+/// A matrix as it grows.
+class MatrixSums {
+ public:
+  MatrixSums(const Expansion& expansion, PairOf pair_of)
+      : expansion_(expansion), pair_of_(pair_of), unseen_(expansion), latest_(cells_.end()) {}
 
-Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
+  void add(const Contribution& c) {
+    const Pair pair = pair_of_(*c.seen);
+    if (pair.producer == pair.consumer) {
+      return;
+    }
+    unseen_.add(pair.consumer, c.seen->consumer.thread);
+    const std::pair key{pair.producer, pair.consumer};
+    if (latest_ == cells_.end() || latest_->first != key) {
+      latest_ = cells_.try_emplace(key).first;
+    }
+    Sums& sums = latest_->second;
+    (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion_.counts);
+  }
+
+  [[nodiscard]] Matrix finish() {
+    const Totals totals(expansion_.strata);
+    Matrix matrix;
+    matrix.reserve(cells_.size());
+    for (auto& [pair, sums] : cells_) {
+      Cell cell;
+      cell.producer = pair.first;
+      cell.consumer = pair.second;
+      const SortLimits limits = unseen_.of(pair.second);
+      cell.true_sharing = sums.true_sharing.finish(expansion_, totals, limits.true_ns);
+      cell.false_sharing = sums.false_sharing.finish(expansion_, totals, limits.false_ns);
+      matrix.push_back(cell);
+    }
+    return matrix;
+  }
+
+ private:
   struct Sums {
     AmountSums true_sharing, false_sharing;
   };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> cells;
-  UnseenOfConsumers unseen(expansion);
-  auto cell_of_last = cells.end();
+  using Cells = std::map<std::pair<std::uint32_t, std::uint32_t>, Sums>;
+  const Expansion& expansion_;
+  PairOf pair_of_;
+  UnseenOfConsumers unseen_;
+  Cells cells_;
+  Cells::iterator latest_;
+};
+
+}  // namespace
+
+Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
+  MatrixSums sums(expansion, pair_of);
   for (const Contribution& c : contributions) {
-    const Pair pair = pair_of(*c.seen);
-    if (pair.producer != pair.consumer) {
-      unseen.add(pair.consumer, c.seen->consumer.thread);
-      const std::pair key{pair.producer, pair.consumer};
-      if (cell_of_last == cells.end() || cell_of_last->first != key) {
-        cell_of_last = cells.try_emplace(key).first;
-      }
-      Sums& sums = cell_of_last->second;
-      (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion.counts);
-    }
+    sums.add(c);
   }
-  const Totals totals(expansion.strata);
-  Matrix matrix;
-  matrix.reserve(cells.size());
-  for (auto& [pair, sums] : cells) {
-    Cell cell;
-    cell.producer = pair.first;
-    cell.consumer = pair.second;
-    const SortLimits limits = unseen.of(pair.second);
-    cell.true_sharing = sums.true_sharing.finish(expansion, totals, limits.true_ns);
-    cell.false_sharing = sums.false_sharing.finish(expansion, totals, limits.false_ns);
-    matrix.push_back(cell);
+  return sums.finish();
+}
+
+Matrix matrix_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
+                 const Expansion& expansion, PairOf pair_of) {
+  MatrixSums sums(expansion, pair_of);
+  for (const std::uint32_t index : chosen) {
+    sums.add(contributions[index]);
   }
-  return matrix;
+  return sums.finish();
 }
 
 double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {
@@ -334,19 +365,31 @@ double cost_s(const Contribution& contribution, std::span<const Stratum> strata)
   return strata[contribution.stratum].expansion() * contribution.cost / ns_per_s;
 }
 
-Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> cells;
-  for (const SeenInvalidation& seen : invalidations) {
-    const std::pair key{seen.store.thread.value, seen.read.thread.value};
-    if (key.first == key.second) {
-      continue;
+namespace {
+
+using Cells = std::map<std::pair<std::uint32_t, std::uint32_t>, Cell>;
+
+void add_invalidation(const SeenInvalidation& seen, Cells& cells) {
+  const std::pair key{seen.store.thread.value, seen.read.thread.value};
+  if (key.first == key.second) {
+    return;
+  }
+  Cell& cell = cells[key];
+  cell.producer = key.first;
+  cell.consumer = key.second;
+  Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
+  amount.detections += seen.weight;
+  ++amount.seen;
+}
+
+}  // namespace
+
+Matrix invalidation_matrix(std::span<const OwnershipTimeline> timelines) {
+  Cells cells;
+  for (const OwnershipTimeline& timeline : timelines) {
+    for (const SeenInvalidation& seen : timeline.invalidations) {
+      add_invalidation(seen, cells);
     }
-    Cell& cell = cells[key];
-    cell.producer = key.first;
-    cell.consumer = key.second;
-    Amount& amount = seen.store.bytes.overlaps(seen.read.bytes) ? cell.true_sharing : cell.false_sharing;
-    amount.detections += seen.weight;
-    ++amount.seen;
   }
   Matrix matrix;
   for (auto& [key, cell] : cells) {

@@ -36,10 +36,13 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// share. Where no sample stands for time, costs are absent.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
+/// The same of those of `contributions` whose indices are in `chosen`.
+[[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
+                               const Expansion& expansion, PairOf pair_of);
 /// One contribution's expanded cost, seconds.
 [[nodiscard]] double cost_s(const Contribution& contribution, std::span<const Stratum> strata);
 
 /// Invalidations by (storing thread, thread that loses its copy): detections only, costs are not known.
-[[nodiscard]] Matrix invalidation_matrix(std::span<const SeenInvalidation> invalidations);
+[[nodiscard]] Matrix invalidation_matrix(std::span<const OwnershipTimeline> timelines);
 
 }  // namespace crosstalk::attribution

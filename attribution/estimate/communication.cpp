@@ -12,20 +12,20 @@ namespace {
 constexpr std::size_t max_call_paths = 10;
 constexpr std::uint32_t no_file = UINT32_MAX;
 
-struct Row {  // a line in one role, or a pair of lines on an object, as it is gathered
-  std::vector<Contribution> contributions;
-  std::vector<const LocatedContribution*> located;
+struct Row {                                 // a line in one role, or a pair of lines on an object, as it is gathered
+  std::vector<std::uint32_t> contributions;  // indices
   double cost_s = 0, detections = 0;
-  void add(const LocatedContribution& l) {
-    contributions.push_back(l.contribution);
-    located.push_back(&l);
+  void add(std::size_t index, const LocatedContribution& l) {
+    contributions.push_back(static_cast<std::uint32_t>(index));
     cost_s += l.cost_s;
-    detections += l.contribution.seen->weight;
+    detections += l.weight;
   }
 };
+using Located = std::span<const LocatedContribution>;
 
 /// Call paths of one end of a row's communications, heaviest first; weights are shares of those with a known stack.
-std::vector<CallPath> call_paths(const Row& row, Role role, const ProgramView& view, const StackTable& stacks) {
+std::vector<CallPath> call_paths(const Row& row, Role role, Located located, const CommunicationInputs& inputs,
+                                 const ProgramView& view, const StackTable& stacks) {
   using Key = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
   struct Group {
     double weight = 0;
@@ -33,8 +33,9 @@ std::vector<CallPath> call_paths(const Row& row, Role role, const ProgramView& v
   };
   std::map<Key, Group> groups;
   double total = 0;
-  for (const LocatedContribution* l : row.located) {
-    const AccessPoint& point = role == Role::producer ? l->contribution.seen->producer : l->contribution.seen->consumer;
+  for (const std::uint32_t index : row.contributions) {
+    const SeenCommunication& seen = *inputs.contributions[index].seen;
+    const AccessPoint& point = role == Role::producer ? seen.producer : seen.consumer;
     const auto addresses = stacks.addresses(point.stack);
     if (addresses.empty()) {
       continue;
@@ -43,7 +44,7 @@ std::vector<CallPath> call_paths(const Row& row, Role role, const ProgramView& v
     for (const std::uint64_t address : addresses.subspan(1)) {
       key.emplace_back(0, address);
     }
-    const double weight = row.cost_s > 0 ? l->cost_s : l->contribution.seen->weight;
+    const double weight = row.cost_s > 0 ? located[index].cost_s : located[index].weight;
     Group& group = groups[key];
     group.weight += weight;
     group.point = &point;
@@ -85,11 +86,11 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
   for (const Contribution& c : inputs.contributions) {
     const AccessPoint& consumer = c.seen->consumer;
     LocatedContribution l;
-    l.contribution = c;
     l.producer_site = sites.of(c.seen->producer);
     l.consumer_site = sites.of(consumer);
     l.object = objects.resolve(consumer.thread, consumer.time_ns, consumer.line + consumer.bytes.first());
     l.cost_s = cost_s(c, inputs.expansion.strata);
+    l.weight = c.seen->weight;
     located.push_back(l);
   }
   return located;
@@ -146,23 +147,23 @@ std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, con
                                const CommunicationInputs& inputs, const ProgramView& view, const StackTable& stacks) {
   const std::vector<std::uint32_t> rank = sites.ranks();
   std::map<std::pair<std::uint32_t, Role>, Row> groups;
-  for (const LocatedContribution& l : located) {
-    groups[{rank[l.consumer_site], Role::consumer}].add(l);
-    groups[{rank[l.producer_site], Role::producer}].add(l);
+  for (std::size_t i = 0; i < located.size(); ++i) {
+    groups[{rank[located[i].consumer_site], Role::consumer}].add(i, located[i]);
+    groups[{rank[located[i].producer_site], Role::producer}].add(i, located[i]);
   }
   std::vector<LineRow> rows;
   for (const auto* entry : costliest(groups, inputs.max_rows)) {
     const auto& [key, group] = *entry;
-    const LocatedContribution& any = *group.located.front();
+    const LocatedContribution& any = located[group.contributions.front()];
     LineRow row;
     row.role = key.second;
     const CodeSite& site = sites[row.role == Role::consumer ? any.consumer_site : any.producer_site];
     row.file = site.file;
     row.line = site.line;
     row.function = site.function;
-    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
+    row.cells = matrix_of(inputs.contributions, group.contributions, inputs.expansion, thread_pair);
     row.cost_s = group.cost_s;
-    row.call_paths = call_paths(group, row.role, view, stacks);
+    row.call_paths = call_paths(group, row.role, located, inputs, view, stacks);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -173,13 +174,14 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
   const std::vector<std::uint32_t> rank = sites.ranks();
   const std::vector<std::uint32_t> object_rank = objects.name_ranks();
   std::map<std::array<std::uint32_t, 3>, Row> groups;
-  for (const LocatedContribution& l : located) {
-    groups[{rank[l.producer_site], rank[l.consumer_site], object_rank[l.object.object]}].add(l);
+  for (std::size_t i = 0; i < located.size(); ++i) {
+    const LocatedContribution& l = located[i];
+    groups[{rank[l.producer_site], rank[l.consumer_site], object_rank[l.object.object]}].add(i, l);
   }
   std::vector<LinePair> rows;
   for (const auto* entry : costliest(groups, inputs.max_rows)) {
     const Row& group = entry->second;
-    const LocatedContribution& any = *group.located.front();
+    const LocatedContribution& any = located[group.contributions.front()];
     const CodeSite& producer = sites[any.producer_site];
     const CodeSite& consumer = sites[any.consumer_site];
     LinePair row;
@@ -190,7 +192,7 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
     row.consumer_line = consumer.line;
     row.consumer_function = consumer.function;
     row.object = objects[any.object.object].name;
-    row.cells = matrix_of(group.contributions, inputs.expansion, thread_pair);
+    row.cells = matrix_of(inputs.contributions, group.contributions, inputs.expansion, thread_pair);
     row.cost_s = group.cost_s;
     rows.push_back(std::move(row));
   }
@@ -201,15 +203,11 @@ Communication communication_of(const CommunicationInputs& inputs, const ProgramV
                                DataObjects& objects) {
   SiteTable sites(view);
   const std::vector<LocatedContribution> located = locate(inputs, sites, objects);
-  std::vector<SeenInvalidation> invalidations;
-  for (const OwnershipTimeline& timeline : inputs.timelines) {
-    invalidations.insert(invalidations.end(), timeline.invalidations.begin(), timeline.invalidations.end());
-  }
   Communication result;
   result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
   result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
   result.unseen = unseen_of(inputs.expansion.unseen);
-  result.invalidations = invalidation_matrix(invalidations);
+  result.invalidations = invalidation_matrix(inputs.timelines);
   result.lines = line_rows(located, sites, inputs, view, stacks);
   result.line_pairs = line_pair_rows(located, sites, inputs, objects);
   result.objects = object_rows(located, inputs, objects);

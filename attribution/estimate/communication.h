@@ -36,12 +36,11 @@ struct CodeSite {
   auto operator<=>(const CodeSite&) const = default;
 };
 
-/// A contribution with the meaning of both its ends.
+/// What both ends of a contribution mean. There may be millions.
 struct LocatedContribution {
-  Contribution contribution;
   std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
   DataRef object;                                      // that the consumer accessed
-  double cost_s = 0;
+  double cost_s = 0, weight = 0;                       // weight: of what was seen
 };
 
 /// Code sites by run-time address, symbolized once each.
@@ -60,6 +59,7 @@ class SiteTable {
   std::vector<CodeSite> sites_;
 };
 
+// `located` goes with the inputs' contributions.
 [[nodiscard]] std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
                                              const CommunicationInputs& inputs, const ProgramView& view,
                                              const StackTable& stacks);

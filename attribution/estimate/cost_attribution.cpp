@@ -17,7 +17,7 @@ void append(const Evidence& evidence, std::uint32_t watch, const SeenCommunicati
 
 /// 1 / the probability that the access could have been seen.
 double weight_of(const Evidence& evidence, const AccessPoint& point) {
-  return point.weight * evidence.duration_weight(point.time_ns);
+  return point.weight() * evidence.duration_weight(point.time_ns);
 }
 
 /// By thread other than the sampled one, its first access that certainly would have been seen, else its first.
@@ -28,7 +28,7 @@ std::map<std::uint32_t, const AccessPoint*> observers(const Evidence& evidence) 
       continue;
     }
     const AccessPoint*& first = result[point.thread.value];
-    if (first == nullptr || (first->weight > 1 && point.weight == 1)) {
+    if (first == nullptr || (first->weight() > 1 && point.weight() == 1)) {
       first = &point;
     }
   }
@@ -47,7 +47,7 @@ const AccessPoint* next_partner(const Evidence& evidence, Wanted wanted) {
     if (found != nullptr && point.thread != found->thread) {
       break;
     }
-    if (found == nullptr || (found->weight > 1 && point.weight == 1)) {
+    if (found == nullptr || (found->weight() > 1 && point.weight() == 1)) {
       found = &point;
     }
   }

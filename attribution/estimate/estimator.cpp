@@ -132,24 +132,26 @@ constexpr std::array<Estimator, 5> known_estimators = {{
 
 std::span<const Estimator> estimators() { return known_estimators; }
 
-Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence, const Strata& strata) {
+Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata) {
   Estimate result;
   result.expansion = expansion_of(strata);
   ByUnit<std::uint64_t> usable_watches;
   std::map<std::uint32_t, double> undecided_weight;  // by stratum
   Censoring censoring;
   Sight sight;
-  for (std::size_t i = 0; i < evidence.size(); ++i) {
-    if (evidence[i].stratum < result.expansion.strata.size()) {
-      usable_watches[evidence[i].unit] += evidence[i].weight > 0 ? 1 : 0;
+  result.contributions.reserve(watches.communications());
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const Evidence evidence = watches.at(i);
+    if (evidence.stratum < result.expansion.strata.size()) {
+      usable_watches[evidence.unit] += evidence.weight > 0 ? 1 : 0;
       const std::size_t before = result.contributions.size();
-      estimator.charge(evidence[i], static_cast<std::uint32_t>(i), result);
-      censoring.add(evidence[i], std::span(result.contributions).subspan(before));
+      estimator.charge(evidence, static_cast<std::uint32_t>(i), result);
+      censoring.add(evidence, std::span(result.contributions).subspan(before));
       const bool undecided = estimator.till_seen && result.contributions.size() == before &&
-                             evidence[i].interrupted.empty() && filled(evidence[i]);
-      sight.add(evidence[i], !undecided);
+                             evidence.interrupted.empty() && filled(evidence);
+      sight.add(evidence, !undecided);
       if (undecided) {
-        undecided_weight[evidence[i].stratum] += evidence[i].weight;
+        undecided_weight[evidence.stratum] += evidence.weight;
       }
     }
   }

@@ -32,6 +32,6 @@ struct Estimator {
 /// Watches that an estimator needs to say anything.
 inline constexpr std::uint64_t least_watches_of_estimate = 2;
 /// `strata` have the estimator's policy and are finished.
-[[nodiscard]] Estimate estimate(const Estimator& estimator, std::span<const Evidence> evidence, const Strata& strata);
+[[nodiscard]] Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata);
 
 }  // namespace crosstalk::attribution

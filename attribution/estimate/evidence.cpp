@@ -141,29 +141,49 @@ double Evidence::armed_chance(std::uint32_t wanted) const {
   return 1 - none;
 }
 
-std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches,
-                                  std::span<const OwnershipTimeline> timelines, const Strata& strata) {
-  const Durations durations = durations_of(watches, timelines);
-  const LineUsers users(watches, timelines);
-  std::vector<Evidence> evidence;
-  evidence.reserve(watches.size());
-  for (std::size_t i = 0; i < watches.size(); ++i) {
-    const profile::WatchRow& watch = watches[i];
-    Evidence seen{watch.thread,          static_cast<double>(watch.sample_weight().value),
-                  strata.of_watch(i),    timelines[i].communications,
-                  timelines[i].accesses, &watch,
-                  watch.sample_access};
-    seen.interrupted = timelines[i].interrupted;
-    seen.unit = watch.sample_weight().unit;
-    fill_armed(seen, users);
-    seen.brief = watch.horizon_ns <= durations.brief_ns;
-    if (!seen.brief) {
-      seen.brief_until_ns = brief_until(watch, timelines[i].accesses, durations.lasting_ns);
-      seen.long_weight = watch.suspected ? 1 : durations.long_weight;
-    }
-    evidence.push_back(seen);
+struct WatchEvidence::Common {
+  Durations durations;
+  LineUsers users;
+};
+
+WatchEvidence::WatchEvidence(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
+                             const Strata& strata)
+    : watches_(watches),
+      timelines_(timelines),
+      strata_(strata),
+      common_(new Common{durations_of(watches, timelines), LineUsers(watches, timelines)}) {}
+
+WatchEvidence::~WatchEvidence() = default;
+
+Evidence WatchEvidence::at(std::size_t index) const {
+  const profile::WatchRow& watch = watches_[index];
+  const OwnershipTimeline& timeline = timelines_[index];
+  const Durations& durations = common_->durations;
+  Evidence seen;
+  seen.thread = watch.thread;
+  seen.weight = static_cast<double>(watch.sample_weight().value);
+  seen.stratum = strata_.of_watch(index);
+  seen.communications = timeline.communications;
+  seen.accesses = timeline.accesses;
+  seen.watch = &watch;
+  seen.sampled = watch.sample_access;
+  seen.interrupted = timeline.interrupted;
+  seen.unit = watch.sample_weight().unit;
+  fill_armed(seen, common_->users);
+  seen.brief = watch.horizon_ns <= durations.brief_ns;
+  if (!seen.brief) {
+    seen.brief_until_ns = brief_until(watch, timeline.accesses, durations.lasting_ns);
+    seen.long_weight = watch.suspected ? 1 : durations.long_weight;
   }
-  return evidence;
+  return seen;
+}
+
+std::size_t WatchEvidence::communications() const {
+  std::size_t all = 0;
+  for (const OwnershipTimeline& timeline : timelines_) {
+    all += timeline.communications.size();
+  }
+  return all;
 }
 
 Expansion expansion_of(const Strata& strata) { return {strata.all(), strata.threads(), std::nullopt}; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,8 +43,26 @@ struct Evidence {
     return time_ns > brief_until_ns ? long_weight : 1;
   }
 };
-[[nodiscard]] std::vector<Evidence> evidence_of(std::span<const profile::WatchRow> watches,
-                                                std::span<const OwnershipTimeline> timelines, const Strata& strata);
+/// What the watches of a profile saw, made for each when it is asked for. All arguments must outlive this.
+class WatchEvidence {
+ public:
+  WatchEvidence(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
+                const Strata& strata);
+  ~WatchEvidence();
+  WatchEvidence(const WatchEvidence&) = delete;
+  WatchEvidence& operator=(const WatchEvidence&) = delete;
+  [[nodiscard]] std::size_t size() const { return watches_.size(); }
+  [[nodiscard]] Evidence at(std::size_t watch) const;
+  /// Of all watches.
+  [[nodiscard]] std::size_t communications() const;
+
+ private:
+  struct Common;  // what is known from all watches together
+  std::span<const profile::WatchRow> watches_;
+  std::span<const OwnershipTimeline> timelines_;
+  const Strata& strata_;
+  std::unique_ptr<Common> common_;
+};
 
 /// One communication's part of an estimate.
 struct Contribution {

@@ -23,7 +23,7 @@ struct OffsetCounts {
 };
 
 struct Gathered {
-  std::vector<Contribution> contributions;
+  std::vector<std::uint32_t> contributions;  // indices
   double cost_s = 0, detections = 0;
   std::map<std::uint64_t, std::pair<double, double>> by_offset;  // consumer's offset -> cost, detections
   std::map<OffsetKey, OffsetCounts> offsets;
@@ -127,14 +127,15 @@ void cut(std::map<std::uint32_t, Gathered>& gathered, const DataObjects& objects
 std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located, const CommunicationInputs& inputs,
                                    DataObjects& objects) {
   std::map<std::uint32_t, Gathered> gathered;
-  for (const LocatedContribution& l : located) {
+  for (std::size_t i = 0; i < located.size(); ++i) {
+    const LocatedContribution& l = located[i];
     Gathered& g = gathered[l.object.object];
-    g.contributions.push_back(l.contribution);
+    g.contributions.push_back(static_cast<std::uint32_t>(i));
     g.cost_s += l.cost_s;
-    g.detections += l.contribution.seen->weight;
+    g.detections += l.weight;
     auto& weight = g.by_offset[l.object.offset];
     weight.first += l.cost_s;
-    weight.second += l.contribution.seen->weight;
+    weight.second += l.weight;
   }
   cut(gathered, objects, inputs.max_rows);
   gather_offsets(inputs, gathered, objects);
@@ -149,7 +150,7 @@ std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
     row.field = busiest_field(id, g, objects);
     row.allocated_at = object.allocated_at;
     row.allocation_path = object.allocation_path;
-    row.cells = matrix_of(g.contributions, inputs.expansion, thread_pair);
+    row.cells = matrix_of(inputs.contributions, g.contributions, inputs.expansion, thread_pair);
     row.offsets = offset_rows(g.offsets);
     row.cost_s = g.cost_s;
     rows.push_back(std::move(row));

@@ -64,7 +64,6 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   point.cpu = trap.cpu;
   point.instruction = trap.ip - 1;
   point.bytes = bytes_of(watch.words[trap.word]);
-  point.state = trap.state;
   if (const auto access = access_before(Moment{thread.process, trap.time_ns}, trap.ip)) {
     if (access->instruction_bytes != 0) {
       point.instruction = trap.ip - access->instruction_bytes;
@@ -83,8 +82,9 @@ AccessPoint decode(const profile::WatchRow& watch, const profile::TrapRow& trap,
   return point;
 }
 
-WordMask changed_between(const std::optional<profile::LineState>& before,
-                         const std::optional<profile::LineState>& after) {
+using State = std::optional<profile::LineState>;  // of a line; absent: not known
+
+WordMask changed_between(const State& before, const State& after) {
   WordMask changed = 0;
   for (std::uint32_t i = 0; before && after && i < profile::LineState::words; ++i) {
     changed |= before->word[i] != after->word[i] ? static_cast<WordMask>(1U << i) : WordMask{0};
@@ -95,12 +95,16 @@ WordMask changed_between(const std::optional<profile::LineState>& before,
 /// The line as its watchers see it: who stored last, and when each thread last touched it.
 class Line {
  public:
-  Line(const profile::WatchRow& watch, OwnershipTimeline& timeline) : watch_(watch), timeline_(timeline) {}
+  /// There will be `accesses` at most.
+  Line(const profile::WatchRow& watch, std::size_t accesses, OwnershipTimeline& timeline)
+      : watch_(watch), timeline_(timeline) {
+    events_.reserve(accesses);
+  }
 
-  /// `position` orders accesses within the watch, over all its lines of evidence.
-  void access(const AccessPoint& point, std::size_t word, std::size_t position) {
+  /// `state` is the line's afterwards; `position` orders accesses within the watch, over all its lines of evidence.
+  void access(const AccessPoint& point, const State& state, std::size_t word, std::size_t position) {
     const std::size_t index = events_.size();
-    events_.push_back({point, word, position});
+    events_.push_back({point, state, word, position});
     const Trace* own = trace_of(point.thread);
     const std::size_t since = own == nullptr ? epoch_ : own->last + 1;
     if (last_store_ != none && events_[last_store_].point.thread != point.thread && last_store_ >= since) {
@@ -139,10 +143,13 @@ class Line {
 
   /// Position of the consumer's access, by communication.
   [[nodiscard]] const std::vector<std::size_t>& consumed() const { return consumed_; }
+  /// The line's state after an access, by the order of accesses.
+  [[nodiscard]] const State& state_after(std::size_t access) const { return events_[access].state; }
 
  private:
   struct Event {
     AccessPoint point;
+    State state;
     std::size_t word;
     std::size_t position;
   };
@@ -165,7 +172,7 @@ class Line {
     const Event& source = events_[overlap.value_or(last_store_)];
     timeline_.communications.push_back({source.point, reader.point, overlap.has_value(),
                                         inverse_probability(watch_, source.word, reader.word), 1,
-                                        changed_between(events_[last_store_].point.state, reader.point.state)});
+                                        changed_between(events_[last_store_].state, reader.state)});
     consumed_.push_back(reader.position);
     unsettled_.reset();
     if (!overlap && in_opening_run(last_store_)) {
@@ -260,13 +267,16 @@ class Line {
 /// Tells the timeline twice: by all watched words, and by those alone that were certain to be watched.
 class Teller {
  public:
-  Teller(const profile::WatchRow& watch, OwnershipTimeline& timeline)
-      : watch_(watch), timeline_(timeline), line_(watch, timeline), certain_line_(watch, certain_) {}
+  Teller(const profile::WatchRow& watch, std::size_t accesses, OwnershipTimeline& timeline)
+      : watch_(watch),
+        timeline_(timeline),
+        line_(watch, accesses, timeline),
+        certain_line_(watch, accesses, certain_) {}
 
-  void access(const AccessPoint& point, std::size_t word) {
-    line_.access(point, word, position_);
+  void access(const AccessPoint& point, const State& state, std::size_t word) {
+    line_.access(point, state, word, position_);
     if (probability_of(watch_, word) == 1) {
-      certain_line_.access(point, word, position_);
+      certain_line_.access(point, state, word, position_);
     }
     ++position_;
   }
@@ -279,6 +289,7 @@ class Teller {
     spare_the_certain();
     spare_the_cut_off();
   }
+  [[nodiscard]] const State& state_after(std::size_t access) const { return line_.state_after(access); }
 
  private:
   /// A communication whose first evidence is a drawn word did not need it if the certain words show the same one: the
@@ -346,6 +357,36 @@ bool well_formed(const profile::WatchRow& watch, const profile::TrapRow& trap, s
   return trap.thread.value < threads && trap.word < watch.words.size() && !bytes_of(watch.words[trap.word]).empty();
 }
 
+/// Where one word is watched and it is not the sampled one, the sampled thread is not seen to come back. That it comes
+/// back is what every estimate takes for granted; so the first store by another thread is a communication to the
+/// sampled access, as the latest store before that access would be if it had been seen. Adds it to a finished timeline
+/// in which the sampled thread was not seen again.
+void expect_return(const profile::WatchRow& watch, const Teller& teller, OwnershipTimeline& timeline) {
+  const AccessPoint sampled = sampled_access(watch);
+  const bool sees_return = std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& word) {
+    return bytes_of(word).overlaps(sampled.bytes);
+  });
+  const bool seen_again =
+      std::any_of(timeline.accesses.begin(), timeline.accesses.end(),
+                  [&](const AccessPoint& point) { return point.thread == watch.thread && !point.sampled; });
+  const auto store = std::find_if(timeline.accesses.begin(), timeline.accesses.end(), [&](const AccessPoint& point) {
+    return point.thread != watch.thread && stores(point.kind);
+  });
+  if (watch.words.size() != 1 || sampled.bytes.empty() || sees_return || seen_again ||
+      store == timeline.accesses.end()) {
+    return;
+  }
+  WordMask changed =
+      changed_between(watch.state, teller.state_after(static_cast<std::size_t>(store - timeline.accesses.begin())));
+  for (std::uint32_t word = 0; word < profile::LineState::words; ++word) {
+    if (store->bytes.overlaps(word_of(word))) {
+      changed = static_cast<WordMask>(changed & ~(1U << word));
+    }
+  }
+  timeline.communications.push_back(
+      {*store, sampled, store->bytes.overlaps(sampled.bytes), store->weight(), 1, changed});
+}
+
 }  // namespace
 
 AccessPoint sampled_access(const profile::WatchRow& watch) {
@@ -356,7 +397,6 @@ AccessPoint sampled_access(const profile::WatchRow& watch) {
   point.time_ns = watch.time_ns;
   point.stack = watch.sample_stack;
   point.cpu = watch.sample_cpu;
-  point.state = watch.state;
   point.kind = watch.sample_access;
   point.sampled = true;
   const auto offset = static_cast<std::int64_t>(watch.sample_address - watch.line);
@@ -390,37 +430,13 @@ std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, c
   return LineBytes::range(static_cast<std::int64_t>(address - line), access.width);
 }
 
-void expect_return(const profile::WatchRow& watch, OwnershipTimeline& timeline) {
-  const AccessPoint sampled = sampled_access(watch);
-  const bool sees_return = std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& word) {
-    return bytes_of(word).overlaps(sampled.bytes);
-  });
-  const bool seen_again =
-      std::any_of(timeline.accesses.begin(), timeline.accesses.end(),
-                  [&](const AccessPoint& point) { return point.thread == watch.thread && !point.sampled; });
-  const auto store = std::find_if(timeline.accesses.begin(), timeline.accesses.end(), [&](const AccessPoint& point) {
-    return point.thread != watch.thread && stores(point.kind);
-  });
-  if (watch.words.size() != 1 || sampled.bytes.empty() || sees_return || seen_again ||
-      store == timeline.accesses.end()) {
-    return;
-  }
-  WordMask changed = changed_between(watch.state, store->state);
-  for (std::uint32_t word = 0; word < profile::LineState::words; ++word) {
-    if (store->bytes.overlaps(word_of(word))) {
-      changed = static_cast<WordMask>(changed & ~(1U << word));
-    }
-  }
-  timeline.communications.push_back({*store, sampled, store->bytes.overlaps(sampled.bytes), store->weight, 1, changed});
-}
-
 OwnershipTimeline ownership_timeline(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
                                      std::span<const profile::ThreadRow> threads, const AccessLookup& access_before) {
   OwnershipTimeline timeline;
-  Teller line(watch, timeline);
+  Teller line(watch, traps.size() + 1, timeline);
   if (watch.thread.value < threads.size()) {
     if (const auto point = opening(watch)) {
-      line.access(*point, sampled_word);
+      line.access(*point, watch.state, sampled_word);
     }
   }
   std::uint64_t expected = 0;  // sequence of the next trap
@@ -441,13 +457,13 @@ OwnershipTimeline ownership_timeline(const profile::WatchRow& watch, std::span<c
     }
     AccessPoint point = decode(watch, trap, threads[trap.thread.value], access_before);
     const std::size_t word = word_of_access(watch, trap.word, point.bytes);
-    point.weight = 1 / probability_of(watch, word);
-    line.access(point, word);
+    point.probability = static_cast<float>(probability_of(watch, word));
+    line.access(point, trap.state, word);
   }
   line.finish();
   remove_probe_effect(timeline.communications);
   if (watch.thread.value < threads.size()) {
-    expect_return(watch, timeline);
+    expect_return(watch, line, timeline);
   }
   return timeline;
 }

@@ -34,12 +34,6 @@ using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Momen
                                                    std::span<const profile::ThreadRow> threads,
                                                    const AccessLookup& access_before);
 
-/// Where one word is watched and it is not the sampled one, the sampled thread is not seen to come back. That it comes
-/// back is what every estimate takes for granted; so the first store by another thread is a communication to the
-/// sampled access, as the latest store before that access would be if it had been seen. Adds it to a finished timeline
-/// in which the sampled thread was not seen again.
-void expect_return(const profile::WatchRow& watch, OwnershipTimeline& timeline);
-
 /// Bytes of `line` that an instruction touched, from the registers after it; nullopt when they do not tell.
 /// `ip` is the address after the instruction; `thread_pointer` 0 means unknown.
 [[nodiscard]] std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, const Registers& registers,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "attribution/timeline/line_bytes.h"
@@ -16,18 +15,20 @@ namespace crosstalk::attribution {
 
 /// One access to the watched line, seen by a trap or by the opening sample.
 struct AccessPoint {
-  ThreadId thread;
   std::uint64_t instruction = 0;  // run-time address of the accessing instruction, or a byte inside it
   std::uint64_t time_ns = 0;
-  LineBytes bytes;  // exact where the instruction tells, else the watched word's
+  LineBytes bytes;         // exact where the instruction tells, else the watched word's
+  std::uint64_t line = 0;  // address of the line in the thread's process
+  ThreadId thread;
   StackId stack;
+  float probability = 1;  // that the word was drawn at which it was seen; above 0
   std::uint16_t cpu = 0;
-  AccessKind kind = AccessKind::none;       // none: unknown
-  bool sampled = false;                     // by the opening sample, not by a trap
-  double weight = 1;                        // 1 / the probability that the word was drawn at which it was seen
-  std::uint64_t line = 0;                   // address of the line in the thread's process
-  std::optional<profile::LineState> state;  // of the line afterwards
+  AccessKind kind = AccessKind::none;  // none: unknown
+  bool sampled = false;                // by the opening sample, not by a trap
+
+  [[nodiscard]] double weight() const { return 1 / double{probability}; }
 };
+static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
 /// Words of a line: bit n stands for bytes [8n, 8n + 8).
 using WordMask = std::uint8_t;
@@ -44,7 +45,7 @@ struct SeenCommunication {
   /// Words whose values changed between the producer's store and the consumer's access; 0 where that is not known.
   WordMask changed = 0;
 
-  /// Not seen itself: the sampled thread's return, which expect_return() takes for granted.
+  /// Not seen itself: the sampled thread's return, which every estimate takes for granted.
   [[nodiscard]] bool expected() const { return consumer.sampled; }
 };
 

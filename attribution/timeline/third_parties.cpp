@@ -24,13 +24,13 @@ const AccessPoint* by_thread(std::span<const AccessPoint> points, ThreadId threa
   return found != points.end() ? &*found : nullptr;
 }
 
-/// A communication whose producer is to be found.
+/// A communication whose producer is to be found. There may be millions.
 struct Case {
-  std::size_t timeline = 0;
-  SeenCommunication seen;
-  std::vector<const AccessPoint*> others;  // stores of those who may have stored last, the producer seen apart
-  bool producer = true;                    // it may have, too
-  [[nodiscard]] std::size_t candidates() const { return others.size() + (producer ? 1 : 0); }
+  std::uint32_t timeline = 0, index = 0;  // among its communications
+  std::uint32_t first_other = 0;          // stores of those who may have stored last, the producer seen apart
+  std::uint16_t others = 0;
+  bool producer = true;  // it may have, too
+  [[nodiscard]] std::size_t candidates() const { return std::size_t{others} + (producer ? 1 : 0); }
 };
 
 bool may_be_anothers(const SeenCommunication& seen) { return seen.changed != 0 || seen.expected(); }
@@ -46,10 +46,13 @@ class ProducerSearch {
       take(i);
     }
     for (const Case& one : cases_) {
-      count(one);
+      count(one, seen_of(one));
     }
-    for (Case& one : cases_) {
-      settle(one);
+    for (auto first = cases_.begin(); first != cases_.end();) {
+      const auto next =
+          std::find_if(first, cases_.end(), [&](const Case& one) { return one.timeline != first->timeline; });
+      settle_all(std::span(first, next));
+      first = next;
     }
   }
 
@@ -69,19 +72,27 @@ class ProducerSearch {
     auto& communications = timelines_[timeline].communications;
     if (std::none_of(communications.begin(), communications.end(), may_be_anothers)) {
       for (const SeenCommunication& seen : communications) {
-        count({timeline, seen, {}, true});
+        count({}, seen);
       }
       return;
     }
     const WordMask others_words = words_of_others(timeline);
-    for (SeenCommunication& seen : communications) {
+    for (std::size_t i = 0; i < communications.size(); ++i) {
+      SeenCommunication& seen = communications[i];
       Case one = case_of(timeline, seen);
+      one.index = static_cast<std::uint32_t>(i);
       if (found_by_drawn_word(timeline, seen)) {
-        one.seen.weight = weight_of_any(1 / seen.weight, others_words);
+        seen.weight = weight_of_any(1 / seen.weight, others_words);
       }
-      cases_.push_back(std::move(one));
+      cases_.push_back(one);
     }
-    communications.clear();
+  }
+
+  [[nodiscard]] const SeenCommunication& seen_of(const Case& one) const {
+    return timelines_[one.timeline].communications[one.index];
+  }
+  [[nodiscard]] std::span<const AccessPoint* const> others_of(const Case& one) const {
+    return std::span(others_).subspan(one.first_other, one.others);
   }
 
   /// Who is known to store to a word. Nobody where all of that is not known: where processes share the line, each has
@@ -99,8 +110,8 @@ class ProducerSearch {
     });
   }
 
-  [[nodiscard]] Case case_of(std::size_t timeline, const SeenCommunication& seen) const {
-    Case one{timeline, seen, {}, seen.changed == 0};
+  [[nodiscard]] Case case_of(std::size_t timeline, const SeenCommunication& seen) {
+    Case one{static_cast<std::uint32_t>(timeline), 0, static_cast<std::uint32_t>(others_.size()), 0, seen.changed == 0};
     for (std::uint32_t word = 0; word < line_words; ++word) {
       const auto storers = has(seen.changed, word) ? known(seen, word) : std::span<const AccessPoint>();
       if (by_thread(storers, seen.producer.thread) != nullptr || storers.size() == LineStores::most) {
@@ -108,13 +119,15 @@ class ProducerSearch {
       } else if (!is_watched(watches_[timeline], word) && by_thread(storers, seen.consumer.thread) == nullptr) {
         for (const AccessPoint& store : storers) {
           const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
-          if (std::none_of(one.others.begin(), one.others.end(), same)) {
-            one.others.push_back(&store);
+          const auto others = others_of(one);
+          if (std::none_of(others.begin(), others.end(), same)) {
+            others_.push_back(&store);
+            ++one.others;
           }
         }
       }
     }
-    one.producer |= one.others.empty();
+    one.producer |= one.others == 0;
     return one;
   }
 
@@ -156,17 +169,18 @@ class ProducerSearch {
     return 1 / std::min(1.0, all);
   }
 
-  void count(const Case& one) {
-    if (one.seen.expected()) {
+  void count(const Case& one, const SeenCommunication& seen) {
+    if (seen.expected()) {
       return;
     }
-    Tally& tally = tallies_[page_of(one.seen)];
+    Tally& tally = tallies_[page_of(seen)];
     if (one.candidates() > 1) {
-      tally.open += one.seen.weight;
+      tally.open += seen.weight;
       return;
     }
-    tally.decided += one.seen.weight;
-    tally.alone[one.producer ? one.seen.producer.thread.value : one.others.front()->thread.value] += one.seen.weight;
+    tally.decided += seen.weight;
+    const ThreadId only = one.producer ? seen.producer.thread : others_of(one).front()->thread;
+    tally.alone[only.value] += seen.weight;
   }
 
   /// Does the producer store to the sampled bytes, too?
@@ -180,57 +194,76 @@ class ProducerSearch {
     return false;
   }
 
-  void settle(Case& one) {
-    if (one.seen.expected()) {
-      const bool told = one.others.empty() && !stores_to_sampled(one.seen);
-      told ? keep(one) : timelines_[one.timeline].interrupted.push_back(one.seen);
+  /// Is nothing to be changed?
+  [[nodiscard]] bool stays(const Case& one) const {
+    const SeenCommunication& seen = seen_of(one);
+    return seen.expected() ? one.others == 0 && !stores_to_sampled(seen) : one.candidates() == 1 && one.producer;
+  }
+
+  /// All cases of one timeline.
+  void settle_all(std::span<const Case> cases) {
+    if (std::all_of(cases.begin(), cases.end(), [this](const Case& one) { return stays(one); })) {
       return;
     }
+    std::vector<SeenCommunication> all;
+    all.swap(timelines_[cases.front().timeline].communications);
+    for (const Case& one : cases) {
+      settle(one, all[one.index]);
+    }
+  }
+
+  void settle(const Case& one, const SeenCommunication& seen) {
+    OwnershipTimeline& timeline = timelines_[one.timeline];
+    if (seen.expected()) {
+      const bool told = one.others == 0 && !stores_to_sampled(seen);
+      (told ? timeline.communications : timeline.interrupted).push_back(seen);
+      return;
+    }
+    const std::span<const AccessPoint* const> others = others_of(one);
     if (one.candidates() == 1) {
-      one.producer ? keep(one) : reassign(one, *one.others.front(), 1);
+      one.producer ? timeline.communications.push_back(seen) : reassign(timeline, seen, *others.front(), 1);
       return;
     }
-    const Tally& tally = tallies_[page_of(one.seen)];
+    const Tally& tally = tallies_[page_of(seen)];
     const auto alone = [&](ThreadId thread) {
       const auto found = tally.alone.find(thread.value);
       return found != tally.alone.end() ? found->second : 0;
     };
-    double total = one.producer ? alone(one.seen.producer.thread) : 0;
-    for (const AccessPoint* store : one.others) {
+    double total = one.producer ? alone(seen.producer.thread) : 0;
+    for (const AccessPoint* store : others) {
       total += alone(store->thread);
     }
     if (tally.decided < least_decided * tally.open || !(total > 0)) {
-      one.producer ? keep(one) : timelines_[one.timeline].interrupted.push_back(one.seen);
+      (one.producer ? timeline.communications : timeline.interrupted).push_back(seen);
       return;
     }
-    for (const AccessPoint* store : one.others) {
-      reassign(one, *store, alone(store->thread) / total);
+    for (const AccessPoint* store : others) {
+      reassign(timeline, seen, *store, alone(store->thread) / total);
     }
     if (one.producer) {
-      add(one.timeline, one.seen, alone(one.seen.producer.thread) / total);
+      add(timeline, seen, alone(seen.producer.thread) / total);
     }
   }
 
-  void keep(const Case& one) { timelines_[one.timeline].communications.push_back(one.seen); }
-
-  void add(std::size_t timeline, SeenCommunication seen, double share) {
+  static void add(OwnershipTimeline& timeline, SeenCommunication seen, double share) {
     if (share > 0) {
       seen.share = share;
       seen.weight *= share;
-      timelines_[timeline].communications.push_back(seen);
+      timeline.communications.push_back(seen);
     }
   }
 
   /// The part `share` of a communication has another producer, by a store like that.
-  void reassign(const Case& one, const AccessPoint& store, double share) {
-    SeenCommunication other = one.seen;
+  static void reassign(OwnershipTimeline& timeline, const SeenCommunication& seen, const AccessPoint& store,
+                       double share) {
+    SeenCommunication other = seen;
     other.producer = store;
-    other.producer.line = one.seen.producer.line;
-    other.producer.time_ns = one.seen.consumer.time_ns;
+    other.producer.line = seen.producer.line;
+    other.producer.time_ns = seen.consumer.time_ns;
     other.producer.stack = {};
     other.producer.sampled = false;
-    other.true_sharing = store.bytes.overlaps(one.seen.consumer.bytes);
-    add(one.timeline, other, share);
+    other.true_sharing = store.bytes.overlaps(seen.consumer.bytes);
+    add(timeline, other, share);
   }
 
   static constexpr double least_decided = 0.25;  // of what is open
@@ -239,7 +272,8 @@ class ProducerSearch {
   std::span<OwnershipTimeline> timelines_;
   const LineStores& stores_;
   std::span<const profile::ThreadRow> threads_;
-  std::vector<Case> cases_;
+  std::vector<Case> cases_;                 // by timeline
+  std::vector<const AccessPoint*> others_;  // of cases
   std::map<Page, Tally> tallies_;
 };
 

@@ -84,7 +84,7 @@ class CommunicationTest : public testing::Test {
     }
     Strata strata(watches_, threads_);
     strata.finish();
-    const Estimate estimated = estimate(estimators().front(), evidence_of(watches_, timelines_, strata), strata);
+    const Estimate estimated = estimate(estimators().front(), WatchEvidence(watches_, timelines_, strata), strata);
     shared_ = std::make_unique<SharedIndex>(shared_rows_);
     objects_ = std::make_unique<DataObjects>(*view_, *blocks_, *shared_, stacks_);
     return communication_of({timelines_, estimated.contributions, estimated.expansion, sampled_, max_rows_}, *view_,

@@ -19,7 +19,7 @@ AccessPoint point(std::uint32_t thread, AccessKind kind, std::int64_t offset, do
   result.thread = ThreadId{thread};
   result.kind = kind;
   result.bytes = LineBytes::range(offset, 8);
-  result.weight = weight;
+  result.probability = static_cast<float>(1 / weight);
   result.time_ns = time_ns;
   return result;
 }
@@ -79,19 +79,19 @@ std::vector<CostShare> charges(const Estimate& estimate) {
 using CostAttribution = std::vector<CostShare>;
 
 TEST(Board, EachObserverCountsOnePeriod) {
-  const Watched watched({point(2, AccessKind::load, 8, 7), point(1, AccessKind::load, 0),
-                         point(2, AccessKind::store, 8, 7), point(0, AccessKind::store, 0)});
+  const Watched watched({point(2, AccessKind::load, 8, 8), point(1, AccessKind::load, 0),
+                         point(2, AccessKind::store, 8, 8), point(0, AccessKind::store, 0)});
   EXPECT_EQ(charges(watched.charged(charge_board)), (CostAttribution{{0, 1, true, 1}, {0, 2, false, 1}}));
 }
 
 TEST(BoardWeighted, DividesByTheChancesOfWordAndThread) {
-  Watched watched({point(2, AccessKind::load, 8, 7), point(1, AccessKind::load, 0)});
+  Watched watched({point(2, AccessKind::load, 8, 8), point(1, AccessKind::load, 0)});
   watched.row.armed = 2;  // of four others
-  EXPECT_EQ(charges(watched.charged(charge_board_weighted)), (CostAttribution{{0, 1, true, 2}, {0, 2, false, 14}}));
+  EXPECT_EQ(charges(watched.charged(charge_board_weighted)), (CostAttribution{{0, 1, true, 2}, {0, 2, false, 16}}));
 }
 
 TEST(BoardWeighted, AWordThatWasCertainNeedsNoWeight) {
-  const Watched watched({point(1, AccessKind::load, 8, 7), point(1, AccessKind::load, 0)});
+  const Watched watched({point(1, AccessKind::load, 8, 8), point(1, AccessKind::load, 0)});
   EXPECT_EQ(charges(watched.charged(charge_board_weighted)), (CostAttribution{{0, 1, true, 1}}));
 }
 
@@ -115,10 +115,10 @@ TEST(NextStore, LoadsDoNotCloseIt) {
 
 TEST(NextStore, PrefersTheCertainWordOfTheSameRunAlone) {
   const Watched same(
-      {point(1, AccessKind::store, 8, 7), point(1, AccessKind::store, 0), point(2, AccessKind::store, 0)});
+      {point(1, AccessKind::store, 8, 8), point(1, AccessKind::store, 0), point(2, AccessKind::store, 0)});
   EXPECT_EQ(charges(same.charged(charge_next_store)), (CostAttribution{{1, 0, true, 1}}));
-  const Watched other({point(1, AccessKind::store, 8, 7), point(2, AccessKind::store, 0)});
-  EXPECT_EQ(charges(other.charged(charge_next_store)), (CostAttribution{{1, 0, false, 7}}));
+  const Watched other({point(1, AccessKind::store, 8, 8), point(2, AccessKind::store, 0)});
+  EXPECT_EQ(charges(other.charged(charge_next_store)), (CostAttribution{{1, 0, false, 8}}));
 }
 
 TEST(NextStore, WhatOnlyALongWatchSeesCountsForTheBriefOnes) {
@@ -177,7 +177,7 @@ TEST(Communications, LateOnesCountOnce) {
   EXPECT_EQ(charges(watched.charged(charge_communications)), (CostAttribution{{1, 0, true, 1}}));
 }
 
-TEST(EvidenceOf, LongWatchesAreOneInSoMany) {
+TEST(WatchEvidence, LongWatchesAreOneInSoMany) {
   std::vector<profile::WatchRow> watches(9);
   for (profile::WatchRow& watch : watches) {
     watch.time_ns = 1000;
@@ -187,11 +187,11 @@ TEST(EvidenceOf, LongWatchesAreOneInSoMany) {
   watches[8].suspected = true;  // always watched for long
   const std::vector<OwnershipTimeline> timelines(watches.size());
   const Strata strata(watches, make_threads(1));
-  const auto evidence = evidence_of(watches, timelines, strata);
-  EXPECT_EQ(evidence[0].duration_weight(5000), 1);
-  EXPECT_EQ(evidence[4].duration_weight(1500), 1);
-  EXPECT_EQ(evidence[4].duration_weight(1501), 4);
-  EXPECT_EQ(evidence[8].duration_weight(5000), 1);
+  const WatchEvidence evidence(watches, timelines, strata);
+  EXPECT_EQ(evidence.at(0).duration_weight(5000), 1);
+  EXPECT_EQ(evidence.at(4).duration_weight(1500), 1);
+  EXPECT_EQ(evidence.at(4).duration_weight(1501), 4);
+  EXPECT_EQ(evidence.at(8).duration_weight(5000), 1);
 }
 
 TEST(Estimate, AFullWatchThatSawNothingHasNotDecidedOnAnExchangedLine) {
@@ -211,7 +211,7 @@ TEST(Estimate, AFullWatchThatSawNothingHasNotDecidedOnAnExchangedLine) {
     const auto threads = make_threads(2);
     Strata strata(watches, threads);
     strata.finish();
-    const Estimate made = estimate(estimators().front(), evidence_of(watches, timelines, strata), strata);
+    const Estimate made = estimate(estimators().front(), WatchEvidence(watches, timelines, strata), strata);
     return *matrix_of(made.contributions, made.expansion, thread_pair).at(0).true_sharing.cost_s;
   };
   EXPECT_NEAR(cost_s(), 0.010, 1e-12);

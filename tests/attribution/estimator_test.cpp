@@ -68,7 +68,7 @@ struct Recording {
       told[i].communications = timelines[i];
     }
     result =
-        attribution::estimate(*find_estimator("post_stratified").value(), evidence_of(watches, told, strata), strata);
+        attribution::estimate(*find_estimator("post_stratified").value(), WatchEvidence(watches, told, strata), strata);
     total_s = 0;
     for (const Contribution& contribution : result.contributions) {
       total_s += cost_s(contribution, result.expansion.strata);
@@ -345,7 +345,7 @@ TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
     }
     Strata strata(run.watches, run.threads);
     strata.finish();
-    return evidence_of(run.watches, run.told, strata)[1].brief_until_ns;
+    return WatchEvidence(run.watches, run.told, strata).at(1).brief_until_ns;
   };
   const std::uint64_t taken = briefly + 50;
   EXPECT_EQ(until_ns({}), briefly + 100);
@@ -496,7 +496,9 @@ TEST(Estimator, InvalidationsAreCountedApart) {
   invalidation.store.bytes = LineBytes::range(0, 8);
   invalidation.read.thread = ThreadId{1};
   invalidation.read.bytes = LineBytes::range(8, 8);
-  const Matrix matrix = invalidation_matrix(std::vector{invalidation, invalidation});
+  OwnershipTimeline timeline;
+  timeline.invalidations = {invalidation, invalidation};
+  const Matrix matrix = invalidation_matrix(std::span(&timeline, 1));
   ASSERT_EQ(matrix.size(), 1U);
   EXPECT_EQ(matrix[0].producer, 0U);
   EXPECT_EQ(matrix[0].consumer, 1U);

@@ -48,7 +48,7 @@ class Scene {
   }
 
   Scene& words(std::vector<profile::WatchWord> words) {
-    watch_.words = std::move(words);
+    watch_.words.assign(words.begin(), words.end());
     return *this;
   }
   Scene& opened_by(std::uint32_t thread, AccessKind kind, profile::AddressFrom from = profile::AddressFrom::retired,

@@ -43,7 +43,7 @@ struct Recording {
       watch.sample_cpu_ns = ms;
       watch.sample_flags = flags;
       watch.sample_access = AccessKind::load;
-      watch.words = words;
+      watch.words.assign(words.begin(), words.end());
       watches.push_back(watch);
     }
     timelines.resize(samples);
@@ -51,7 +51,7 @@ struct Recording {
   Estimate estimate() {
     Strata strata(watches, threads);
     strata.finish();
-    return attribution::estimate(estimators().front(), evidence_of(watches, timelines, strata), strata);
+    return attribution::estimate(estimators().front(), WatchEvidence(watches, timelines, strata), strata);
   }
   UnseenLimits limits() { return *estimate().expansion.unseen; }
   void sees(std::size_t watch, bool true_sharing) {

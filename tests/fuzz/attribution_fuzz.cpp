@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Estimator& estimator : estimators()) {
     Strata strata(twice, threads, estimator.policy);
     strata.finish();
-    const Estimate estimated = estimate(estimator, evidence_of(twice, timelines, strata), strata);
+    const Estimate estimated = estimate(estimator, WatchEvidence(twice, timelines, strata), strata);
     for (const Cell& cell : matrix_of(estimated.contributions, estimated.expansion, thread_pair)) {
       check(cell.true_sharing);
       check(cell.false_sharing);

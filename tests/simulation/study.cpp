@@ -139,7 +139,7 @@ Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::Ow
   }
   strata.finish();
   const auto estimate =
-      attribution::estimate(estimator, attribution::evidence_of(run.watches, timelines, strata), strata);
+      attribution::estimate(estimator, attribution::WatchEvidence(run.watches, timelines, strata), strata);
   return {attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair),
           estimate.expansion.unseen};
 }
