@@ -64,6 +64,13 @@ struct FieldPath {
   std::uint64_t bytes = 0;
 };
 
+/// What a call allocates room for. `type` is the module's own number of it.
+struct AllocatedType {
+  std::uint32_t type = 0;
+  std::string name;         // "Node", "long int", ...
+  std::uint64_t bytes = 0;  // of one; never 0
+};
+
 /// The memory operand of an instruction: address = segment + base + index * scale + displacement.
 struct MemoryAccess {
   std::uint64_t instruction = 0;  // module address

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "symbolizer/dwarf/allocated_types.h"
 #include "symbolizer/dwarf/types.h"
 #include "symbolizer/loops/loops.h"
 
@@ -152,6 +153,27 @@ std::optional<FieldPath> Module::field(const DataSymbol& symbol, std::uint64_t o
   auto die = variable(symbol.begin, is_tls(symbol));
   const auto type = die ? type_of(*die) : std::nullopt;
   return type ? field_at(*type, offset) : std::nullopt;
+}
+
+std::optional<AllocatedType> Module::allocated_type(std::uint64_t address) {
+  open();
+  Unit* unit = debug_info_ ? debug_info_->unit_at(address) : nullptr;
+  auto type = unit != nullptr ? crosstalk::symbolizer::allocated_type(*unit, address) : std::nullopt;
+  if (!type) {
+    return std::nullopt;
+  }
+  const Dwarf_Off offset = dwarf_dieoffset(&*type);
+  const auto same = [&](Dwarf_Die& known) { return dwarf_dieoffset(&known) == offset && known.cu == type->cu; };
+  const auto known = std::find_if(allocated_types_.begin(), allocated_types_.end(), same);
+  const auto number = static_cast<std::uint32_t>(known - allocated_types_.begin());
+  if (known == allocated_types_.end()) {
+    allocated_types_.push_back(*type);
+  }
+  return AllocatedType{number, type_name(*type), size_of(*type).value_or(1)};
+}
+
+std::optional<FieldPath> Module::field_of(std::uint32_t type, std::uint64_t offset) const {
+  return type < allocated_types_.size() ? field_at(allocated_types_[type], offset) : std::nullopt;
 }
 
 std::optional<MemoryAccess> Module::access_at(std::uint64_t address) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "symbolizer/cfg/control_flow.h"
 #include "symbolizer/dwarf/debug_info.h"
@@ -30,6 +31,8 @@ class Module {
   [[nodiscard]] const CodeLocation& locate(std::uint64_t address);
   [[nodiscard]] std::optional<DataSymbol> data_symbol(std::uint64_t address, bool tls);
   [[nodiscard]] std::optional<FieldPath> field(const DataSymbol& symbol, std::uint64_t offset);
+  [[nodiscard]] std::optional<AllocatedType> allocated_type(std::uint64_t address);
+  [[nodiscard]] std::optional<FieldPath> field_of(std::uint32_t type, std::uint64_t offset) const;
   [[nodiscard]] std::optional<MemoryAccess> access_at(std::uint64_t address);
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
   [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
@@ -72,6 +75,7 @@ class Module {
   std::unique_ptr<SymbolTable> symbols_;
   std::unique_ptr<DebugInfo> debug_info_;
   std::unique_ptr<Variables> variables_;
+  std::vector<Dwarf_Die> allocated_types_;  // by their numbers
   std::unique_ptr<FrameRanges> frame_ranges_;
   std::unique_ptr<FrameRules> frame_rules_;
   std::unordered_map<std::uint64_t, CodeLocation> locations_;

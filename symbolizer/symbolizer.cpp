@@ -77,6 +77,16 @@ std::optional<FieldPath> Symbolizer::field(ModuleId module, const DataSymbol& sy
   return found != nullptr ? found->field(symbol, offset) : std::nullopt;
 }
 
+std::optional<AllocatedType> Symbolizer::allocated_type(ModuleId module, std::uint64_t address) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->allocated_type(address) : std::nullopt;
+}
+
+std::optional<FieldPath> Symbolizer::field_of(ModuleId module, std::uint32_t type, std::uint64_t offset) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->field_of(type, offset) : std::nullopt;
+}
+
 std::optional<MemoryAccess> Symbolizer::access_before(ModuleId module, std::uint64_t address) {
   Module* found = state_->module(module);
   return found != nullptr ? found->access_before(address) : std::nullopt;

@@ -37,6 +37,12 @@ class Symbolizer {
   /// The field at `offset` in the global or TLS object called by `symbol`.
   [[nodiscard]] std::optional<FieldPath> field(ModuleId module, const DataSymbol& symbol, std::uint64_t offset);
 
+  /// The type of what the call at `address` (a byte of the call instruction) allocates, where debug information tells
+  /// (dwarf/allocated_types.h). One element of it where there are several.
+  [[nodiscard]] std::optional<AllocatedType> allocated_type(ModuleId module, std::uint64_t address);
+  /// The field at `offset` in an object of a type that allocated_type() gave.
+  [[nodiscard]] std::optional<FieldPath> field_of(ModuleId module, std::uint32_t type, std::uint64_t offset);
+
   /// The instruction that ends at `address` (found from the function's control flow), if it touches memory.
   [[nodiscard]] std::optional<MemoryAccess> access_before(ModuleId module, std::uint64_t address);
   [[nodiscard]] std::optional<MemoryAccess> access_at(ModuleId module, std::uint64_t address);

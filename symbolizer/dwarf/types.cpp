@@ -42,14 +42,6 @@ Dwarf_Die strip(Dwarf_Die type) {
   return type;
 }
 
-std::optional<std::uint64_t> size_of(Dwarf_Die type) {
-  Dwarf_Word bytes = 0;
-  if (dwarf_aggregate_size(&type, &bytes) != 0) {
-    return std::nullopt;
-  }
-  return bytes;
-}
-
 std::optional<std::uint64_t> dimension(Dwarf_Die& subrange) {
   if (const auto count = number(subrange, DW_AT_count)) {
     return count;
@@ -241,6 +233,14 @@ std::optional<Dwarf_Die> type_of(Dwarf_Die& die) {
     return std::nullopt;
   }
   return type;
+}
+
+std::optional<std::uint64_t> size_of(Dwarf_Die type) {
+  Dwarf_Word bytes = 0;
+  if (dwarf_aggregate_size(&type, &bytes) != 0) {
+    return std::nullopt;
+  }
+  return bytes;
 }
 
 std::string type_name(Dwarf_Die& type) { return name_of(type, 0); }

@@ -14,6 +14,8 @@ namespace crosstalk::symbolizer {
 
 /// The type of a variable or member, DW_AT_type; nullopt for none.
 [[nodiscard]] std::optional<Dwarf_Die> type_of(Dwarf_Die& die);
+/// Bytes of an object of the type; nullopt where that is not known.
+[[nodiscard]] std::optional<std::uint64_t> size_of(Dwarf_Die type);
 /// "long unsigned int", "Node*", "int[4]", ...
 [[nodiscard]] std::string type_name(Dwarf_Die& type);
 

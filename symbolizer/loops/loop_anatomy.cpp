@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace crosstalk::symbolizer {
+namespace {
+constexpr std::size_t most_ways = 32;
+constexpr std::size_t most_instructions = 1024;  // of one way
+constexpr std::size_t most_blocks = 64;
+}  // namespace
 
 LoopAnatomy::LoopAnatomy(const ControlFlow& flow, ReadBytes read)
     : flow_(flow), read_(std::move(read)), nest_(natural_loops(flow)), parts_(nest_.loops.size()) {}
@@ -44,6 +49,86 @@ const std::optional<TripCount>& LoopAnatomy::trips(std::uint32_t loop) {
     }
   }
   return *trips;
+}
+
+const std::vector<Way>& LoopAnatomy::ways(std::uint32_t loop) {
+  auto& ways = parts_[loop].ways;
+  if (!ways) {
+    ways.emplace();
+    std::vector<std::uint32_t> blocks = {nest_.loops[loop].header};
+    extend(loop, blocks, *ways);
+    if (ways->size() > most_ways) {
+      ways->clear();
+    }
+  }
+  return *ways;
+}
+
+/// Where control goes from `block` within `loop`. From the header of a loop inside it: to where that is left for.
+std::vector<std::uint32_t> LoopAnatomy::behind(std::uint32_t loop, std::uint32_t block) const {
+  std::uint32_t inner = nest_.innermost[block];
+  while (inner != loop && inner < nest_.loops.size() && nest_.loops[inner].parent != loop) {
+    inner = nest_.loops[inner].parent;
+  }
+  if (inner == loop || inner >= nest_.loops.size()) {
+    return flow_.blocks[block].successors;
+  }
+  std::vector<std::uint32_t> exits;
+  const std::vector<std::uint32_t>& inside = nest_.loops[inner].blocks;
+  for (const std::uint32_t own : inside) {
+    for (const std::uint32_t next : flow_.blocks[own].successors) {
+      if (!std::binary_search(inside.begin(), inside.end(), next) &&
+          std::find(exits.begin(), exits.end(), next) == exits.end()) {
+        exits.push_back(next);
+      }
+    }
+  }
+  return exits;
+}
+
+/// `blocks` lead from the header on; adds all ways that begin so, one too many at most.
+void LoopAnatomy::extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks, std::vector<Way>& found) {
+  const NaturalLoop& natural = nest_.loops[loop];
+  for (const std::uint32_t next : behind(loop, blocks.back())) {
+    if (found.size() > most_ways || blocks.size() > most_blocks) {
+      return;
+    }
+    if (next == natural.header) {
+      found.push_back(way_through(blocks));
+    } else if (std::binary_search(natural.blocks.begin(), natural.blocks.end(), next) &&
+               std::find(blocks.begin(), blocks.end(), next) == blocks.end()) {
+      blocks.push_back(next);
+      extend(loop, blocks, found);
+      blocks.pop_back();
+    }
+  }
+}
+
+Way LoopAnatomy::way_through(std::span<const std::uint32_t> blocks) const {
+  Way way;
+  const std::uint32_t loop = nest_.innermost[blocks.front()];
+  for (const std::uint32_t index : blocks) {
+    const Block& block = flow_.blocks[index];
+    if (nest_.innermost[index] != loop) {
+      continue;  // of a loop inside
+    }
+    for (std::uint32_t i = block.first; i <= block.last && way.code.size() < most_instructions; ++i) {
+      way.addresses.push_back(flow_.instructions[i].address);
+      way.code.push_back(read_(flow_.instructions[i].address));
+    }
+  }
+  return way;
+}
+
+Waiting LoopAnatomy::waits_at(std::uint32_t loop, std::uint64_t address) {
+  Waiting most = Waiting::no;
+  address = begin_of(address);
+  for (const Way& way : ways(loop)) {
+    if (std::find(way.addresses.begin(), way.addresses.end(), address) != way.addresses.end()) {
+      most = std::max(most, waits(way.code));
+    }
+  }
+  return most;
 }
 
 }  // namespace crosstalk::symbolizer

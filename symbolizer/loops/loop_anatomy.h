@@ -3,15 +3,24 @@
 // out when it is first asked for.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "symbolizer/loops/iteration_work.h"
 #include "symbolizer/loops/loop_counters.h"
 #include "symbolizer/loops/trip_count.h"
+#include "symbolizer/loops/waiting.h"
 
 namespace crosstalk::symbolizer {
+
+/// The instructions that one iteration executes itself, in order, those of loops inside left out.
+struct Way {
+  std::vector<std::uint64_t> addresses;             // module addresses
+  std::vector<std::span<const std::uint8_t>> code;  // of each, which may go on behind it
+};
 
 /// Loops have the numbers that they have in FunctionLoops. Not thread-safe.
 class LoopAnatomy {
@@ -23,6 +32,11 @@ class LoopAnatomy {
   [[nodiscard]] std::size_t loops() const { return nest_.loops.size(); }
   /// The innermost loop that holds `address`; Loop::no_parent outside all loops.
   [[nodiscard]] std::uint32_t innermost(std::uint64_t address) const;
+  /// Where the instruction begins that holds `address`; `address` itself where none is known.
+  [[nodiscard]] std::uint64_t begin_of(std::uint64_t address) const {
+    const Instruction* holding = flow_.holding(address);
+    return holding != nullptr ? holding->address : address;
+  }
   /// Loop::no_parent for an outermost one.
   [[nodiscard]] std::uint32_t parent(std::uint32_t loop) const { return nest_.loops[loop].parent; }
   /// Module address of its header.
@@ -31,12 +45,22 @@ class LoopAnatomy {
   [[nodiscard]] const IterationWork& work(std::uint32_t loop);
   /// How many iterations each visit from the loop around it has, if that is the same for all.
   [[nodiscard]] const std::optional<TripCount>& trips(std::uint32_t loop);
+  /// All ways round a loop, from its header to a jump back; loops inside it are passed by. Empty where there are too
+  /// many.
+  [[nodiscard]] const std::vector<Way>& ways(std::uint32_t loop);
+  /// Whether who executes the instruction that holds `address`, in `loop`, may go round it without getting anything done but
+  /// to look whether another thread has stored (waiting.h).
+  [[nodiscard]] Waiting waits_at(std::uint32_t loop, std::uint64_t address);
 
  private:
+  void extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks, std::vector<Way>& found);
+  [[nodiscard]] std::vector<std::uint32_t> behind(std::uint32_t loop, std::uint32_t block) const;
+  [[nodiscard]] Way way_through(std::span<const std::uint32_t> blocks) const;
   struct Part {
     std::unique_ptr<LoopCounters> counters;
     std::optional<IterationWork> work;
     std::optional<std::optional<TripCount>> trips;
+    std::optional<std::vector<Way>> ways;
   };
   const ControlFlow& flow_;
   ReadBytes read_;

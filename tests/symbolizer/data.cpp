@@ -2,6 +2,9 @@
 // Data symbols, their declarations, and struct fields.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "fixture.h"
 
 namespace crosstalk::symbolizer {
@@ -78,6 +81,44 @@ TEST_P(ThreadLocalData, OffsetAndField) {
 TEST_P(Data, OffsetsOutsideGiveNothing) {
   EXPECT_FALSE(program.symbols.field(program.id, symbol("global_array"), 64));
   EXPECT_FALSE(program.symbols.field(program.id, symbol("global_array"), ~std::uint64_t{0}));
+}
+
+/// The types that calls in a function allocate. Code of the standard library that is not inlined is called, so that
+/// only what debug information says of the function itself is looked at.
+TEST_P(Data, TypesOfWhatIsAllocated) {
+  const auto types_in = [&](const std::string& function) {
+    std::set<std::string> names;
+    const std::uint64_t begin = program.address(function);
+    const CodeLocation at = program.symbols.locate(program.id, begin);
+    for (std::uint64_t address = begin; address < at.function_end; ++address) {
+      if (const auto type = program.symbols.allocated_type(program.id, address)) {
+        names.insert(type->name + " " + std::to_string(type->bytes));
+      }
+    }
+    return names;
+  };
+  EXPECT_EQ(types_in("allocates_by_malloc"), std::set<std::string>{"Inner 32"});
+  EXPECT_EQ(types_in("allocates_by_new"), std::set<std::string>{"Outer 352"});
+  EXPECT_EQ(types_in("allocates_bytes"), std::set<std::string>{});
+  EXPECT_EQ(types_in("allocates_by_owner"), std::set<std::string>{"Inner 32"});
+  if (std::string(GetParam()) != "program_o0") {  // there the allocator is a function of its own
+    EXPECT_EQ(types_in("allocates_by_vector"), std::set<std::string>{"Inner 32"});
+  }
+}
+
+TEST_P(Data, FieldsOfWhatIsAllocated) {
+  const std::uint64_t begin = program.address("allocates_by_malloc");
+  const CodeLocation at = program.symbols.locate(program.id, begin);
+  std::optional<AllocatedType> type;
+  for (std::uint64_t address = begin; address < at.function_end && !type; ++address) {
+    type = program.symbols.allocated_type(program.id, address);
+  }
+  ASSERT_TRUE(type);
+  const auto field = program.symbols.field_of(program.id, type->type, 16);
+  ASSERT_TRUE(field);
+  EXPECT_EQ(field->path, "values[1]");
+  EXPECT_FALSE(program.symbols.field_of(program.id, type->type, 32));
+  EXPECT_FALSE(program.symbols.field_of(program.id, type->type + 100, 0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Builds, Data,

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops that wait for another thread, and what an instruction does to a word that threads share. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace crosstalk::symbolizer {
+
+/// How one instruction updates the word that it accesses.
+enum class Update : std::uint8_t {
+  none,              // it only loads, or only stores, or no memory
+  plain,             // loads and stores without a lock: `inc (mem)`
+  add,               // locked addition: a counter
+  exchange,          // locked exchange
+  compare_exchange,  // locked compare and exchange
+  bits,              // locked and, or, xor, bit test
+};
+[[nodiscard]] Update update_of(std::span<const std::uint8_t> code);
+
+/// Whether a loop waits for another thread's store.
+enum class Waiting : std::uint8_t {
+  no,
+  perhaps,  // it may as well find at the first look what it looks for
+  surely,   // it pauses between looks
+};
+
+/// `perhaps` and `surely`: one way round a loop does nothing with memory but load from places that are the same the
+/// next time round, or exchange a word there (a lock that it tries to take): whoever goes it goes it until another
+/// thread stores. `no` for ways that load nothing, and for ways with calls.
+[[nodiscard]] Waiting waits(std::span<const std::span<const std::uint8_t>> way);
+
+}  // namespace crosstalk::symbolizer
