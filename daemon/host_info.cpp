@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "daemon/host_topology.h"
+
 namespace crosstalk::daemon {
 namespace {
 
@@ -36,6 +38,7 @@ void describe_host(profile::Session& session) {
   session.cpu_model = field("/proc/cpuinfo", "model name");
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
   session.cpus = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
+  session.topology = read_topology().text();
   const long line = ::sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
   session.line_bytes = line > 0 && (line & (line - 1)) == 0 ? static_cast<std::uint32_t>(line) : 64;
 }

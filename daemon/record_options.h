@@ -23,6 +23,7 @@ struct RecordOptions {
   std::string output = "crosstalk.db";            // already expanded
   std::vector<std::string> command;               // argv; never empty
   profile::SessionConfig config;                  // calibrated and probed by the caller
+  profile::CoreTimes core;                        // measured by the caller
   std::string method_name, source_name;           // as the report shows them
   std::string collector;                          // path of libcrosstalk.so
   bool recorded_itself = false;                   // by another recorder, which has the command, too

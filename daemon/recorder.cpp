@@ -53,6 +53,7 @@ void Recorder::begin() {
   session_.method = options_->method_name;
   session_.version = CROSSTALK_VERSION;
   session_.config = options_->config;
+  session_.core = options_->core;
   describe_host(session_);
   for (const profile::MessageRow& warning : options_->warnings) {
     sink_.put(warning);

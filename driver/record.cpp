@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collectors/core_times.h"
 #include "collectors/probe.h"
 #include "daemon/arena.h"
 #include "daemon/session.h"
@@ -118,6 +119,7 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   options.command = request.command;
   options.config = request.config;
   collectors::calibrate(probe, options.config);
+  options.core = collectors::measure_core_times();
   const profile::SessionConfig& costs = options.config;
   log_detail(fmt::format(
       "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns, closed {} ns), sample "

@@ -17,6 +17,13 @@
 
 namespace crosstalk::profile {
 
+/// What a core takes for accesses to a line in its own cache, in picoseconds; 0: not measured.
+struct CoreTimes {
+  std::uint32_t cycle_ps = 0;
+  std::uint32_t locked_ps = 0;   // an atomic read-modify-write, one after another
+  std::uint32_t forward_ps = 0;  // from a store to a load of the same word
+};
+
 struct Session {
   std::string command;             // as typed, shell-quoted
   std::optional<int> exit_status;  // of the launched command; 128+N for a signal
@@ -30,6 +37,8 @@ struct Session {
   std::string cpu_model;
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;
+  std::string topology;  // Topology::text(); empty: not known
+  CoreTimes core;
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk

@@ -21,6 +21,10 @@ void visit_session(S& session, Visitor&& visit) {
   visit("cpu_model", session.cpu_model);
   visit("cpus", session.cpus);
   visit("line_bytes", session.line_bytes);
+  visit("topology", session.topology);
+  visit("core.cycle_ps", session.core.cycle_ps);
+  visit("core.locked_ps", session.core.locked_ps);
+  visit("core.forward_ps", session.core.forward_ps);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("version", session.version);
