@@ -10,6 +10,7 @@
 #include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
 #include "attribution/estimate/estimator.h"
+#include "attribution/estimate/gain.h"
 #include "attribution/estimate/strata.h"
 #include "attribution/findings.h"
 #include "attribution/loops/code_time.h"
@@ -181,9 +182,16 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   Analysis analysis;
   analysis.session = profile.session();
   analysis.processes = profile.processes();
+  CodeTime time = code_time(digest.code(), view, options.max_rows);
+  LookaheadReplay replay(view);
+  if (auto read = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  add_rates(time.loops, progress.trails(), replay.loops(), view);
+  limit_to_cpu_time(estimated.contributions, estimated.expansion.strata, profile.threads());
+  Gains(view, stacks, time.loops, profile.session()).find(estimated.contributions, estimated.expansion);
   analysis.communication = communication_of(
       {timelines, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view, stacks, objects);
-  CodeTime time = code_time(digest.code(), view, options.max_rows);
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
                                       communication_known ? &analysis.communication.cells : nullptr);
@@ -192,11 +200,6 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                         profile.watches().size(), traps, time.unknown_frames, digest.measured()});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
-  LookaheadReplay replay(view);
-  if (auto read = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
-    return tl::unexpected<Error>(read.error());
-  }
-  add_rates(analysis.loops, progress.trails(), replay.loops(), view);
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);

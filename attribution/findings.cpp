@@ -2,35 +2,24 @@
 #include "attribution/findings.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "attribution/advice.h"
 #include "attribution/objects/program_view.h"
+#include "attribution/objects/sharing_kind.h"
+#include "attribution/sentences.h"
 
 namespace crosstalk::attribution {
 namespace {
 
 constexpr std::size_t max_objects = 5;
-constexpr double least_share = 0.005;  // of all CPU time, for an object to be worth a sentence
-constexpr std::uint64_t few_detections = 10;
+constexpr double least_share = 0.005;        // of all CPU time, for an object to be worth a sentence
+constexpr std::uint64_t few_detections = 5;  // a hint, no headline
 constexpr std::uint64_t few_samples = 100;
 constexpr std::uint64_t few_watches = 20;
 constexpr double line_bytes = 64;
-
-std::string number(double value, const char* format) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-std::string percent(double share) {
-  const double p = std::clamp(share, 0.0, 1.0) * 100;
-  return p > 0 && p < 1 ? "less than 1 %" : number(p, "%.0f %%");
-}
-
-std::string seconds(double s) { return s < 0.9995 ? number(s * 1000, "%.3g ms") : number(s, "%.3g s"); }
 
 const char* kind_name(ObjectKind kind) {
   switch (kind) {
@@ -50,52 +39,12 @@ const char* kind_name(ObjectKind kind) {
   return "";
 }
 
-struct Exchange {
-  std::set<std::uint32_t> threads, producers, consumers;
-  double true_cost = 0, false_cost = 0, true_detections = 0, false_detections = 0;
-  std::uint64_t seen = 0;
-  [[nodiscard]] double false_share() const {
-    const double cost = true_cost + false_cost;
-    const double all = true_detections + false_detections;
-    return cost > 0 ? false_cost / cost : all > 0 ? false_detections / all : 0;
-  }
-};
-
-Exchange exchange_of(const Matrix& cells) {
-  Exchange e;
-  for (const Cell& cell : cells) {
-    e.producers.insert(cell.producer);
-    e.consumers.insert(cell.consumer);
-    e.threads.insert({cell.producer, cell.consumer});
-    e.true_cost += cell.true_sharing.cost_s.value_or(0);
-    e.false_cost += cell.false_sharing.cost_s.value_or(0);
-    e.true_detections += cell.true_sharing.detections;
-    e.false_detections += cell.false_sharing.detections;
-    e.seen += cell.true_sharing.seen + cell.false_sharing.seen;
-  }
-  return e;
-}
-
-/// "Threads 0 and 1 exchange", "Thread 0 passes to thread 1", "4 threads (0, 1, 2, 3) exchange".
-std::string who(const Exchange& e) {
+/// "Threads 0 and 1 exchange", "Thread 0 passes to thread 1".
+std::string who(const Analysis& analysis, const Exchange& e) {
   if (e.producers.size() == 1 && e.consumers.size() == 1) {
-    return "Thread " + std::to_string(*e.producers.begin()) + " passes to thread " +
-           std::to_string(*e.consumers.begin());
+    return begun(threads_in_words(analysis, e.producers)) + " passes to " + threads_in_words(analysis, e.consumers);
   }
-  if (e.threads.size() == 2) {
-    return "Threads " + std::to_string(*e.threads.begin()) + " and " + std::to_string(*e.threads.rbegin()) +
-           " exchange";
-  }
-  constexpr std::size_t listed = 4;
-  std::string list;
-  std::size_t n = 0;
-  for (const std::uint32_t thread : e.threads) {
-    if (n++ < listed) {
-      list += (list.empty() ? "" : ", ") + std::to_string(thread);
-    }
-  }
-  list += e.threads.size() > listed ? ", ..." : "";
-  return std::to_string(e.threads.size()) + " threads (" + list + ") exchange";
+  return begun(threads_in_words(analysis, e.threads)) + " exchange";
 }
 
 std::string what(const ObjectRow& object) {
@@ -122,91 +71,78 @@ double cpu_of(const Analysis& analysis, const std::set<std::uint32_t>& threads) 
   return sum;
 }
 
-/// A function's name for a sentence: long template arguments and parameters are left out.
-std::string in_short(const std::string& function) {
-  constexpr std::size_t longest = 60;
-  if (function.size() <= longest) {
-    return call_name(function);
-  }
-  std::string text;
-  std::size_t depth = 0;
-  char opener = 0;
-  for (const char c : function) {
-    const bool opens = c == '<' || c == '(';
-    const bool closes = c == '>' || c == ')';
-    if (opens && depth++ == 0) {
-      opener = c;
-      text += c;
-    } else if (closes && depth > 0 && --depth == 0) {
-      text += opener == '<' ? "...>" : ")";
-    } else if (depth == 0) {
-      text += c;
-    }
-  }
-  return call_name(text);
+struct Ends {
+  std::string producer, consumer;        // "worker() at a.cpp:30"
+  std::string producer_at, consumer_at;  // "a.cpp:30"
+};
+
+std::string source(const std::string& file, std::uint32_t line) {
+  return file.empty() || line == 0 ? std::string() : base_name(file) + ":" + std::to_string(line);
 }
 
-std::string at(const std::string& function, const std::string& file, std::uint32_t line) {
-  std::string text = in_short(function);
-  if (!file.empty() && line != 0) {
-    text += (text.empty() ? "" : " at ") + base_name(file) + ":" + std::to_string(line);
-  }
-  return text;
-}
-
-/// " (worker() at a.cpp:30)": where the costliest exchange of the object is consumed, and produced if elsewhere.
-std::string where(const Analysis& analysis, const std::string& object) {
+/// Where the costliest exchange of the object is produced and consumed.
+Ends ends_of(const Analysis& analysis, const std::string& object) {
   for (const LinePair& pair : analysis.communication.line_pairs) {
-    if (pair.object != object) {
-      continue;
+    if (pair.object == object) {
+      return {place_in_words(pair.producer_function, pair.producer_file, pair.producer_line),
+              place_in_words(pair.consumer_function, pair.consumer_file, pair.consumer_line),
+              source(pair.producer_file, pair.producer_line), source(pair.consumer_file, pair.consumer_line)};
     }
-    const std::string consumer = at(pair.consumer_function, pair.consumer_file, pair.consumer_line);
-    const std::string producer = at(pair.producer_function, pair.producer_file, pair.producer_line);
-    if (consumer.empty()) {
-      return {};
-    }
-    if (consumer == producer || producer.empty()) {
-      return " (" + consumer + ")";
-    }
-    return std::string(" (stored by ").append(producer).append(", accessed by ").append(consumer).append(")");
   }
   return {};
 }
 
-std::string sharing(double false_share) {
-  if (false_share >= 0.995) {
-    return "all of it false sharing";
+/// " (worker() at a.cpp:30)", or both ends where they differ.
+std::string where(const Ends& ends) {
+  if (ends.consumer.empty()) {
+    return {};
   }
-  return false_share <= 0.005 ? "all of it true sharing" : percent(false_share) + " false sharing";
-}
-
-std::string advice(const Exchange& e, const ObjectRow& object) {
-  constexpr double mostly = 0.5;
-  if (e.false_share() > mostly) {
-    return object.kind == ObjectKind::stack || object.kind == ObjectKind::unknown
-               ? "Keep what different threads use at least 64 bytes apart."
-               : "Give each thread's part its own 64-byte line.";
+  if (ends.consumer == ends.producer || ends.producer.empty()) {
+    return " (" + ends.consumer + ")";
   }
-  if (e.producers.size() == 1 && !e.consumers.empty() && !e.consumers.contains(*e.producers.begin())) {
-    return "Store to it less often, or only when its value changes.";
-  }
-  return "The data itself is shared: update it less often, in batches, or in a copy per thread.";
+  return " (stored by " + ends.producer + ", accessed by " + ends.consumer + ")";
 }
 
 Finding object_finding(const Analysis& analysis, const ObjectRow& object) {
   const Exchange e = exchange_of(object.cells);
-  std::string text = who(e) + " " + what(object) + ": " + sharing(e.false_share());
+  const Ends ends = ends_of(analysis, object.name);
+  const bool hint = e.seen < few_detections;
+  std::string text = who(analysis, e) + " " + what(object) + ": " + kind_in_words(object.sharing.kind, e.false_share);
+  if (object.sharing.perhaps) {
+    text += " (some of it may be " + noun_of(*object.sharing.perhaps) + ")";
+  }
   const double cpu = cpu_of(analysis, e.threads);
   if (object.cost_s > 0) {
-    const std::string amount = cpu > 0 ? percent(object.cost_s / cpu) + " of their time" : seconds(object.cost_s);
+    const std::string amount =
+        cpu > 0 ? percent(object.cost_s / cpu) + " of their time" : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
-  text += where(analysis, object.name) + ". " + advice(e, object);
-  if (e.seen < few_detections) {
-    text += " This rests on " + std::to_string(e.seen) + (e.seen == 1 ? " sighting" : " sightings") +
-            " only: record for longer to be sure.";
+  const std::string advice = advice_for(object, e);
+  text += where(ends) + ". " + advice;
+  if (hint) {
+    text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
+  } else if (const std::string gain = gain_in_words(object, e, cpu); !gain.empty()) {
+    text += " " + gain;
   }
-  return {text, object.cost_s};
+  const Sum gain = advised_gain(object);
+  return {text,
+          object.cost_s,
+          hint ? "hint" : sharing_kind_name(object.sharing.kind),
+          gain.gain_s,
+          gain.gain_ci95,
+          object.name,
+          ends.producer_at,
+          ends.consumer_at,
+          advice};
+}
+
+/// What findings are ordered by: hints last, then by what is likely to be gained, the middle of what is possible where
+/// that is not known.
+double importance(const Finding& finding) {
+  const double gain = finding.gain_s      ? *finding.gain_s
+                      : finding.gain_ci95 ? (finding.gain_ci95->low + finding.gain_ci95->high) / 2
+                                          : 0;
+  return finding.kind == "hint" ? -1 / (1 + gain) : gain;
 }
 
 /// Where the time goes; empty without samples.
@@ -244,10 +180,6 @@ std::string in_the_kernel(const Analysis& analysis) {
                                     "known there.";
 }
 
-std::string count_of(std::uint64_t n, const char* one, const char* many) {
-  return std::to_string(n) + " " + (n == 1 ? one : many);
-}
-
 /// No communication was seen: say what that rests on.
 std::string nothing_seen(const Analysis& analysis) {
   const SamplingSummary& s = analysis.sampling;
@@ -278,16 +210,21 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   std::vector<Finding> findings;
   for (const ObjectRow& object : analysis.communication.objects) {
     const bool worth = findings.empty() || object.cost_s >= least_share * analysis.cpu_s;
-    if (worth && findings.size() < max_objects && !object.cells.empty()) {
+    if (worth && !object.cells.empty()) {
       findings.push_back(object_finding(analysis, object));
     }
   }
+  // Objects come by cost, and stay so where as much is gained.
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return importance(a) > importance(b); });
+  findings.resize(std::min(findings.size(), max_objects));
   if (findings.empty()) {
-    findings.push_back({nothing_seen(analysis), 0});
+    findings.push_back({nothing_seen(analysis), 0, "none"});
   }
-  for (const std::string& text : {in_the_kernel(analysis), hottest(analysis)}) {
+  for (const auto& [text, kind] :
+       {std::pair{in_the_kernel(analysis), "kernel"}, std::pair{hottest(analysis), "loop"}}) {
     if (!text.empty()) {
-      findings.push_back({text, 0});
+      findings.push_back({text, 0, kind});
     }
   }
   return findings;

@@ -27,6 +27,8 @@ struct Amount {
   std::string count_unknown;     // why there is no count; empty when there is
   std::optional<double> cost_s;  // thread time spent in communicating accesses
   std::optional<Interval> cost_ci95;
+  std::optional<double> gain_s;  // of cost_s, what would be saved if the lines no longer moved (estimate/gain.h)
+  std::optional<Interval> gain_ci95;
   double detections = 0;   // weighted sum of what was seen; the raw evidence
   std::uint64_t seen = 0;  // communications seen by watchpoints, unweighted
 };
@@ -37,9 +39,34 @@ struct Cell {
   [[nodiscard]] double cost() const { return true_sharing.cost_s.value_or(0) + false_sharing.cost_s.value_or(0); }
   [[nodiscard]] double detections() const { return true_sharing.detections + false_sharing.detections; }
 };
+/// Both sorts together, or several rows: intervals are added end by end, which is wider than need be.
+struct Sum {
+  double cost_s = 0;
+  std::optional<Interval> cost_ci95;
+  std::optional<double> gain_s;
+  std::optional<Interval> gain_ci95;
+};
+[[nodiscard]] Sum sum_of(const Amount& a, const Amount& b);
 /// Ordered by (producer, consumer); pairs that do not communicate are not listed.
 using Matrix = std::vector<Cell>;
 
+/// What a line or an object is to the threads that exchange it.
+enum class SharingKind : std::uint8_t {
+  false_sharing,
+  true_sharing,
+  shared_counter,
+  lock,
+  barrier,
+  condition,
+  spin,
+  queue,
+  reference_count,
+  runtime,
+};
+struct KindOf {
+  SharingKind kind = SharingKind::true_sharing;
+  std::optional<SharingKind> perhaps;  // what a quarter of it and more looks like instead
+};
 struct CallPath {
   std::vector<symbolizer::Frame> frames;
   double weight = 0;
@@ -51,9 +78,11 @@ struct LineRow {
   std::uint32_t line = 0;
   std::string function;
   Role role = Role::consumer;
+  std::string through;  // what the line calls, where the access itself is in a library's code; empty: nothing
   Matrix cells;
   double cost_s = 0;
-  std::vector<CallPath> call_paths;  // heaviest first
+  Amount true_sharing, false_sharing;  // of all pairs
+  std::vector<CallPath> call_paths;    // heaviest first
 };
 /// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
 /// order, so both ends are spelled out.
@@ -64,9 +93,11 @@ struct LinePair {
   std::string consumer_file;
   std::uint32_t consumer_line = 0;
   std::string consumer_function;
+  std::string producer_through, consumer_through;
   std::string object;
   Matrix cells;
   double cost_s = 0;
+  Amount true_sharing, false_sharing;
 };
 
 struct OffsetRow {
@@ -74,7 +105,8 @@ struct OffsetRow {
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;
   std::uint64_t loads = 0, stores = 0;
-};  // samples and traps seen
+  std::string field = {}, type = {};  // that lies there; empty: not known
+};                                    // samples and traps seen
 enum class ObjectKind { global, heap, stack, tls, shared, unknown };
 struct ObjectRow {
   std::string name;
@@ -86,6 +118,8 @@ struct ObjectRow {
   Matrix cells;
   std::vector<OffsetRow> offsets;
   double cost_s = 0;
+  Amount true_sharing, false_sharing;
+  KindOf sharing;
 };
 
 /// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.
@@ -98,6 +132,7 @@ struct Rate {
 struct LoopRates {
   Rate iterations, instructions, flops, loads, stores, bytes;
   std::uint64_t steps = 0;     // pairs of samples that the iterations rest on
+  double in_callees = 0;       // part of the time of steps that was spent in what the loop calls
   bool through_outer = false;  // from the counter of a loop around and the iterations of a visit
 };
 
@@ -175,16 +210,22 @@ struct Unseen {
 
 struct Communication {
   Matrix cells, cores, invalidations;
-  std::optional<Unseen> unseen;      // absent: the estimator can not tell
-  std::vector<LineRow> lines;        // most cost first
-  std::vector<LinePair> line_pairs;  // most cost first
-  std::vector<ObjectRow> objects;    // most cost first
+  Amount true_sharing, false_sharing;  // of all pairs
+  std::optional<Unseen> unseen;        // absent: the estimator can not tell
+  std::vector<LineRow> lines;          // most cost first
+  std::vector<LinePair> line_pairs;    // most cost first
+  std::vector<ObjectRow> objects;      // most cost first
 };
 
 /// The first thing a person reads. Sentences are complete and plain.
 struct Finding {
   std::string sentence;
   double cost_s = 0;
+  std::string kind;  // sharing_kind_name(), "loop", "kernel", "hint" or "none"
+  std::optional<double> gain_s = {};
+  std::optional<Interval> gain_ci95 = {};
+  std::string object = {}, producer = {}, consumer = {};  // the latter two: "file:line"; empty: none, or not known
+  std::string advice = {};                                // what to do, a sentence; empty: nothing is advised
 };
 
 struct Analysis {

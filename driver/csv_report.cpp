@@ -54,8 +54,9 @@ Fields operator+(Fields left, const Fields& right) {
 Fields cell_header() {
   Fields header = {"producer", "consumer"};
   for (const std::string kind : {"true.", "false."}) {
-    for (const char* const name : {"count", "count_ci95.low", "count_ci95.high", "count_unknown", "cost_s",
-                                   "cost_ci95.low", "cost_ci95.high", "detections", "seen"}) {
+    for (const char* const name :
+         {"count", "count_ci95.low", "count_ci95.high", "count_unknown", "cost_s", "cost_ci95.low", "cost_ci95.high",
+          "detections", "seen", "gain_s", "gain_ci95.low", "gain_ci95.high"}) {
       header.push_back(kind + name);
     }
   }
@@ -69,7 +70,8 @@ Fields amount_fields(const attribution::Amount& amount) {
           high(amount.count_ci95), amount.count ? std::string() : amount.count_unknown,
           known(amount.cost_s),    low(amount.cost_ci95),
           high(amount.cost_ci95),  number(amount.detections),
-          number(amount.seen)};
+          number(amount.seen),     known(amount.gain_s),
+          low(amount.gain_ci95),   high(amount.gain_ci95)};
 }
 
 Fields cell_fields(const Cell& cell) {

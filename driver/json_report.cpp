@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "attribution/objects/sharing_kind.h"
 #include "driver/names.h"
+#include "profile/topology.h"
 
 namespace crosstalk::driver {
 
@@ -40,6 +42,8 @@ Json amount(const attribution::Amount& amount) {
           {"count_unknown", amount.count ? Json(nullptr) : known_text(amount.count_unknown)},
           {"cost_s", known(amount.cost_s)},
           {"cost_ci95", interval(amount.cost_ci95)},
+          {"gain_s", known(amount.gain_s)},
+          {"gain_ci95", interval(amount.gain_ci95)},
           {"detections", number(amount.detections)},
           {"seen", amount.seen}};
 }
@@ -55,6 +59,14 @@ Json cells(const Matrix& matrix) {
   return list;
 }
 
+/// Of a row, both sorts together.
+void add_gain(Json& row, const attribution::Amount& true_sharing, const attribution::Amount& false_sharing) {
+  const attribution::Sum sum = attribution::sum_of(true_sharing, false_sharing);
+  row["cost_ci95"] = interval(sum.cost_ci95);
+  row["gain_s"] = known(sum.gain_s);
+  row["gain_ci95"] = interval(sum.gain_ci95);
+}
+
 Json frames(const std::vector<symbolizer::Frame>& path) {
   Json list = Json::array();
   for (const symbolizer::Frame& frame : path) {
@@ -66,11 +78,30 @@ Json frames(const std::vector<symbolizer::Frame>& path) {
   return list;
 }
 
+Json topology(const profile::Session& session) {
+  const auto read = profile::Topology::parse(session.topology);
+  if (!read || read->cpus().empty()) {
+    return nullptr;
+  }
+  const auto place = [](std::int32_t value) { return value < 0 ? Json(nullptr) : Json(value); };
+  Json list = Json::array();
+  for (const profile::CpuPlace& cpu : read->cpus()) {
+    list.push_back({{"cpu", cpu.cpu},
+                    {"core", place(cpu.core)},
+                    {"package", place(cpu.package)},
+                    {"l2", place(cpu.l2)},
+                    {"l3", place(cpu.l3)},
+                    {"node", place(cpu.node)}});
+  }
+  return list;
+}
+
 Json machine(const profile::Session& session) {
   return {{"host", known_text(session.host)},
           {"kernel", known_text(session.kernel)},
           {"cpu_model", known_text(session.cpu_model)},
           {"cpus", session.cpus == 0 ? Json(nullptr) : Json(session.cpus)},
+          {"topology", topology(session)},
           {"line_bytes", session.line_bytes}};
 }
 
@@ -162,6 +193,7 @@ Json unseen(const std::optional<attribution::Unseen>& found) {
 
 Json communication(const attribution::Communication& found) {
   return {{"cells", cells(found.cells)},
+          {"totals", {{"true_sharing", amount(found.true_sharing)}, {"false_sharing", amount(found.false_sharing)}}},
           {"cores", cells(found.cores)},
           {"unseen", unseen(found.unseen)},
           {"invalidations", cells(found.invalidations)}};
@@ -174,28 +206,34 @@ Json lines(const attribution::Communication& found) {
     for (const attribution::CallPath& path : row.call_paths) {
       paths.push_back({{"weight", number(path.weight)}, {"frames", frames(path.frames)}});
     }
-    list.push_back({{"file", known_text(row.file)},
-                    {"line", known_line(row.line)},
-                    {"function", known_text(row.function)},
-                    {"role", role_name(row.role)},
-                    {"cost_s", number(row.cost_s)},
-                    {"cells", cells(row.cells)},
-                    {"call_paths", paths}});
+    Json line = {
+        {"file", known_text(row.file)},       {"line", known_line(row.line)}, {"function", known_text(row.function)},
+        {"through", known_text(row.through)}, {"role", role_name(row.role)},  {"cost_s", number(row.cost_s)},
+        {"cells", cells(row.cells)},          {"call_paths", paths}};
+    add_gain(line, row.true_sharing, row.false_sharing);
+    list.push_back(std::move(line));
   }
   return list;
 }
 
 Json line_pairs(const attribution::Communication& found) {
-  const auto end = [](const std::string& file, std::uint32_t line, const std::string& function) {
-    return Json{{"file", known_text(file)}, {"line", known_line(line)}, {"function", known_text(function)}};
+  const auto end = [](const std::string& file, std::uint32_t line, const std::string& function,
+                      const std::string& through) {
+    return Json{{"file", known_text(file)},
+                {"line", known_line(line)},
+                {"function", known_text(function)},
+                {"through", known_text(through)}};
   };
   Json list = Json::array();
   for (const attribution::LinePair& pair : found.line_pairs) {
-    list.push_back({{"producer", end(pair.producer_file, pair.producer_line, pair.producer_function)},
-                    {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function)},
-                    {"object", known_text(pair.object)},
-                    {"cost_s", number(pair.cost_s)},
-                    {"cells", cells(pair.cells)}});
+    Json row = {
+        {"producer", end(pair.producer_file, pair.producer_line, pair.producer_function, pair.producer_through)},
+        {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function, pair.consumer_through)},
+        {"object", known_text(pair.object)},
+        {"cost_s", number(pair.cost_s)},
+        {"cells", cells(pair.cells)}};
+    add_gain(row, pair.true_sharing, pair.false_sharing);
+    list.push_back(std::move(row));
   }
   return list;
 }
@@ -209,17 +247,23 @@ Json objects(const attribution::Communication& found) {
                          {"offset", offset.offset},
                          {"bytes", offset.bytes == 0 ? Json(nullptr) : Json(offset.bytes)},
                          {"loads", offset.loads},
-                         {"stores", offset.stores}});
+                         {"stores", offset.stores},
+                         {"field", known_text(offset.field)},
+                         {"type", known_text(offset.type)}});
     }
-    list.push_back({{"name", row.name},
-                    {"kind", known_text(object_kind_name(row.kind))},
-                    {"size", known(row.size)},
-                    {"field", known_text(row.field)},
-                    {"allocated_at", known_text(row.allocated_at)},
-                    {"allocation_path", frames(row.allocation_path)},
-                    {"cost_s", number(row.cost_s)},
-                    {"cells", cells(row.cells)},
-                    {"offsets", offsets}});
+    Json object = {{"name", row.name},
+                   {"kind", known_text(object_kind_name(row.kind))},
+                   {"size", known(row.size)},
+                   {"field", known_text(row.field)},
+                   {"allocated_at", known_text(row.allocated_at)},
+                   {"allocation_path", frames(row.allocation_path)},
+                   {"sharing", sharing_kind_name(row.sharing.kind)},
+                   {"sharing_perhaps", row.sharing.perhaps ? Json(sharing_kind_name(*row.sharing.perhaps)) : Json()},
+                   {"cost_s", number(row.cost_s)},
+                   {"cells", cells(row.cells)},
+                   {"offsets", offsets}};
+    add_gain(object, row.true_sharing, row.false_sharing);
+    list.push_back(std::move(object));
   }
   return list;
 }
@@ -303,7 +347,15 @@ Json functions(const Analysis& analysis) {
 Json findings(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::Finding& finding : analysis.findings) {
-    list.push_back({{"sentence", finding.sentence}, {"cost_s", number(finding.cost_s)}});
+    list.push_back({{"sentence", finding.sentence},
+                    {"kind", finding.kind},
+                    {"cost_s", number(finding.cost_s)},
+                    {"gain_s", known(finding.gain_s)},
+                    {"gain_ci95", interval(finding.gain_ci95)},
+                    {"object", known_text(finding.object)},
+                    {"producer", known_text(finding.producer)},
+                    {"consumer", known_text(finding.consumer)},
+                    {"advice", known_text(finding.advice)}});
   }
   return list;
 }

@@ -14,9 +14,10 @@ namespace {
 constexpr int amount_columns = 10;
 constexpr int kind_columns = 6;
 
-std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cells) {
+std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cells, const attribution::Sum& sum) {
   const Exchanged amount = exchanged(cells, has_cost(cells));
   return "  " + canvas.right_cell(amount_text(cells), amount_columns) + "  " +
+         canvas.right_cell(gain_text(canvas, sum), amount_columns) + "  " +
          canvas.colored(pad_right(sharing_word(amount), kind_columns), sharing_hue(amount));
 }
 
@@ -51,16 +52,17 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
     return;
   }
   canvas.heading("Source lines", "who stores, and who then accesses the same cache line");
-  const int room = canvas.width() - amount_columns - kind_columns - 6 - 5 - 2;
+  const int room = canvas.width() - 2 * amount_columns - kind_columns - 8 - 5 - 2;
   const int object = room / 4;
   const int end = (room - object) / 2;
-  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " + pad_right("kind", kind_columns) + "  " +
-                                 pad_right("producer", end) + "     " + pad_right("consumer", end) + "  object",
+  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " + pad_left("gain", amount_columns) + "  " +
+                                 pad_right("kind", kind_columns) + "  " + pad_right("producer", end) + "     " +
+                                 pad_right("consumer", end) + "  object",
                              Hue::faint));
   const std::size_t shown = std::min(most, communication.line_pairs.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const attribution::LinePair& pair = communication.line_pairs[i];
-    canvas.line(amount_and_kind(canvas, pair.cells) + "  " +
+    canvas.line(amount_and_kind(canvas, pair.cells, sum_of(pair.true_sharing, pair.false_sharing)) + "  " +
                 place_cell(canvas, pair.producer_function, source_text(pair.producer_file, pair.producer_line), end) +
                 canvas.sign("  →  ", "  ->  ") +
                 place_cell(canvas, pair.consumer_function, source_text(pair.consumer_file, pair.consumer_line),
@@ -80,8 +82,12 @@ void draw_lines(Canvas& canvas, const attribution::Communication& communication,
   for (std::size_t i = 0; i < shown; ++i) {
     const attribution::LineRow& row = communication.lines[i];
     const bool stores = row.role == attribution::Role::producer;
-    canvas.line(amount_and_kind(canvas, row.cells) + "  " + (stores ? "producer" : "consumer") + "  " +
-                place_cell(canvas, row.function, source_text(row.file, row.line), canvas.width() - 32));
+    canvas.line(amount_and_kind(canvas, row.cells, sum_of(row.true_sharing, row.false_sharing)) + "  " +
+                (stores ? "producer" : "consumer") + "  " +
+                place_cell(canvas, row.function, source_text(row.file, row.line), canvas.width() - 44));
+    if (!row.through.empty()) {
+      canvas.line(canvas.colored("      " + canvas.cell("in " + row.through, canvas.width() - 6), Hue::faint));
+    }
     draw_call_paths(canvas, row);
   }
 }

@@ -114,7 +114,9 @@ std::string about(const ObjectRow& object) {
 
 void draw_object(Canvas& canvas, const ObjectRow& object, double duration_s) {
   const Exchanged amount = exchanged(object.cells, has_cost(object.cells));
-  const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount));
+  const attribution::Sum sum = sum_of(object.true_sharing, object.false_sharing);
+  const std::string gain = sum.gain_ci95 ? "  gain " + gain_text(canvas, sum) : "";
+  const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount)) + gain;
   const int room = canvas.width() - 2 - display_width(facts) - 2;
   const std::string name = object.name + (object.field.empty()          ? ""
                                           : object.field.front() == '[' ? object.field

@@ -54,9 +54,11 @@ struct Exchanged {
 /// "true", "false" or "mixed", by which takes nine tenths.
 [[nodiscard]] const char* sharing_word(const Exchanged& amount);
 [[nodiscard]] Hue sharing_hue(const Exchanged& amount);
-/// "1.23 s" or, without a cost, "41 seen"; "-" when nothing.
+/// What would be saved of a cost, or the most that may be where it is not known; "-": nothing is known.
+[[nodiscard]] std::string gain_text(const Canvas& canvas, const attribution::Sum& sum);
 /// "about 1.2M hand-overs a second"; empty where nearly all of them can not be counted.
 [[nodiscard]] std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s);
+/// "1.23 s" or, without a cost, "41 seen"; "-" when nothing.
 [[nodiscard]] std::string amount_text(const attribution::Matrix& cells);
 
 }  // namespace crosstalk::driver

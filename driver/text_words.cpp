@@ -88,6 +88,13 @@ std::string amount_text(const attribution::Matrix& cells) {
   return seen == 0 ? "-" : count_text(static_cast<double>(seen)) + " seen";
 }
 
+std::string gain_text(const Canvas& canvas, const attribution::Sum& sum) {
+  if (sum.gain_s) {
+    return seconds_text(*sum.gain_s);
+  }
+  return sum.gain_ci95 ? canvas.sign("≤ ", "<") + seconds_text(sum.gain_ci95->high) : "-";
+}
+
 std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s) {
   double count = 0;
   double seen = 0;

@@ -148,7 +148,8 @@ class CountSums {
 /// One amount as it grows: contributions of one watch are put together before they are squared.
 class AmountSums {
  public:
-  void add(const Contribution& c, const CountTable* counts) {
+  void add(const Contribution& c, const Expansion& expansion) {
+    const CountTable* counts = expansion.counts;
     if (c.watch != watch_ || !open_) {
       close_watch();
       watch_ = c.watch;
@@ -157,6 +158,9 @@ class AmountSums {
       open_ = true;
     }
     y_ += c.cost;
+    if (c.gain < expansion.gains.size()) {
+      gains_.add(cost_s(c, expansion.strata), expansion.gains[c.gain]);
+    }
     detections_ += c.seen->weight;
     seen_ += c.seen->expected() ? 0 : c.seen->share;
     if (counts != nullptr) {
@@ -179,6 +183,7 @@ class AmountSums {
       const Interval ns = interval_of(sum, totals.weight[profile::WeightUnit::ns], unseen_ns);
       amount.cost_s = sum.amount / ns_per_s;
       amount.cost_ci95 = Interval{ns.low / ns_per_s, ns.high / ns_per_s};
+      add_gain(amount, !expansion.gains.empty());
     }
     if (is_count(totals.count) && seen_ > 0) {
       const Sum sum = sum_of(expansion, totals.count);
@@ -199,6 +204,17 @@ class AmountSums {
     const Interval interval =
         sum.amount > 0 ? event_interval(sum.amount, sum.variance, sum.event) : Interval{0, unseen};
     return {std::min(sum.amount, interval.low), std::max(sum.amount, std::min(interval.high, limit))};
+  }
+
+  void add_gain(Amount& amount, bool known) const {
+    if (!known) {
+      return;
+    }
+    const GainPart part = gains_.part();
+    amount.gain_ci95 = Interval{amount.cost_ci95->low * part.low, amount.cost_ci95->high * part.high};
+    amount.gain_s = part.likely          ? std::optional(*amount.cost_s * *part.likely)
+                    : *amount.cost_s > 0 ? std::nullopt
+                                         : std::optional(0.0);
   }
 
   void close_watch() {
@@ -244,6 +260,7 @@ class AmountSums {
   }
 
   CountSums counts_;
+  GainSums gains_;
   std::map<std::uint32_t, StratumSums> strata_;
   double detections_ = 0;
   double seen_ = 0;  // several possible producers share one
@@ -257,6 +274,12 @@ class AmountSums {
 Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.value, seen.consumer.thread.value}; }
 
 Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
+
+Pair any_pair(const SeenCommunication& seen) { return {0, seen.producer.thread == seen.consumer.thread ? 0U : 1U}; }
+
+SortAmounts totals_of(const Matrix& whole) {
+  return whole.empty() ? SortAmounts{} : SortAmounts{whole[0].true_sharing, whole[0].false_sharing};
+}
 
 namespace {
 
@@ -308,7 +331,7 @@ class MatrixSums {
       latest_ = cells_.try_emplace(key).first;
     }
     Sums& sums = latest_->second;
-    (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion_.counts);
+    (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion_);
   }
 
   [[nodiscard]] Matrix finish() {

@@ -17,6 +17,13 @@ struct Pair {
 using PairOf = Pair (*)(const SeenCommunication&);
 [[nodiscard]] Pair thread_pair(const SeenCommunication& seen);
 [[nodiscard]] Pair core_pair(const SeenCommunication& seen);
+/// All pairs as one: a matrix of one cell, or of none.
+[[nodiscard]] Pair any_pair(const SeenCommunication& seen);
+/// Both sorts of that matrix.
+struct SortAmounts {
+  Amount true_sharing, false_sharing;
+};
+[[nodiscard]] SortAmounts totals_of(const Matrix& whole);
 
 /// Cost, its 95 % interval, and detections of each pair. `contributions` are those of any subset of communications
 /// (a line's, an object's), in the estimator's order, so that one watch's lie together. Where the expansion says that

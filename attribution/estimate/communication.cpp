@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "attribution/objects/own_code.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -21,6 +23,12 @@ struct Row {                                 // a line in one role, or a pair of
     detections += l.weight;
   }
 };
+template <class Out>
+void add_totals(Out& row, std::span<const std::uint32_t> contributions, const CommunicationInputs& inputs) {
+  const SortAmounts all = totals_of(matrix_of(inputs.contributions, contributions, inputs.expansion, any_pair));
+  row.true_sharing = all.true_sharing;
+  row.false_sharing = all.false_sharing;
+}
 using Located = std::span<const LocatedContribution>;
 
 /// Call paths of one end of a row's communications, heaviest first; weights are shares of those with a known stack.
@@ -86,8 +94,10 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
   for (const Contribution& c : inputs.contributions) {
     const AccessPoint& consumer = c.seen->consumer;
     LocatedContribution l;
-    l.producer_site = sites.of(c.seen->producer);
-    l.consumer_site = sites.of(consumer);
+    l.producer_site = sites.of(c.seen->producer).site;
+    const Spot spot = sites.of(consumer);
+    l.consumer_site = spot.site;
+    l.purpose = spot.purpose;
     l.object = objects.resolve(consumer.thread, consumer.time_ns, consumer.line + consumer.bytes.first());
     l.cost_s = cost_s(c, inputs.expansion.strata);
     l.weight = c.seen->weight;
@@ -113,25 +123,43 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
 
 }  // namespace
 
-std::uint32_t SiteTable::of(const AccessPoint& point) {
+Spot SiteTable::of(const AccessPoint& point) {
   const Moment moment = view_.moment(point.thread, point.time_ns);
   const auto place = view_.spaces().find(moment, point.instruction);
-  const auto key = place ? std::tuple{no_file, place->file, place->address}
-                         : std::tuple{moment.process.value, no_file, point.instruction};
-  if (const auto it = by_address_.find(key); it != by_address_.end()) {
-    return it->second;
+  const Key key =
+      place ? Key{no_file, place->file, place->address} : Key{moment.process.value, no_file, point.instruction};
+  const auto [known, fresh] = by_address_.try_emplace(key);
+  if (fresh) {
+    const std::vector<symbolizer::Frame> frames = view_.frames(moment, point.instruction);
+    const bool runtime = place && is_runtime_library(view_.spaces().files()[place->file].path);
+    if (!runtime && !std::all_of(frames.begin(), frames.end(), is_library_code)) {
+      known->second = look_up(moment, point, {});
+    }
   }
-  const std::vector<symbolizer::Frame> frames = view_.frames(moment, point.instruction);
-  CodeSite site;
-  if (!frames.empty()) {
-    site = {frames.front().source.file, frames.front().function, frames.front().source.line};
+  if (known->second) {
+    return *known->second;
   }
-  const auto [it, fresh] = ids_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
+  const auto stack = stacks_.addresses(point.stack);
+  std::vector<std::uint64_t> callers;
+  if (stack.size() > 1) {
+    callers.assign(stack.begin() + 1, stack.end());
+  }
+  const auto [by_callers, new_callers] = by_callers_.try_emplace({key, std::move(callers)});
+  if (new_callers) {
+    by_callers->second = look_up(moment, point, stack);
+  }
+  return by_callers->second;
+}
+
+Spot SiteTable::look_up(Moment moment, const AccessPoint& point, std::span<const std::uint64_t> stack) {
+  const OwnPlace own = own_place(view_, moment, point.instruction, stack);
+  const CodeSite site{own.frame.source.file, own.frame.function, own.frame.source.line};
+  const auto [id, fresh] = ids_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
   if (fresh) {
     sites_.push_back(site);
+    through_.push_back(own.through);
   }
-  by_address_.emplace(key, it->second);
-  return it->second;
+  return {id->second, purpose_of(view_, moment, point.instruction, stack)};
 }
 
 std::vector<std::uint32_t> SiteTable::ranks() const {
@@ -162,7 +190,9 @@ std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, con
     row.line = site.line;
     row.function = site.function;
     row.cells = matrix_of(inputs.contributions, group.contributions, inputs.expansion, thread_pair);
+    row.through = sites.through(row.role == Role::consumer ? any.consumer_site : any.producer_site);
     row.cost_s = group.cost_s;
+    add_totals(row, group.contributions, inputs);
     row.call_paths = call_paths(group, row.role, located, inputs, view, stacks);
     rows.push_back(std::move(row));
   }
@@ -193,7 +223,10 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
     row.consumer_function = consumer.function;
     row.object = objects[any.object.object].name;
     row.cells = matrix_of(inputs.contributions, group.contributions, inputs.expansion, thread_pair);
+    row.producer_through = sites.through(any.producer_site);
+    row.consumer_through = sites.through(any.consumer_site);
     row.cost_s = group.cost_s;
+    add_totals(row, group.contributions, inputs);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -201,11 +234,14 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
 
 Communication communication_of(const CommunicationInputs& inputs, const ProgramView& view, const StackTable& stacks,
                                DataObjects& objects) {
-  SiteTable sites(view);
+  SiteTable sites(view, stacks);
   const std::vector<LocatedContribution> located = locate(inputs, sites, objects);
   Communication result;
   result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
   result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
+  const SortAmounts all = totals_of(matrix_of(inputs.contributions, inputs.expansion, any_pair));
+  result.true_sharing = all.true_sharing;
+  result.false_sharing = all.false_sharing;
   result.unseen = unseen_of(inputs.expansion.unseen);
   result.invalidations = invalidation_matrix(inputs.timelines);
   result.lines = line_rows(located, sites, inputs, view, stacks);

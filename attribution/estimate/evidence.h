@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attribution/counts/communication_counts.h"
+#include "attribution/estimate/gain_part.h"
 #include "attribution/estimate/strata.h"
 #include "attribution/estimate/unseen_limits.h"
 #include "attribution/timeline/seen.h"
@@ -72,6 +73,7 @@ struct Contribution {
   double watch_weight = 0;  // x: the weight of the sample that opened the watch
   double cost = 0;          // y: how much of it this communication is charged, before expansion; in the stratum's unit
   double late = 0;          // of it, for what watches were too brief to see
+  std::uint32_t gain = 0;   // index of Expansion::gains
 };
 
 /// What turns contributions into amounts.
@@ -81,6 +83,7 @@ struct Expansion {
   std::optional<std::string> unknown;                 // why there can be no amounts; absent: there can
   std::optional<UnseenLimits> unseen = std::nullopt;  // of time; absent: the estimator can not tell
   const CountTable* counts = nullptr;                 // absent: counts are not known
+  std::vector<GainPart> gains = {};                   // that contributions name; empty: gains are not known
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 

@@ -41,6 +41,15 @@ class CodeMap {
                                                                    const symbolizer::DataSymbol& symbol,
                                                                    std::uint64_t offset) = 0;
 
+  /// What the call at `place` allocates room for, and a field of it by the type's number in that file.
+  [[nodiscard]] virtual std::optional<symbolizer::AllocatedType> allocated_type(ModulePlace /*call*/) {
+    return std::nullopt;
+  }
+  [[nodiscard]] virtual std::optional<symbolizer::FieldPath> field_of(std::uint32_t /*file*/, std::uint32_t /*type*/,
+                                                                      std::uint64_t /*offset*/) {
+    return std::nullopt;
+  }
+
   /// Run-time addresses of a captured stack, innermost first (Symbolizer::unwind).
   [[nodiscard]] virtual std::vector<std::uint64_t> unwind(const profile::StackRow& stack,
                                                           std::span<const MappedModule> modules) = 0;

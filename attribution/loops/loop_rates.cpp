@@ -327,6 +327,12 @@ void Rates::fill_iterations(LoopRow& loop) {
     loop.rates.iterations = unknown("its samples have no registers");
     return;
   }
+  double total_s = 0;
+  double callees_s = 0;
+  for (const LoopStep& step : trail->steps) {
+    total_s += step.cpu_s, callees_s += step.callees_s;
+  }
+  loop.rates.in_callees = total_s > 0 ? std::clamp(callees_s / total_s, 0.0, 1.0) : 0;
   loop.rates.iterations = iterations_by_counter(loop, *trail);
   if (!loop.rates.iterations.per_s) {
     Rate other = iterations_by_trips(loop, *trail);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "attribution/objects/own_code.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -21,13 +23,6 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-/// A frame that allocates for its caller: standard containers and operator new, inlined or not.
-bool allocates_for_caller(const symbolizer::Frame& frame) {
-  const std::string& f = frame.function;
-  return f.starts_with("std::") || f.starts_with("__gnu_cxx::") || f.starts_with("operator new") ||
-         f.starts_with("void std::") || frame.source.file.find("/include/c++/") != std::string::npos;
-}
-
 std::string at_line(const symbolizer::SourceLine& source) {
   if (source.file.empty() || source.line == 0) {
     return {};
@@ -38,6 +33,20 @@ std::string at_line(const symbolizer::SourceLine& source) {
 std::string allocation_site(const symbolizer::Frame& frame) {
   const std::string at = at_line(frame.source);
   return at.empty() ? call_name(frame.function) : call_name(frame.function) + " at " + at;
+}
+
+std::string what_block(profile::BlockKind kind) {
+  return kind == profile::BlockKind::mapping ? "mapping" : "heap block";
+}
+
+/// "Line[16384] from main() at chain.cpp:6", of a block with a known element; without the number where blocks differ.
+std::string block_name(const DataObject& object) {
+  const Element& element = *object.element;
+  std::string name = element.type.name;
+  if (element.several) {
+    name += "[" + (object.bytes ? std::to_string(*object.bytes / element.type.bytes) : "") + "]";
+  }
+  return name + " from " + allocation_site(object.allocation_path.front());
 }
 
 /// Of what covers an address: what was seen last before a time, else first after it.
@@ -294,11 +303,16 @@ std::optional<DataObjects::Found> DataObjects::in_block(Moment moment, std::uint
   const auto [known, fresh] = object_of_block_.try_emplace(block, 0);
   if (fresh) {
     DataObject object = object_of_block(moment, *block);
-    const std::string key = "block " + object.name + " " + object.allocated_at;
+    const std::string type = object.element ? object.element->type.name : "";
+    const std::string key = "block " + (type.empty() ? object.name : type) + " " + object.allocated_at;
     known->second = intern(key, object);
     DataObject& shared = objects_[known->second];
     if (shared.bytes != object.bytes) {
       shared.bytes.reset();
+      if (shared.element) {
+        shared.element->several = shared.element->several || object.element->several;
+        shared.name = block_name(shared);
+      }
     }
   }
   return Found{{known->second, address - block->begin}, alone};
@@ -313,40 +327,64 @@ DataObjects::Found DataObjects::nowhere(Moment moment, std::uint64_t address) {
 
 DataObject DataObjects::object_of_block(Moment moment, const profile::BlockRow& block) const {
   DataObject object;
-  const std::string what = block.kind == profile::BlockKind::mapping ? "mapping" : "heap block";
   object.kind = ObjectKind::heap;
   object.bytes = block.bytes;
   object.allocation_path = allocation_path(moment, block);
   if (object.allocation_path.empty()) {
-    object.name = what + " of " + std::to_string(block.bytes) + " bytes";
+    object.name = what_block(block.kind) + " of " + std::to_string(block.bytes) + " bytes";
     return object;
   }
+  object.element = element_of(moment, block);
   const symbolizer::Frame& site = object.allocation_path.front();
-  object.name = what + " from " + allocation_site(site);
+  object.name = object.element ? block_name(object) : what_block(block.kind) + " from " + allocation_site(site);
   const std::string at = at_line(site.source);
   object.allocated_at = at.empty() ? site.function : at + " " + site.function;
   return object;
 }
 
-std::vector<symbolizer::Frame> DataObjects::allocation_path(Moment moment, const profile::BlockRow& block) const {
-  std::vector<std::uint64_t> calls;  // return addresses, innermost first
+std::vector<std::uint64_t> DataObjects::allocation_calls(const profile::BlockRow& block) const {
   const auto stack = stacks_.addresses(block.stack);
-  calls.assign(stack.begin(), stack.end());
+  std::vector<std::uint64_t> calls(stack.begin(), stack.end());
   if (calls.empty() && block.site != 0) {
     calls.push_back(block.site);
   }
+  return calls;
+}
+
+std::vector<symbolizer::Frame> DataObjects::allocation_path(Moment moment, const profile::BlockRow& block) const {
   std::vector<symbolizer::Frame> path;
   std::vector<symbolizer::Frame> skipped;
-  for (const std::uint64_t call : calls) {
+  for (const std::uint64_t call : allocation_calls(block)) {
     const auto place = view_.spaces().find(moment, call - 1);
     const bool runtime = place && is_runtime_library(view_.spaces().files()[place->file].path);
     for (symbolizer::Frame& frame : view_.frames(moment, call - 1)) {
-      const bool skip = path.empty() && (runtime || allocates_for_caller(frame));
+      const bool skip = path.empty() && (runtime || is_library_code(frame));
       (skip ? skipped : path).push_back(std::move(frame));
     }
   }
   const bool helpful = std::any_of(path.begin(), path.end(), [](const auto& frame) { return !is_unknown(frame); });
   return helpful || skipped.empty() ? path : skipped;
+}
+
+// From the allocating library outwards, up to the first function of the program's own.
+std::optional<Element> DataObjects::element_of(Moment moment, const profile::BlockRow& block) const {
+  for (const std::uint64_t call : allocation_calls(block)) {
+    const auto place = view_.spaces().find(moment, call - 1);
+    if (!place) {
+      return std::nullopt;
+    }
+    if (auto type = view_.code().allocated_type(*place)) {
+      const bool fits = type->bytes != 0 && type->bytes <= block.bytes;
+      const bool several = fits && block.bytes / type->bytes > 1;
+      return fits ? std::optional(Element{place->file, std::move(*type), several}) : std::nullopt;
+    }
+    const std::vector<symbolizer::Frame> frames = view_.frames(moment, call - 1);
+    const bool runtime = is_runtime_library(view_.spaces().files()[place->file].path);
+    if (!runtime && !std::all_of(frames.begin(), frames.end(), is_library_code)) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 std::uint32_t DataObjects::intern(const std::string& key, DataObject object) {
@@ -374,12 +412,27 @@ std::vector<std::uint32_t> DataObjects::name_ranks() const {
   return result;
 }
 
-std::string DataObjects::field(std::uint32_t object, std::uint64_t offset) {
+std::optional<symbolizer::FieldPath> DataObjects::field_path(std::uint32_t object, std::uint64_t offset) {
   const DataObject& o = objects_[object];
-  if (!o.symbol) {
-    return {};
+  if (o.symbol) {
+    return view_.code().field(o.file, *o.symbol, offset);
   }
-  const auto found = view_.code().field(o.file, *o.symbol, offset);
+  if (!o.element) {
+    return std::nullopt;
+  }
+  const std::uint64_t bytes = o.element->type.bytes;
+  auto found = view_.code().field_of(o.element->file, o.element->type.type, offset % bytes);
+  if (found && o.element->several) {
+    const std::uint64_t index = offset / bytes;
+    const bool joined = found->path.empty() || found->path.front() == '[';
+    found->path = "[" + std::to_string(index) + "]" + (joined ? "" : ".") + found->path;
+    found->offset += index * bytes;
+  }
+  return found;
+}
+
+std::string DataObjects::field(std::uint32_t object, std::uint64_t offset) {
+  const auto found = field_path(object, offset);
   return found ? found->path : std::string{};
 }
 

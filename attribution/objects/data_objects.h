@@ -45,6 +45,13 @@ class SharedIndex {
   std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
 };
 
+/// What a heap block is made of.
+struct Element {
+  std::uint32_t file = 0;  // whose debug information has the type
+  symbolizer::AllocatedType type;
+  bool several = false;  // in a block
+};
+
 struct DataObject {
   std::string name;
   ObjectKind kind = ObjectKind::unknown;
@@ -53,6 +60,7 @@ struct DataObject {
   std::vector<symbolizer::Frame> allocation_path;
   std::uint32_t file = 0;  // of `symbol`
   std::optional<symbolizer::DataSymbol> symbol;
+  std::optional<Element> element;  // of a heap block, where its type is known
 };
 
 struct DataRef {
@@ -73,6 +81,8 @@ class DataObjects {
   [[nodiscard]] std::vector<std::uint32_t> name_ranks() const;
   /// "member.inner[3]", or empty when the object's type is not known.
   [[nodiscard]] std::string field(std::uint32_t object, std::uint64_t offset);
+  /// The same with its type, place and size; nullopt when the object's type is not known.
+  [[nodiscard]] std::optional<symbolizer::FieldPath> field_path(std::uint32_t object, std::uint64_t offset);
 
  private:
   struct Found {
@@ -100,8 +110,11 @@ class DataObjects {
   std::optional<Found> in_module(Moment moment, std::uint64_t address);
   Found nowhere(Moment moment, std::uint64_t address);
   std::uint32_t intern(const std::string& key, DataObject object);
-  DataObject object_of_block(Moment moment, const profile::BlockRow& block) const;
+  [[nodiscard]] DataObject object_of_block(Moment moment, const profile::BlockRow& block) const;
+  /// Return addresses of the calls that allocated it, innermost first.
+  [[nodiscard]] std::vector<std::uint64_t> allocation_calls(const profile::BlockRow& block) const;
   [[nodiscard]] std::vector<symbolizer::Frame> allocation_path(Moment moment, const profile::BlockRow& block) const;
+  [[nodiscard]] std::optional<Element> element_of(Moment moment, const profile::BlockRow& block) const;
   const ProcessData& data_of(ProcessId process);
 
   const ProgramView& view_;

@@ -2,8 +2,10 @@
 // The objects that communicate: who exchanges them, at which offsets, through which field.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "attribution/estimate/communication.h"
 
@@ -25,6 +27,7 @@ struct OffsetCounts {
 struct Gathered {
   std::vector<std::uint32_t> contributions;  // indices
   double cost_s = 0, detections = 0;
+  PurposeSums costs, sightings;                                  // by purpose
   std::map<std::uint64_t, std::pair<double, double>> by_offset;  // consumer's offset -> cost, detections
   std::map<OffsetKey, OffsetCounts> offsets;
 };
@@ -86,6 +89,44 @@ std::vector<OffsetRow> offset_rows(const std::map<OffsetKey, OffsetCounts>& offs
   return rows;
 }
 
+void name_fields(std::vector<OffsetRow>& rows, std::uint32_t object, DataObjects& objects) {
+  for (OffsetRow& row : rows) {
+    if (auto found = objects.field_path(object, row.offset)) {
+      row.field = std::move(found->path);
+      row.type = std::move(found->type);
+    }
+  }
+}
+
+/// Whether two words are each stored by one thread only and loaded by the one that stores the other: the head and the
+/// tail of a queue.
+bool are_indices(const std::map<OffsetKey, OffsetCounts>& offsets) {
+  struct Word {
+    std::set<std::uint32_t> storers, loaders;
+  };
+  std::map<std::uint64_t, Word> words;
+  for (const auto& [key, counts] : offsets) {
+    Word& word = words[key.offset / 8];
+    if (counts.stores > 0) {
+      word.storers.insert(key.thread);
+    }
+    if (counts.loads > 0) {
+      word.loaders.insert(key.thread);
+    }
+  }
+  std::set<std::pair<std::uint32_t, std::uint32_t>> directions;  // (who stores, who loads)
+  for (const auto& [offset, word] : words) {
+    if (word.storers.size() == 1) {
+      for (const std::uint32_t loader : word.loaders) {
+        directions.insert({*word.storers.begin(), loader});
+      }
+    }
+  }
+  return std::any_of(directions.begin(), directions.end(), [&](const auto& direction) {
+    return direction.first != direction.second && directions.contains({direction.second, direction.first});
+  });
+}
+
 /// The field with the most cost (then detections, then the first by name).
 std::string busiest_field(std::uint32_t object, const Gathered& gathered, DataObjects& objects) {
   std::map<std::string, std::pair<double, double>> fields;
@@ -133,6 +174,9 @@ std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
     g.contributions.push_back(static_cast<std::uint32_t>(i));
     g.cost_s += l.cost_s;
     g.detections += l.weight;
+    const bool is_true = inputs.contributions[i].seen->true_sharing;
+    g.costs.add(l.purpose, is_true, l.cost_s);
+    g.sightings.add(l.purpose, is_true, l.weight);
     auto& weight = g.by_offset[l.object.offset];
     weight.first += l.cost_s;
     weight.second += l.weight;
@@ -152,7 +196,12 @@ std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
     row.allocation_path = object.allocation_path;
     row.cells = matrix_of(inputs.contributions, g.contributions, inputs.expansion, thread_pair);
     row.offsets = offset_rows(g.offsets);
+    name_fields(row.offsets, id, objects);
     row.cost_s = g.cost_s;
+    row.sharing = kind_of(g.cost_s > 0 ? g.costs : g.sightings, are_indices(g.offsets));
+    const SortAmounts all = totals_of(matrix_of(inputs.contributions, g.contributions, inputs.expansion, any_pair));
+    row.true_sharing = all.true_sharing;
+    row.false_sharing = all.false_sharing;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/objects/program_view.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -53,14 +50,6 @@ std::string base_name(const std::string& path) {
 std::string call_name(const std::string& function) {
   const bool name = !function.empty() && function.front() != '[' && function.find("+0x") == std::string::npos;
   return name && function.find('(') == std::string::npos ? function + "()" : function;
-}
-
-bool is_runtime_library(const std::string& path) {
-  static constexpr std::array<std::string_view, 10> stems = {
-      "libc.so",       "libc-",    "libstdc++.so", "libc++.so",   "libc++abi.",
-      "libcrosstalk.", "ld-linux", "libpthread",   "libjemalloc", "libtcmalloc"};
-  const std::string name = base_name(path);
-  return std::any_of(stems.begin(), stems.end(), [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
 void StackTable::want(StackId stack, Moment moment) {

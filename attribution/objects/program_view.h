@@ -49,8 +49,6 @@ class ProgramView {
 [[nodiscard]] std::string base_name(const std::string& path);
 /// "f()" for "f"; a demangled name that has its parameters stays as it is.
 [[nodiscard]] std::string call_name(const std::string& function);
-/// The C and C++ run-time libraries and the collector itself: frames that allocate on behalf of others.
-[[nodiscard]] bool is_runtime_library(const std::string& path);
 
 /// Unwound stacks, by id. First want() what is needed, then add() every captured stack, then look up.
 class StackTable {

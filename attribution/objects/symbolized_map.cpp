@@ -68,6 +68,15 @@ std::optional<symbolizer::FieldPath> SymbolizedMap::field(std::uint32_t file, co
   return file < modules_.size() ? symbolizer_.field(modules_[file], symbol, offset) : std::nullopt;
 }
 
+std::optional<symbolizer::AllocatedType> SymbolizedMap::allocated_type(ModulePlace call) {
+  return call.file < modules_.size() ? symbolizer_.allocated_type(modules_[call.file], call.address) : std::nullopt;
+}
+
+std::optional<symbolizer::FieldPath> SymbolizedMap::field_of(std::uint32_t file, std::uint32_t type,
+                                                             std::uint64_t offset) {
+  return file < modules_.size() ? symbolizer_.field_of(modules_[file], type, offset) : std::nullopt;
+}
+
 std::vector<std::uint64_t> SymbolizedMap::unwind(const profile::StackRow& stack,
                                                  std::span<const MappedModule> modules) {
   std::vector<symbolizer::Mapping> mappings;

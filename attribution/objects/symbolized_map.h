@@ -25,6 +25,8 @@ class SymbolizedMap final : public CodeMap {
   std::optional<symbolizer::DataSymbol> tls_symbol(std::uint32_t file, std::uint64_t offset) override;
   std::optional<symbolizer::FieldPath> field(std::uint32_t file, const symbolizer::DataSymbol& symbol,
                                              std::uint64_t offset) override;
+  std::optional<symbolizer::AllocatedType> allocated_type(ModulePlace call) override;
+  std::optional<symbolizer::FieldPath> field_of(std::uint32_t file, std::uint32_t type, std::uint64_t offset) override;
   std::vector<std::uint64_t> unwind(const profile::StackRow& stack, std::span<const MappedModule> modules) override;
 
   [[nodiscard]] std::vector<symbolizer::Symbolizer::Missing> missing() const { return symbolizer_.missing(); }

@@ -131,6 +131,10 @@ TEST(Findings, FalseSharingOfAnArray) {
   object.size = 128;
   object.cells = {cell(0, 1, 0.03, 0.38, 40), cell(1, 0, 0.03, 0.38, 40)};
   object.cost_s = 0.82;
+  object.sharing.kind = SharingKind::false_sharing;
+  object.false_sharing.cost_s = 0.76;
+  object.false_sharing.gain_s = 0.5;
+  object.false_sharing.gain_ci95 = Interval{0.3, 0.7};
   a.communication.objects.push_back(object);
   LinePair pair;
   pair.object = "counters";
@@ -142,7 +146,11 @@ TEST(Findings, FalseSharingOfAnArray) {
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].sentence,
             "Threads 0 and 1 exchange cache lines of `counters[0]` (global, 128 bytes): 93 % false sharing, costs "
-            "about 41 % of their time (worker() at a.cpp:30). Give each thread's part its own 64-byte line.");
+            "about 41 % of their time (worker() at a.cpp:30). Give each thread's part its own 64-byte line. That saves "
+            "15 to 35 % of their time.");
+  EXPECT_EQ(findings[0].kind, "false_sharing");
+  EXPECT_EQ(findings[0].consumer, "a.cpp:30");
+  EXPECT_EQ(findings[0].gain_s, 0.5);
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
 }
 
@@ -157,8 +165,50 @@ TEST(Findings, FewSightingsAreSaidToBeFew) {
   a.communication.objects.push_back(object);
   const std::string sentence = findings_of(a)[0].sentence;
   EXPECT_NE(sentence.find("Thread 0 passes to thread 1 the cache line of `flag`"), std::string::npos) << sentence;
-  EXPECT_NE(sentence.find("3 sightings only"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("a hint only: it rests on 3 sightings"), std::string::npos) << sentence;
+  EXPECT_EQ(findings_of(a)[0].kind, "hint");
   EXPECT_NE(sentence.find("less than 1 %"), std::string::npos) << sentence;
+}
+
+ObjectRow exchanged_object(const char* name, double cost_s, std::optional<double> gain_s, Interval gain) {
+  ObjectRow object;
+  object.name = name;
+  object.cells = {cell(0, 1, cost_s, 0, 30)};
+  object.cost_s = cost_s;
+  object.true_sharing.cost_s = cost_s;
+  object.true_sharing.gain_s = gain_s;
+  object.true_sharing.gain_ci95 = gain;
+  object.false_sharing.gain_s = 0;
+  object.false_sharing.gain_ci95 = Interval{0, 0};
+  return object;
+}
+
+TEST(Findings, WhatGainsMostComesFirst) {
+  Analysis a = analysis_of_two_threads();
+  a.communication.objects = {exchanged_object("waited_for", 0.9, 0.0, {0, 0}),
+                             exchanged_object("not_known", 0.5, std::nullopt, {0, 0.5}),
+                             exchanged_object("counted", 0.4, 0.3, {0.2, 0.35})};
+  a.communication.objects[0].sharing.kind = SharingKind::spin;
+  a.communication.objects[2].sharing.kind = SharingKind::shared_counter;
+  const auto findings = findings_of(a);
+  ASSERT_GE(findings.size(), 3U);
+  EXPECT_EQ(findings[0].object, "counted");
+  EXPECT_EQ(findings[0].kind, "shared_counter");
+  EXPECT_NE(findings[0].sentence.find("saves 10 to 18 % of their time"), std::string::npos) << findings[0].sentence;
+  EXPECT_EQ(findings[1].object, "not_known");
+  EXPECT_NE(findings[1].sentence.find("how much is not known"), std::string::npos) << findings[1].sentence;
+  EXPECT_EQ(findings[2].object, "waited_for");
+  EXPECT_NE(findings[2].sentence.find("Nothing is gained by moving the line less"), std::string::npos);
+}
+
+TEST(Findings, HintsComeLast) {
+  Analysis a = analysis_of_two_threads();
+  a.communication.objects = {exchanged_object("rare", 0.9, 0.9, {0.1, 0.9}),
+                             exchanged_object("often", 0.2, 0.1, {0.05, 0.2})};
+  a.communication.objects[0].cells = {cell(0, 1, 0.9, 0, 3)};
+  const auto findings = findings_of(a);
+  EXPECT_EQ(findings[0].object, "often");
+  EXPECT_EQ(findings[1].kind, "hint");
 }
 
 TEST(Findings, NothingSeen) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "attribution/objects/own_code.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/reference/loop_work.h"
 #include "tests/reference/module_map.h"
@@ -31,13 +32,6 @@ std::vector<Row> rows(const std::map<Key, Cells>& table, Make make) {
   std::stable_sort(result.begin(), result.end(),
                    [](const Row& a, const Row& b) { return total(a.cells) > total(b.cells); });
   return result;
-}
-
-/// A frame that allocates for its caller: standard containers and operator new.
-bool allocates_for_caller(const symbolizer::Frame& frame) {
-  const std::string& function = frame.function;
-  return function.starts_with("std::") || function.starts_with("void std::") || function.starts_with("__gnu_cxx::") ||
-         function.starts_with("operator new") || frame.source.file.find("/include/c++/") != std::string::npos;
 }
 
 std::string allocation_site(const symbolizer::Frame& frame) {
@@ -121,14 +115,23 @@ class Names {
     return {frame.source.file, frame.function, frame.source.line};
   }
 
+  static std::string what(const HeapBlock& block, const std::optional<symbolizer::AllocatedType>& type) {
+    if (!type || type->bytes > block.bytes) {
+      return "heap block";
+    }
+    const std::uint64_t count = block.bytes / type->bytes;
+    return type->name + (count > 1 ? "[" + std::to_string(count) + "]" : "");
+  }
+
   DataName block(const HeapBlock& block) {
     const auto place = map_.of_address(block.caller - 1);  // within the call
     if (!place) {
       return {"heap block of " + std::to_string(block.bytes) + " bytes", "heap", {}};
     }
+    const auto type = symbolizer_.allocated_type(modules_[place->file], place->address);
     for (const auto& frame : symbolizer_.locate(modules_[place->file], place->address).frames) {
-      if (!allocates_for_caller(frame)) {
-        return {"heap block from " + allocation_site(frame), "heap", {}};
+      if (!attribution::is_library_code(frame)) {
+        return {what(block, type) + " from " + allocation_site(frame), "heap", {}};
       }
     }
     return {"heap block of " + std::to_string(block.bytes) + " bytes", "heap", {}};

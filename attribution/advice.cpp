@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/advice.h"
+
+#include "attribution/sentences.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double next_to_nothing = 0.03;  // of the threads' time
+
+bool only_waits(SharingKind kind) {
+  return kind == SharingKind::spin || kind == SharingKind::barrier || kind == SharingKind::condition;
+}
+
+/// The fields that different threads store to on the lines of an object, "`hits` and `misses`"; empty: not two.
+std::string stored_fields(const ObjectRow& object) {
+  std::set<std::string> fields;
+  for (const OffsetRow& row : object.offsets) {
+    if (row.stores > 0 && !row.field.empty()) {
+      fields.insert(row.field);
+    }
+  }
+  constexpr std::size_t few = 3;
+  if (fields.size() < 2 || fields.size() > few) {
+    return {};
+  }
+  std::string text;
+  std::size_t n = 0;
+  for (const std::string& field : fields) {
+    text += (n == 0 ? "" : n + 1 == fields.size() ? " and " : ", ") + ("`" + field + "`");
+    ++n;
+  }
+  return text;
+}
+
+std::string pad(const ObjectRow& object) {
+  const std::string fields = stored_fields(object);
+  if (!fields.empty()) {
+    return "Give " + fields + " lines of their own (alignas(64)).";
+  }
+  return object.kind == ObjectKind::stack || object.kind == ObjectKind::unknown
+             ? "Keep what different threads use at least 64 bytes apart."
+             : "Give each thread's part its own 64-byte line.";
+}
+
+std::string share_less(const Exchange& e) {
+  if (e.producers.size() == 1 && !e.consumers.empty() && !e.consumers.contains(*e.producers.begin())) {
+    return "Store to it less often, or only when its value changes.";
+  }
+  return "The data itself is shared: update it less often, in batches, or in a copy per thread.";
+}
+
+}  // namespace
+
+Exchange exchange_of(const Matrix& cells) {
+  Exchange e;
+  double true_cost = 0, false_cost = 0, true_detections = 0, false_detections = 0;
+  for (const Cell& cell : cells) {
+    e.producers.insert(cell.producer);
+    e.consumers.insert(cell.consumer);
+    e.threads.insert({cell.producer, cell.consumer});
+    true_cost += cell.true_sharing.cost_s.value_or(0);
+    false_cost += cell.false_sharing.cost_s.value_or(0);
+    true_detections += cell.true_sharing.detections;
+    false_detections += cell.false_sharing.detections;
+    e.seen += cell.true_sharing.seen + cell.false_sharing.seen;
+  }
+  const double cost = true_cost + false_cost;
+  const double all = true_detections + false_detections;
+  e.false_share = cost > 0 ? false_cost / cost : all > 0 ? false_detections / all : 0;
+  return e;
+}
+
+std::string kind_in_words(SharingKind kind, double false_share) {
+  const std::string sort = false_share >= 0.995   ? "all of it false sharing"
+                           : false_share <= 0.005 ? "all of it true sharing"
+                                                  : percent(false_share) + " false sharing";
+  switch (kind) {
+    case SharingKind::shared_counter:
+      return "a shared counter, " + sort;
+    case SharingKind::lock:
+      return "a lock or a word like one, " + sort;
+    case SharingKind::barrier:
+      return "a barrier";
+    case SharingKind::condition:
+      return "a condition variable or semaphore";
+    case SharingKind::spin:
+      return "a loop that waits for another thread's store";
+    case SharingKind::queue:
+      return "indices of a queue, " + sort;
+    case SharingKind::reference_count:
+      return "a reference count, " + sort;
+    case SharingKind::runtime:
+      return "the insides of a run-time library, " + sort;
+    case SharingKind::false_sharing:
+    case SharingKind::true_sharing:
+      break;
+  }
+  return sort;
+}
+
+std::string noun_of(SharingKind kind) {
+  switch (kind) {
+    case SharingKind::false_sharing:
+      return "false sharing";
+    case SharingKind::true_sharing:
+      return "true sharing";
+    case SharingKind::shared_counter:
+      return "a shared counter";
+    case SharingKind::lock:
+      return "a lock";
+    case SharingKind::barrier:
+      return "a barrier";
+    case SharingKind::condition:
+      return "a condition variable";
+    case SharingKind::spin:
+      return "waiting";
+    case SharingKind::queue:
+      return "indices of a queue";
+    case SharingKind::reference_count:
+      return "a reference count";
+    case SharingKind::runtime:
+      return "a run-time library's own data";
+  }
+  return {};
+}
+
+std::string advice_for(const ObjectRow& object, const Exchange& exchange) {
+  switch (object.sharing.kind) {
+    case SharingKind::false_sharing:
+      return pad(object);
+    case SharingKind::true_sharing:
+      return share_less(exchange);
+    case SharingKind::shared_counter:
+      return "Count in a counter per thread, and add them up when the sum is read; padding alone saves nothing.";
+    case SharingKind::lock:
+      return "Take it less often, hold it shorter, or divide what it protects; padding alone saves nothing.";
+    case SharingKind::barrier:
+      return "Threads wait here for each other: make the phases longer, or their work more even.";
+    case SharingKind::condition:
+      return "Threads wake each other here: hand over more at a time.";
+    case SharingKind::spin:
+      return "It waits for what the other thread does before it stores: look there. Padding saves nothing.";
+    case SharingKind::queue:
+      return "Let each side keep a copy of the other's index and look again only when the copy says full or empty, and "
+             "give each side its own 64-byte line.";
+    case SharingKind::reference_count:
+      return "Let each thread hold one reference for longer, or pass the object by plain reference.";
+    case SharingKind::runtime:
+      return "Call it less often: it is the library's own data that moves.";
+  }
+  return {};
+}
+
+Sum advised_gain(const ObjectRow& object) {
+  const auto alone = [](const Amount& a) { return Sum{a.cost_s.value_or(0), a.cost_ci95, a.gain_s, a.gain_ci95}; };
+  if (object.sharing.kind == SharingKind::false_sharing || !(object.true_sharing.cost_s.value_or(0) > 0)) {
+    return alone(object.false_sharing);
+  }
+  // What was not seen has limits only, and no advice.
+  return object.false_sharing.cost_s.value_or(0) > 0 ? sum_of(object.true_sharing, object.false_sharing)
+                                                     : alone(object.true_sharing);
+}
+
+std::string gain_in_words(const ObjectRow& object, const Exchange& exchange, double cpu_s) {
+  const Sum gain = advised_gain(object);
+  if (!(object.cost_s > 0) || !(cpu_s > 0) || !gain.gain_ci95) {
+    return {};
+  }
+  const std::string their = exchange.threads.size() == 1 ? "its" : "their";
+  const Interval share{gain.gain_ci95->low / cpu_s, gain.gain_ci95->high / cpu_s};
+  if (share.high < next_to_nothing) {
+    return only_waits(object.sharing.kind)
+               ? "Nothing is gained by moving the line less."
+               : "Little is gained by it: " + percent_range(share) + " of " + their + " time.";
+  }
+  if (gain.gain_s) {
+    return "That saves " + percent_range(share) + " of " + their + " time.";
+  }
+  return "That saves " + percent_range({0, share.high}) + " of " + their +
+         " time; how much is not known, because how often the line is accessed is not.";
+}
+
+}  // namespace crosstalk::attribution

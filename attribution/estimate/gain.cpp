@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/estimate/gain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "attribution/estimate/amounts.h"
+#include "symbolizer/loops/loop_anatomy.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double ps_per_s = 1e12;
+// Between two threads of one core a line stays in the first-level cache. What is left are pipelines that are cleared
+// because the other thread stored: no measurement of that is at hand, so the bound is wide.
+// What functions do around their communicating accesses, at most, in terms of the accesses with the line at hand.
+constexpr double most_around_accesses = 4;
+constexpr double most_of_siblings = 0.5, likely_of_siblings = 0.1;
+
+double part_of_cost(const PayingLoop& loop, double saved_s) { return std::clamp(saved_s / loop.cost_s, 0.0, 1.0); }
+
+symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
+  symbolizer::CoreCycles cycles;
+  if (core.locked_ps != 0) {
+    cycles.locked = static_cast<double>(core.locked_ps) / core.cycle_ps;
+  }
+  if (core.forward_ps != 0) {
+    cycles.forward = static_cast<double>(core.forward_ps) / core.cycle_ps;
+  }
+  return cycles;
+}
+
+}  // namespace
+
+GainPart gain_of_loop(const PayingLoop& loop, const profile::CoreTimes& core) {
+  if (!loop.iterations || core.cycle_ps == 0 || !(loop.cost_s > 0)) {
+    return {};
+  }
+  const double cycle_s = core.cycle_ps / ps_per_s;
+  const Interval& n = loop.iterations_ci95;
+  if (loop.accesses_cycles) {
+    const double each_s = *loop.accesses_cycles * cycle_s;
+    return {part_of_cost(loop, loop.cost_s - most_around_accesses * n.high * each_s), part_of_cost(loop, loop.cost_s),
+            part_of_cost(loop, loop.cost_s - *loop.iterations * each_s)};
+  }
+  if (!loop.local) {
+    return {};
+  }
+  return {part_of_cost(loop, loop.self_s - n.high * loop.local->most * cycle_s),
+          part_of_cost(loop, loop.self_s - n.low * loop.local->least * cycle_s),
+          part_of_cost(loop, loop.self_s - *loop.iterations * loop.local->likely * cycle_s)};
+}
+
+GainPart gain_of_waiting(symbolizer::Waiting waiting, const GainPart& of_loop) {
+  switch (waiting) {
+    case symbolizer::Waiting::surely:
+      return {0, 0, 0};
+    case symbolizer::Waiting::perhaps:
+      return {0, 1, 0};
+    case symbolizer::Waiting::no:
+      break;
+  }
+  return of_loop;
+}
+
+GainPart gain_between(profile::Nearness nearness, const GainPart& of_loop) {
+  switch (nearness) {
+    case profile::Nearness::same_cpu:
+      return {0, 0, 0};
+    case profile::Nearness::same_core: {
+      GainPart part = of_loop;
+      part.low = 0;
+      part.high *= most_of_siblings;
+      part.likely = std::min(part.likely.value_or(1) * likely_of_siblings, part.high);
+      return part;
+    }
+    default:
+      return of_loop;
+  }
+}
+
+GainPart gain_beside_true_sharing(double true_seen, double false_seen, const GainPart& part) {
+  const double only = false_seen > 0 ? std::clamp((false_seen - true_seen) / false_seen, 0.0, 1.0) : 1;
+  GainPart rest = part;
+  rest.low *= only;
+  if (rest.likely) {
+    *rest.likely *= only;
+  } else if (only == 0) {
+    rest.likely = 0;
+  }
+  return rest;
+}
+
+Gains::Gains(const ProgramView& view, const StackTable& stacks, std::span<const LoopRow> loops,
+             const profile::Session& session)
+    : view_(view),
+      stacks_(stacks),
+      rows_(loops),
+      core_(session.core),
+      topology_(profile::Topology::parse(session.topology).value_or(profile::Topology())) {}
+
+/// The innermost loop at `place`; null when there is none.
+PayingLoop* Gains::loop_at(ModulePlace place, bool called) {
+  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place);
+  const std::uint32_t loop = anatomy != nullptr ? anatomy->innermost(place.address) : symbolizer::Loop::no_parent;
+  if (anatomy == nullptr || loop >= anatomy->loops()) {
+    return nullptr;
+  }
+  const LoopPlace key{place.file, anatomy->header(loop)};
+  const auto [entry, fresh] = loops_.try_emplace({key, called});
+  if (fresh) {
+    entry->second = read_loop(key);
+  }
+  return &entry->second;
+}
+
+/// In its own function, else in the innermost caller that has one.
+void Gains::find_payer(const AccessPoint& consumer, ModulePlace place, Payer& payer) {
+  if ((payer.loop = loop_at(place, false)) != nullptr) {
+    symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place);
+    payer.waiting = anatomy->waits_at(anatomy->innermost(place.address), place.address);
+    return;
+  }
+  const Moment moment = view_.moment(consumer.thread, consumer.time_ns);
+  const auto stack = stacks_.addresses(consumer.stack);
+  for (std::size_t i = 1; i < stack.size() && payer.loop == nullptr; ++i) {
+    if (const auto caller = view_.spaces().find(moment, stack[i] - 1)) {
+      payer.loop = loop_at(*caller, true);
+    }
+  }
+  if (payer.loop != nullptr) {
+    payer.loop->accesses_cycles = payer.loop->accesses_cycles.value_or(0) + cycles_of_access(place);
+  }
+}
+
+Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
+  static Payer nobody;
+  const auto place = view_.spaces().find(view_.moment(consumer.thread, consumer.time_ns), consumer.instruction);
+  if (!place) {
+    return nobody;
+  }
+  Payer& payer = payers_[{place->file, place->address}];
+  if (payer.loop == nullptr) {  // another of its accesses may have a stack that tells
+    find_payer(consumer, *place, payer);
+  }
+  return payer;
+}
+
+/// Of one access with its line in the own cache.
+double Gains::cycles_of_access(ModulePlace place) const {
+  const symbolizer::CoreCycles cycles = core_.cycle_ps != 0 ? cycles_of(core_) : symbolizer::CoreCycles{};
+  if (const symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place)) {
+    place.address = anatomy->begin_of(place.address);
+  }
+  switch (symbolizer::update_of(view_.code().bytes_at(place))) {
+    case symbolizer::Update::none:
+    case symbolizer::Update::plain:
+      return 1 + cycles.forward;
+    default:
+      return cycles.locked;
+  }
+}
+
+PayingLoop Gains::read_loop(const LoopPlace& place) const {
+  PayingLoop loop;
+  const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const LoopRow& r) {
+    return r.module_file == place.file && r.header == place.header;
+  });
+  if (row != rows_.end()) {
+    loop.self_s = row->self_s;
+    const Rate& rate = row->rates.iterations;
+    if (rate.per_s && rate.ci95 && row->rates.in_callees < 1) {
+      const double time_s = row->cpu_s / (1 - row->rates.in_callees);  // rates are of the time in callees, too
+      loop.iterations = *rate.per_s * time_s;
+      loop.iterations_ci95 = {rate.ci95->low * time_s, rate.ci95->high * time_s};
+    }
+  }
+  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy({place.file, place.header});
+  const std::uint32_t index = anatomy != nullptr ? anatomy->innermost(place.header) : symbolizer::Loop::no_parent;
+  if (anatomy != nullptr && index < anatomy->loops() && core_.cycle_ps != 0) {
+    loop.local = symbolizer::over_ways(anatomy->ways(index), cycles_of(core_));
+  }
+  return loop;
+}
+
+GainPart Gains::part_of(const Payer& payer, profile::Nearness nearness, double only_false) const {
+  const GainPart of_loop = payer.loop != nullptr ? gain_of_loop(*payer.loop, core_) : GainPart{};
+  const GainPart part = gain_between(nearness, gain_of_waiting(payer.waiting, of_loop));
+  return gain_beside_true_sharing(1 - only_false, 1, part);
+}
+
+void Gains::find(std::span<Contribution> contributions, Expansion& expansion) {
+  std::vector<const Payer*> payers;
+  payers.reserve(contributions.size());
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Seen> lines;  // by consumer and line
+  for (const Contribution& c : contributions) {
+    const AccessPoint& consumer = c.seen->consumer;
+    payers.push_back(&payer_of(consumer));
+    Seen& seen = lines[{consumer.thread.value, consumer.line}];
+    (c.seen->true_sharing ? seen.true_sharing : seen.false_sharing) += c.seen->weight;
+  }
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    if (payers[i]->loop != nullptr && payers[i]->waiting != symbolizer::Waiting::surely) {
+      payers[i]->loop->cost_s += cost_s(contributions[i], expansion.strata);
+    }
+  }
+  constexpr double steps = 8;  // a few parts are enough, and there may be millions of contributions
+  expansion.gains = {GainPart{}};
+  std::map<std::tuple<const Payer*, profile::Nearness, long>, std::uint32_t> numbers;
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    const SeenCommunication& seen = *contributions[i].seen;
+    const Seen& line = lines[{seen.consumer.thread.value, seen.consumer.line}];
+    const double only_false = seen.true_sharing ? 1 : std::clamp(1 - line.true_sharing / line.false_sharing, 0.0, 1.0);
+    const long step = std::lround(only_false * steps);
+    const profile::Nearness nearness = topology_.between(seen.producer.cpu, seen.consumer.cpu);
+    const auto [number, fresh] =
+        numbers.try_emplace({payers[i], nearness, step}, static_cast<std::uint32_t>(expansion.gains.size()));
+    if (fresh) {
+      expansion.gains.push_back(part_of(*payers[i], nearness, static_cast<double>(step) / steps));
+    }
+    contributions[i].gain = number->second;
+  }
+}
+
+void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
+                       std::span<const profile::ThreadRow> threads) {
+  constexpr double ns_per_s = 1e9;
+  std::vector<double> charged_s(threads.size());
+  for (const Contribution& c : contributions) {
+    const std::uint32_t thread = c.seen->consumer.thread.value;
+    if (thread < charged_s.size()) {
+      charged_s[thread] += cost_s(c, strata);
+    }
+  }
+  for (Contribution& c : contributions) {
+    const std::uint32_t thread = c.seen->consumer.thread.value;
+    if (thread < charged_s.size() && threads[thread].cpu_ns != 0) {
+      const double has_s = static_cast<double>(threads[thread].cpu_ns) / ns_per_s;
+      c.cost *= charged_s[thread] > has_s ? has_s / charged_s[thread] : 1;
+    }
+  }
+}
+
+}  // namespace crosstalk::attribution

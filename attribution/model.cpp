@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/model.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+std::optional<Interval> both(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+  return a && b ? std::optional(Interval{a->low + b->low, a->high + b->high}) : std::nullopt;
+}
+
+}  // namespace
+
+Sum sum_of(const Amount& a, const Amount& b) {
+  Sum sum;
+  sum.cost_s = a.cost_s.value_or(0) + b.cost_s.value_or(0);
+  sum.cost_ci95 = both(a.cost_ci95, b.cost_ci95);
+  sum.gain_s = a.gain_s && b.gain_s ? std::optional(*a.gain_s + *b.gain_s) : std::nullopt;
+  sum.gain_ci95 = both(a.gain_ci95, b.gain_ci95);
+  return sum;
+}
+
+}  // namespace crosstalk::attribution

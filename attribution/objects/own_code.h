@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which code is the program's own. A user changes what he wrote; what he called on the way (std::atomic, an allocator,
+// an OpenMP runtime) is only where it happened.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+/// A run-time library of C, C++, Rust, Go or OpenMP, an allocator, the loader, or the collector itself, by the
+/// module's path.
+[[nodiscard]] bool is_runtime_library(const std::string& path);
+
+/// Code of such a library that was compiled into a program: by its source file (headers of compilers and of the
+/// system, sources of Rust's and Go's standard libraries), or by its name where the file is not known.
+[[nodiscard]] bool is_library_code(const symbolizer::Frame& frame);
+
+/// A place in the program's own code, and what it was doing there.
+struct OwnPlace {
+  symbolizer::Frame frame;
+  std::string through;  // the library's function where the access is, called from `frame`; empty: `frame` itself
+};
+
+/// The innermost place of a call path that is the program's own: among the frames at `instruction`, else among those
+/// of the callers on `stack` (element 0 is the interrupted address itself). Where none is, the instruction's own frame.
+[[nodiscard]] OwnPlace own_place(const ProgramView& view, Moment moment, std::uint64_t instruction,
+                                 std::span<const std::uint64_t> stack);
+
+}  // namespace crosstalk::attribution

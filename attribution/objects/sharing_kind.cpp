@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/objects/sharing_kind.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "attribution/objects/own_code.h"
+#include "symbolizer/loops/loop_anatomy.h"
+#include "symbolizer/loops/waiting.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+using std::string_view;
+
+constexpr std::size_t frames_to_read = 6;  // from the innermost: what a library does for a user is near
+
+struct Named {
+  Purpose purpose;
+  string_view part;
+};
+// The first that is a part of a function's name says what it is for.
+constexpr std::array known_functions = {
+    Named{Purpose::barrier, "barrier"},
+    Named{Purpose::condition, "pthread_cond_"},
+    Named{Purpose::condition, "condition_variable"},
+    Named{Purpose::condition, "__condvar"},
+    Named{Purpose::condition, "sem_wait"},
+    Named{Purpose::condition, "sem_post"},
+    Named{Purpose::condition, "sem_trywait"},
+    Named{Purpose::condition, "sem_timedwait"},
+    Named{Purpose::condition, "sem_clockwait"},
+    Named{Purpose::condition, "counting_semaphore"},
+    Named{Purpose::condition, "__new_sem_"},
+    Named{Purpose::lock, "pthread_mutex_"},
+    Named{Purpose::lock, "pthread_spin_"},
+    Named{Purpose::lock, "pthread_rwlock_"},
+    Named{Purpose::lock, "__lll_"},
+    Named{Purpose::lock, "lll_mutex"},
+    Named{Purpose::lock, "std::mutex::"},
+    Named{Purpose::lock, "std::shared_mutex::"},
+    Named{Purpose::lock, "std::atomic_flag::test_and_set"},
+    Named{Purpose::lock, "gomp_mutex"},
+    Named{Purpose::lock, "omp_set_lock"},
+    Named{Purpose::lock, "GOMP_critical"},
+    Named{Purpose::lock, "GOMP_atomic"},
+    Named{Purpose::lock, "__kmpc_critical"},
+    Named{Purpose::reference_count, "_Sp_counted_base"},
+    Named{Purpose::reference_count, "__shared_count"},
+    Named{Purpose::reference_count, "_M_add_ref"},
+    Named{Purpose::reference_count, "_M_release"},
+    Named{Purpose::reference_count, "alloc::sync::Arc"},
+    Named{Purpose::reference_count, "__exchange_and_add_dispatch"},
+    Named{Purpose::allocator, "_int_malloc"},
+    Named{Purpose::allocator, "_int_free"},
+    Named{Purpose::allocator, "malloc_consolidate"},
+    Named{Purpose::allocator, "sysmalloc"},
+    Named{Purpose::allocator, "arena_get"},
+    Named{Purpose::allocator, "tcache_"},
+    Named{Purpose::allocator, "__libc_malloc"},
+    Named{Purpose::allocator, "__libc_free"},
+    Named{Purpose::allocator, "__libc_calloc"},
+    Named{Purpose::allocator, "__libc_realloc"},
+};
+
+/// By the instruction itself and the loop around it.
+Purpose purpose_of_code(const ProgramView& view, ModulePlace place) {
+  if (symbolizer::LoopAnatomy* anatomy = view.code().loop_anatomy(place)) {
+    const std::uint32_t loop = anatomy->innermost(place.address);
+    if (loop < anatomy->loops() && anatomy->waits_at(loop, place.address) != symbolizer::Waiting::no) {
+      return Purpose::waiting;
+    }
+  }
+  if (const symbolizer::LoopAnatomy* anatomy = view.code().loop_anatomy(place)) {
+    place.address = anatomy->begin_of(place.address);
+  }
+  switch (symbolizer::update_of(view.code().bytes_at(place))) {
+    case symbolizer::Update::plain:
+    case symbolizer::Update::add:
+      return Purpose::counter;
+    case symbolizer::Update::exchange:
+    case symbolizer::Update::compare_exchange:
+    case symbolizer::Update::bits:
+      return Purpose::exchange;
+    case symbolizer::Update::none:
+      break;
+  }
+  return Purpose::data;
+}
+
+std::optional<SharingKind> kind_of_purpose(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::lock:
+    case Purpose::exchange:
+      return SharingKind::lock;
+    case Purpose::barrier:
+      return SharingKind::barrier;
+    case Purpose::condition:
+      return SharingKind::condition;
+    case Purpose::reference_count:
+      return SharingKind::reference_count;
+    case Purpose::allocator:
+    case Purpose::runtime:
+      return SharingKind::runtime;
+    case Purpose::waiting:
+      return SharingKind::spin;
+    case Purpose::counter:
+      return SharingKind::shared_counter;
+    case Purpose::data:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// Where padding does not help though other bytes were stored: a run-time library's data are not the user's to lay out,
+/// and who waits does so whatever else is on the line. Two locks on one line are falsely shared.
+bool has_own_kind_when_false(Purpose purpose) {
+  return purpose == Purpose::allocator || purpose == Purpose::runtime || purpose == Purpose::waiting;
+}
+
+}  // namespace
+
+std::optional<Purpose> purpose_of_function(string_view function) {
+  const auto found = std::find_if(known_functions.begin(), known_functions.end(),
+                                  [&](const Named& named) { return function.find(named.part) != string_view::npos; });
+  return found == known_functions.end() ? std::nullopt : std::optional(found->purpose);
+}
+
+Purpose purpose_of(const ProgramView& view, Moment moment, std::uint64_t instruction,
+                   std::span<const std::uint64_t> stack) {
+  const auto place = view.spaces().find(moment, instruction);
+  const bool runtime = place && is_runtime_library(view.spaces().files()[place->file].path);
+  std::size_t read = 0;
+  for (std::size_t depth = 0; depth == 0 || depth < stack.size(); ++depth) {
+    for (const symbolizer::Frame& frame : view.frames(moment, depth == 0 ? instruction : stack[depth] - 1)) {
+      const auto caller = view.spaces().find(moment, depth == 0 ? instruction : stack[depth] - 1);
+      const bool library = caller && is_runtime_library(view.spaces().files()[caller->file].path);
+      if ((!library && !is_library_code(frame)) || read++ >= frames_to_read) {
+        return runtime ? Purpose::runtime : place ? purpose_of_code(view, *place) : Purpose::data;
+      }
+      if (const auto purpose = purpose_of_function(frame.function)) {
+        return *purpose;
+      }
+    }
+  }
+  return runtime ? Purpose::runtime : place ? purpose_of_code(view, *place) : Purpose::data;
+}
+
+const char* sharing_kind_name(SharingKind kind) {
+  switch (kind) {
+    case SharingKind::false_sharing:
+      return "false_sharing";
+    case SharingKind::true_sharing:
+      return "true_sharing";
+    case SharingKind::shared_counter:
+      return "shared_counter";
+    case SharingKind::lock:
+      return "lock";
+    case SharingKind::barrier:
+      return "barrier";
+    case SharingKind::condition:
+      return "condition";
+    case SharingKind::spin:
+      return "spin";
+    case SharingKind::queue:
+      return "queue";
+    case SharingKind::reference_count:
+      return "reference_count";
+    case SharingKind::runtime:
+      return "runtime";
+  }
+  return "true_sharing";
+}
+
+KindOf kind_of(const PurposeSums& sums, bool indices) {
+  std::array<double, 10> kinds{};
+  const auto add = [&](SharingKind kind, double amount) { kinds.at(static_cast<std::size_t>(kind)) += amount; };
+  for (std::size_t i = 0; i < purposes; ++i) {
+    const auto purpose = static_cast<Purpose>(i);
+    const auto own = kind_of_purpose(purpose);
+    const SharingKind other = indices ? SharingKind::queue : SharingKind::true_sharing;
+    add(own.value_or(other), sums.true_sharing.at(i));
+    add(own && has_own_kind_when_false(purpose) ? *own : SharingKind::false_sharing, sums.false_sharing.at(i));
+  }
+  const double all = std::accumulate(kinds.begin(), kinds.end(), 0.0);
+  const auto best = std::max_element(kinds.begin(), kinds.end());
+  KindOf result{static_cast<SharingKind>(best - kinds.begin()), std::nullopt};
+  *best = 0;
+  const auto second = std::max_element(kinds.begin(), kinds.end());
+  constexpr double worth_saying = 0.25;
+  if (*second > worth_saying * all) {
+    result.perhaps = static_cast<SharingKind>(second - kinds.begin());
+  }
+  return result;
+}
+
+}  // namespace crosstalk::attribution

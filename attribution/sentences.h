@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the sentences that a person reads: amounts, places and names in words.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "attribution/model.h"
+
+namespace crosstalk::attribution {
+
+/// "41 %", "less than 1 %"; shares outside 0..1 are those ends.
+[[nodiscard]] std::string percent(double share);
+/// "55 to 75 %", "up to 8 %", "about 40 %" where both ends are nearly the same.
+[[nodiscard]] std::string percent_range(const Interval& shares);
+/// "3.2 ms", "1.25 s".
+[[nodiscard]] std::string seconds_in_words(double s);
+/// "1 sample", "20 samples".
+[[nodiscard]] std::string count_of(std::uint64_t n, const char* one, const char* many);
+/// A function's name for a sentence: long template arguments and parameters are left out.
+[[nodiscard]] std::string in_short(const std::string& function);
+/// "worker() at a.cpp:30", with what is known of it.
+[[nodiscard]] std::string place_in_words(const std::string& function, const std::string& file, std::uint32_t line);
+/// "thread 1 (reader)", "threads 1 and 2 (worker)", "4 threads (1, 2, 3, 4)": names are said where they tell more than
+/// the program's name does.
+[[nodiscard]] std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads);
+/// With a capital.
+[[nodiscard]] std::string begun(std::string sentence);
+
+}  // namespace crosstalk::attribution

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a cost would be saved: by a loop's iterations, by the processors, by what the loop does.
+#include "attribution/estimate/gain.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::attribution::test {
+namespace {
+
+constexpr profile::CoreTimes core{500, 4000, 2000};  // 2 GHz
+
+/// 10 s of a loop, `rate` iterations a second in millions, of which communication costs 9 s.
+PayingLoop loop(double rate) {
+  PayingLoop loop;
+  loop.self_s = 10;
+  loop.cost_s = 9;
+  loop.iterations = 10 * rate * 1e6;
+  loop.iterations_ci95 = Interval{10 * rate * 0.9e6, 10 * rate * 1.1e6};
+  loop.local = symbolizer::IterationTime{2, 10, 40};  // cycles: 1, 5 and 20 ns
+  return loop;
+}
+
+TEST(Gain, SlowIterationsGainNearlyAllOfTheirCost) {
+  const GainPart part = gain_of_loop(loop(1), core);  // 1000 ns each
+  ASSERT_TRUE(part.likely);
+  EXPECT_DOUBLE_EQ(*part.likely, 1) << "9.95 s of 10 would be saved: no more than the cost";
+  EXPECT_GT(part.low, 0.99);
+}
+
+TEST(Gain, FastOnesDoWhatTheyWouldAnyway) {
+  const GainPart part = gain_of_loop(loop(100), core);  // 10 ns each, 5 of them anyway
+  ASSERT_TRUE(part.likely);
+  EXPECT_NEAR(*part.likely, 10 * 0.5 / 9, 1e-9);
+  EXPECT_DOUBLE_EQ(part.low, 0) << "at worst its code takes longer than it does";
+  EXPECT_DOUBLE_EQ(part.high, 1) << "renamed, its word would take a nanosecond of ten";
+  EXPECT_LT(*part.likely, part.high);
+}
+
+TEST(Gain, AsFastAsItCanBeGainsNothing) {
+  const GainPart part = gain_of_loop(loop(200), core);
+  EXPECT_DOUBLE_EQ(part.likely.value(), 0);
+}
+
+TEST(Gain, WaitingGainsNothing) {
+  const GainPart of_loop{0.5, 1, 0.8};
+  EXPECT_EQ(gain_of_waiting(symbolizer::Waiting::surely, of_loop).likely, 0);
+  EXPECT_EQ(gain_of_waiting(symbolizer::Waiting::surely, of_loop).high, 0);
+  EXPECT_EQ(gain_of_waiting(symbolizer::Waiting::perhaps, of_loop).likely, 0);
+  EXPECT_EQ(gain_of_waiting(symbolizer::Waiting::perhaps, of_loop).high, 1) << "it may find at once what it looks for";
+  EXPECT_EQ(gain_of_waiting(symbolizer::Waiting::no, of_loop).likely, 0.8);
+}
+
+TEST(Gain, WhatFunctionsPayThatALoopCalls) {
+  PayingLoop calls = loop(10);  // 1e8 iterations, 9 s
+  calls.accesses_cycles = 16;   // 8 ns
+  const GainPart part = gain_of_loop(calls, core);
+  EXPECT_NEAR(part.likely.value(), (9 - 0.8) / 9, 1e-9);
+  EXPECT_NEAR(part.low, (9 - 4 * 0.88) / 9, 1e-9);
+  EXPECT_DOUBLE_EQ(part.high, 1);
+}
+
+TEST(Gain, WhatIsNotKnownIsBoundedByTheCost) {
+  PayingLoop without_rate = loop(1);
+  without_rate.iterations.reset();
+  PayingLoop without_code = loop(1);
+  without_code.local.reset();
+  for (const PayingLoop& unknown : {without_rate, without_code}) {
+    const GainPart part = gain_of_loop(unknown, core);
+    EXPECT_FALSE(part.likely);
+    EXPECT_EQ(part.low, 0);
+    EXPECT_EQ(part.high, 1);
+  }
+  EXPECT_FALSE(gain_of_loop(loop(1), {}).likely) << "a profile without the core's times";
+}
+
+TEST(Gain, ALineThatIsSharedTrulyTooMovesAnyway) {
+  const GainPart part{0.4, 1, 0.8};
+  EXPECT_EQ(gain_beside_true_sharing(0, 10, part).likely, 0.8);
+  EXPECT_DOUBLE_EQ(gain_beside_true_sharing(5, 10, part).likely.value(), 0.4);
+  EXPECT_EQ(gain_beside_true_sharing(10, 10, part).likely, 0);
+  EXPECT_EQ(gain_beside_true_sharing(20, 10, part).low, 0);
+  EXPECT_EQ(gain_beside_true_sharing(10, 10, part).high, 1) << "as seen: the bound stays";
+  EXPECT_EQ(gain_beside_true_sharing(10, 10, GainPart{}).likely, 0);
+}
+
+TEST(Gain, NothingOnOneProcessorLittleOnOneCore) {
+  const GainPart whole{0.8, 1, 0.9};
+  EXPECT_EQ(gain_between(profile::Nearness::same_cpu, whole).likely, 0);
+  EXPECT_EQ(gain_between(profile::Nearness::same_cpu, whole).high, 0);
+  const GainPart siblings = gain_between(profile::Nearness::same_core, whole);
+  EXPECT_LT(*siblings.likely, 0.2);
+  EXPECT_LE(siblings.high, 0.5);
+  EXPECT_EQ(siblings.low, 0);
+  EXPECT_EQ(gain_between(profile::Nearness::same_l3, whole).likely, 0.9);
+  EXPECT_EQ(gain_between(profile::Nearness::unknown, whole).likely, 0.9);
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::test
