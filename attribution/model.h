@@ -74,15 +74,15 @@ struct CallPath {
 
 enum class Role { producer, consumer };
 struct LineRow {
-  std::string file;
+  std::string file;  // of the innermost code that is the program's own
   std::uint32_t line = 0;
   std::string function;
   Role role = Role::consumer;
-  std::string through;  // what the line calls, where the access itself is in a library's code; empty: nothing
   Matrix cells;
   double cost_s = 0;
-  Amount true_sharing, false_sharing;  // of all pairs
-  std::vector<CallPath> call_paths;    // heaviest first
+  std::vector<CallPath> call_paths;              // heaviest first
+  std::string through = {};                      // what the line calls, where the access is in a library; else empty
+  Amount true_sharing = {}, false_sharing = {};  // of all pairs
 };
 /// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
 /// order, so both ends are spelled out.
@@ -93,11 +93,11 @@ struct LinePair {
   std::string consumer_file;
   std::uint32_t consumer_line = 0;
   std::string consumer_function;
-  std::string producer_through, consumer_through;
   std::string object;
   Matrix cells;
   double cost_s = 0;
-  Amount true_sharing, false_sharing;
+  std::string producer_through = {}, consumer_through = {};
+  Amount true_sharing = {}, false_sharing = {};
 };
 
 struct OffsetRow {
@@ -118,8 +118,8 @@ struct ObjectRow {
   Matrix cells;
   std::vector<OffsetRow> offsets;
   double cost_s = 0;
-  Amount true_sharing, false_sharing;
-  KindOf sharing;
+  Amount true_sharing = {}, false_sharing = {};
+  KindOf sharing = {};
 };
 
 /// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.
@@ -221,7 +221,7 @@ struct Communication {
 struct Finding {
   std::string sentence;
   double cost_s = 0;
-  std::string kind;  // sharing_kind_name(), "loop", "kernel", "hint" or "none"
+  std::string kind = {};  // sharing_kind_name(), "loop", "kernel", "hint" or "none"
   std::optional<double> gain_s = {};
   std::optional<Interval> gain_ci95 = {};
   std::string object = {}, producer = {}, consumer = {};  // the latter two: "file:line"; empty: none, or not known
