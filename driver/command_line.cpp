@@ -7,6 +7,9 @@
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "driver/suggestion.h"
 
 namespace crosstalk::driver {
 
@@ -32,6 +35,26 @@ class HelpLayout : public CLI::Formatter {
  private:
   std::string usage_;
 };
+
+/// For the first of `arguments` that looks like an option and is none.
+std::string suggestion_for(const CLI::App& app, const Arguments& arguments) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      known.push_back("--" + name);
+    }
+  }
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name == "--") {
+      break;
+    }
+    if (name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end()) {
+      return did_you_mean(name, known);
+    }
+  }
+  return {};
+}
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -63,6 +86,9 @@ Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments) {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome{true, app.help()};
+  } catch (const CLI::ExtrasError& error) {
+    return fail(ErrorCode::invalid_argument,
+                one_line(error.what()) + suggestion_for(app, arguments) + "; see " + app.get_name() + " --help");
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::invalid_argument, one_line(error.what()) + "; see " + app.get_name() + " --help");
   }

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "driver/names.h"
@@ -199,10 +201,20 @@ std::string without_controls(const std::string& text) {
   return shown;
 }
 
+/// What a spreadsheet would compute instead of showing it: names of programs may begin so, and do what they like there.
+bool is_formula(const std::string& text) {
+  if (text.empty() || std::string_view("=+-@").find(text.front()) == std::string_view::npos) {
+    return false;
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc{} || end != text.data() + text.size();
+}
+
 }  // namespace
 
 std::string csv_field(const std::string& text) {
-  const std::string shown = without_controls(text);
+  const std::string shown = (is_formula(text) ? "'" : "") + without_controls(text);
   if (shown.find_first_of(",\"\n") == std::string::npos) {
     return shown;
   }

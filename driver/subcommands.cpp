@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "driver/log.h"
+#include "driver/suggestion.h"
 
 namespace crosstalk::driver {
 
@@ -83,8 +85,13 @@ int run(const Arguments& arguments) {
   }
   const Subcommand* const subcommand = find(first);
   if (subcommand == nullptr) {
-    log_error("there is no " + std::string(first.starts_with('-') ? "option " : "subcommand ") + "'" +
-              (first == "help" ? arguments[1] : first) + "'; see crosstalk --help");
+    const std::string& given = first == "help" ? arguments[1] : first;
+    std::vector<std::string> known = {"help", "--help", "--version"};
+    for (const Subcommand& each : subcommands) {
+      known.emplace_back(each.name);
+    }
+    log_error("there is no " + std::string(first.starts_with('-') ? "option " : "subcommand ") + "'" + given + "'" +
+              did_you_mean(given, known) + (did_you_mean(given, known).empty() ? "; " : " ") + "see crosstalk --help");
     return exit_refused;
   }
   return subcommand->run(Arguments(arguments.begin() + 1, arguments.end()));

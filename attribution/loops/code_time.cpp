@@ -10,6 +10,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "attribution/objects/own_code.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -254,7 +256,10 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
   const symbolizer::CodeLocation& code = view_.code().locate({key.file, loop.header});
   if (!code.frames.empty()) {
     const symbolizer::Frame& home = home_of(loop, code);
-    row.function = home.function;
+    const auto own = std::find_if_not(code.frames.begin(), code.frames.end(), is_library_code);
+    const bool elsewhere =
+        is_library_code(home) && own != code.frames.end();  // inlined into the library that called it
+    row.function = elsewhere ? own->function : home.function;
     row.file = row.file.empty() ? home.source.file : row.file;
   }
   if (row.function.empty()) {

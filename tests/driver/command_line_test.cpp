@@ -6,6 +6,7 @@
 #include "driver/doctor.h"
 #include "driver/record_options.h"
 #include "driver/report_options.h"
+#include "driver/suggestion.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -164,6 +165,22 @@ TEST(ShellQuoted, RoundTripsAwkwardWords) {
   EXPECT_EQ(shell_quoted(""), "''");
   EXPECT_EQ(shell_quoted("a b"), "'a b'");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+}
+
+TEST(Suggestions, ForSlipsOfTheFinger) {
+  const std::vector<std::string> known = {"record", "report", "doctor", "--period", "--budget"};
+  EXPECT_EQ(did_you_mean("reprot", known), "; did you mean 'report'?");
+  EXPECT_EQ(did_you_mean("recrod", known), "; did you mean 'record'?");
+  EXPECT_EQ(did_you_mean("--peroid", known), "; did you mean '--period'?");
+  EXPECT_EQ(did_you_mean("--bugdet", known), "; did you mean '--budget'?");
+  EXPECT_EQ(did_you_mean("annotate", known), "");
+  EXPECT_EQ(did_you_mean("", known), "");
+  EXPECT_EQ(did_you_mean(std::string(100000, 'x'), known), "");
+}
+
+TEST(Suggestions, InErrors) {
+  EXPECT_NE(record_error({"--peroid", "4ms", "--", "true"}).find("did you mean '--period'?"), std::string::npos);
+  EXPECT_EQ(record_error({"--annotate", "--", "true"}).find("did you mean"), std::string::npos);
 }
 
 }  // namespace

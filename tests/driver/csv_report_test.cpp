@@ -79,6 +79,15 @@ TEST(CsvReport, QuotesWhatNeedsIt) {
   EXPECT_EQ(csv_field("a\tb"), "a\tb");
 }
 
+// Nor must it compute in a spreadsheet.
+TEST(CsvReport, FormulasAreText) {
+  EXPECT_EQ(csv_field("=1+1"), "'=1+1");
+  EXPECT_EQ(csv_field("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(csv_field("-cmd|' /C calc'!A0"), "'-cmd|' /C calc'!A0");
+  EXPECT_EQ(csv_field("-0.25"), "-0.25");
+  EXPECT_EQ(csv_field("operator=="), "operator==");
+}
+
 // A thread's name is the program's: shown on a terminal, it must not drive it.
 TEST(CsvReport, ControlCharactersAreSpelled) {
   EXPECT_EQ(csv_field("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
