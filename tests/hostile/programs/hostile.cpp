@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -149,7 +150,9 @@ std::string status_field(const char* name) {
   return "";
 }
 
-int threads_in_kernel() {
+namespace {
+
+int threads_listed() {
   int count = 0;
   DIR* folder = opendir("/proc/self/task");
   require(folder != nullptr, "/proc/self/task");
@@ -158,6 +161,19 @@ int threads_in_kernel() {
   }
   closedir(folder);
   return count;
+}
+
+}  // namespace
+
+// Who has been joined may be listed for a moment longer: the kernel tells who waits before it lets go of the thread.
+int threads_in_kernel() {
+  constexpr int looks = 20;
+  int least = threads_listed();
+  for (int i = 0; i < looks && least > 1; ++i) {
+    usleep(1000);
+    least = std::min(least, threads_listed());
+  }
+  return least;
 }
 
 std::string ending(int wait_status) {
