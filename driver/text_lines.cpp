@@ -14,10 +14,14 @@ namespace {
 constexpr int amount_columns = 10;
 constexpr int kind_columns = 6;
 
+/// A narrow terminal has no room for it.
+bool shows_gain(const Canvas& canvas) { return canvas.width() >= 80; }
+int numbers_columns(const Canvas& canvas) { return (amount_columns + 2) * (shows_gain(canvas) ? 2 : 1); }
+
 std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cells, const attribution::Sum& sum) {
   const Exchanged amount = exchanged(cells, has_cost(cells));
   return "  " + canvas.right_cell(amount_text(cells), amount_columns) + "  " +
-         canvas.right_cell(gain_text(canvas, sum), amount_columns) + "  " +
+         (shows_gain(canvas) ? canvas.right_cell(gain_text(canvas, sum), amount_columns) + "  " : "") +
          canvas.colored(pad_right(sharing_word(amount), kind_columns), sharing_hue(amount));
 }
 
@@ -52,10 +56,11 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
     return;
   }
   canvas.heading("Source lines", "who stores, and who then accesses the same cache line");
-  const int room = canvas.width() - 2 * amount_columns - kind_columns - 8 - 5 - 2;
+  const int room = canvas.width() - numbers_columns(canvas) - kind_columns - 4 - 5 - 2;
   const int object = room / 4;
   const int end = (room - object) / 2;
-  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " + pad_left("gain", amount_columns) + "  " +
+  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " +
+                                 (shows_gain(canvas) ? pad_left("gain", amount_columns) + "  " : "") +
                                  pad_right("kind", kind_columns) + "  " + pad_right("producer", end) + "     " +
                                  pad_right("consumer", end) + "  object",
                              Hue::faint));
@@ -84,7 +89,8 @@ void draw_lines(Canvas& canvas, const attribution::Communication& communication,
     const bool stores = row.role == attribution::Role::producer;
     canvas.line(amount_and_kind(canvas, row.cells, sum_of(row.true_sharing, row.false_sharing)) + "  " +
                 (stores ? "producer" : "consumer") + "  " +
-                place_cell(canvas, row.function, source_text(row.file, row.line), canvas.width() - 44));
+                place_cell(canvas, row.function, source_text(row.file, row.line),
+                           canvas.width() - numbers_columns(canvas) - 20));
     if (!row.through.empty()) {
       canvas.line(canvas.colored("      " + canvas.cell("in " + row.through, canvas.width() - 6), Hue::faint));
     }

@@ -39,7 +39,7 @@ class Budget {
   /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
   /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
   /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
-  /// too. What can not be saved any more takes no more than two thirds: else threads that once were watched and switch
+  /// too. What can not be saved any more takes no more than a quarter: else threads that once were watched and switch
   /// very often would never be watched again.
   [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
     const double all = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_;
@@ -75,7 +75,7 @@ class Budget {
  private:
   static constexpr double lookahead_share = 0.1;
   static constexpr double lookahead_grant_ns = 200'000;
-  static constexpr double lost_share = 2.0 / 3;
+  static constexpr double lost_share = 0.25;
   static constexpr double grant_ns = 1'000'000;
   static constexpr std::uint32_t yield_one = 1U << 20U;
   static constexpr std::uint32_t yield_memory = 16;  // watches

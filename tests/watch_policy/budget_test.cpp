@@ -80,12 +80,12 @@ TEST(Budget, WhatIsLostTakesNoMoreThanTwoThirds) {
   Budget budget;
   budget.start(0.03);
   budget.earn(second);
-  budget.lose(10'000'000);
-  EXPECT_EQ(affordable(budget, false), 20'000'000 + grant);
-  budget.lose(30'000'000);
-  EXPECT_EQ(affordable(budget, false), 10'000'000 + grant);
+  budget.lose(5'000'000);
+  EXPECT_EQ(affordable(budget, false), 25'000'000 + grant);
+  budget.lose(35'000'000);
+  EXPECT_EQ(affordable(budget, false), 22'500'000 + grant);
   budget.spend(5'000'000);
-  EXPECT_EQ(affordable(budget, false), 5'000'000 + grant);
+  EXPECT_EQ(affordable(budget, false), 17'500'000 + grant);
   EXPECT_DOUBLE_EQ(budget.spent_fraction(), 0.045);
   budget.clear();
   budget.earn(second);

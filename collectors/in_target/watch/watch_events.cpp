@@ -19,9 +19,11 @@ void note_mode(ThreadState& thread, std::uint32_t event, WatchMode mode) {
   note_mode_at(*thread.watchpoints, event, mode, monotonic_ns());
 }
 
+// Noted last: the thread's own trap handler may just have moved the event, and noted it as armed.
 void close_own(ThreadState& thread, std::uint32_t event) {
   withdraw_event(*thread.watchpoints, event, thread.watch_event[event]);
   close_event(thread.watch_event[event]);
+  note_mode(thread, event, WatchMode::off);
 }
 
 std::uint8_t bit(std::uint32_t event) { return static_cast<std::uint8_t>(1U << event); }
@@ -102,7 +104,11 @@ long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place
   if (place.mode != WatchMode::off) {
     thread.watchpoints->address[event].store(place.address, std::memory_order_relaxed);
   }
-  return set_watch_event(thread.watch_event[event], place);
+  const long result = set_watch_event(thread.watch_event[event], place);
+  if (result < 0 && !is_open(thread, event)) {
+    note_mode(thread, event, WatchMode::off);  // whoever dismissed it was quicker: nothing is armed
+  }
+  return result;
 }
 
 long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place) {
