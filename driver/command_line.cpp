@@ -37,23 +37,17 @@ class HelpLayout : public CLI::Formatter {
 };
 
 /// For the first of `arguments` that looks like an option and is none.
-std::string suggestion_for(const CLI::App& app, const Arguments& arguments) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      known.push_back("--" + name);
-    }
-  }
+std::string remedy_for_unknown(const CLI::App& app, const Arguments& arguments) {
+  const std::vector<std::string> known = options_of(app);
+  std::string unknown;
   for (const std::string& argument : arguments) {
     const std::string name = argument.substr(0, argument.find('='));
-    if (name == "--") {
+    if (name == "--" || !unknown.empty()) {
       break;
     }
-    if (name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end()) {
-      return did_you_mean(name, known);
-    }
+    unknown = name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end() ? name : "";
   }
-  return {};
+  return remedy_for(unknown, known, app.get_name() + " --help");
 }
 
 std::string one_line(std::string text) {
@@ -87,8 +81,7 @@ Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments) {
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome{true, app.help()};
   } catch (const CLI::ExtrasError& error) {
-    return fail(ErrorCode::invalid_argument,
-                one_line(error.what()) + suggestion_for(app, arguments) + "; see " + app.get_name() + " --help");
+    return fail(ErrorCode::invalid_argument, one_line(error.what()) + remedy_for_unknown(app, arguments));
   } catch (const CLI::ParseError& error) {
     return fail(ErrorCode::invalid_argument, one_line(error.what()) + "; see " + app.get_name() + " --help");
   }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "driver/suggestion.h"
+
 namespace crosstalk::driver {
 
 namespace {
@@ -162,11 +164,13 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
 }
 
 /// The command is what the parser left over: after an optional "--", or from the first word on.
-Result<std::vector<std::string>> command_of(std::vector<std::string> rest) {
+Result<std::vector<std::string>> command_of(const CLI::App& app, std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());
   } else if (!rest.empty() && rest.front().starts_with('-')) {
-    return fail(ErrorCode::invalid_argument, "there is no option " + rest.front() + "; see crosstalk record --help");
+    const std::string name = rest.front().substr(0, rest.front().find('='));
+    return fail(ErrorCode::invalid_argument,
+                "there is no option " + name + remedy_for(name, options_of(app), "crosstalk record --help"));
   }
   return rest;
 }
@@ -190,7 +194,7 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   if (outcome->help) {
     return Parsed<RecordRequest>{std::nullopt, outcome->text};
   }
-  auto command = command_of(app.remaining());
+  auto command = command_of(app, app.remaining());
   if (!command) {
     return tl::unexpected<Error>(command.error());
   }

@@ -91,7 +91,7 @@ int run(const Arguments& arguments) {
       known.emplace_back(each.name);
     }
     log_error("there is no " + std::string(first.starts_with('-') ? "option " : "subcommand ") + "'" + given + "'" +
-              did_you_mean(given, known) + (did_you_mean(given, known).empty() ? "; " : " ") + "see crosstalk --help");
+              remedy_for(given, known, "crosstalk --help"));
     return exit_refused;
   }
   return subcommand->run(Arguments(arguments.begin() + 1, arguments.end()));

@@ -28,10 +28,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string did_you_mean(std::string_view given, std::span<const std::string> known) {
+namespace {
+
+const std::string* nearest_to(std::string_view given, std::span<const std::string> known) {
   constexpr std::size_t longest = 64;  // nobody mistypes a longer name, and the work grows with its square
   if (given.size() > longest) {
-    return {};
+    return nullptr;
   }
   const std::string* nearest = nullptr;
   std::size_t least = std::max<std::size_t>(1, given.find_first_not_of('-') == std::string_view::npos
@@ -45,7 +47,24 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> kn
       nearest = &name;
     }
   }
-  return nearest == nullptr ? std::string() : "; did you mean '" + *nearest + "'?";
+  return nearest;
+}
+
+}  // namespace
+
+std::string remedy_for(std::string_view given, std::span<const std::string> known, const std::string& help) {
+  const std::string* nearest = nearest_to(given, known);
+  return nearest == nullptr ? "; see " + help : "; did you mean '" + *nearest + "'? See " + help;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
 }
 
 }  // namespace crosstalk::driver

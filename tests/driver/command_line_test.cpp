@@ -169,13 +169,13 @@ TEST(ShellQuoted, RoundTripsAwkwardWords) {
 
 TEST(Suggestions, ForSlipsOfTheFinger) {
   const std::vector<std::string> known = {"record", "report", "doctor", "--period", "--budget"};
-  EXPECT_EQ(did_you_mean("reprot", known), "; did you mean 'report'?");
-  EXPECT_EQ(did_you_mean("recrod", known), "; did you mean 'record'?");
-  EXPECT_EQ(did_you_mean("--peroid", known), "; did you mean '--period'?");
-  EXPECT_EQ(did_you_mean("--bugdet", known), "; did you mean '--budget'?");
-  EXPECT_EQ(did_you_mean("annotate", known), "");
-  EXPECT_EQ(did_you_mean("", known), "");
-  EXPECT_EQ(did_you_mean(std::string(100000, 'x'), known), "");
+  EXPECT_EQ(remedy_for("reprot", known, "H"), "; did you mean 'report'? See H");
+  EXPECT_EQ(remedy_for("recrod", known, "H"), "; did you mean 'record'? See H");
+  EXPECT_EQ(remedy_for("--peroid", known, "H"), "; did you mean '--period'? See H");
+  EXPECT_EQ(remedy_for("--bugdet", known, "H"), "; did you mean '--budget'? See H");
+  EXPECT_EQ(remedy_for("annotate", known, "H"), "; see H");
+  EXPECT_EQ(remedy_for("", known, "H"), "; see H");
+  EXPECT_EQ(remedy_for(std::string(100000, 'x'), known, "H"), "; see H");
 }
 
 TEST(Suggestions, InErrors) {
