@@ -48,8 +48,8 @@ class LoopAnatomy {
   /// All ways round a loop, from its header to a jump back; loops inside it are passed by. Empty where there are too
   /// many.
   [[nodiscard]] const std::vector<Way>& ways(std::uint32_t loop);
-  /// Whether who executes the instruction that holds `address`, in `loop`, may go round it without getting anything done but
-  /// to look whether another thread has stored (waiting.h).
+  /// Whether who executes the instruction that holds `address`, in `loop`, may go round it without getting anything
+  /// done but to look whether another thread has stored (waiting.h).
   [[nodiscard]] Waiting waits_at(std::uint32_t loop, std::uint64_t address);
 
  private:
