@@ -76,7 +76,7 @@ TEST(Budget, ExploringThatFindsSomethingEarnsMoreButNeverAll) {
   EXPECT_EQ(affordable(budget, true), 7'700'000);
 }
 
-TEST(Budget, WhatIsLostTakesNoMoreThanTwoThirds) {
+TEST(Budget, WhatIsLostTakesAQuarterAtMost) {
   Budget budget;
   budget.start(0.03);
   budget.earn(second);
