@@ -61,7 +61,7 @@ def predicted(report, change):
     likely = [amount["gain_s"] for amount in amounts]
     return Prediction(None if None in likely else sum(likely) / cpu,
                       sum(amount["gain_ci95"][0] for amount in amounts) / cpu,
-                      sum(amount["gain_ci95"][1] for amount in amounts) / cpu)
+                      min(1.0, sum(amount["gain_ci95"][1] for amount in amounts) / cpu))
 
 
 def percent(value):
