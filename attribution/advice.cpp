@@ -76,22 +76,20 @@ std::string kind_in_words(SharingKind kind, double false_share) {
                            : false_share <= 0.005 ? "all of it true sharing"
                                                   : percent(false_share) + " false sharing";
   switch (kind) {
-    case SharingKind::shared_counter:
-      return "a shared counter, " + sort;
     case SharingKind::lock:
       return "a lock or a word like one, " + sort;
     case SharingKind::barrier:
-      return "a barrier";
+      return noun_of(kind);
     case SharingKind::condition:
       return "a condition variable or semaphore";
     case SharingKind::spin:
       return "a loop that waits for another thread's store";
-    case SharingKind::queue:
-      return "indices of a queue, " + sort;
-    case SharingKind::reference_count:
-      return "a reference count, " + sort;
     case SharingKind::runtime:
       return "the insides of a run-time library, " + sort;
+    case SharingKind::shared_counter:
+    case SharingKind::queue:
+    case SharingKind::reference_count:
+      return noun_of(kind) + ", " + sort;
     case SharingKind::false_sharing:
     case SharingKind::true_sharing:
       break;
@@ -174,10 +172,13 @@ std::string gain_in_words(const ObjectRow& object, const Exchange& exchange, dou
                ? "Nothing is gained by moving the line less."
                : "Little is gained by it: " + percent_range(share) + " of " + their + " time.";
   }
+  // Where the advice is not to pad, "that" would be read as what the advice says saves nothing.
+  const std::string saves =
+      object.sharing.kind == SharingKind::false_sharing ? "That saves " : "Sharing it less saves ";
   if (gain.gain_s) {
-    return "That saves " + percent_range(share) + " of " + their + " time.";
+    return saves + percent_range(share) + " of " + their + " time.";
   }
-  return "That saves " + percent_range({0, share.high}) + " of " + their +
+  return saves + percent_range({0, share.high}) + " of " + their +
          " time; how much is not known, because how often the line is accessed is not.";
 }
 

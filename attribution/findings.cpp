@@ -76,17 +76,13 @@ struct Ends {
   std::string producer_at, consumer_at;  // "a.cpp:30"
 };
 
-std::string source(const std::string& file, std::uint32_t line) {
-  return file.empty() || line == 0 ? std::string() : base_name(file) + ":" + std::to_string(line);
-}
-
 /// Where the costliest exchange of the object is produced and consumed.
 Ends ends_of(const Analysis& analysis, const std::string& object) {
   for (const LinePair& pair : analysis.communication.line_pairs) {
     if (pair.object == object) {
       return {place_in_words(pair.producer_function, pair.producer_file, pair.producer_line),
               place_in_words(pair.consumer_function, pair.consumer_file, pair.consumer_line),
-              source(pair.producer_file, pair.producer_line), source(pair.consumer_file, pair.consumer_line)};
+              source_name(pair.producer_file, pair.producer_line), source_name(pair.consumer_file, pair.consumer_line)};
     }
   }
   return {};

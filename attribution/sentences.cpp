@@ -92,11 +92,9 @@ std::string in_short(const std::string& function) {
 }
 
 std::string place_in_words(const std::string& function, const std::string& file, std::uint32_t line) {
-  std::string text = in_short(function);
-  if (!file.empty() && line != 0) {
-    text += (text.empty() ? "" : " at ") + base_name(file) + ":" + std::to_string(line);
-  }
-  return text;
+  const std::string text = in_short(function);
+  const std::string at = source_name(file, line);
+  return text + (text.empty() || at.empty() ? "" : " at ") + at;
 }
 
 std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads) {

@@ -275,12 +275,6 @@ Pair thread_pair(const SeenCommunication& seen) { return {seen.producer.thread.v
 
 Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.consumer.cpu}; }
 
-Pair any_pair(const SeenCommunication& seen) { return {0, seen.producer.thread == seen.consumer.thread ? 0U : 1U}; }
-
-SortAmounts totals_of(const Matrix& whole) {
-  return whole.empty() ? SortAmounts{} : SortAmounts{whole[0].true_sharing, whole[0].false_sharing};
-}
-
 namespace {
 
 /// The most that there may be of what was not seen, by whom a matrix files consumers under. On lines that were ever
@@ -379,6 +373,26 @@ Matrix matrix_of(std::span<const Contribution> contributions, std::span<const st
     sums.add(contributions[index]);
   }
   return sums.finish();
+}
+
+namespace {
+
+/// All pairs as one: a matrix of one cell, or of none.
+Pair any_pair(const SeenCommunication& seen) { return {0, seen.producer.thread == seen.consumer.thread ? 0U : 1U}; }
+
+SortAmounts sorts_of(const Matrix& whole) {
+  return whole.empty() ? SortAmounts{} : SortAmounts{whole[0].true_sharing, whole[0].false_sharing};
+}
+
+}  // namespace
+
+SortAmounts totals_of(std::span<const Contribution> contributions, const Expansion& expansion) {
+  return sorts_of(matrix_of(contributions, expansion, any_pair));
+}
+
+SortAmounts totals_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
+                      const Expansion& expansion) {
+  return sorts_of(matrix_of(contributions, chosen, expansion, any_pair));
 }
 
 double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {

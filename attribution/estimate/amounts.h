@@ -17,13 +17,6 @@ struct Pair {
 using PairOf = Pair (*)(const SeenCommunication&);
 [[nodiscard]] Pair thread_pair(const SeenCommunication& seen);
 [[nodiscard]] Pair core_pair(const SeenCommunication& seen);
-/// All pairs as one: a matrix of one cell, or of none.
-[[nodiscard]] Pair any_pair(const SeenCommunication& seen);
-/// Both sorts of that matrix.
-struct SortAmounts {
-  Amount true_sharing, false_sharing;
-};
-[[nodiscard]] SortAmounts totals_of(const Matrix& whole);
 
 /// Cost, its 95 % interval, and detections of each pair. `contributions` are those of any subset of communications
 /// (a line's, an object's), in the estimator's order, so that one watch's lie together. Where the expansion says that
@@ -46,6 +39,13 @@ struct SortAmounts {
 /// The same of those of `contributions` whose indices are in `chosen`.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
                                const Expansion& expansion, PairOf pair_of);
+/// All pairs together, by sort; those of `chosen`, or all.
+struct SortAmounts {
+  Amount true_sharing, false_sharing;
+};
+[[nodiscard]] SortAmounts totals_of(std::span<const Contribution> contributions, const Expansion& expansion);
+[[nodiscard]] SortAmounts totals_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
+                                    const Expansion& expansion);
 /// One contribution's expanded cost, seconds.
 [[nodiscard]] double cost_s(const Contribution& contribution, std::span<const Stratum> strata);
 

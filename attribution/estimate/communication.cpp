@@ -23,9 +23,8 @@ struct Row {                                 // a line in one role, or a pair of
     detections += l.weight;
   }
 };
-template <class Out>
-void add_totals(Out& row, std::span<const std::uint32_t> contributions, const CommunicationInputs& inputs) {
-  const SortAmounts all = totals_of(matrix_of(inputs.contributions, contributions, inputs.expansion, any_pair));
+template <class Row>
+void add_totals(Row& row, const SortAmounts& all) {
   row.true_sharing = all.true_sharing;
   row.false_sharing = all.false_sharing;
 }
@@ -130,9 +129,7 @@ Spot SiteTable::of(const AccessPoint& point) {
       place ? Key{no_file, place->file, place->address} : Key{moment.process.value, no_file, point.instruction};
   const auto [known, fresh] = by_address_.try_emplace(key);
   if (fresh) {
-    const std::vector<symbolizer::Frame> frames = view_.frames(moment, point.instruction);
-    const bool runtime = place && is_runtime_library(view_.spaces().files()[place->file].path);
-    if (!runtime && !std::all_of(frames.begin(), frames.end(), is_library_code)) {
+    if (!is_all_library(view_, moment, point.instruction)) {
       known->second = look_up(moment, point, {});
     }
   }
@@ -192,7 +189,7 @@ std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, con
     row.cells = matrix_of(inputs.contributions, group.contributions, inputs.expansion, thread_pair);
     row.through = sites.through(row.role == Role::consumer ? any.consumer_site : any.producer_site);
     row.cost_s = group.cost_s;
-    add_totals(row, group.contributions, inputs);
+    add_totals(row, totals_of(inputs.contributions, group.contributions, inputs.expansion));
     row.call_paths = call_paths(group, row.role, located, inputs, view, stacks);
     rows.push_back(std::move(row));
   }
@@ -226,7 +223,7 @@ std::vector<LinePair> line_pair_rows(std::span<const LocatedContribution> locate
     row.producer_through = sites.through(any.producer_site);
     row.consumer_through = sites.through(any.consumer_site);
     row.cost_s = group.cost_s;
-    add_totals(row, group.contributions, inputs);
+    add_totals(row, totals_of(inputs.contributions, group.contributions, inputs.expansion));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -239,9 +236,7 @@ Communication communication_of(const CommunicationInputs& inputs, const ProgramV
   Communication result;
   result.cells = matrix_of(inputs.contributions, inputs.expansion, thread_pair);
   result.cores = matrix_of(inputs.contributions, inputs.expansion, core_pair);
-  const SortAmounts all = totals_of(matrix_of(inputs.contributions, inputs.expansion, any_pair));
-  result.true_sharing = all.true_sharing;
-  result.false_sharing = all.false_sharing;
+  add_totals(result, totals_of(inputs.contributions, inputs.expansion));
   result.unseen = unseen_of(inputs.expansion.unseen);
   result.invalidations = invalidation_matrix(inputs.timelines);
   result.lines = line_rows(located, sites, inputs, view, stacks);

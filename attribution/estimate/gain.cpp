@@ -13,10 +13,10 @@ namespace crosstalk::attribution {
 namespace {
 
 constexpr double ps_per_s = 1e12;
-// Between two threads of one core a line stays in the first-level cache. What is left are pipelines that are cleared
-// because the other thread stored: no measurement of that is at hand, so the bound is wide.
 // What functions do around their communicating accesses, at most, in terms of the accesses with the line at hand.
 constexpr double most_around_accesses = 4;
+// Between two threads of one core a line stays in the first-level cache. What is left are pipelines that are cleared
+// because the other thread stored: no measurement of that is at hand, so the bound is wide.
 constexpr double most_of_siblings = 0.5, likely_of_siblings = 0.1;
 
 double part_of_cost(const PayingLoop& loop, double saved_s) { return std::clamp(saved_s / loop.cost_s, 0.0, 1.0); }
@@ -81,8 +81,11 @@ GainPart gain_between(profile::Nearness nearness, const GainPart& of_loop) {
   }
 }
 
-GainPart gain_beside_true_sharing(double true_seen, double false_seen, const GainPart& part) {
-  const double only = false_seen > 0 ? std::clamp((false_seen - true_seen) / false_seen, 0.0, 1.0) : 1;
+double false_only(double true_seen, double false_seen) {
+  return false_seen > 0 ? std::clamp(1 - true_seen / false_seen, 0.0, 1.0) : 1;
+}
+
+GainPart gain_beside_true_sharing(double only, const GainPart& part) {
   GainPart rest = part;
   rest.low *= only;
   if (rest.likely) {
@@ -103,12 +106,11 @@ Gains::Gains(const ProgramView& view, const StackTable& stacks, std::span<const 
 
 /// The innermost loop at `place`; null when there is none.
 PayingLoop* Gains::loop_at(ModulePlace place, bool called) {
-  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place);
-  const std::uint32_t loop = anatomy != nullptr ? anatomy->innermost(place.address) : symbolizer::Loop::no_parent;
-  if (anatomy == nullptr || loop >= anatomy->loops()) {
+  const auto loop = innermost_loop(view_.code(), place);
+  if (!loop) {
     return nullptr;
   }
-  const LoopPlace key{place.file, anatomy->header(loop)};
+  const LoopPlace key{place.file, loop->anatomy->header(loop->index)};
   const auto [entry, fresh] = loops_.try_emplace({key, called});
   if (fresh) {
     entry->second = read_loop(key);
@@ -119,8 +121,8 @@ PayingLoop* Gains::loop_at(ModulePlace place, bool called) {
 /// In its own function, else in the innermost caller that has one.
 void Gains::find_payer(const AccessPoint& consumer, ModulePlace place, Payer& payer) {
   if ((payer.loop = loop_at(place, false)) != nullptr) {
-    symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place);
-    payer.waiting = anatomy->waits_at(anatomy->innermost(place.address), place.address);
+    const auto loop = innermost_loop(view_.code(), place);
+    payer.waiting = loop->anatomy->waits_at(loop->index, place.address);
     return;
   }
   const Moment moment = view_.moment(consumer.thread, consumer.time_ns);
@@ -135,8 +137,8 @@ void Gains::find_payer(const AccessPoint& consumer, ModulePlace place, Payer& pa
   }
 }
 
-Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
-  static Payer nobody;
+const Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
+  static const Payer nobody;
   const auto place = view_.spaces().find(view_.moment(consumer.thread, consumer.time_ns), consumer.instruction);
   if (!place) {
     return nobody;
@@ -151,10 +153,7 @@ Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
 /// Of one access with its line in the own cache.
 double Gains::cycles_of_access(ModulePlace place) const {
   const symbolizer::CoreCycles cycles = core_.cycle_ps != 0 ? cycles_of(core_) : symbolizer::CoreCycles{};
-  if (const symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy(place)) {
-    place.address = anatomy->begin_of(place.address);
-  }
-  switch (symbolizer::update_of(view_.code().bytes_at(place))) {
+  switch (update_at(view_.code(), place)) {
     case symbolizer::Update::none:
     case symbolizer::Update::plain:
       return 1 + cycles.forward;
@@ -177,10 +176,9 @@ PayingLoop Gains::read_loop(const LoopPlace& place) const {
       loop.iterations_ci95 = {rate.ci95->low * time_s, rate.ci95->high * time_s};
     }
   }
-  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy({place.file, place.header});
-  const std::uint32_t index = anatomy != nullptr ? anatomy->innermost(place.header) : symbolizer::Loop::no_parent;
-  if (anatomy != nullptr && index < anatomy->loops() && core_.cycle_ps != 0) {
-    loop.local = symbolizer::over_ways(anatomy->ways(index), cycles_of(core_));
+  const auto code = innermost_loop(view_.code(), {place.file, place.header});
+  if (code && core_.cycle_ps != 0) {
+    loop.local = symbolizer::over_ways(code->anatomy->ways(code->index), cycles_of(core_));
   }
   return loop;
 }
@@ -188,7 +186,7 @@ PayingLoop Gains::read_loop(const LoopPlace& place) const {
 GainPart Gains::part_of(const Payer& payer, profile::Nearness nearness, double only_false) const {
   const GainPart of_loop = payer.loop != nullptr ? gain_of_loop(*payer.loop, core_) : GainPart{};
   const GainPart part = gain_between(nearness, gain_of_waiting(payer.waiting, of_loop));
-  return gain_beside_true_sharing(1 - only_false, 1, part);
+  return gain_beside_true_sharing(only_false, part);
 }
 
 void Gains::find(std::span<Contribution> contributions, Expansion& expansion) {
@@ -212,7 +210,7 @@ void Gains::find(std::span<Contribution> contributions, Expansion& expansion) {
   for (std::size_t i = 0; i < contributions.size(); ++i) {
     const SeenCommunication& seen = *contributions[i].seen;
     const Seen& line = lines[{seen.consumer.thread.value, seen.consumer.line}];
-    const double only_false = seen.true_sharing ? 1 : std::clamp(1 - line.true_sharing / line.false_sharing, 0.0, 1.0);
+    const double only_false = seen.true_sharing ? 1 : false_only(line.true_sharing, line.false_sharing);
     const long step = std::lround(only_false * steps);
     const profile::Nearness nearness = topology_.between(seen.producer.cpu, seen.consumer.cpu);
     const auto [number, fresh] =

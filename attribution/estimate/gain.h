@@ -46,9 +46,11 @@ struct PayingLoop {
 /// the line never moved; little between threads of one core, whose line stays in their common first-level cache.
 [[nodiscard]] GainPart gain_between(profile::Nearness nearness, const GainPart& of_loop);
 
-/// Of false sharing on a line that the same thread shares truly as well, `true_seen` times for `false_seen`: as often
-/// as it does, the line moves whatever is done about the false sharing.
-[[nodiscard]] GainPart gain_beside_true_sharing(double true_seen, double false_seen, const GainPart& part);
+/// The part of a thread's false sharing on a line for which it does not share the line truly as well: as often as it
+/// does, the line moves whatever is done about the false sharing.
+[[nodiscard]] double false_only(double true_seen, double false_seen);
+/// Of false sharing of which that is the part.
+[[nodiscard]] GainPart gain_beside_true_sharing(double only, const GainPart& part);
 
 /// Charges no thread more than the CPU time that it has: its contributions are scaled down together.
 void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
@@ -74,7 +76,7 @@ class Gains {
     double true_sharing = 0, false_sharing = 0;
   };
   using Code = std::pair<std::uint32_t, std::uint64_t>;  // file and address
-  [[nodiscard]] Payer& payer_of(const AccessPoint& consumer);
+  [[nodiscard]] const Payer& payer_of(const AccessPoint& consumer);
   void find_payer(const AccessPoint& consumer, ModulePlace place, Payer& payer);
   [[nodiscard]] PayingLoop* loop_at(ModulePlace place, bool called);
   [[nodiscard]] PayingLoop read_loop(const LoopPlace& place) const;

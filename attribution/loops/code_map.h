@@ -11,6 +11,7 @@
 
 #include "attribution/timeline/address_space.h"
 #include "profile/model.h"
+#include "symbolizer/loops/waiting.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::attribution {
@@ -54,5 +55,16 @@ class CodeMap {
   [[nodiscard]] virtual std::vector<std::uint64_t> unwind(const profile::StackRow& stack,
                                                           std::span<const MappedModule> modules) = 0;
 };
+
+/// A loop of machine code.
+struct CodeLoop {
+  symbolizer::LoopAnatomy* anatomy;  // of its function
+  std::uint32_t index;
+};
+/// The innermost loop that holds `place`; nullopt where there is none, or the code is not known.
+[[nodiscard]] std::optional<CodeLoop> innermost_loop(CodeMap& code, ModulePlace place);
+
+/// How the instruction that holds `place` updates the word that it accesses.
+[[nodiscard]] symbolizer::Update update_at(CodeMap& code, ModulePlace place);
 
 }  // namespace crosstalk::attribution

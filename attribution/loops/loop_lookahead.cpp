@@ -210,12 +210,11 @@ void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
     count_begun(*begin, lookahead.end != profile::LookaheadEnd::whole);
   }
   const auto head = lookahead.head != 0 ? view_.spaces().find(moment, lookahead.head) : std::nullopt;
-  symbolizer::LoopAnatomy* anatomy = head ? view_.code().loop_anatomy(*head) : nullptr;
-  const std::uint32_t outermost = anatomy != nullptr ? anatomy->innermost(head->address) : Loop::no_parent;
-  if (anatomy == nullptr || outermost >= anatomy->loops()) {
+  const auto outermost = head ? innermost_loop(view_.code(), *head) : std::nullopt;
+  if (!outermost) {
     return;
   }
-  Tally tally(*head, *anatomy);
+  Tally tally(*head, *outermost->anatomy);
   for (std::size_t i = 0; i < way->size(); ++i) {
     const profile::Straight& straight = (*way)[i];
     const bool transfers = i + 1 < way->size();
@@ -238,7 +237,7 @@ void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
       tally.execute(last);
     }
   }
-  file(*head, *anatomy, outermost, tally);
+  file(*head, *outermost->anatomy, outermost->index, tally);
 }
 
 }  // namespace crosstalk::attribution

@@ -390,13 +390,12 @@ Rate Rates::lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by
 
 void Rates::fill_work(LoopRow& loop) {
   LoopRates& rates = loop.rates;
-  symbolizer::LoopAnatomy* anatomy = view_.code().loop_anatomy({loop.module_file, loop.header});
-  const std::uint32_t index = anatomy != nullptr ? anatomy->innermost(loop.header) : symbolizer::Loop::no_parent;
-  std::string why = !rates.iterations.per_s                           ? rates.iterations.unknown
-                    : anatomy == nullptr || index >= anatomy->loops() ? "its code is not known"
-                                                                      : anatomy->work(index).unknown;
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  std::string why = !rates.iterations.per_s ? rates.iterations.unknown
+                    : !code                 ? "its code is not known"
+                                            : code->anatomy->work(code->index).unknown;
   for (std::size_t kind = 0; kind < symbolizer::work_kinds; ++kind) {
-    Rate rate = why.empty() ? work_rate(loop, anatomy->work(index), kind) : unknown(why);
+    Rate rate = why.empty() ? work_rate(loop, code->anatomy->work(code->index), kind) : unknown(why);
     if (!rate.per_s && rates.iterations.per_s) {
       rate = lookahead_rate(loop, kind, std::move(rate.unknown));
     }

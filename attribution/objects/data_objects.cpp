@@ -23,15 +23,8 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-std::string at_line(const symbolizer::SourceLine& source) {
-  if (source.file.empty() || source.line == 0) {
-    return {};
-  }
-  return base_name(source.file) + ":" + std::to_string(source.line);
-}
-
 std::string allocation_site(const symbolizer::Frame& frame) {
-  const std::string at = at_line(frame.source);
+  const std::string at = source_name(frame.source.file, frame.source.line);
   return at.empty() ? call_name(frame.function) : call_name(frame.function) + " at " + at;
 }
 
@@ -282,7 +275,8 @@ std::optional<DataObjects::Found> DataObjects::in_shared(Moment moment, std::uin
       object.allocation_path = allocation_path(moment, *block);
     }
     if (!object.allocation_path.empty()) {
-      const std::string at = at_line(object.allocation_path.front().source);
+      const std::string at =
+          source_name(object.allocation_path.front().source.file, object.allocation_path.front().source.line);
       object.allocated_at = (at.empty() ? "" : at + " ") + object.allocation_path.front().function;
     }
     return Found{{intern(key, object), bytes->file_offset}, alone && block_alone};
@@ -337,7 +331,7 @@ DataObject DataObjects::object_of_block(Moment moment, const profile::BlockRow& 
   object.element = element_of(moment, block);
   const symbolizer::Frame& site = object.allocation_path.front();
   object.name = object.element ? block_name(object) : what_block(block.kind) + " from " + allocation_site(site);
-  const std::string at = at_line(site.source);
+  const std::string at = source_name(site.source.file, site.source.line);
   object.allocated_at = at.empty() ? site.function : at + " " + site.function;
   return object;
 }
@@ -355,8 +349,7 @@ std::vector<symbolizer::Frame> DataObjects::allocation_path(Moment moment, const
   std::vector<symbolizer::Frame> path;
   std::vector<symbolizer::Frame> skipped;
   for (const std::uint64_t call : allocation_calls(block)) {
-    const auto place = view_.spaces().find(moment, call - 1);
-    const bool runtime = place && is_runtime_library(view_.spaces().files()[place->file].path);
+    const bool runtime = in_runtime_library(view_, moment, call - 1);
     for (symbolizer::Frame& frame : view_.frames(moment, call - 1)) {
       const bool skip = path.empty() && (runtime || is_library_code(frame));
       (skip ? skipped : path).push_back(std::move(frame));
@@ -378,9 +371,7 @@ std::optional<Element> DataObjects::element_of(Moment moment, const profile::Blo
       const bool several = fits && block.bytes / type->bytes > 1;
       return fits ? std::optional(Element{place->file, std::move(*type), several}) : std::nullopt;
     }
-    const std::vector<symbolizer::Frame> frames = view_.frames(moment, call - 1);
-    const bool runtime = is_runtime_library(view_.spaces().files()[place->file].path);
-    if (!runtime && !std::all_of(frames.begin(), frames.end(), is_library_code)) {
+    if (!is_all_library(view_, moment, call - 1)) {
       return std::nullopt;
     }
   }

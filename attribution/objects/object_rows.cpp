@@ -199,7 +199,7 @@ std::vector<ObjectRow> object_rows(std::span<const LocatedContribution> located,
     name_fields(row.offsets, id, objects);
     row.cost_s = g.cost_s;
     row.sharing = kind_of(g.cost_s > 0 ? g.costs : g.sightings, are_indices(g.offsets));
-    const SortAmounts all = totals_of(matrix_of(inputs.contributions, g.contributions, inputs.expansion, any_pair));
+    const SortAmounts all = totals_of(inputs.contributions, g.contributions, inputs.expansion);
     row.true_sharing = all.true_sharing;
     row.false_sharing = all.false_sharing;
     rows.push_back(std::move(row));

@@ -59,6 +59,16 @@ bool is_library_code(const symbolizer::Frame& frame) {
                                    : is_library_source(frame.source.file) || is_library_name(frame.function);
 }
 
+bool in_runtime_library(const ProgramView& view, Moment moment, std::uint64_t address) {
+  const auto place = view.spaces().find(moment, address);
+  return place && is_runtime_library(view.spaces().files()[place->file].path);
+}
+
+bool is_all_library(const ProgramView& view, Moment moment, std::uint64_t address) {
+  const std::vector<symbolizer::Frame> frames = view.frames(moment, address);
+  return in_runtime_library(view, moment, address) || std::all_of(frames.begin(), frames.end(), is_library_code);
+}
+
 OwnPlace own_place(const ProgramView& view, Moment moment, std::uint64_t instruction,
                    std::span<const std::uint64_t> stack) {
   std::vector<symbolizer::Frame> frames = view.frames(moment, instruction);
@@ -72,8 +82,7 @@ OwnPlace own_place(const ProgramView& view, Moment moment, std::uint64_t instruc
     if (depth > 0) {
       frames = view.frames(moment, address);
     }
-    const auto place = view.spaces().find(moment, address);
-    if (!place || !is_runtime_library(view.spaces().files()[place->file].path)) {
+    if (!in_runtime_library(view, moment, address)) {
       const auto own = std::find_if_not(frames.begin(), frames.end(), is_library_code);
       if (own != frames.end() && !is_unknown(*own)) {
         const bool itself = depth == 0 && own == frames.begin();

@@ -16,9 +16,16 @@ namespace crosstalk::attribution {
 /// module's path.
 [[nodiscard]] bool is_runtime_library(const std::string& path);
 
+/// Whether `address` lies in one.
+[[nodiscard]] bool in_runtime_library(const ProgramView& view, Moment moment, std::uint64_t address);
+
 /// Code of such a library that was compiled into a program: by its source file (headers of compilers and of the
 /// system, sources of Rust's and Go's standard libraries), or by its name where the file is not known.
 [[nodiscard]] bool is_library_code(const symbolizer::Frame& frame);
+
+/// Whether nothing at `address` is the program's own: it lies in a run-time library, or all its frames are library
+/// code.
+[[nodiscard]] bool is_all_library(const ProgramView& view, Moment moment, std::uint64_t address);
 
 /// A place in the program's own code, and what it was doing there.
 struct OwnPlace {

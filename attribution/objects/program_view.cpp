@@ -47,6 +47,10 @@ std::string base_name(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+std::string source_name(const std::string& file, std::uint32_t line) {
+  return file.empty() || line == 0 ? std::string() : base_name(file) + ":" + std::to_string(line);
+}
+
 std::string call_name(const std::string& function) {
   const bool name = !function.empty() && function.front() != '[' && function.find("+0x") == std::string::npos;
   return name && function.find('(') == std::string::npos ? function + "()" : function;

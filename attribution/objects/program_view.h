@@ -47,6 +47,8 @@ class ProgramView {
 [[nodiscard]] bool is_unknown(const symbolizer::Frame& frame);
 /// The last component of a path.
 [[nodiscard]] std::string base_name(const std::string& path);
+/// "a.cpp:30"; empty where file or line is not known.
+[[nodiscard]] std::string source_name(const std::string& file, std::uint32_t line);
 /// "f()" for "f"; a demangled name that has its parameters stays as it is.
 [[nodiscard]] std::string call_name(const std::string& function);
 

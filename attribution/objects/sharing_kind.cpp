@@ -6,7 +6,6 @@
 
 #include "attribution/objects/own_code.h"
 #include "symbolizer/loops/loop_anatomy.h"
-#include "symbolizer/loops/waiting.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -65,16 +64,11 @@ constexpr std::array known_functions = {
 
 /// By the instruction itself and the loop around it.
 Purpose purpose_of_code(const ProgramView& view, ModulePlace place) {
-  if (symbolizer::LoopAnatomy* anatomy = view.code().loop_anatomy(place)) {
-    const std::uint32_t loop = anatomy->innermost(place.address);
-    if (loop < anatomy->loops() && anatomy->waits_at(loop, place.address) != symbolizer::Waiting::no) {
-      return Purpose::waiting;
-    }
+  const auto loop = innermost_loop(view.code(), place);
+  if (loop && loop->anatomy->waits_at(loop->index, place.address) != symbolizer::Waiting::no) {
+    return Purpose::waiting;
   }
-  if (const symbolizer::LoopAnatomy* anatomy = view.code().loop_anatomy(place)) {
-    place.address = anatomy->begin_of(place.address);
-  }
-  switch (symbolizer::update_of(view.code().bytes_at(place))) {
+  switch (update_at(view.code(), place)) {
     case symbolizer::Update::plain:
     case symbolizer::Update::add:
       return Purpose::counter;
@@ -128,22 +122,25 @@ std::optional<Purpose> purpose_of_function(string_view function) {
 
 Purpose purpose_of(const ProgramView& view, Moment moment, std::uint64_t instruction,
                    std::span<const std::uint64_t> stack) {
-  const auto place = view.spaces().find(moment, instruction);
-  const bool runtime = place && is_runtime_library(view.spaces().files()[place->file].path);
   std::size_t read = 0;
-  for (std::size_t depth = 0; depth == 0 || depth < stack.size(); ++depth) {
-    for (const symbolizer::Frame& frame : view.frames(moment, depth == 0 ? instruction : stack[depth] - 1)) {
-      const auto caller = view.spaces().find(moment, depth == 0 ? instruction : stack[depth] - 1);
-      const bool library = caller && is_runtime_library(view.spaces().files()[caller->file].path);
-      if ((!library && !is_library_code(frame)) || read++ >= frames_to_read) {
-        return runtime ? Purpose::runtime : place ? purpose_of_code(view, *place) : Purpose::data;
+  bool own = false;  // reached
+  for (std::size_t depth = 0; !own && (depth == 0 || depth < stack.size()); ++depth) {
+    const std::uint64_t address = depth == 0 ? instruction : stack[depth] - 1;
+    const bool library = in_runtime_library(view, moment, address);
+    for (const symbolizer::Frame& frame : view.frames(moment, address)) {
+      own = (!library && !is_library_code(frame)) || read++ >= frames_to_read;
+      if (own) {
+        break;
       }
       if (const auto purpose = purpose_of_function(frame.function)) {
         return *purpose;
       }
     }
   }
-  return runtime ? Purpose::runtime : place ? purpose_of_code(view, *place) : Purpose::data;
+  const auto place = view.spaces().find(moment, instruction);
+  return in_runtime_library(view, moment, instruction) ? Purpose::runtime
+         : place                                       ? purpose_of_code(view, *place)
+                                                       : Purpose::data;
 }
 
 const char* sharing_kind_name(SharingKind kind) {

@@ -75,12 +75,12 @@ TEST(Gain, WhatIsNotKnownIsBoundedByTheCost) {
 
 TEST(Gain, ALineThatIsSharedTrulyTooMovesAnyway) {
   const GainPart part{0.4, 1, 0.8};
-  EXPECT_EQ(gain_beside_true_sharing(0, 10, part).likely, 0.8);
-  EXPECT_DOUBLE_EQ(gain_beside_true_sharing(5, 10, part).likely.value(), 0.4);
-  EXPECT_EQ(gain_beside_true_sharing(10, 10, part).likely, 0);
-  EXPECT_EQ(gain_beside_true_sharing(20, 10, part).low, 0);
-  EXPECT_EQ(gain_beside_true_sharing(10, 10, part).high, 1) << "as seen: the bound stays";
-  EXPECT_EQ(gain_beside_true_sharing(10, 10, GainPart{}).likely, 0);
+  EXPECT_EQ(gain_beside_true_sharing(false_only(0, 10), part).likely, 0.8);
+  EXPECT_DOUBLE_EQ(gain_beside_true_sharing(false_only(5, 10), part).likely.value(), 0.4);
+  EXPECT_EQ(gain_beside_true_sharing(false_only(10, 10), part).likely, 0);
+  EXPECT_EQ(gain_beside_true_sharing(false_only(20, 10), part).low, 0);
+  EXPECT_EQ(gain_beside_true_sharing(false_only(10, 10), part).high, 1) << "as seen: the bound stays";
+  EXPECT_EQ(gain_beside_true_sharing(false_only(10, 10), GainPart{}).likely, 0);
 }
 
 TEST(Gain, NothingOnOneProcessorLittleOnOneCore) {
