@@ -27,18 +27,26 @@ Copy copy_of(Entry& entry) {
 
 bool whole(const Copy& c) { return c.begin != 0 && (c.state & magic_mask) == magic; }
 
+// Is `copy` of what an allocation after that of `other` entered?
+bool newer(const Copy& copy, const Copy& other) {
+  return later(stamp_of(copy.state, copy.site), stamp_of(other.state, other.site));
+}
+
 struct Newest {
   Entry* entry = nullptr;
   Copy copy{};
 };
 
-void probe(std::uint64_t address, unsigned level, Newest& newest) {
+// From the full table's publication until all is carried over, the first one may have what it lacks.
+constinit std::atomic<bool> being_replaced{false};
+
+void probe(Entry* table, std::uint64_t address, unsigned level, Newest& newest) {
   const std::uint64_t granule = std::uint64_t{1} << level;
   for (std::uint64_t back = 0; back <= 2 && back * granule <= address; ++back) {
-    Entry& entry = entry_of(address - back * granule, level);
+    Entry& entry = entry_in(table, address - back * granule, level);
     const Copy c = copy_of(entry);
     if (whole(c) && c.begin <= address && address - c.begin < c.bytes &&
-        (newest.entry == nullptr || later(stamp_of(c.state, c.site), stamp_of(newest.copy.state, newest.copy.site)))) {
+        (newest.entry == nullptr || newer(c, newest.copy))) {
       newest = {&entry, c};
     }
   }
@@ -64,14 +72,21 @@ bool mark_reported(Entry& entry, const Copy& c) {
          std::atomic_ref(entry.check).compare_exchange_strong(expected, c.check ^ flips, std::memory_order_relaxed);
 }
 
-// Enters what the first table has into `table`, unless something newer is there.
+// Enters what the first table has into `table`, unless something as new is there.
 void carry_over(Entry* table) {
   for (unsigned level = lowest_level; level <= highest_level; ++level) {
     const LevelPlace place = first_layout.places[level - lowest_level];
     for (std::uint32_t i = place.first; i <= place.first + place.mask; ++i) {
+      const std::uint64_t begin = get(first_table[i].begin);
+      if (begin == 0) {
+        continue;
+      }
+      Entry& entry = table[slot_of(full_layout, begin, level)];
+      // The page is made writable first: a fault between looking and writing would be time for others to write.
+      std::atomic_ref(entry.begin).fetch_or(0, std::memory_order_relaxed);
       const Copy c = copy_of(first_table[i]);
-      Entry& entry = table[slot_of(full_layout, c.begin, level)];
-      if (whole(c) && get(entry.begin) == 0) {
+      const Copy there = copy_of(entry);
+      if (whole(c) && c.begin == begin && (!whole(there) || newer(c, there))) {
         put(entry.begin, c.begin);
         put(entry.bytes, c.bytes);
         put(entry.site, c.site);
@@ -92,9 +107,10 @@ void replace_first_table() {
   if (table == nullptr) {
     return;
   }
-  carry_over(table);
+  being_replaced.store(true, std::memory_order_relaxed);
   shared.full_table.store(table, std::memory_order_release);
-  carry_over(table);  // what other threads have entered in the meantime
+  carry_over(table);
+  being_replaced.store(false, std::memory_order_release);
 }
 
 }  // namespace
@@ -105,9 +121,10 @@ void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t within = (std::uint64_t{1} << (full ? 20U : 16U)) - 1;
   raise(extent.inverted_begin, ~(begin & ~within));
   raise(extent.end, (end | within) + 1);
-  const std::uint64_t spread =
-      extent.end.load(std::memory_order_relaxed) - ~extent.inverted_begin.load(std::memory_order_relaxed);
-  if (!full && spread >> level > first_layout.places[level - lowest_level].mask + 1U) {
+  const std::uint64_t lowest = ~extent.inverted_begin.load(std::memory_order_relaxed);
+  const std::uint64_t last = extent.end.load(std::memory_order_relaxed) - 1;
+  const bool in_one_range = lowest >> range_bits == last >> range_bits;
+  if (!full && (!in_one_range || (last - lowest) >> level > first_layout.places[level - lowest_level].mask)) {
     replace_first_table();
   }
 }
@@ -128,9 +145,14 @@ void remove(std::uint64_t begin, std::uint64_t bytes) {
 bool find_block(std::uint64_t address, BlockInfo& out) {
   using namespace blocks;
   Newest newest;
+  Entry* const full = shared.full_table.load(std::memory_order_acquire);
+  const bool both = being_replaced.load(std::memory_order_acquire);
   for (unsigned level = lowest_level; level <= highest_level; ++level) {
     if (covers(extents[level - lowest_level], address)) {
-      probe(address, level, newest);
+      probe(full, address, level, newest);
+      if (both && full != nullptr) {
+        probe(nullptr, address, level, newest);
+      }
     }
   }
   if (newest.entry == nullptr) {
