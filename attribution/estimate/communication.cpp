@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
-
-#include "attribution/objects/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {
 
 constexpr std::size_t max_call_paths = 10;
-constexpr std::uint32_t no_file = UINT32_MAX;
 
 struct Row {                                 // a line in one role, or a pair of lines on an object, as it is gathered
   std::vector<std::uint32_t> contributions;  // indices
@@ -91,6 +87,10 @@ std::vector<LocatedContribution> locate(const CommunicationInputs& inputs, SiteT
   std::vector<LocatedContribution> located;
   located.reserve(inputs.contributions.size());
   for (const Contribution& c : inputs.contributions) {
+    sites.learn(c.seen->producer);
+    sites.learn(c.seen->consumer);
+  }
+  for (const Contribution& c : inputs.contributions) {
     const AccessPoint& consumer = c.seen->consumer;
     LocatedContribution l;
     l.producer_site = sites.of(c.seen->producer).site;
@@ -121,52 +121,6 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
 }
 
 }  // namespace
-
-Spot SiteTable::of(const AccessPoint& point) {
-  const Moment moment = view_.moment(point.thread, point.time_ns);
-  const auto place = view_.spaces().find(moment, point.instruction);
-  const Key key =
-      place ? Key{no_file, place->file, place->address} : Key{moment.process.value, no_file, point.instruction};
-  const auto [known, fresh] = by_address_.try_emplace(key);
-  if (fresh) {
-    if (!is_all_library(view_, moment, point.instruction)) {
-      known->second = look_up(moment, point, {});
-    }
-  }
-  if (known->second) {
-    return *known->second;
-  }
-  const auto stack = stacks_.addresses(point.stack);
-  std::vector<std::uint64_t> callers;
-  if (stack.size() > 1) {
-    callers.assign(stack.begin() + 1, stack.end());
-  }
-  const auto [by_callers, new_callers] = by_callers_.try_emplace({key, std::move(callers)});
-  if (new_callers) {
-    by_callers->second = look_up(moment, point, stack);
-  }
-  return by_callers->second;
-}
-
-Spot SiteTable::look_up(Moment moment, const AccessPoint& point, std::span<const std::uint64_t> stack) {
-  const OwnPlace own = own_place(view_, moment, point.instruction, stack);
-  const CodeSite site{own.frame.source.file, own.frame.function, own.frame.source.line};
-  const auto [id, fresh] = ids_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
-  if (fresh) {
-    sites_.push_back(site);
-    through_.push_back(own.through);
-  }
-  return {id->second, purpose_of(view_, moment, point.instruction, stack)};
-}
-
-std::vector<std::uint32_t> SiteTable::ranks() const {
-  std::vector<std::uint32_t> result(sites_.size());
-  std::uint32_t rank = 0;
-  for (const auto& [site, id] : ids_) {
-    result[id] = rank++;
-  }
-  return result;
-}
 
 std::vector<LineRow> line_rows(std::span<const LocatedContribution> located, const SiteTable& sites,
                                const CommunicationInputs& inputs, const ProgramView& view, const StackTable& stacks) {

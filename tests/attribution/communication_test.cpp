@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "attribution/estimate/estimator.h"
 #include "tests/attribution/rows.h"
 
@@ -293,6 +296,39 @@ TEST_F(CommunicationTest, CallPathsAreSharesOfTheRow) {
   EXPECT_EQ(c.lines[0].call_paths[0].frames[0].function, "consumer");
   EXPECT_EQ(c.lines[0].call_paths[0].frames[1].function, "main");
   EXPECT_TRUE(c.lines[1].call_paths.empty());
+}
+
+TEST_F(CommunicationTest, ALibrarysAccessWithoutAStackTakesTheCallersOfThoseWithOne) {
+  symbolizer::CodeLocation unlock;
+  unlock.frames = {frame("pthread_mutex_unlock", "pthread_mutex_unlock.c", 62)};
+  code_.locations[{1, 0x100}] = code_.locations[{1, 0x180}] = unlock;
+  code_.stacks[StackId{7}] = {0x900104, bias + 0x214};
+  code_.stacks[StackId{8}] = {0x900104, bias + 0x110};
+  const auto from_library = [&](std::uint64_t line, StackId stack, std::uint64_t instruction = 0x900100) {
+    communicate(line, 0, true);
+    timelines_.back().communications[0].consumer.instruction = instruction;
+    timelines_.back().communications[0].consumer.stack = stack;
+  };
+  from_library(bias + 0x2000, StackId{});  // before those that it is named after
+  from_library(bias + 0x2000, StackId{7});
+  from_library(bias + 0x2000, StackId{});
+  from_library(bias + 0x2000, StackId{});
+  from_library(bias + 0x2000, StackId{8});
+  from_library(bias + 0x2000, StackId{7});
+  from_library(bias + 0x2040, StackId{});  // another line of data: nobody was seen there
+  for (int i = 0; i < 3; ++i) {
+    from_library(bias + 0x2000, StackId{}, 0x900180);  // another instruction of the function
+  }
+  const Communication c = run();
+  std::map<std::string, double> costs;  // by function
+  for (const LineRow& row : c.lines) {
+    if (row.role == Role::consumer) {
+      costs[row.function] += row.cost_s * 1e3;
+    }
+  }
+  EXPECT_NEAR(costs["consumer"], 6, 1e-9);  // 2, and 2 of 3 twice
+  EXPECT_NEAR(costs["producer"], 3, 1e-9);  // 1, and 1 of 3 twice
+  EXPECT_NEAR(costs["pthread_mutex_unlock"], 1, 1e-9);
 }
 
 TEST_F(CommunicationTest, MostCostFirstAndCut) {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's own code that an access belongs to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "attribution/objects/program_view.h"
+#include "attribution/objects/sharing_kind.h"
+#include "attribution/timeline/seen.h"
+
+namespace crosstalk::attribution {
+
+/// A place in source code, or in code without lines.
+struct CodeSite {
+  std::string file, function;
+  std::uint32_t line = 0;
+  auto operator<=>(const CodeSite&) const = default;
+};
+/// What is known of the code of an access.
+struct Spot {
+  std::uint32_t site = 0;  // index into SiteTable
+  Purpose purpose = Purpose::data;
+};
+
+/// Code sites by run-time address and, in libraries, by who calls them; symbolized once each. Sites are the program's
+/// own code (own_code.h).
+///
+/// Stacks are copied of some accesses only, drawn by time. An access in a library of which none was copied takes the
+/// site of an access to the same line of data that was seen with its stack at the same instruction, or else in the same
+/// function of the library, each of those in turn: they are a sample of what called the library there. Where there is
+/// none, the library's own line has to do.
+class SiteTable {
+ public:
+  SiteTable(const ProgramView& view, const StackTable& stacks) : view_(view), stacks_(stacks) {}
+  /// To be called for all accesses before of().
+  void learn(const AccessPoint& point);
+  [[nodiscard]] Spot of(const AccessPoint& point);
+  [[nodiscard]] const CodeSite& operator[](std::uint32_t site) const { return sites_[site]; }
+  /// The library's function that the site called where it was first seen; empty: the site itself.
+  [[nodiscard]] const std::string& through(std::uint32_t site) const { return through_[site]; }
+  /// By site, its place in the order of file, function and line.
+  [[nodiscard]] std::vector<std::uint32_t> ranks() const;
+
+ private:
+  /// Sites of accesses with a stack, in the order seen, and how many accesses without one have taken from them.
+  struct Seen {
+    std::vector<Spot> spots;
+    std::size_t taken = 0;
+  };
+  struct Instruction {
+    std::optional<Spot> spot;                         // nullopt: it depends on the callers
+    std::string function;                             // of the library; empty: not known
+    std::unordered_map<std::uint64_t, Seen> by_line;  // of data
+    std::map<std::vector<std::uint64_t>, Spot> by_callers;
+  };
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
+
+  [[nodiscard]] Instruction& instruction_of(Moment moment, const AccessPoint& point);
+  /// What accesses without a stack are named after; null: nothing was seen.
+  [[nodiscard]] Seen* seen_with_stack(Instruction& instruction, std::uint64_t line);
+  [[nodiscard]] Spot with_stack(Instruction& instruction, Moment moment, const AccessPoint& point);
+  [[nodiscard]] Spot look_up(Moment moment, const AccessPoint& point, std::span<const std::uint64_t> stack);
+
+  const ProgramView& view_;
+  const StackTable& stacks_;
+  std::map<Key, Instruction> instructions_;
+  std::map<std::pair<std::string, std::uint64_t>, Seen> by_function_;  // and line of data
+  std::map<CodeSite, std::uint32_t> ids_;
+  std::vector<CodeSite> sites_;
+  std::vector<std::string> through_;
+};
+
+}  // namespace crosstalk::attribution
