@@ -20,9 +20,10 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 3> subcommands = {{
+constexpr std::array<Subcommand, 4> subcommands = {{
     {"record", "run a command under observation and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
+    {"diff", "compare two profiles: what became better or worse", run_diff},
     {"doctor", "what this machine gives an observer, and what would give more", run_doctor},
 }};
 

@@ -9,7 +9,10 @@
 #include <regex>
 #include <set>
 
+#include "attribution/comparison/compare.h"
 #include "attribution/estimate/estimator.h"
+#include "driver/diff_options.h"
+#include "driver/diff_report.h"
 #include "driver/doctor.h"
 #include "driver/json_report.h"
 #include "driver/record_options.h"
@@ -52,12 +55,14 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-record.1", parse_record({"--help"})->text);
   expect_in_manual("crosstalk-report.1", parse_report({"--help"})->text);
   expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
+  expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
 }
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
   const std::map<std::string, std::string> pages = {{"crosstalk-record.1", parse_record({"--help"})->text},
                                                     {"crosstalk-report.1", parse_report({"--help"})->text},
-                                                    {"crosstalk-doctor.1", parse_doctor({"--help"})->text}};
+                                                    {"crosstalk-doctor.1", parse_doctor({"--help"})->text},
+                                                    {"crosstalk-diff.1", parse_diff({"--help"})->text}};
   static const std::regex item("\n\\.It Fl ([^\n]*)");
   static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");
   for (const auto& [page, help] : pages) {
@@ -99,6 +104,21 @@ TEST(Manual, DescribesEveryFieldOfTheJsonReport) {
   const std::string description = read("docs/report-json.md");
   std::set<std::string> names;
   collect_names(nlohmann::json::parse(render_json(test::sample_analysis(), std::nullopt)), names);
+  EXPECT_GT(names.size(), 50U);
+  for (const std::string& name : names) {
+    EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(Manual, DescribesEveryFieldOfTheJsonDiff) {
+  const std::string description = read("docs/diff-json.md");
+  const attribution::Analysis analysis = test::sample_analysis();
+  DiffReport report{"a.db", "b.db", &analysis, &analysis, attribution::comparison::compare(analysis, analysis, {}), {}};
+  const auto condition = attribution::comparison::parse_condition("cost_s > 1");
+  report.conditions.push_back({*condition, attribution::comparison::judge(*condition, report.comparison)});
+  report.comparison.warnings.push_back({"code", "message"});
+  std::set<std::string> names;
+  collect_names(nlohmann::json::parse(render_diff_json(report)), names);
   EXPECT_GT(names.size(), 50U);
   for (const std::string& name : names) {
     EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;

@@ -8,6 +8,7 @@
 
 #include "driver/command_line.h"
 #include "driver/csv_report.h"
+#include "driver/diff_options.h"
 #include "driver/doctor.h"
 #include "driver/log.h"
 #include "driver/output_file.h"
@@ -48,6 +49,10 @@ void parse_all(const Arguments& arguments) {
     require(printable(record.error().message).find('\n') == std::string::npos);
   }
   static_cast<void>(parse_report(arguments));
+  if (const auto diff = parse_diff(arguments); diff && diff->request) {
+    require(!diff->request->before.empty() && !diff->request->after.empty());
+    require(diff->request->comparison.run_to_run >= 0 && diff->request->comparison.run_to_run <= 1);
+  }
   static_cast<void>(parse_doctor(arguments));
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/comparison/comparable.h"
+
+#include <cstdio>
+
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution::comparison {
+namespace {
+
+/// Where the first word of a shell-quoted command ends.
+std::size_t end_of_word(const std::string& command) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == '\\' && !quoted) {
+      ++i;
+    } else if (command[i] == '\'') {
+      quoted = !quoted;
+    } else if (command[i] == ' ' && !quoted) {
+      return i;
+    }
+  }
+  return command.size();
+}
+
+bool is_whole(const Analysis& analysis) { return analysis.session.complete && analysis.session.exit_status; }
+
+bool same_processor(const profile::Session& a, const profile::Session& b) {
+  return a.cpu_model == b.cpu_model && a.cpus == b.cpus;
+}
+
+std::string status_text(const Analysis& analysis) {
+  return analysis.session.exit_status ? std::to_string(*analysis.session.exit_status) : "unknown";
+}
+
+std::string period_text(const profile::SessionConfig& config) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g ms", static_cast<double>(config.period_ns) * 1e-6);
+  return text;
+}
+
+std::string sampling_difference(const Analysis& before, const Analysis& after) {
+  const profile::SessionConfig& was = before.session.config;
+  const profile::SessionConfig& is = after.session.config;
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& a, const std::string& b) {
+    if (a != b) {
+      text += (text.empty() ? "" : "; ") + name + " " + a + " before, " + b + " after";
+    }
+  };
+  add("period", period_text(was), period_text(is));
+  add("source", before.sampling.source, after.sampling.source);
+  add("method", before.sampling.method, after.sampling.method);
+  add("estimator", before.sampling.estimator, after.sampling.estimator);
+  add("watchpoints", std::to_string(was.watchpoints), std::to_string(is.watchpoints));
+  char a[32];
+  char b[32];
+  std::snprintf(a, sizeof a, "%.3g %%", was.budget * 100);
+  std::snprintf(b, sizeof b, "%.3g %%", is.budget * 100);
+  add("budget", a, b);
+  return text;
+}
+
+}  // namespace
+
+std::string arguments_of(const std::string& command) {
+  const std::size_t end = end_of_word(command);
+  return end < command.size() ? command.substr(end + 1) : "";
+}
+
+std::string program_of(const std::string& command) {
+  std::string word = command.substr(0, end_of_word(command));
+  std::erase(word, '\'');
+  return base_name(word);
+}
+
+UnitChoice choose_unit(const Analysis& before, const Analysis& after, std::optional<Unit> wanted) {
+  if (wanted) {
+    return {*wanted, *wanted == Unit::seconds ? "Seconds are compared, as was asked."
+                                              : "Shares of CPU time are compared, as was asked."};
+  }
+  const std::string shares = "so shares of CPU time are compared, not seconds.";
+  if (!is_whole(before) || !is_whole(after)) {
+    const bool both = !is_whole(before) && !is_whole(after);
+    return {Unit::share, std::string(both                ? "Neither profile holds"
+                                     : !is_whole(before) ? "The profile before does not hold"
+                                                         : "The profile after does not hold") +
+                             " a whole run, " + shares};
+  }
+  if (before.session.exit_status != after.session.exit_status) {
+    return {Unit::share, "The runs ended with different statuses, " + shares};
+  }
+  if (arguments_of(before.session.command) != arguments_of(after.session.command)) {
+    return {Unit::share, "The commands have different arguments, " + shares};
+  }
+  if (!same_processor(before.session, after.session)) {
+    return {Unit::share, "The machines differ, " + shares};
+  }
+  return {Unit::seconds, "Both hold a whole run with the same arguments, so seconds are compared."};
+}
+
+std::vector<Warning> differences(const Analysis& before, const Analysis& after) {
+  std::vector<Warning> warnings;
+  const profile::Session& was = before.session;
+  const profile::Session& is = after.session;
+  if (program_of(was.command) != program_of(is.command)) {
+    warnings.push_back({"different_program", "the programs have different names: " + program_of(was.command) +
+                                                 " before, " + program_of(is.command) + " after"});
+  }
+  if (arguments_of(was.command) != arguments_of(is.command)) {
+    warnings.push_back({"different_arguments", "the arguments differ: '" + arguments_of(was.command) + "' before, '" +
+                                                   arguments_of(is.command) + "' after"});
+  }
+  if (!same_processor(was, is)) {
+    const auto machine = [](const profile::Session& s) {
+      return std::to_string(s.cpus) + " processors, " + (s.cpu_model.empty() ? "of an unknown model" : s.cpu_model);
+    };
+    warnings.push_back(
+        {"different_machine", "the machines differ: " + machine(was) + " before; " + machine(is) + " after"});
+  } else if (was.kernel != is.kernel) {
+    warnings.push_back({"different_kernel", "the kernels differ: " + was.kernel + " before, " + is.kernel + " after"});
+  }
+  if (const std::string text = sampling_difference(before, after); !text.empty()) {
+    warnings.push_back({"different_sampling", "the profiles were sampled differently: " + text});
+  }
+  if (was.exit_status != is.exit_status) {
+    warnings.push_back({"different_exit_status", "the commands ended differently: status " + status_text(before) +
+                                                     " before, " + status_text(after) + " after"});
+  }
+  for (const auto& [analysis, name] : {std::pair{&before, "before"}, std::pair{&after, "after"}}) {
+    if (!analysis->session.complete) {
+      warnings.push_back({"incomplete", std::string("the recording ") + name + " was cut short"});
+    }
+  }
+  return warnings;
+}
+
+}  // namespace crosstalk::attribution::comparison

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions that a script puts to a comparison: "change(cost_s) of any object > 2 %".
+//
+//   condition = figure [ "of" selection ] comparator number [ unit ]
+//   figure    = metric | "change(" metric ")"
+//   metric    = "cost_s" | "gain_s" | "count" | "cpu_s"
+//   selection = ( "object" | "line" ) name | "any object" | "any line"
+//   name      = a word, or anything in quotes of either sort; "*" in it stands for any characters
+//   comparator = ">" | ">=" | "<" | "<="
+//   unit      = "%" | "s" | "ms" | "us" | "ns" (times; none: s) | "k" | "M" | "G" (counts)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "attribution/comparison/comparison.h"
+#include "base/result.h"
+
+namespace crosstalk::attribution::comparison {
+
+enum class Metric : std::uint8_t { cost_s, gain_s, count, cpu_s };
+enum class Selection : std::uint8_t { everything, object, line, any_object, any_line };
+enum class Comparator : std::uint8_t { greater, greater_or_equal, less, less_or_equal };
+
+struct Condition {
+  std::string text;  // as it was written
+  Metric metric = Metric::cost_s;
+  bool of_change = false;  // else of the profile after
+  Selection selection = Selection::everything;
+  std::string name;
+  Comparator comparator = Comparator::greater;
+  double threshold = 0;  // seconds, a number, or a part of 1
+  bool is_part = false;  // "%": of CPU time; of changes of cpu_s and count: of what it was
+};
+
+[[nodiscard]] Result<Condition> parse_condition(std::string_view text);
+
+/// What a condition comes to. It holds where it does for sure: for ">" the lower end of the 95 % interval counts, for
+/// "<" the upper one.
+struct Judgement {
+  bool holds = false;
+  bool judged = false;  // the figure is known well enough to say
+  std::string of;       // the row of which it holds, of "any"; else empty
+  Figure figure;        // in the unit of the threshold
+};
+[[nodiscard]] Judgement judge(const Condition& condition, const Comparison& comparison);
+
+/// Whether `name` is what `pattern` stands for.
+[[nodiscard]] bool matches(std::string_view pattern, std::string_view name);
+
+}  // namespace crosstalk::attribution::comparison

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk diff`: two profiles are read, compared and the comparison is drawn.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "attribution/analysis.h"
+#include "attribution/comparison/comparable.h"
+#include "attribution/comparison/compare.h"
+#include "driver/diff_options.h"
+#include "driver/diff_report.h"
+#include "driver/log.h"
+#include "driver/subcommands.h"
+#include "driver/terminal.h"
+#include "profile/reader.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::Analysis;
+using attribution::comparison::Comparison;
+
+constexpr int exit_condition_holds = 1;
+constexpr int exit_not_compared = 2;  // as diff(1) and cmp(1) have it
+
+Result<Analysis> read(const std::string& name, const DiffRequest& request) {
+  const auto profile = profile::ProfileReader::open(name);
+  if (!profile) {
+    return tl::unexpected<Error>(profile.error());
+  }
+  log_detail("analysing " + name);
+  attribution::AnalysisOptions options;
+  options.symbols.sysroot = request.sysroot;
+  options.max_rows = 1000;  // what one profile cuts off would be gone or new
+  return attribution::analyse(*profile, options);
+}
+
+/// Leaves rows out that cost too little in both profiles.
+void leave_out(const LeastCost& least, Comparison& comparison) {
+  const auto enough = [&](const attribution::comparison::Figure& cost, double cpu_s) {
+    return cost.value.value_or(0) >= (least.is_part ? least.value * cpu_s : least.value);
+  };
+  const auto cheap = [&](const auto& before, const auto& after) {
+    return !enough(before, comparison.before_cpu_s) && !enough(after, comparison.after_cpu_s);
+  };
+  for (auto* rows : {&comparison.objects, &comparison.lines, &comparison.threads}) {
+    std::erase_if(*rows, [&](const auto& row) { return cheap(row.before.cost, row.after.cost); });
+  }
+  std::erase_if(comparison.loops, [&](const auto& loop) { return cheap(loop.before.cpu_s, loop.after.cpu_s); });
+}
+
+std::string render(const DiffReport& report, const DiffRequest& request) {
+  switch (request.format) {
+    case Format::json:
+      return render_diff_json(report);
+    case Format::csv:
+      return render_diff_csv(report);
+    case Format::text:
+      break;
+  }
+  const bool color =
+      request.color == ColorChoice::always || (request.color == ColorChoice::automatic && wants_color(STDOUT_FILENO));
+  return render_diff_text(report, {terminal_width(STDOUT_FILENO), locale_charset(), color});
+}
+
+/// On standard error, so that what a script fails for is seen wherever the report went.
+bool any_holds(const DiffReport& report) {
+  bool holds = false;
+  for (const JudgedCondition& judged : report.conditions) {
+    if (judged.judgement.holds) {
+      holds = true;
+      log_error(condition_in_words(judged));
+    } else if (!judged.judgement.judged) {
+      log_warning(condition_in_words(judged));
+    }
+  }
+  return holds;
+}
+
+int failed(const Error& error) {
+  log_error(error.message);
+  return exit_not_compared;
+}
+
+}  // namespace
+
+int run_diff(const Arguments& arguments) {
+  auto parsed = parse_diff(arguments);
+  if (!parsed) {
+    log_error(parsed.error().message);
+    return exit_refused;
+  }
+  if (!parsed->request) {
+    std::fputs(parsed->text.c_str(), stdout);
+    return exit_ok;
+  }
+  const DiffRequest& request = *parsed->request;
+  start_logging({false, request.verbosity});
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as `report` has it: large blocks go back to the system
+  const auto before = read(request.before, request);
+  if (!before) {
+    return failed(before.error());
+  }
+  const auto after = read(request.after, request);
+  if (!after) {
+    return failed(after.error());
+  }
+  DiffReport report{request.before,
+                    request.after,
+                    &*before,
+                    &*after,
+                    attribution::comparison::compare(*before, *after, request.comparison),
+                    {}};
+  if (!report.comparison.in_common) {
+    log_error(request.before + " and " + request.after + " have nothing in common: no source line, object or loop of " +
+              attribution::comparison::program_of(before->session.command) + " is in " +
+              attribution::comparison::program_of(after->session.command));
+    return exit_not_compared;
+  }
+  for (const auto& condition : request.conditions) {
+    report.conditions.push_back({condition, attribution::comparison::judge(condition, report.comparison)});
+  }
+  leave_out(request.least_cost, report.comparison);
+  if (!write_output(render(report, request), request.pager && request.format == Format::text)) {
+    log_error("standard output can not be written");
+    return exit_not_compared;
+  }
+  return any_holds(report) ? exit_condition_holds : exit_ok;
+}
+
+}  // namespace crosstalk::driver

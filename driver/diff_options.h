@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `crosstalk diff` is asked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribution/comparison/compare.h"
+#include "attribution/comparison/condition.h"
+#include "driver/command_line.h"
+#include "driver/report_options.h"
+
+namespace crosstalk::driver {
+
+/// Rows that cost less in both profiles are left out.
+struct LeastCost {
+  double value = 0;  // seconds, or a part of each profile's CPU time
+  bool is_part = false;
+};
+
+struct DiffRequest {
+  std::string before, after;  // names of profiles
+  std::vector<attribution::comparison::Condition> conditions;
+  LeastCost least_cost;
+  attribution::comparison::Options comparison;
+  std::string sysroot;
+  Format format = Format::text;
+  ColorChoice color = ColorChoice::automatic;
+  bool pager = true;
+  int verbosity = 0;
+};
+
+[[nodiscard]] Result<Parsed<DiffRequest>> parse_diff(const Arguments& arguments);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two made analyses whose differences are known.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "attribution/comparison/comparable.h"
+#include "attribution/comparison/compare.h"
+#include "attribution/comparison/condition.h"
+#include "attribution/comparison/entries.h"
+
+namespace crosstalk::attribution::comparison::test {
+namespace {
+
+Figure around(double value, double half) { return {value, Interval{value - half, value + half}}; }
+
+Amount amount(double cost_s, double half_s, std::optional<double> gain_s) {
+  Amount a;
+  a.cost_s = cost_s;
+  a.cost_ci95 = Interval{cost_s - half_s, cost_s + half_s};
+  a.gain_s = gain_s;
+  a.gain_ci95 = gain_s ? Interval{*gain_s * 0.8, *gain_s * 1.2} : Interval{0, cost_s};
+  a.detections = a.cost_s.value_or(0) * 100;
+  a.seen = 50;
+  return a;
+}
+
+Amount nothing() {
+  Amount a;
+  a.cost_s = 0;
+  a.cost_ci95 = Interval{0, 0};
+  a.gain_s = 0;
+  a.gain_ci95 = Interval{0, 0};
+  return a;
+}
+
+/// What a program's counters cost, all of it false sharing in the loop of `line` between its two threads.
+struct Sharing {
+  std::string object = "counters";
+  std::uint32_t line = 14;
+  double cost_s = 0;
+  std::optional<double> gain_s;
+  double half_s = 0.1;
+  ObjectKind kind = ObjectKind::global;
+};
+
+void add(Analysis& analysis, const Sharing& s) {
+  const Amount of_false = amount(s.cost_s, s.half_s, s.gain_s);
+  Cell cell;
+  cell.producer = 1;
+  cell.consumer = 2;
+  cell.false_sharing = of_false;
+  cell.true_sharing = nothing();
+  Communication& c = analysis.communication;
+  LinePair pair;
+  pair.producer_file = pair.consumer_file = "/src/bench.cpp";
+  pair.producer_line = pair.consumer_line = s.line;
+  pair.producer_function = pair.consumer_function = "worker(int)";
+  pair.object = s.object;
+  pair.cells = {cell};
+  pair.cost_s = s.cost_s;
+  pair.true_sharing = nothing();
+  pair.false_sharing = of_false;
+  c.line_pairs.push_back(pair);
+  ObjectRow object;
+  object.name = s.object;
+  object.kind = s.kind;
+  object.cells = {cell};
+  object.cost_s = s.cost_s;
+  object.true_sharing = nothing();
+  object.false_sharing = of_false;
+  object.sharing.kind = SharingKind::false_sharing;
+  c.objects.push_back(object);
+  c.cells.push_back(cell);
+  c.true_sharing = nothing();
+  c.false_sharing = of_false;
+}
+
+Analysis program(double cpu_s) {
+  Analysis a;
+  a.cpu_s = cpu_s;
+  a.duration_s = cpu_s / 2;
+  a.session.command = "./bench 100";
+  a.session.exit_status = 0;
+  a.session.complete = true;
+  a.session.cpus = 2;
+  a.threads.resize(3);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    a.threads[i].index = i;
+    a.threads[i].name = i == 0 ? "bench" : "worker-" + std::to_string(i);
+    a.threads[i].cpu_s = i == 0 ? 0 : cpu_s / 2;
+  }
+  a.communication.unseen = Unseen{{0.01, 0.02}, {}};
+  LoopRow loop;
+  loop.function = "worker(int)";
+  loop.file = "/src/bench.cpp";
+  loop.line_begin = 13;
+  loop.line_end = 15;
+  loop.share = 1;
+  loop.share_ci95 = {0.98, 1};
+  loop.cpu_s = cpu_s;
+  a.loops = {loop};
+  return a;
+}
+
+Analysis sharing(double cpu_s, double cost_s, std::optional<double> gain_s) {
+  Analysis a = program(cpu_s);
+  add(a, {"counters", 14, cost_s, gain_s});
+  return a;
+}
+
+bool begins(const Comparison& c, const std::string& text) { return c.statements.front().sentence.starts_with(text); }
+
+bool warns(const Comparison& c, const std::string& code) {
+  return std::any_of(c.warnings.begin(), c.warnings.end(), [&](const Warning& w) { return w.code == code; });
+}
+
+TEST(Change, AddsDistancesInQuadrature) {
+  const Figure change = change_of(around(5, 3), around(1, 4), 0);
+  EXPECT_DOUBLE_EQ(*change.value, -4);
+  EXPECT_DOUBLE_EQ(change.ci95->low, -9);
+  EXPECT_DOUBLE_EQ(change.ci95->high, 1);
+  EXPECT_EQ(direction_of(change), 0);
+}
+
+TEST(Change, UsesTheEndsThatPointAtEachOther) {
+  // The lower end of what was and the upper one of what is are what can make a decrease smaller.
+  const Figure change = change_of({10.0, Interval{7, 100}}, {1.0, Interval{0, 5}}, 0);
+  EXPECT_DOUBLE_EQ(change.ci95->high, -9 + 5);
+  EXPECT_EQ(direction_of(change), -1);
+}
+
+TEST(Change, AllowsForRunsThatDifferAnyway) {
+  EXPECT_EQ(direction_of(change_of(exactly(1), exactly(1.2), 0)), 1);
+  EXPECT_EQ(direction_of(change_of(exactly(1), exactly(1.2), 0.15)), 0);
+  EXPECT_EQ(direction_of(change_of(exactly(1), exactly(1.3), 0.15)), 1);
+}
+
+TEST(Change, OfBoundsTakesTheFarthestEnds) {
+  const Figure change = change_of({std::nullopt, Interval{1, 4}}, {2.0, Interval{1, 3}}, 0);
+  EXPECT_FALSE(change.value);
+  EXPECT_DOUBLE_EQ(change.ci95->low, -3);
+  EXPECT_DOUBLE_EQ(change.ci95->high, 2);
+}
+
+TEST(Change, OfWhatIsNotKnownIsNotKnown) {
+  EXPECT_FALSE(change_of({}, exactly(1), 0).known());
+  EXPECT_FALSE(change_of({2.0, std::nullopt}, exactly(1), 0).ci95);
+  EXPECT_FALSE(sum_of({}, exactly(1)).known());
+}
+
+TEST(Places, FilesAreTheSameByTheirLastFolders) {
+  const CodeSeen before{{{"/old/a/x.cpp", 1, "f"}, {"/old/b/x.cpp", 1, "f"}}, {}};
+  const CodeSeen after{{{"/new/b/x.cpp", 1, "f"}, {"/new/a/x.cpp", 1, "f"}}, {}};
+  const PlaceMap map(before, after);
+  EXPECT_EQ(map.in_after({"/old/a/x.cpp", 1, "f"}).file, "/new/a/x.cpp");
+  EXPECT_EQ(map.in_after({"/old/b/x.cpp", 1, "f"}).file, "/new/b/x.cpp");
+  EXPECT_EQ(map.in_after({"/old/y.cpp", 1, "f"}).file, "/old/y.cpp");
+}
+
+TEST(Places, LinesOfAFunctionMoveTogether) {
+  const CodeSeen before{{{"x.cpp", 43, "f"}, {"x.cpp", 44, "f"}, {"x.cpp", 90, "g"}}, {}};
+  const CodeSeen after{{{"x.cpp", 46, "f"}, {"x.cpp", 47, "f"}, {"x.cpp", 90, "g"}}, {}};
+  const PlaceMap map(before, after);
+  EXPECT_EQ(map.in_after({"x.cpp", 43, "f"}).line, 46U);
+  EXPECT_EQ(map.in_after({"x.cpp", 50, "f"}).line, 53U);  // not seen after: moved with the others
+  EXPECT_EQ(map.in_after({"x.cpp", 90, "g"}).line, 90U);
+}
+
+TEST(Places, WhichLinesAreSampledIsChance) {
+  const PlaceMap map({{{"x.cpp", 43, "f"}, {"x.cpp", 44, "f"}}, {}}, {{{"x.cpp", 44, "f"}, {"x.cpp", 45, "f"}}, {}});
+  EXPECT_EQ(map.in_after({"x.cpp", 43, "f"}).line, 43U);
+}
+
+TEST(Places, LoopsSayMoreThanLines) {
+  const LoopPlace was{{"x.cpp", 40, "f"}, 46, 1};
+  const LoopPlace is{{"x.cpp", 41, "f"}, 47, 1};
+  const PlaceMap map({{{"x.cpp", 43, "f"}, {"x.cpp", 44, "f"}}, {was}},
+                     {{{"x.cpp", 44, "f"}, {"x.cpp", 45, "f"}}, {is}});
+  EXPECT_EQ(map.in_after({"x.cpp", 43, "f"}).line, 44U);
+}
+
+TEST(Places, FunctionsWithOtherTypesAreTheSameWhereOneIsLeft) {
+  EXPECT_EQ(bare_name("void counters::add<Old>(std::vector<Old>&)"), "counters::add");
+  const PlaceMap map({{{"x.cpp", 5, "add(Old*)"}, {"x.cpp", 8, "get(Old*)"}}, {}},
+                     {{{"x.cpp", 6, "add(New*)"}, {"x.cpp", 9, "put(New*)"}}, {}});
+  EXPECT_EQ(map.in_after({"x.cpp", 5, "add(Old*)"}), (Place{"x.cpp", 6, "add(New*)"}));
+  EXPECT_EQ(map.in_after({"x.cpp", 8, "get(Old*)"}).function, "get(Old*)");
+}
+
+TEST(Threads, GroupsAreNamesWithoutTheirNumbers) {
+  EXPECT_EQ(without_number("worker-12"), "worker");
+  EXPECT_EQ(without_number("pool 3 #7"), "pool");
+  EXPECT_EQ(without_number("io"), "io");
+  EXPECT_EQ(without_number("12"), "12");
+}
+
+TEST(Comparison, TellsThatPaddingHelped) {
+  const Comparison c = compare(sharing(6, 5, 4), program(3.5), {});
+  EXPECT_EQ(c.unit, Unit::seconds);
+  EXPECT_TRUE(begins(c,
+                     "Better: false sharing of `counters` at bench.cpp:14 took 5 s (83 % of the CPU time) before and "
+                     "was not seen again (at most 30 ms); the program uses 42 % less CPU time (6 s -> 3.5 s)."))
+      << c.statements.front().sentence;
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.objects[0].matched, Matched::gone);
+  EXPECT_EQ(c.objects[0].verdict, Verdict::better);
+  EXPECT_NEAR(*c.objects[0].change.cost.value, -5, 1e-9);
+  EXPECT_NEAR(c.objects[0].after.cost.ci95->high, 0.03, 1e-9);
+  EXPECT_EQ(c.lines.at(0).verdict, Verdict::better);
+  EXPECT_EQ(c.threads.at(0).subject.name, "worker");
+  EXPECT_EQ(c.loops.at(0).matched, Matched::both);
+}
+
+TEST(Comparison, TellsWhatBecameWorse) {
+  Analysis after = sharing(6, 0.3, 0.2);
+  add(after, {"queue", 80, 2, 1.5});
+  const Comparison c = compare(sharing(6, 5, 4), after, {});
+  ASSERT_GE(c.statements.size(), 2U);
+  EXPECT_TRUE(begins(c, "Less communication: ")) << c.statements.front().sentence;  // the CPU time is as it was
+  EXPECT_TRUE(c.statements[1].sentence.starts_with("Worse: false sharing of `queue` at bench.cpp:80 takes 2 s"))
+      << c.statements[1].sentence;
+  EXPECT_EQ(c.objects.at(1).matched, Matched::appeared);
+}
+
+TEST(Comparison, SaysThatLessCommunicationCostMoreTime) {
+  EXPECT_TRUE(begins(compare(sharing(6, 5, 4), program(9), {}), "Less communication, but more CPU time: "));
+}
+
+TEST(Comparison, OfAProfileWithItselfTellsNothing) {
+  const Analysis a = sharing(6, 5, 4);
+  const Comparison c = compare(a, a, {});
+  EXPECT_TRUE(begins(c, "No difference that can be told: "));
+  EXPECT_EQ(c.total.verdict, Verdict::same);
+  for (const auto* rows : {&c.objects, &c.lines, &c.threads}) {
+    for (const Row& row : *rows) {
+      EXPECT_EQ(row.matched, Matched::both);
+      EXPECT_EQ(row.verdict, Verdict::same);
+    }
+  }
+  EXPECT_EQ(c.loops.at(0).verdict, Verdict::same);
+  EXPECT_TRUE(c.warnings.empty());
+}
+
+TEST(Comparison, MakesNoHeadlineOfWhatNobodyGains) {
+  // Waiting: a report says that none of it can be saved.
+  const Comparison c = compare(sharing(6, 5, 0), sharing(6, 1, 0), {});
+  EXPECT_EQ(c.objects.at(0).verdict, Verdict::less);
+  EXPECT_TRUE(begins(c, "No difference that can be told: ")) << c.statements.front().sentence;
+}
+
+TEST(Comparison, DoesNotTellWhatIntervalsLeaveOpen) {
+  Analysis before = program(6);
+  add(before, {"counters", 14, 1.0, 0.5, 0.9});
+  const Comparison c = compare(before, sharing(6, 0.4, 0.2), {});
+  EXPECT_EQ(c.objects.at(0).verdict, Verdict::same);
+  EXPECT_TRUE(begins(c, "No difference that can be told: ")) << c.statements.front().sentence;
+}
+
+TEST(Comparison, KnowsNothingWhereNothingWasWatched) {
+  Analysis after = program(6);
+  after.communication.unseen.reset();
+  const Comparison c = compare(sharing(6, 5, 4), after, {});
+  EXPECT_EQ(c.objects.at(0).verdict, Verdict::unknown);
+  EXPECT_TRUE(begins(c, "Not known: what communication costs is not known of the profile after"))
+      << c.statements.front().sentence;
+}
+
+TEST(Comparison, FollowsLinesThatMoved) {
+  Analysis after = program(6);
+  add(after, {"counters", 20, 5, 4});
+  after.loops[0].line_begin = 19;
+  after.loops[0].line_end = 21;
+  const Comparison c = compare(sharing(6, 5, 4), after, {});
+  ASSERT_EQ(c.lines.size(), 1U);
+  EXPECT_EQ(c.lines[0].matched, Matched::both);
+  EXPECT_EQ(c.lines[0].was.consumer_at.line, 14U);
+  EXPECT_EQ(c.lines[0].subject.consumer_at.line, 20U);
+  EXPECT_EQ(c.loops.at(0).matched, Matched::both);
+}
+
+TEST(Comparison, FindsHeapObjectsByWhereTheyAreAllocated) {
+  const auto with_block = [](const std::string& name, std::uint32_t line) {
+    Analysis a = program(6);
+    add(a, {name, 14, 5, 4, 0.1, ObjectKind::heap});
+    a.communication.objects[0].allocation_path = {{"main", {"/src/bench.cpp", line}, false}};
+    return a;
+  };
+  const Comparison c = compare(with_block("Line[64] from main() at bench.cpp:30", 30),
+                               with_block("PaddedLine[64] from main() at bench.cpp:30", 30), {});
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.objects[0].matched, Matched::both);
+  EXPECT_EQ(c.objects[0].was.name, "Line[64] from main() at bench.cpp:30");
+}
+
+TEST(Comparison, ComparesSharesWhereRunsAreNotTheSameWork) {
+  Analysis longer = sharing(12, 10, 8);
+  longer.session.command = "./bench 200";
+  const Comparison c = compare(sharing(6, 5, 4), longer, {});
+  EXPECT_EQ(c.unit, Unit::share);
+  EXPECT_TRUE(warns(c, "different_arguments"));
+  EXPECT_EQ(c.objects.at(0).verdict, Verdict::same);
+  EXPECT_EQ(compare(sharing(6, 5, 4), longer, {Unit::seconds, 0.15}).objects.at(0).verdict, Verdict::worse);
+  Analysis cut = sharing(6, 5, 4);
+  cut.session.complete = false;
+  EXPECT_EQ(compare(cut, sharing(6, 5, 4), {}).unit, Unit::share);
+}
+
+TEST(Comparison, WarnsOfWhatDiffers) {
+  Analysis other = sharing(6, 5, 4);
+  other.session.command = "./other 100";
+  other.session.cpu_model = "Another";
+  other.session.config.period_ns = 1'000'000;
+  const Comparison c = compare(sharing(6, 5, 4), other, {});
+  for (const char* code : {"different_program", "different_machine", "different_sampling"}) {
+    EXPECT_TRUE(warns(c, code)) << code;
+  }
+  EXPECT_TRUE(c.in_common);
+}
+
+TEST(Comparison, KnowsWhenProgramsHaveNothingInCommon) {
+  Analysis other = program(1);
+  other.session.command = "./other";
+  other.loops.clear();
+  EXPECT_FALSE(compare(sharing(6, 5, 4), other, {}).in_common);
+}
+
+TEST(Comparison, ComparesLoopsByTheTimeOfAnIteration) {
+  const auto with_rate = [](double per_s) {
+    Analysis a = program(6);
+    a.loops[0].rates.iterations.per_s = per_s;
+    a.loops[0].rates.iterations.ci95 = Interval{per_s * 0.99, per_s * 1.01};
+    return a;
+  };
+  const Comparison c = compare(with_rate(1e8), with_rate(4e8), {});
+  EXPECT_EQ(c.loops.at(0).verdict, Verdict::better);
+  EXPECT_NEAR(*c.loops[0].change.iteration_s.value, -7.5e-9, 1e-12);
+  EXPECT_EQ(c.statements.back().sentence,
+            "An iteration of the loop in worker(int) at bench.cpp:13 takes 2.5 ns of CPU time now, 10 ns before.");
+}
+
+TEST(Commands, AreSplitAsAShellDoes) {
+  EXPECT_EQ(program_of("'/a b/prog' 1 2"), "prog");
+  EXPECT_EQ(arguments_of("'/a b/prog' 1 2"), "1 2");
+  EXPECT_EQ(program_of("./x"), "x");
+  EXPECT_EQ(arguments_of("./x"), "");
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::comparison::test

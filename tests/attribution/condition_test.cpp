@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/comparison/condition.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::attribution::comparison::test {
+namespace {
+
+Row row(const std::string& name, std::uint32_t line, Figure before, Figure after) {
+  Row r;
+  r.subject.name = r.was.name = name;
+  r.subject.consumer_at = r.subject.producer_at = r.was.consumer_at = r.was.producer_at = {"/src/a.cpp", line, "f"};
+  r.before.cost = before;
+  r.after.cost = after;
+  r.before.count = {100.0, Interval{90, 110}};
+  r.after.count = {300.0, Interval{280, 320}};
+  r.verdict = Verdict::same;
+  return r;
+}
+
+/// counters: 1 s -> 2 s (known to 0.5 s), queue: 0.1 s -> 0.1 s; CPU time 10 s -> 20 s.
+Comparison made() {
+  Comparison c;
+  c.before_cpu_s = 10;
+  c.after_cpu_s = 20;
+  c.objects = {row("counters", 14, {1.0, Interval{0.9, 1.1}}, {2.0, Interval{1.5, 2.5}}),
+               row("queue", 20, {0.1, Interval{0.05, 0.2}}, {0.1, Interval{0.05, 0.2}})};
+  c.lines = c.objects;
+  c.total = c.objects[0];
+  return c;
+}
+
+bool holds(const std::string& text) {
+  const auto condition = parse_condition(text);
+  EXPECT_TRUE(condition) << (condition ? "" : condition.error().message);
+  return condition && judge(*condition, made()).holds;
+}
+
+TEST(Condition, IsReadInWhole) {
+  const auto read = parse_condition(" change( cost_s )of object \"my queue[*]\">=2.5%  ");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->metric, Metric::cost_s);
+  EXPECT_TRUE(read->of_change);
+  EXPECT_EQ(read->selection, Selection::object);
+  EXPECT_EQ(read->name, "my queue[*]");
+  EXPECT_EQ(read->comparator, Comparator::greater_or_equal);
+  EXPECT_DOUBLE_EQ(read->threshold, 0.025);
+  EXPECT_TRUE(read->is_part);
+}
+
+TEST(Condition, HasUnits) {
+  EXPECT_DOUBLE_EQ(parse_condition("gain_s>20ms")->threshold, 0.02);
+  EXPECT_DOUBLE_EQ(parse_condition("cpu_s > 3")->threshold, 3);
+  EXPECT_DOUBLE_EQ(parse_condition("cost_s < 5e2 us")->threshold, 5e-4);
+  EXPECT_DOUBLE_EQ(parse_condition("count > 1.5 M")->threshold, 1.5e6);
+  EXPECT_DOUBLE_EQ(parse_condition("change(cpu_s) > -5 %")->threshold, -0.05);
+}
+
+TEST(Condition, IsRefusedInOneLine) {
+  for (const char* text : {"",
+                           "cost",
+                           "cost_s",
+                           "cost_s 5",
+                           "cost_s > ",
+                           "cost_s > x",
+                           "cost_s > 5 k",
+                           "count > 5 s",
+                           "count > 5 %",
+                           "cpu_s > 5 %",
+                           "change cost_s > 1",
+                           "change(cost_s > 1",
+                           "change() > 1",
+                           "cost_s of > 1",
+                           "cost_s of thing x > 1",
+                           "cost_s of object > 1",
+                           "cost_s of object \"x > 1",
+                           "cost_s of object \"\" > 1",
+                           "cpu_s of object x > 1",
+                           "cost_s > 5 % 6",
+                           "cost_s > inf",
+                           "cost_s > nan",
+                           "cost_s = 5",
+                           "cost_s > 1e999"}) {
+    const auto read = parse_condition(text);
+    EXPECT_FALSE(read) << text;
+    if (!read) {
+      EXPECT_EQ(read.error().message.find('\n'), std::string::npos);
+      EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
+    }
+  }
+}
+
+TEST(Condition, HoldsWhereAllOfTheIntervalDoes) {
+  EXPECT_TRUE(holds("cost_s > 1.4"));
+  EXPECT_FALSE(holds("cost_s > 1.6"));  // it may be 1.5
+  EXPECT_TRUE(holds("cost_s < 2.6"));
+  EXPECT_FALSE(holds("cost_s < 2.4"));
+  EXPECT_TRUE(holds("cost_s >= 1.5"));
+  EXPECT_FALSE(holds("cost_s > 1.5"));
+}
+
+TEST(Condition, TakesPercentOfCpuTime) {
+  EXPECT_TRUE(holds("cost_s > 7 %"));  // 7.5 % of 20 s at least
+  EXPECT_FALSE(holds("cost_s > 8 %"));
+  EXPECT_FALSE(holds("change(cost_s) > 0 %"));  // 10 % before, 10 % after
+  EXPECT_TRUE(holds("change(cost_s) > 0.4 s"));
+  EXPECT_TRUE(holds("change(cpu_s) > 99 %"));
+  EXPECT_TRUE(holds("cpu_s > 19.9"));
+  EXPECT_TRUE(holds("change(count) of object counters > 150 %"));
+}
+
+TEST(Condition, IsOfTheRowsThatAreNamed) {
+  EXPECT_TRUE(holds("cost_s of object counters > 1.4"));
+  EXPECT_FALSE(holds("cost_s of object queue > 0.1"));
+  EXPECT_TRUE(holds("cost_s of object * > 1.5"));  // both together
+  EXPECT_TRUE(holds("cost_s of line a.cpp:14 > 1.4"));
+  EXPECT_FALSE(holds("cost_s of line a.cpp:20 > 1.4"));
+  const Judgement any = judge(*parse_condition("change(cost_s) of any object > 0.3"), made());
+  EXPECT_TRUE(any.holds);
+  EXPECT_EQ(any.of, "counters");
+  EXPECT_FALSE(holds("change(cost_s) of any object > 1"));
+  EXPECT_TRUE(holds("cost_s of any line > 1.4"));
+}
+
+TEST(Condition, IsNotJudgedByWhatIsNotKnown) {
+  for (const char* text : {"gain_s > 0", "cost_s of object nobody > 0"}) {
+    const Judgement judgement = judge(*parse_condition(text), made());
+    EXPECT_FALSE(judgement.judged) << text;
+    EXPECT_FALSE(judgement.holds) << text;
+  }
+}
+
+TEST(Condition, NamesMayHaveStars) {
+  EXPECT_TRUE(matches("a*c", "abbc"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("counters[*]", "counters[3]"));
+  EXPECT_FALSE(matches("counters", "counters[3]"));
+  EXPECT_FALSE(matches("a*d", "abc"));
+  EXPECT_TRUE(matches("*b*b", "abab"));
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::comparison::test

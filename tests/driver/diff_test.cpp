@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk diff`: its command line, and what it draws of two made analyses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "attribution/comparison/compare.h"
+#include "driver/diff_options.h"
+#include "driver/diff_report.h"
+#include "sample_analysis.h"
+
+namespace crosstalk::driver {
+namespace {
+
+struct Made {
+  attribution::Analysis before = test::sample_analysis();
+  attribution::Analysis after = test::sample_analysis();
+  Made() {
+    after.communication.objects.erase(after.communication.objects.begin());
+    after.communication.line_pairs.erase(after.communication.line_pairs.begin());
+    after.communication.unseen = attribution::Unseen{{0.01, 0.02}, {}};
+    after.cpu_s = 3;
+    attribution::Amount none;  // of a sort of sharing that was not seen
+    none.cost_s = none.gain_s = 0;
+    none.cost_ci95 = none.gain_ci95 = attribution::Interval{0, 0};
+    for (attribution::Analysis* analysis : {&before, &after}) {
+      for (auto& object : analysis->communication.objects) {
+        const attribution::Cell& cell = object.cells.front();
+        object.false_sharing = cell.false_sharing.cost_s ? cell.false_sharing : none;
+        object.true_sharing = cell.true_sharing.cost_s ? cell.true_sharing : none;
+      }
+      analysis->communication.false_sharing = analysis->communication.objects.front().false_sharing;
+      analysis->communication.true_sharing = analysis->communication.objects.front().true_sharing;
+    }
+  }
+  [[nodiscard]] DiffReport report() const {
+    return {"a.db", "b.db", &before, &after, attribution::comparison::compare(before, after, {}), {}};
+  }
+};
+
+TEST(DiffOptions, NamesTwoProfiles) {
+  const auto parsed = parse_diff({"--fail-if", "cost_s > 1", "a.db", "b.db", "--fail-if=cpu_s > 2"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->request->before, "a.db");
+  EXPECT_EQ(parsed->request->after, "b.db");
+  ASSERT_EQ(parsed->request->conditions.size(), 2U);
+  EXPECT_EQ(parsed->request->conditions[1].text, "cpu_s > 2");
+  EXPECT_DOUBLE_EQ(parsed->request->comparison.run_to_run, 0.15);
+}
+
+TEST(DiffOptions, ReadsAmounts) {
+  const auto parsed = parse_diff({"--min-cost", "1 %", "--run-to-run", "0", "--unit", "share", "a", "b"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_TRUE(parsed->request->least_cost.is_part);
+  EXPECT_DOUBLE_EQ(parsed->request->least_cost.value, 0.01);
+  EXPECT_EQ(parsed->request->comparison.unit, attribution::comparison::Unit::share);
+  EXPECT_DOUBLE_EQ(parse_diff({"--min-cost=20ms", "a", "b"})->request->least_cost.value, 0.02);
+}
+
+TEST(DiffOptions, RefusesWhatItCanNotDo) {
+  for (const Arguments& arguments : std::vector<Arguments>{{},
+                                                           {"a"},
+                                                           {"a", "b", "c"},
+                                                           {"a", ""},
+                                                           {"--min-cost", "much", "a", "b"},
+                                                           {"--min-cost", "-1", "a", "b"},
+                                                           {"--run-to-run", "101", "a", "b"},
+                                                           {"--unit", "miles", "a", "b"},
+                                                           {"--fail-if", "cost_s >", "a", "b"},
+                                                           {"--format", "html", "a", "b"}}) {
+    const auto parsed = parse_diff(arguments);
+    ASSERT_FALSE(parsed);
+    EXPECT_EQ(parsed.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(parsed.error().message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(DiffOptions, KnowsWhatWasMeant) {
+  const auto parsed = parse_diff({"--fail-fi", "cost_s > 1", "a", "b"});
+  ASSERT_FALSE(parsed);
+  EXPECT_NE(parsed.error().message.find("did you mean '--fail-if'"), std::string::npos) << parsed.error().message;
+}
+
+TEST(DiffText, FitsTheTerminal) {
+  const Made made;
+  for (const int width : {60, 80, 100, 160}) {
+    for (const Charset charset : {Charset::ascii, Charset::utf8}) {
+      std::istringstream text(render_diff_text(made.report(), {width, charset, false}));
+      for (std::string line; std::getline(text, line);) {
+        EXPECT_LE(display_width(line), width) << line;
+        EXPECT_EQ(line.find('\x1b'), std::string::npos);
+      }
+    }
+  }
+}
+
+TEST(DiffText, BeginsWithWhatBecameOfIt) {
+  const Made made;
+  const std::string text = render_diff_text(made.report(), {100, Charset::utf8, false});
+  const auto sentence = text.find("• Better: ");
+  ASSERT_NE(sentence, std::string::npos) << text;
+  EXPECT_LT(sentence, text.find("\nObjects"));
+  EXPECT_NE(text.find("gone: counters"), std::string::npos) << text;
+}
+
+TEST(DiffJson, AgreesWithTheComparison) {
+  const Made made;
+  const DiffReport report = made.report();
+  const auto json = nlohmann::json::parse(render_diff_json(report));
+  EXPECT_EQ(json["schema"], "crosstalk.diff/1");
+  EXPECT_EQ(json["statements"][0]["sentence"], report.comparison.statements[0].sentence);
+  EXPECT_EQ(json["objects"].size(), report.comparison.objects.size());
+  const auto gone = std::find_if(json["objects"].begin(), json["objects"].end(),
+                                 [](const auto& row) { return row["matched"] == "gone"; });
+  ASSERT_NE(gone, json["objects"].end());
+  EXPECT_EQ((*gone)["before"]["name"], "counters");
+  EXPECT_TRUE((*gone)["after"]["name"].is_null());
+  EXPECT_EQ((*gone)["after"]["cost_s"], 0.0);
+}
+
+TEST(DiffCsv, HasAsManyFieldsInEachRow) {
+  const Made made;
+  std::istringstream text(render_diff_csv(made.report()));
+  std::string line;
+  ASSERT_TRUE(std::getline(text, line));
+  const auto commas = std::count(line.begin(), line.end(), ',');
+  std::size_t rows = 0;
+  while (std::getline(text, line)) {
+    std::erase_if(line, [quoted = false](char c) mutable {
+      quoted = quoted != (c == '"');
+      return quoted;
+    });
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), commas) << line;
+    ++rows;
+  }
+  EXPECT_GT(rows, 5U);
+}
+
+TEST(DiffConditions, AreSaidInWords) {
+  const Made made;
+  const auto report = made.report();
+  const auto words = [&](const char* text) {
+    const auto condition = attribution::comparison::parse_condition(text);
+    return condition_in_words({*condition, attribution::comparison::judge(*condition, report.comparison)});
+  };
+  EXPECT_EQ(words("cpu_s > 2"), "holds: cpu_s > 2 (it is 3 s)");
+  EXPECT_EQ(words("cpu_s > 4"), "does not hold: cpu_s > 4 (it is 3 s)");
+  EXPECT_TRUE(words("cost_s of object nobody > 0").starts_with("not judged: "));
+}
+
+}  // namespace
+}  // namespace crosstalk::driver
