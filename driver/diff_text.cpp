@@ -122,7 +122,7 @@ std::string at(const Place& place) {
 
 /// "a.cpp:14", "a.cpp:14 → 20", "a.h:3 → b.cpp:20": what both ends share is said once.
 std::string ends_of(const Canvas& canvas, const Place& producer, const Place& consumer) {
-  const std::string from = at(producer);
+  std::string from = at(producer);
   const std::string to = at(consumer);
   if (from == to) {
     return from;
