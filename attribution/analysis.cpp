@@ -4,6 +4,7 @@
 #include "attribution/analysis.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "attribution/counts/communication_counts.h"
@@ -143,13 +144,13 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   find_interesting(timelines, view, blocks, lines, stacks);
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
-  LoopProgress progress(view);
+  std::optional<LoopProgress> progress(view);
   ConsumerSamples consumers(timelines);
   LineStores stores(timelines, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   const auto take = [&](const profile::SampleRow& sample) {
     digest.add(sample);
-    progress.add(sample);
+    progress->add(sample);
     consumers.add(sample);
     stores.add(sample);
   };
@@ -157,8 +158,29 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
-  find_producers(profile.watches(), timelines, stores, profile.threads());
-  Result<void> unwound;
+  Analysis analysis;
+  analysis.session = profile.session();
+  analysis.processes = profile.processes();
+  const auto find = [&] { find_producers(profile.watches(), timelines, stores, profile.threads()); };
+  Result<void> read_rest;
+  CodeTime time;
+  concurrently(find, [&] {
+    read_rest = unwind(profile, view, stacks);
+    if (read_rest) {
+      time = code_time(digest.code(), view, options.max_rows);
+      LookaheadReplay replay(view);
+      read_rest = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); });
+      add_rates(time.loops, progress->trails(), replay.loops(), view);
+    }
+    progress.reset();  // a step a sample
+  });
+  if (!read_rest) {
+    return tl::unexpected<Error>(read_rest.error());
+  }
+  const SharedIndex shared(profile.shared_mappings());
+  DataObjects objects(view, blocks, shared, stacks);
+  const std::vector<SampledAccess> sampled = digest.accesses();
+  CommunicationFiler filer(view, stacks, objects);
   Estimate estimated;
   CountTable counts;
   const auto count = [&] {
@@ -166,32 +188,16 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                    static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
   };
   concurrently(count, [&] {
-    unwound = unwind(profile, view, stacks);
     estimated = estimate(**estimator, WatchEvidence(profile.watches(), timelines, strata), strata);
+    limit_to_cpu_time(estimated.contributions, estimated.expansion.strata, profile.threads());
+    Gains(view, stacks, time.loops, profile.session()).find(estimated.contributions, estimated.expansion);
+    filer.locate(estimated.contributions, estimated.expansion);
   });
-  if (!unwound) {
-    return tl::unexpected<Error>(unwound.error());
-  }
   estimated.expansion.counts = &counts;
   const std::size_t traps = told->traps.size();
   told->traps = {};  // only counts need them
-  const std::vector<SampledAccess> sampled = digest.accesses();
-  const SharedIndex shared(profile.shared_mappings());
-  DataObjects objects(view, blocks, shared, stacks);
-
-  Analysis analysis;
-  analysis.session = profile.session();
-  analysis.processes = profile.processes();
-  CodeTime time = code_time(digest.code(), view, options.max_rows);
-  LookaheadReplay replay(view);
-  if (auto read = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
-    return tl::unexpected<Error>(read.error());
-  }
-  add_rates(time.loops, progress.trails(), replay.loops(), view);
-  limit_to_cpu_time(estimated.contributions, estimated.expansion.strata, profile.threads());
-  Gains(view, stacks, time.loops, profile.session()).find(estimated.contributions, estimated.expansion);
-  analysis.communication = communication_of(
-      {timelines, estimated.contributions, estimated.expansion, sampled, options.max_rows}, view, stacks, objects);
+  analysis.communication =
+      filer.file({timelines, estimated.contributions, estimated.expansion, sampled, options.max_rows});
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
                                       communication_known ? &analysis.communication.cells : nullptr);

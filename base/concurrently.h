@@ -2,6 +2,8 @@
 // Two things that do not depend on each other, done at the same time.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <exception>
 #include <system_error>
 #include <thread>
@@ -36,6 +38,22 @@ void concurrently(const Aside& aside, const Here& here) {
   thread.join();
   if (thrown) {
     std::rethrow_exception(thrown);
+  }
+}
+
+/// Runs `each(i)` for every i below `count`, on two threads, which take turns as they get done.
+template <class Each>
+void concurrently_for_each(std::size_t count, const Each& each) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      each(i);
+    }
+  };
+  if (count > 1) {
+    concurrently(work, work);
+  } else {
+    work();
   }
 }
 

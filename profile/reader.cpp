@@ -185,6 +185,11 @@ Result<void> ProfileReader::State::look_for_measurements() {
 }
 
 Result<void> ProfileReader::State::load_watches() {
+  const Result<std::uint32_t> rows = count("watch");
+  if (!rows) {
+    return tl::unexpected<Error>(rows.error());
+  }
+  watches.reserve(*rows);  // grown, they would be moved through twice as much fresh memory
   Result<void> result = load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches,
                              version < 6 ? watch_of_before_version_6 : watch_of);
   if (!result) {

@@ -2,7 +2,6 @@
 #include "profile/trap_grouper.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace crosstalk::profile {
 
@@ -20,7 +19,7 @@ void TrapGrouper::add(const TrapRow& trap) {
     return;
   }
   group = group == none ? new_group(watch) : group;
-  groups_[group].traps.push_back(trap);
+  groups_[group].traps.push_back(keep(trap));
   groups_[group].last = number_;
   arrivals_.push_back({number_++, group});
   while (arrivals_.front().number + window_rows < number_) {
@@ -60,17 +59,16 @@ std::uint32_t TrapGrouper::new_group(std::uint32_t watch) {
   return group;
 }
 
-/// By sequence. Rows are large: their order is found first, and each is moved once.
-void TrapGrouper::sort(std::vector<TrapRow>& traps) {
-  order_.resize(traps.size());
-  std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return traps[a].sequence < traps[b].sequence; });
-  sorted_.clear();
-  for (const std::uint32_t index : order_) {
-    sorted_.push_back(traps[index]);
+/// Its place in rows_.
+std::uint32_t TrapGrouper::keep(const TrapRow& trap) {
+  if (unused_.empty()) {
+    rows_.push_back(trap);
+    return static_cast<std::uint32_t>(rows_.size() - 1);
   }
-  traps.swap(sorted_);
+  const std::uint32_t place = unused_.back();
+  unused_.pop_back();
+  rows_[place] = trap;
+  return place;
 }
 
 /// Drops the oldest arrival, and visits its watch if that was its last trap.
@@ -81,11 +79,16 @@ void TrapGrouper::visit_oldest() {
   if (group.last != oldest.number) {
     return;
   }
-  const auto by_sequence = [](const TrapRow& a, const TrapRow& b) { return a.sequence < b.sequence; };
+  const auto by_sequence = [this](std::uint32_t a, std::uint32_t b) { return rows_[a].sequence < rows_[b].sequence; };
   if (!std::is_sorted(group.traps.begin(), group.traps.end(), by_sequence)) {
-    sort(group.traps);
+    std::stable_sort(group.traps.begin(), group.traps.end(), by_sequence);
   }
-  visit_(group.watch, group.traps);
+  visited_.clear();
+  for (const std::uint32_t place : group.traps) {
+    visited_.push_back(rows_[place]);
+    unused_.push_back(place);
+  }
+  visit_(group.watch, visited_);
   group.traps.clear();
   group_of_[group.watch] = done;
   free_.push_back(oldest.group);

@@ -33,8 +33,8 @@ class TrapGrouper {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max(), done = none - 1;
   struct Group {
     std::uint32_t watch = 0;
-    std::uint64_t last = 0;  // number of its last trap
-    std::vector<TrapRow> traps;
+    std::uint64_t last = 0;            // number of its last trap
+    std::vector<std::uint32_t> traps;  // places in rows_
   };
   struct Arrival {
     std::uint64_t number = 0;
@@ -42,17 +42,18 @@ class TrapGrouper {
   };
   [[nodiscard]] std::uint32_t watch_of(const TrapRow& trap);
   [[nodiscard]] std::uint32_t new_group(std::uint32_t watch);
-  void sort(std::vector<TrapRow>& traps);
+  [[nodiscard]] std::uint32_t keep(const TrapRow& trap);
   void visit_oldest();
 
   std::span<const WatchRow> watches_;
   const Visit& visit_;
   std::vector<std::uint32_t> group_of_;  // by watch; none: no trap of it came; done: it was visited
   std::vector<Group> groups_;
-  std::vector<std::uint32_t> free_;   // groups
-  std::deque<Arrival> arrivals_;      // of the traps that are kept
-  std::vector<std::uint32_t> order_;  // of what is being sorted
-  std::vector<TrapRow> sorted_;
+  std::vector<std::uint32_t> free_;    // groups
+  std::deque<Arrival> arrivals_;       // of the traps that are kept
+  std::vector<TrapRow> rows_;          // large, so that each stays where it is until it is visited
+  std::vector<std::uint32_t> unused_;  // of them
+  std::vector<TrapRow> visited_;
   std::uint64_t number_ = 0;
   std::uint32_t last_watch_ = 0;  // traps of one watch come together
   bool late_ = false;

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "attribution/counts/count_evidence.h"
+#include "base/concurrently.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -114,8 +116,12 @@ struct Law {
   std::vector<ExchangeClock> clocks;  // good enough for a witness
 
   /// Returns the index that the first of its cycles gets.
-  std::size_t add(const Followed& followed) {
+  std::size_t add(Followed&& followed) {
     const std::size_t first = all.cycles.size();
+    if (first == 0 && all.endings.empty()) {
+      all = std::move(followed);
+      return first;
+    }
     all.cycles.insert(all.cycles.end(), followed.cycles.begin(), followed.cycles.end());
     all.endings.insert(all.endings.end(), followed.endings.begin(), followed.endings.end());
     return first;
@@ -143,6 +149,20 @@ struct Clockwork {
   std::span<const Cycle> own;  // of this group and thread
   const Law* law = nullptr;    // of all groups' threads in this role at this instruction
 };
+
+/// The consumer, then the producers by number.
+std::vector<std::uint32_t> threads_of(const ExchangeGroup& group) {
+  std::set<std::uint32_t> producers;
+  auto latest = producers.end();
+  for (const SeenAt& at : group.seen) {
+    if (latest == producers.end() || *latest != at.seen->producer.thread.value) {
+      latest = producers.insert(at.seen->producer.thread.value).first;
+    }
+  }
+  std::vector<std::uint32_t> threads{group.consumer};
+  threads.insert(threads.end(), producers.begin(), producers.end());
+  return threads;
+}
 
 class Counter {
  public:
@@ -184,24 +204,28 @@ Counter::Counter(const CountInputs& in, std::span<const ExchangeGroup> groups)
   for (std::uint32_t w = 0; w < in.watches.size(); ++w) {
     watches_of_[in.watches[w].thread.value].push_back(w);
   }
-  for (const ExchangeGroup& group : groups) {
-    std::set<std::uint32_t> producers;
-    for (const SeenAt& at : group.seen) {
-      producers.insert(at.seen->producer.thread.value);
+  using OfThreads = std::vector<std::pair<std::uint32_t, CyclesByIp>>;
+  std::vector<OfThreads> found(groups.size());
+  concurrently_for_each(groups.size(), [&](std::size_t i) {
+    const GroupExchanges exchanges(groups[i], in.timelines);
+    for (const std::uint32_t thread : threads_of(groups[i])) {
+      found[i].emplace_back(thread, cycles_of(exchanges, thread, traps_, in.watches));
     }
-    std::vector<std::uint32_t> threads{group.consumer};
-    threads.insert(threads.end(), producers.begin(), producers.end());
+  });
+  for (std::size_t i = 0; i < groups.size(); ++i) {
     std::vector<Own>& own = own_.emplace_back();
-    const GroupExchanges exchanges(group, in.timelines);
-    for (const std::uint32_t thread : threads) {
-      for (const auto& [ip, followed] : cycles_of(exchanges, thread, traps_, in.watches)) {
-        own.push_back({thread, ip, laws_[{ip, thread == group.consumer}].add(followed), followed.cycles.size()});
+    for (auto& [thread, by_ip] : std::exchange(found[i], {})) {
+      for (auto& [ip, followed] : by_ip) {
+        const std::size_t cycles = followed.cycles.size();
+        own.push_back({thread, ip, laws_[{ip, thread == groups[i].consumer}].add(std::move(followed)), cycles});
       }
     }
   }
+  std::vector<Law*> laws;
   for (auto& [role, law] : laws_) {
-    law.settle();
+    laws.push_back(&law);
   }
+  concurrently_for_each(laws.size(), [&](std::size_t i) { laws[i]->settle(); });
 }
 
 /// The consumer's first, and those with the most cycles first.
@@ -476,8 +500,12 @@ CountTable count_communications(const CountInputs& inputs) {
       index.emplace(address, static_cast<std::uint32_t>(row.lines.size()));
       row.lines.push_back(line);
     }
+    auto latest = index.end();
     for (const SeenAt& at : group.seen) {
-      table.put(at.watch, at.seen, {static_cast<std::uint32_t>(table.groups.size()), index.at(at.seen->consumer.line)});
+      if (latest == index.end() || latest->first != at.seen->consumer.line) {
+        latest = index.find(at.seen->consumer.line);
+      }
+      table.put(at.watch, at.seen, {static_cast<std::uint32_t>(table.groups.size()), latest->second});
     }
     table.groups.push_back(std::move(row));
   }

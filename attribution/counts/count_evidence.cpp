@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -47,12 +48,20 @@ void add_found_by_others(Pool& pool, std::uint32_t consumer, std::span<const pro
 Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
                const ConsumerSamples& samples) {
   Sites sites;
+  for (const auto& [site, own] : samples.sites()) {
+    sites[site].seen.reserve(own.communications);
+  }
+  auto latest = sites.end();
   for (std::uint32_t w = 0; w < timelines.size(); ++w) {
     for (const SeenCommunication& seen : timelines[w].communications) {
       if (seen.expected()) {
         continue;
       }
-      Pool& pool = sites[{seen.consumer.thread.value, seen.consumer.instruction}];
+      const ConsumerSite site{seen.consumer.thread.value, seen.consumer.instruction};
+      if (latest == sites.end() || latest->first != site) {
+        latest = sites.try_emplace(site).first;
+      }
+      Pool& pool = latest->second;
       if (pool.seen.empty()) {
         pool.instructions.insert(seen.consumer.instruction);
       }
@@ -63,6 +72,7 @@ Sites sites_of(std::span<const profile::WatchRow> watches, std::span<const Owner
       pool.seen.push_back({w, &seen});
     }
   }
+  std::erase_if(sites, [](const auto& site) { return site.second.seen.empty(); });
   for (auto& [site, pool] : sites) {
     if (const auto found = samples.sites().find(site); found != samples.sites().end()) {
       const SiteSamples& own = found->second;
@@ -128,13 +138,20 @@ std::vector<Pool> joined(std::vector<Pool> pools) {
   return pools;
 }
 
-void split_by_cluster(std::uint32_t consumer, const Pool& pool, std::vector<ExchangeGroup>& groups) {
-  for (const LineCluster& cluster : line_clusters(pool.lines)) {
+void split_by_cluster(std::uint32_t consumer, Pool pool, std::vector<ExchangeGroup>& groups) {
+  const std::vector<LineCluster> clusters = line_clusters(pool.lines);
+  for (const LineCluster& cluster : clusters) {
     ExchangeGroup group{consumer,          pool.instructions,  cluster,          {}, {},
                         pool.sums.samples, pool.sums.first_ns, pool.sums.last_ns};
-    for (const SeenAt& seen : pool.seen) {
-      if (cluster.holds(seen.seen->consumer.line)) {
-        group.seen.push_back(seen);
+    const auto outside = [&](const SeenAt& seen) { return !cluster.holds(seen.seen->consumer.line); };
+    if (clusters.size() == 1) {
+      group.seen = std::move(pool.seen);
+      std::erase_if(group.seen, outside);
+    } else {
+      std::remove_copy_if(pool.seen.begin(), pool.seen.end(), std::back_inserter(group.seen), outside);
+    }
+    for (const SeenAt& seen : group.seen) {
+      if (group.watches.empty() || group.watches.back() != seen.watch) {
         group.watches.push_back(seen.watch);
       }
     }
@@ -168,8 +185,11 @@ struct Takings {
   std::vector<Taking> all;
   std::uint32_t runs = 0;
 };
-Takings takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opener, std::uint32_t thread) {
-  Takings result;
+/// Into `result`, whose memory is used again.
+void find_takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opener, std::uint32_t thread,
+                  Takings& result) {
+  result.all.clear();
+  result.runs = 0;
   std::uint32_t owner = opener;
   for (const TrapIndex::Trap& trap : index.of(watch)) {
     const std::uint32_t by = index.thread(trap);
@@ -179,7 +199,6 @@ Takings takings(const TrapIndex& index, std::uint32_t watch, std::uint32_t opene
     }
     owner = by;
   }
-  return result;
 }
 
 std::uint32_t exchanges_between(std::span<const Exchange> exchanges, std::uint64_t after_ns, std::uint64_t until_ns) {
@@ -193,13 +212,18 @@ std::uint32_t exchanges_between(std::span<const Exchange> exchanges, std::uint64
 }  // namespace
 
 ConsumerSamples::ConsumerSamples(std::span<const OwnershipTimeline> timelines) {
+  auto latest = sites_.end();
   for (const OwnershipTimeline& timeline : timelines) {
     for (const SeenCommunication& seen : timeline.communications) {
       if (seen.expected()) {
         continue;
       }
-      sites_.try_emplace({seen.consumer.thread.value, seen.consumer.instruction});
-      instructions_.insert(seen.consumer.instruction);
+      const ConsumerSite site{seen.consumer.thread.value, seen.consumer.instruction};
+      if (latest == sites_.end() || latest->first != site) {
+        latest = sites_.try_emplace(site).first;
+        instructions_.insert(site.instruction);
+      }
+      ++latest->second.communications;
     }
   }
 }
@@ -233,8 +257,7 @@ std::vector<ExchangeGroup> exchange_groups(std::span<const profile::WatchRow> wa
   std::vector<ExchangeGroup> groups;
   for (auto& [consumer, pools] : by_consumer) {
     for (Pool& pool : joined(std::move(pools))) {
-      split_by_cluster(consumer, pool, groups);
-      pool = {};
+      split_by_cluster(consumer, std::move(pool), groups);
     }
   }
   share_lengths(groups);
@@ -262,15 +285,20 @@ GroupExchanges::GroupExchanges(const ExchangeGroup& group, std::span<const Owner
 CyclesByIp cycles_of(const GroupExchanges& group, std::uint32_t thread, const TrapIndex& traps,
                      std::span<const profile::WatchRow> watches) {
   CyclesByIp by_ip;
+  auto latest = by_ip.end();
+  Takings taken;
   for (const GroupExchanges::Watch& watch : group.watches()) {
     const std::uint32_t w = watch.index;
     const std::span<const Exchange> exchanges = group.of(watch);
-    const Takings taken = takings(traps, w, watches[w].thread.value, thread);
+    find_takings(traps, w, watches[w].thread.value, thread, taken);
     for (auto from = taken.all.begin(); from != taken.all.end(); ++from) {
       const auto next = std::next(from);
       const auto to = std::find_if(next, taken.all.end(),
                                    [&](const Taking& taking) { return taking.trap.place == from->trap.place; });
-      Followed& followed = by_ip[traps.ip(from->trap)];
+      if (const std::uint64_t ip = traps.ip(from->trap); latest == by_ip.end() || latest->first != ip) {
+        latest = by_ip.try_emplace(ip).first;
+      }
+      Followed& followed = latest->second;
       Ending ending{Ending::Kind::last, taken.runs - from->run};
       if (to != taken.all.end()) {
         ending.kind = Ending::Kind::cycle;

@@ -25,6 +25,7 @@ struct ConsumerSite {
 struct SiteSamples {
   LineSamples lines;
   std::uint64_t samples = 0, first_ns = 0, last_ns = 0;
+  std::size_t communications = 0;  // that were seen when this was made
 };
 
 /// Samples at the instructions that consume, made from the timelines and then told of every sample.

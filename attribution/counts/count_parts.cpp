@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <tuple>
 
 #include "attribution/counts/communication_counts.h"
 
@@ -15,14 +16,18 @@ constexpr double prior_watches = 4;  // half of them of each outcome
 
 std::map<std::uint64_t, CountedLine> counted_lines(const ExchangeGroup& group) {
   std::map<std::uint64_t, CountedLine> lines;
-  std::map<std::uint64_t, std::uint32_t> latest;  // watch
+  std::map<std::uint64_t, std::uint32_t> watches;  // the latest, by line
+  auto latest = lines.end();
+  auto latest_watch = watches.end();
   for (const SeenAt& at : group.seen) {
-    const std::uint64_t address = at.seen->consumer.line;
-    CountedLine& line = lines[address];
-    line.seen += at.seen->weight;
-    const auto [watch, first] = latest.try_emplace(address, at.watch);
-    line.watches += first || watch->second != at.watch ? 1 : 0;
-    watch->second = at.watch;
+    bool first = false;
+    if (latest == lines.end() || latest->first != at.seen->consumer.line) {
+      latest = lines.try_emplace(at.seen->consumer.line).first;
+      std::tie(latest_watch, first) = watches.try_emplace(at.seen->consumer.line, at.watch);
+    }
+    latest->second.seen += at.seen->weight;
+    latest->second.watches += first || latest_watch->second != at.watch ? 1 : 0;
+    latest_watch->second = at.watch;
   }
   const auto all = static_cast<double>(group.lines.last - group.lines.first + profile::cache_line);
   double begin = 0;

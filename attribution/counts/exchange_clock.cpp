@@ -111,11 +111,12 @@ bool is_alike(const Cycle& cycle, const ExchangeClock& clock) {
 
 /// The distance that most cycles have, and the exchanges in most of them. Of kinds that are equally frequent, the
 /// least.
-ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles) {
+ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const Cycle> cycles,
+                            std::span<const std::size_t> known) {
   std::array<std::uint64_t, 2> counts{};
-  for (const Cycle& cycle : cycles) {
-    if (word < words_of(cycle) && cycle.exchanges > 0) {
-      const Kind kind{distance(cycle, word), cycle.exchanges};
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    if (word < known[i] && cycles[i].exchanges > 0) {
+      const Kind kind{distance(cycles[i], word), cycles[i].exchanges};
       counts[0] += kind == poll.kinds()[0] ? 1 : 0;
       counts[1] += kind == poll.kinds()[1] ? 1 : 0;
     }
@@ -123,8 +124,8 @@ ExchangeClock most_frequent(std::size_t word, const Poll& poll, std::span<const 
   const bool second = counts[1] > counts[0] || (counts[1] == counts[0] && poll.kinds()[1] < poll.kinds()[0]);
   const Kind& usual = poll.kinds()[second ? 1 : 0];
   ExchangeClock clock{word, usual.distance, poll.cycles(), 0, static_cast<double>(usual.exchanges), 0};
-  for (const Cycle& cycle : cycles) {
-    clock.alike += word < words_of(cycle) && is_alike(cycle, clock) ? 1 : 0;
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    clock.alike += word < known[i] && is_alike(cycles[i], clock) ? 1 : 0;
   }
   return clock;
 }
@@ -225,7 +226,7 @@ std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double
     if (poll.cycles() < least_cycles || !possible) {
       continue;
     }
-    ExchangeClock clock = most_frequent(word, poll, cycles);
+    ExchangeClock clock = most_frequent(word, poll, cycles, known);
     clock.cycles += unlike;
     if (is_alike(clock, least) && clock.step != 0 && clock.step != INT64_MIN) {
       clock.exchanges = exchanges_a_step(clock, cycles);

@@ -28,22 +28,20 @@ void TrapIndex::add(std::uint32_t watch, std::span<const profile::TrapRow> traps
   of_watch_[watch] = {static_cast<std::uint32_t>(traps_.size()), static_cast<std::uint32_t>(traps.size())};
   for (const profile::TrapRow& trap : traps) {
     const std::uint32_t place = place_of(trap);
-    traps_.push_back({place, places_[place].states.add(trap)});
+    traps_.push_back({place, by_place_[place].states->add(trap)});
   }
 }
 
 std::uint32_t TrapIndex::place_of(const profile::TrapRow& trap) {
   for (const std::uint32_t place : latest_) {
-    if (place < places_.size() && places_[place].thread == trap.thread.value && places_[place].ip == trap.ip) {
+    if (place < by_place_.size() && by_place_[place].thread == trap.thread.value && by_place_[place].ip == trap.ip) {
       return place;
     }
   }
   const auto [found, fresh] =
-      place_ids_.try_emplace({trap.thread.value, trap.ip}, static_cast<std::uint32_t>(places_.size()));
+      place_ids_.try_emplace({trap.thread.value, trap.ip}, static_cast<std::uint32_t>(by_place_.size()));
   if (fresh) {
-    Place& place = places_.emplace_back();
-    place.thread = trap.thread.value;
-    place.ip = trap.ip;
+    by_place_.push_back({trap.thread.value, trap.ip, &states_.emplace_back()});
   }
   latest_[next_++ % latest_.size()] = found->second;
   return found->second;
@@ -58,14 +56,14 @@ std::span<const TrapIndex::Trap> TrapIndex::of(std::uint32_t watch) const {
 
 std::vector<Standing> TrapIndex::standings(std::uint32_t thread, std::uint64_t ip) const {
   const auto found = place_ids_.find({thread, ip});
-  return found != place_ids_.end() ? by_time(places_[found->second].states) : std::vector<Standing>();
+  return found != place_ids_.end() ? by_time(*by_place_[found->second].states) : std::vector<Standing>();
 }
 
 std::vector<std::vector<Standing>> TrapIndex::elsewhere(std::uint32_t thread, std::uint64_t ip) const {
   std::vector<std::vector<Standing>> result;
   for (auto at = place_ids_.lower_bound({thread, 0}); at != place_ids_.end() && at->first.first == thread; ++at) {
     if (at->first.second != ip) {
-      result.push_back(by_time(places_[at->second].states));
+      result.push_back(by_time(*by_place_[at->second].states));
     }
   }
   return result;

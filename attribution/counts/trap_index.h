@@ -30,10 +30,10 @@ class TrapIndex {
 
   /// By sequence.
   [[nodiscard]] std::span<const Trap> of(std::uint32_t watch) const;
-  [[nodiscard]] std::uint32_t thread(Trap trap) const { return places_[trap.place].thread; }
+  [[nodiscard]] std::uint32_t thread(Trap trap) const { return by_place_[trap.place].thread; }
   /// The address behind the access.
-  [[nodiscard]] std::uint64_t ip(Trap trap) const { return places_[trap.place].ip; }
-  [[nodiscard]] const TrapStates& states(Trap trap) const { return places_[trap.place].states; }
+  [[nodiscard]] std::uint64_t ip(Trap trap) const { return by_place_[trap.place].ip; }
+  [[nodiscard]] const TrapStates& states(Trap trap) const { return *by_place_[trap.place].states; }
   [[nodiscard]] std::size_t size() const { return traps_.size(); }
 
   /// By time.
@@ -45,11 +45,12 @@ class TrapIndex {
   struct Place {
     std::uint32_t thread = 0;
     std::uint64_t ip = 0;
-    TrapStates states;
+    TrapStates* states = nullptr;
   };
   [[nodiscard]] std::uint32_t place_of(const profile::TrapRow& trap);
 
-  std::deque<Place> places_;  // they stay where they are: cycles refer to their states
+  std::deque<TrapStates> states_;  // they stay where they are: cycles refer to them
+  std::vector<Place> by_place_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> place_ids_;
   std::array<std::uint32_t, 4> latest_{};  // places: the traps of a watch are at a few
   std::size_t next_ = 0;                   // of them to be replaced

@@ -148,8 +148,8 @@ class CountSums {
 /// One amount as it grows: contributions of one watch are put together before they are squared.
 class AmountSums {
  public:
-  void add(const Contribution& c, const Expansion& expansion) {
-    const CountTable* counts = expansion.counts;
+  void add(const Summand& summand, const Expansion& expansion) {
+    const Contribution& c = *summand.contribution;
     if (c.watch != watch_ || !open_) {
       close_watch();
       watch_ = c.watch;
@@ -159,12 +159,12 @@ class AmountSums {
     }
     y_ += c.cost;
     if (c.gain < expansion.gains.size()) {
-      gains_.add(cost_s(c, expansion.strata), expansion.gains[c.gain]);
+      gains_.add(summand.cost_s, expansion.gains[c.gain]);
     }
     detections_ += c.seen->weight;
     seen_ += c.seen->expected() ? 0 : c.seen->share;
-    if (counts != nullptr) {
-      counts_.add(counts->place(c.watch, c.seen), c.seen->weight);
+    if (expansion.counts != nullptr) {
+      counts_.add(summand.place, c.seen->weight);
     }
   }
 
@@ -313,8 +313,12 @@ class MatrixSums {
  public:
   MatrixSums(const Expansion& expansion, PairOf pair_of)
       : expansion_(expansion), pair_of_(pair_of), unseen_(expansion), latest_(cells_.end()) {}
+  MatrixSums(const MatrixSums&) = delete;
+  MatrixSums& operator=(const MatrixSums&) = delete;
+  ~MatrixSums() = default;
 
-  void add(const Contribution& c) {
+  void add(const Summand& summand) {
+    const Contribution& c = *summand.contribution;
     const Pair pair = pair_of_(*c.seen);
     if (pair.producer == pair.consumer) {
       return;
@@ -325,7 +329,7 @@ class MatrixSums {
       latest_ = cells_.try_emplace(key).first;
     }
     Sums& sums = latest_->second;
-    (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(c, expansion_);
+    (c.seen->true_sharing ? sums.true_sharing : sums.false_sharing).add(summand, expansion_);
   }
 
   [[nodiscard]] Matrix finish() {
@@ -358,19 +362,17 @@ class MatrixSums {
 
 }  // namespace
 
+Summand summand_of(const Contribution& contribution, const Expansion& expansion, double cost_s) {
+  return {&contribution,
+          expansion.counts != nullptr ? expansion.counts->place(contribution.watch, contribution.seen)
+                                      : CountTable::Place{},
+          cost_s};
+}
+
 Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of) {
   MatrixSums sums(expansion, pair_of);
   for (const Contribution& c : contributions) {
-    sums.add(c);
-  }
-  return sums.finish();
-}
-
-Matrix matrix_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
-                 const Expansion& expansion, PairOf pair_of) {
-  MatrixSums sums(expansion, pair_of);
-  for (const std::uint32_t index : chosen) {
-    sums.add(contributions[index]);
+    sums.add(summand_of(c, expansion, cost_s(c, expansion.strata)));
   }
   return sums.finish();
 }
@@ -380,19 +382,30 @@ namespace {
 /// All pairs as one: a matrix of one cell, or of none.
 Pair any_pair(const SeenCommunication& seen) { return {0, seen.producer.thread == seen.consumer.thread ? 0U : 1U}; }
 
-SortAmounts sorts_of(const Matrix& whole) {
-  return whole.empty() ? SortAmounts{} : SortAmounts{whole[0].true_sharing, whole[0].false_sharing};
-}
-
 }  // namespace
 
-SortAmounts totals_of(std::span<const Contribution> contributions, const Expansion& expansion) {
-  return sorts_of(matrix_of(contributions, expansion, any_pair));
+struct PairAmounts::Sums {
+  MatrixSums cells, totals;
+};
+
+PairAmounts::PairAmounts(const Expansion& expansion, PairOf pair_of)
+    : sums_(new Sums{MatrixSums(expansion, pair_of), MatrixSums(expansion, any_pair)}) {}
+PairAmounts::PairAmounts(PairAmounts&&) noexcept = default;
+PairAmounts::~PairAmounts() = default;
+
+void PairAmounts::add(const Summand& summand) {
+  sums_->cells.add(summand);
+  sums_->totals.add(summand);
 }
 
-SortAmounts totals_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
-                      const Expansion& expansion) {
-  return sorts_of(matrix_of(contributions, chosen, expansion, any_pair));
+PairAmounts::Result PairAmounts::finish() {
+  const Matrix whole = sums_->totals.finish();
+  Result result{sums_->cells.finish(), {}, {}};
+  if (!whole.empty()) {
+    result.true_sharing = whole[0].true_sharing;
+    result.false_sharing = whole[0].false_sharing;
+  }
+  return result;
 }
 
 double cost_s(const Contribution& contribution, std::span<const Stratum> strata) {

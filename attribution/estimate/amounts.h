@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "attribution/estimate/evidence.h"
@@ -36,16 +37,36 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// share. Where no sample stands for time, costs are absent.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
-/// The same of those of `contributions` whose indices are in `chosen`.
-[[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
-                               const Expansion& expansion, PairOf pair_of);
-/// All pairs together, by sort; those of `chosen`, or all.
-struct SortAmounts {
-  Amount true_sharing, false_sharing;
+
+/// A contribution, and what each amount that it is a part of needs to know of it.
+struct Summand {
+  const Contribution* contribution = nullptr;
+  CountTable::Place place;  // where it is counted
+  double cost_s = 0;        // expanded
 };
-[[nodiscard]] SortAmounts totals_of(std::span<const Contribution> contributions, const Expansion& expansion);
-[[nodiscard]] SortAmounts totals_of(std::span<const Contribution> contributions, std::span<const std::uint32_t> chosen,
-                                    const Expansion& expansion);
+[[nodiscard]] Summand summand_of(const Contribution& contribution, const Expansion& expansion, double cost_s);
+
+/// A matrix and its totals as they grow, so that one pass over the contributions, of which there may be millions, fills
+/// all the rows that they belong to. They are to come in the estimator's order.
+class PairAmounts {
+ public:
+  /// `expansion` must outlive this.
+  PairAmounts(const Expansion& expansion, PairOf pair_of);
+  PairAmounts(PairAmounts&&) noexcept;
+  PairAmounts& operator=(PairAmounts&&) = delete;
+  ~PairAmounts();
+  void add(const Summand& summand);
+  struct Result {
+    Matrix cells;
+    Amount true_sharing, false_sharing;  // of all pairs
+  };
+  [[nodiscard]] Result finish();
+
+ private:
+  struct Sums;
+  std::unique_ptr<Sums> sums_;
+};
+
 /// One contribution's expanded cost, seconds.
 [[nodiscard]] double cost_s(const Contribution& contribution, std::span<const Stratum> strata);
 

@@ -62,14 +62,9 @@ SiteTable::Seen* SiteTable::seen_with_stack(Instruction& instruction, std::uint6
 }
 
 Spot SiteTable::with_stack(Instruction& instruction, Moment moment, const AccessPoint& point) {
-  const auto stack = stacks_.addresses(point.stack);
-  std::vector<std::uint64_t> callers;
-  if (stack.size() > 1) {
-    callers.assign(stack.begin() + 1, stack.end());
-  }
-  const auto [known, fresh] = instruction.by_callers.try_emplace(std::move(callers));
+  const auto [known, fresh] = instruction.by_callers.try_emplace(stacks_.callers(point.stack));
   if (fresh) {
-    known->second = look_up(moment, point, stack);
+    known->second = look_up(moment, point, stacks_.addresses(point.stack));
   }
   return known->second;
 }

@@ -59,7 +59,7 @@ class SiteTable {
     std::optional<Spot> spot;                         // nullopt: it depends on the callers
     std::string function;                             // of the library; empty: not known
     std::unordered_map<std::uint64_t, Seen> by_line;  // of data
-    std::map<std::vector<std::uint64_t>, Spot> by_callers;
+    std::map<std::uint32_t, Spot> by_callers;         // StackTable::callers()
   };
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 

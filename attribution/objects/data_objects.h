@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "attribution/model.h"
@@ -122,7 +123,12 @@ class DataObjects {
   const SharedIndex& shared_;
   const StackTable& stacks_;
   std::map<ProcessId, ProcessData> data_;
-  std::map<std::pair<ProcessId, std::uint64_t>, DataRef> cache_;
+  struct PlaceHash {
+    std::size_t operator()(const std::pair<ProcessId, std::uint64_t>& place) const noexcept {
+      return spread(place.second ^ (std::uint64_t{place.first.value} << 48U));
+    }
+  };
+  std::unordered_map<std::pair<ProcessId, std::uint64_t>, DataRef, PlaceHash> cache_;
   std::map<const profile::BlockRow*, std::uint32_t> object_of_block_;
   std::map<std::string, std::uint32_t> ids_;
   std::vector<DataObject> objects_;

@@ -64,14 +64,18 @@ void StackTable::want(StackId stack, Moment moment) {
 
 void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
   const auto it = wanted_.find(row.id);
-  if (it != wanted_.end()) {
-    unwound_[row.id] = view.code().unwind(row, view.spaces().mapped(it->second));
+  if (it == wanted_.end()) {
+    return;
   }
-}
-
-std::span<const std::uint64_t> StackTable::addresses(StackId stack) const {
-  const auto it = unwound_.find(stack);
-  return it == unwound_.end() ? std::span<const std::uint64_t>{} : std::span<const std::uint64_t>{it->second};
+  const auto [way, fresh] = ways_.try_emplace(view.code().unwind(row, view.spaces().mapped(it->second)));
+  if (fresh) {
+    way->second.addresses = way->first;
+    if (!way->first.empty()) {
+      const std::vector<std::uint64_t> callers(way->first.begin() + 1, way->first.end());
+      way->second.callers = callers_.try_emplace(callers, static_cast<std::uint32_t>(callers_.size())).first->second;
+    }
+  }
+  unwound_[row.id] = &way->second;
 }
 
 std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment, std::uint64_t instruction,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,17 +56,38 @@ class ProgramView {
 /// Unwound stacks, by id. First want() what is needed, then add() every captured stack, then look up.
 class StackTable {
  public:
+  StackTable() = default;
+  StackTable(const StackTable&) = delete;
+  StackTable& operator=(const StackTable&) = delete;
+  ~StackTable() = default;
   void want(StackId stack, Moment moment);
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
   [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
   /// Unwinds `row` if it is wanted.
   void add(const profile::StackRow& row, const ProgramView& view);
   /// Run-time addresses, innermost first; empty when there is no such stack.
-  [[nodiscard]] std::span<const std::uint64_t> addresses(StackId stack) const;
+  [[nodiscard]] std::span<const std::uint64_t> addresses(StackId stack) const {
+    const auto found = stack.value != 0 ? unwound_.find(stack) : unwound_.end();
+    return found == unwound_.end() ? std::span<const std::uint64_t>() : found->second->addresses;
+  }
+  static constexpr std::uint32_t unknown = UINT32_MAX;
+  /// A number for all but the innermost address, the same for stacks that have the same; `unknown` when there is no
+  /// such stack.
+  [[nodiscard]] std::uint32_t callers(StackId stack) const {
+    const auto found = stack.value != 0 ? unwound_.find(stack) : unwound_.end();
+    return found == unwound_.end() || found->second->addresses.empty() ? unknown : found->second->callers;
+  }
 
  private:
+  struct Unwound {
+    std::span<const std::uint64_t> addresses;
+    std::uint32_t callers = 0;
+  };
   std::unordered_map<StackId, Moment> wanted_;
-  std::unordered_map<StackId, std::vector<std::uint64_t>> unwound_;
+  // A loop's thousands of stacks are a few ways to it.
+  std::map<std::vector<std::uint64_t>, Unwound> ways_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> callers_;
+  std::unordered_map<StackId, const Unwound*> unwound_;
 };
 
 /// Frames of a whole call path: of `instruction`, then of the callers on `stack` (its element 0 is the interrupted

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 namespace crosstalk::attribution {
 namespace {
@@ -274,17 +275,24 @@ class ProducerSearch {
   std::span<const profile::ThreadRow> threads_;
   std::vector<Case> cases_;                 // by timeline
   std::vector<const AccessPoint*> others_;  // of cases
-  std::map<Page, Tally> tallies_;
+  struct PageHash {
+    std::size_t operator()(const Page& page) const noexcept {
+      return spread(page.second ^ (std::uint64_t{page.first} << 48U));
+    }
+  };
+  std::unordered_map<Page, Tally, PageHash> tallies_;
 };
 
 }  // namespace
 
 LineStores::LineStores(std::span<const OwnershipTimeline> timelines, std::span<const profile::ThreadRow> threads)
     : threads_(threads) {
+  std::pair<ProcessId, std::uint64_t> latest;  // a watch's communications are mostly on one line
   for (const OwnershipTimeline& timeline : timelines) {
     for (const SeenCommunication& seen : timeline.communications) {
-      if (may_be_anothers(seen)) {
-        const ProcessId process = process_of(threads_, seen.consumer.thread);
+      const ProcessId process = process_of(threads_, seen.consumer.thread);
+      if (may_be_anothers(seen) && (lines_.empty() || latest != std::pair(process, seen.consumer.line))) {
+        latest = {process, seen.consumer.line};
         lines_[{process.value, seen.consumer.line}];
         pages_[{process.value, seen.consumer.line >> page_shift}];
       }

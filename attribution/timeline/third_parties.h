@@ -8,12 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "attribution/timeline/seen.h"
+#include "base/hash.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {
@@ -37,7 +38,13 @@ class LineStores {
   struct Place {
     std::vector<AccessPoint> stores[profile::LineState::words];
   };
-  using Places = std::map<std::pair<std::uint32_t, std::uint64_t>, Place>;  // by process and address
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  // process and address
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return spread(key.second ^ (std::uint64_t{key.first} << 52U));
+    }
+  };
+  using Places = std::unordered_map<Key, Place, KeyHash>;
   void note(ProcessId process, const AccessPoint& store);
 
   std::span<const profile::ThreadRow> threads_;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contributions with what their code and data mean: what the tables of a report are made from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "attribution/estimate/evidence.h"
+#include "attribution/objects/sharing_kind.h"
+#include "attribution/timeline/sample_digest.h"
+#include "attribution/timeline/seen.h"
+
+namespace crosstalk::attribution {
+
+/// Everything that is known of communication. All spans must outlive their use.
+struct CommunicationInputs {
+  std::span<const OwnershipTimeline> timelines;  // by watch
+  std::span<const Contribution> contributions;
+  const Expansion& expansion;
+  std::span<const SampledAccess> sampled;  // on lines that saw communication
+  std::size_t max_rows = 100;
+};
+
+/// What both ends of a contribution mean. There may be millions.
+struct LocatedContribution {
+  std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
+  std::uint32_t object = 0;                            // that the consumer accessed, of DataObjects
+  Purpose purpose = Purpose::data;                     // of the consumer's access
+  std::uint64_t offset = 0;                            // in the object
+  double cost_s = 0, weight = 0;                       // weight: of what was seen
+};
+
+}  // namespace crosstalk::attribution
