@@ -9,31 +9,47 @@ namespace {
 
 /// How long lines are watched that nothing is known of: mostly briefly, some by chance for longer.
 struct Durations {
-  std::uint64_t brief_ns = UINT64_MAX;  // horizon of brief watches
-  std::uint64_t lasting_ns = 0;         // how long those last that see nothing, in the middle
+  std::uint64_t brief_ns = UINT64_MAX;               // horizon of brief watches
+  std::uint64_t lasting_ns = 0;                      // how long those last that see nothing, in the middle
+  std::map<std::uint32_t, std::uint64_t> of_thread;  // the same, of those that a thread has opened, if they are many
   double long_weight = 1;
+
+  [[nodiscard]] std::uint64_t lasting_of(std::uint32_t thread) const {
+    const auto own = of_thread.find(thread);
+    return own != of_thread.end() ? own->second : lasting_ns;
+  }
 };
 
-/// Brief watches end by a clock of the CPU time of the thread that has opened them, some time after the sample: how
-/// long that is, their ends tell.
-std::uint64_t lasting_of(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
-                         std::uint64_t brief_ns) {
+std::uint64_t middle_of(std::vector<std::uint64_t>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Brief watches end by a clock of the CPU time of the thread that has opened them, or with its next sample, some time
+/// after the sample: how long that is, their ends tell. Threads that switch context often have no such clock, so each
+/// is asked by itself.
+void fill_lasting(Durations& result, std::span<const profile::WatchRow> watches,
+                  std::span<const OwnershipTimeline> timelines) {
+  constexpr std::size_t many = 16;
   std::vector<std::uint64_t> lasted;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> of_thread;
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
     const bool saw_nobody = std::all_of(timelines[i].accesses.begin(), timelines[i].accesses.end(),
                                         [&](const AccessPoint& point) { return point.thread == watch.thread; });
-    if (!watch.suspected && watch.horizon_ns == brief_ns && watch.close == profile::CloseReason::horizon &&
+    if (!watch.suspected && watch.horizon_ns == result.brief_ns && watch.close == profile::CloseReason::horizon &&
         saw_nobody && watch.close_ns > watch.time_ns) {
       lasted.push_back(watch.close_ns - watch.time_ns);
+      of_thread[watch.thread.value].push_back(watch.close_ns - watch.time_ns);
     }
   }
-  if (lasted.empty()) {
-    return brief_ns;
+  result.lasting_ns = lasted.empty() ? result.brief_ns : std::max(middle_of(lasted), result.brief_ns);
+  for (auto& [thread, own] : of_thread) {
+    if (own.size() >= many) {
+      result.of_thread[thread] = std::max(middle_of(own), result.brief_ns);
+    }
   }
-  const auto middle = lasted.begin() + static_cast<std::ptrdiff_t>(lasted.size() / 2);
-  std::nth_element(lasted.begin(), middle, lasted.end());
-  return std::max(*middle, brief_ns);
 }
 
 /// Until when a brief watch would have seen what `watch` has seen. Once another thread has taken the line it would have
@@ -68,7 +84,7 @@ Durations durations_of(std::span<const profile::WatchRow> watches, std::span<con
     longer += !watch.suspected && watch.horizon_ns > result.brief_ns ? 1 : 0;
   }
   result.long_weight = longer > 0 ? all / longer : 1;
-  result.lasting_ns = lasting_of(watches, timelines, result.brief_ns);
+  fill_lasting(result, watches, timelines);
   return result;
 }
 
@@ -172,7 +188,7 @@ Evidence WatchEvidence::at(std::size_t index) const {
   fill_armed(seen, common_->users);
   seen.brief = watch.horizon_ns <= durations.brief_ns;
   if (!seen.brief) {
-    seen.brief_until_ns = brief_until(watch, timeline.accesses, durations.lasting_ns);
+    seen.brief_until_ns = brief_until(watch, timeline.accesses, durations.lasting_of(watch.thread.value));
     seen.long_weight = watch.suspected ? 1 : durations.long_weight;
   }
   return seen;

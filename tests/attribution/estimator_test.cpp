@@ -355,6 +355,27 @@ TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
   EXPECT_EQ(until_ns({{1, taken}, {0, profile::verdict_ns}, {1, 2 * profile::verdict_ns}}), 2 * profile::verdict_ns);
 }
 
+// Some threads' brief watches end by a clock, others' with the next sample: how long they are is asked of each thread.
+TEST(Censoring, EachThreadsBriefWatchesLastAsLongAsItsOwn) {
+  constexpr std::size_t quick = 20;
+  constexpr std::size_t slow = 16;
+  Recording run(2);
+  look(run, quick + slow, false, briefly, 0);
+  look(run, 2, true, for_long, 0);
+  for (std::size_t i = 0; i < quick + slow; ++i) {
+    run.watches[i].close = profile::CloseReason::horizon;
+    run.watches[i].close_ns = i < quick ? briefly + 100 : 8 * briefly;
+    run.watches[i].thread = ThreadId{i < quick ? 0U : 1U};
+  }
+  run.watches.back().thread = ThreadId{1};
+  run.told.resize(run.watches.size());
+  Strata strata(run.watches, run.threads);
+  strata.finish();
+  const WatchEvidence evidence(run.watches, run.told, strata);
+  EXPECT_EQ(evidence.at(quick + slow).brief_until_ns, briefly + 100);
+  EXPECT_EQ(evidence.at(quick + slow + 1).brief_until_ns, 8 * briefly);
+}
+
 // As late as elsewhere, 30 ms would be 90, of a thread that has 43 in all: what was seen elsewhere is not paid for it.
 TEST(Censoring, WhatWasSeenComesFirst) {
   Recording run(3);
