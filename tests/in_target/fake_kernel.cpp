@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/processes/shared_memory.h"
@@ -101,6 +102,7 @@ ThreadState& FakeKernel::add_thread() {
     event = {};
   }
   thread.alarm_event = {};
+  thread.alarm_since_ns = thread.alarm_until_ns = thread.alarm_ns = 0;
   thread.on_demand.store(0);
   rings_.push_back(std::make_unique<Ring>());
   thread.ring.attach(&slot, rings_.back()->bytes.data(), ring_bytes);
@@ -166,6 +168,9 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place) {
     return -EBADF;
   }
   found->place = place;
+  if (const std::function<void()> next = std::exchange(test::kernel->after_set, nullptr); next) {
+    next();
+  }
   return 0;
 }
 

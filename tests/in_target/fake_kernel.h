@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -43,7 +44,8 @@ class FakeKernel {
   WatchUnit watch;              ///< the unit that is tested
   std::uint32_t registers = 4;  ///< that a thread gets; more are refused with ENOSPC
   std::uint32_t alarms_set = 0;
-  std::vector<FakeEvent> events;  ///< by descriptor - 1
+  std::function<void()> after_set;  ///< what happens once, right after a watchpoint was set: another thread's doing
+  std::vector<FakeEvent> events;    ///< by descriptor - 1
 
   /// What the thread has written since it was asked last: the bytes of each record.
   [[nodiscard]] std::vector<std::vector<std::byte>> records(ThreadState& thread);

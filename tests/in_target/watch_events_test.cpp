@@ -20,5 +20,11 @@ TEST(WatchEvents, AreNotOpenedAndClosedInTurns) {
   EXPECT_FALSE(worth_keeping(7501, second, 0.03, 800, true));
 }
 
+TEST(WatchEvents, AreEndedByAnAlarmUnlessThatIsDearAndLate) {
+  EXPECT_TRUE(worth_an_alarm(false, 0));
+  EXPECT_TRUE(worth_an_alarm(true, 0.25));
+  EXPECT_FALSE(worth_an_alarm(true, 0.24));
+}
+
 }  // namespace
 }  // namespace crosstalk::in_target

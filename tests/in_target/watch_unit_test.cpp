@@ -8,6 +8,7 @@
 
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/armed_time.h"
+#include "collectors/in_target/watch/watch_events.h"
 #include "tests/in_target/fake_kernel.h"
 
 namespace crosstalk::in_target::test {
@@ -281,6 +282,74 @@ TEST_F(WatchUnitTest, OnDemandEventsLiveAsLongAsAWatch) {
   kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
   EXPECT_EQ(thread_[0]->watch_event[0].fd, 0);
   EXPECT_FALSE(any_armed());
+}
+
+// A thread's trap handler moves an event that another thread dismisses at that moment. The thread is charged for what
+// is noted as armed, so what is closed must be noted as off, whoever comes last.
+class DismissedEventTest : public WatchUnitTest {
+ protected:
+  void open_on_demand() {
+    start(2);
+    thread_[0]->keeps_events = false;
+    kernel_.watch.attend(*thread_[0]);
+    ASSERT_TRUE(open(1));
+    ASSERT_EQ(mode(0), WatchMode::read_write);
+  }
+  long move() { return set_event(*thread_[0], 0, {word(2), 8, WatchMode::write_only}); }
+  void expect_noted_as_off() {
+    const profile::ThreadWatchpoints& points = *thread_[0]->watchpoints;
+    const std::uint64_t now_ns = monotonic_ns();
+    EXPECT_EQ(armed_times(points, now_ns + 1000), armed_times(points, now_ns));
+    EXPECT_EQ(points.mode[0].load(), static_cast<std::uint8_t>(WatchMode::off));
+    EXPECT_FALSE(any_armed());
+  }
+};
+
+TEST_F(DismissedEventTest, IsNotedAsOffIfItsThreadMovesItTooLate) {
+  open_on_demand();
+  kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
+  EXPECT_LT(move(), 0);
+  expect_noted_as_off();
+}
+
+TEST_F(DismissedEventTest, IsNotedAsOffIfItsThreadMovesItBetweenDisablingAndClosing) {
+  open_on_demand();
+  long moved = -1;
+  kernel_.after_set = [&] { moved = move(); };
+  kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
+  EXPECT_EQ(moved, 0);
+  expect_noted_as_off();
+}
+
+// An alarm that ends a brief watch is a clock, which is dear at context switches while it is set.
+TEST_F(WatchUnitTest, AnAlarmThatASampleHasComeBeforeIsEnded) {
+  start(2);
+  ThreadState& self = *thread_[0];
+  set_alarm(self, 500'000);
+  EXPECT_EQ(kernel_.alarms_set, 1U);
+  const std::uint64_t due_ns = self.alarm_until_ns;
+  EXPECT_EQ(alarm_time(self, due_ns), 500'000U);
+  end_late_alarm(self, due_ns - 1);
+  EXPECT_EQ(alarm_time(self, due_ns + 1000), 501'000U);
+  end_late_alarm(self, due_ns);
+  const std::uint64_t set_ns = alarm_time(self, due_ns);
+  EXPECT_GT(set_ns, 0U);
+  EXPECT_EQ(alarm_time(self, due_ns + 1000), set_ns);
+}
+
+TEST_F(WatchUnitTest, AThreadThatSwitchesOftenAndIsInTheKernelHasNoAlarm) {
+  start(2);
+  ThreadState& self = *thread_[0];
+  self.keeps_events = false;
+  kernel_.watch.attend(self);
+  self.in_user = {};
+  self.in_user.add(0);
+  set_alarm(self, 500'000);
+  EXPECT_EQ(kernel_.alarms_set, 0U);
+  EXPECT_EQ(alarm_time(self, monotonic_ns() + 1000), 0U);
+  self.in_user.add(1);
+  set_alarm(self, 500'000);
+  EXPECT_EQ(kernel_.alarms_set, 1U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/armed_time.h"
+#include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
@@ -55,6 +56,17 @@ Activity recent_activity(ThreadState& self) {
           now.kernel_ns - before.kernel_ns};
 }
 
+// The part of the time since the last charge that its alarm was set: a clock, which is dear at context switches. To be
+// asked before recent_activity().
+double alarm_part(ThreadState& self) {
+  const std::uint64_t now_ns = monotonic_ns();
+  const std::uint64_t set_ns = alarm_time(self, now_ns);
+  const auto part =
+      static_cast<double>(set_ns - self.charged_alarm_ns) / static_cast<double>(now_ns - self.charged_ns + 1);
+  self.charged_alarm_ns = set_ns;
+  return std::min(part, 1.0);
+}
+
 // What they add to a context switch: events that are open, and what those left behind that were closed.
 struct SwitchCost {
   double open_ns = 0, past_ns = 0;
@@ -85,6 +97,7 @@ void begin_presence(ThreadState& self) {
   self.charged = usage_of_thread();
   self.charged_ns = monotonic_ns();
   self.charged_armed = armed_times(*self.watchpoints, self.charged_ns);
+  self.charged_alarm_ns = self.alarm_ns;
 }
 
 // An interrupted string instruction goes on where it was, so the instruction pointer stands on it. One observation in
@@ -92,6 +105,7 @@ void begin_presence(ThreadState& self) {
 // has transferred is known by its result, which is no more than the bytes that were asked for.
 void learn_copying(ThreadState& self, const collectors::Observation& seen) {
   constexpr std::uint64_t one_in = 8;
+  self.in_user.add(seen.in_kernel ? 0 : 1);
   if (seen.in_kernel) {
     const std::uint64_t result = seen.registers[Register::rax];
     const std::uint64_t asked = seen.registers[Register::rdx];
@@ -109,10 +123,11 @@ void learn_copying(ThreadState& self, const collectors::Observation& seen) {
 
 void charge_presence(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
+  const double alarm = alarm_part(self);
   const Activity did = recent_activity(self);
   self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
   const SwitchCost events = switch_cost(self, did);
-  const double clock_ns = self.clock == profile::ClockKind::perf ? config.switch_cost_ns : 0;
+  const double clock_ns = (alarm + (self.clock == profile::ClockKind::perf ? 1 : 0)) * config.switch_cost_ns;
   const auto switches = static_cast<double>(did.switches);
   const double armed_ns = armed_cost_ns(did, config);
   const auto present_ns = static_cast<std::uint64_t>(switches * (clock_ns + events.open_ns) + armed_ns);

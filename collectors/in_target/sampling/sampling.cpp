@@ -17,6 +17,7 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
+#include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/observation.h"
 
@@ -49,7 +50,9 @@ void tend_watches(Passage& at) {
   WatchUnit& watch = watch_unit();
   watch.attend(at.self);
   watch.follow(at.self, at.seen.time_ns);
-  if (watch.expire(at.self, at.seen.time_ns)) {
+  const bool expired = watch.expire(at.self, at.seen.time_ns);
+  end_late_alarm(at.self, at.seen.time_ns);
+  if (expired) {
     at.apart_ns += thread_cpu_ns() - at.seen.thread_cpu_ns;
   }
 }

@@ -66,6 +66,8 @@ struct ThreadState {
   std::array<std::uint64_t, max_words> charged_armed{};
   RunningMean copying;          // of its samples in user mode, the part in a string instruction
   RunningMean kernel_slowdown;  // of its samples in the kernel, by what part armed watchpoints make the call longer
+  RunningMean in_user;          // of its samples, the part in user mode
+  std::uint64_t charged_alarm_ns = 0;
 
   // watchpoints. Events are touched by other threads' handlers too.
   profile::ThreadWatchpoints* watchpoints = nullptr;  // in its slot, also after its end; null: it never had one
@@ -74,6 +76,9 @@ struct ThreadState {
   std::atomic<std::uint8_t> on_demand;      // a bit for each event that is open during a watch only (watch_events.h)
   std::uint32_t stray_traps = 0;            // of no open watch, in a row
   OwnedEvent alarm_event;                   // ends the brief watches that this thread opens
+  std::uint64_t alarm_since_ns = 0;         // since when it is set; 0: it is not
+  std::uint64_t alarm_until_ns = 0;         // when it would ring if the thread ran all the time
+  std::uint64_t alarm_ns = 0;               // for how long it was set, before that
   bool watch_tried = false;
   bool keeps_events = false;  // so it should be; on_demand follows between two watches
   std::uint64_t recent_switches = 0, recent_cpu_ns = 0;

@@ -65,9 +65,10 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.timer_number = 0;
   self.clock_event = {};
   self.alarm_event = {};
+  self.alarm_since_ns = self.alarm_until_ns = self.alarm_ns = 0;
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
-  self.copying = self.kernel_slowdown = {};
+  self.copying = self.kernel_slowdown = self.in_user = {};
   self.handler_ns = 0;
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;

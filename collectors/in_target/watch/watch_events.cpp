@@ -152,13 +152,30 @@ long dismiss_event(ThreadState& thread, std::uint32_t event) {
 }
 
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {
-  if (self.alarm_event.fd == 0 && open_alarm_event(self.alarm_event) < 0) {
+  if (!worth_an_alarm(has_any_on_demand(self), self.in_user.mean()) ||
+      (self.alarm_event.fd == 0 && open_alarm_event(self.alarm_event) < 0)) {
     return;  // the next sample ends the watch
   }
   start_alarm(self.alarm_event, cpu_ns);
+  const std::uint64_t now_ns = monotonic_ns();
+  self.alarm_ns = alarm_time(self, now_ns);
+  self.alarm_since_ns = now_ns;
+  self.alarm_until_ns = now_ns + cpu_ns;
+}
+
+void end_late_alarm(ThreadState& self, std::uint64_t now_ns) {
+  if (self.alarm_since_ns != 0 && self.alarm_until_ns <= now_ns) {
+    end_alarm(self);
+  }
+}
+
+std::uint64_t alarm_time(const ThreadState& self, std::uint64_t now_ns) {
+  return self.alarm_ns + (self.alarm_since_ns != 0 && self.alarm_since_ns < now_ns ? now_ns - self.alarm_since_ns : 0);
 }
 
 void end_alarm(ThreadState& self) {
+  self.alarm_ns = alarm_time(self, monotonic_ns());
+  self.alarm_since_ns = 0;
   if (has_any_on_demand(self)) {
     close_event(self.alarm_event);
   } else {

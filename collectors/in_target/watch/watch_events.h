@@ -42,8 +42,20 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
 bool in_use(ThreadState& thread, std::uint32_t event);
 /// The watch is over: disables the event, or closes one that was opened for it.
 long dismiss_event(ThreadState& thread, std::uint32_t event);
-/// Has the alarm of the calling thread ring once after so much of its CPU time.
+/// Is it worth while to have an alarm end a thread's brief watches? It is a clock of its own, which makes each context
+/// switch some 4 us dearer, more than armed watchpoints do, and it rings in user mode only: a thread that switches
+/// often and is rarely there would pay for it much longer than for the watch. Then the next sample ends the watch.
+constexpr bool worth_an_alarm(bool switches_often, double part_in_user_mode) {
+  constexpr double least_part = 0.25;
+  return !switches_often || part_in_user_mode >= least_part;
+}
+
+/// Has the alarm of the calling thread ring once after so much of its CPU time, if that is worth while.
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns);
 void end_alarm(ThreadState& self);
+/// A sample has come first, at `now_ns`, and ends what the alarm was to end: ends it, too, if it should have rung.
+void end_late_alarm(ThreadState& self, std::uint64_t now_ns);
+/// For how long the alarm of the calling thread has been set up to now.
+std::uint64_t alarm_time(const ThreadState& self, std::uint64_t now_ns);
 
 }  // namespace crosstalk::in_target
