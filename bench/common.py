@@ -45,11 +45,16 @@ class Weighed:
     def finish(self):
         self.process.wait()
         try:
-            with open(self.file, encoding="ascii") as file:
-                result = json.load(file)
+            result = read_weight(self.file)
         finally:
             os.unlink(self.file)
         return Weight(status=self.process.returncode, **result)
+
+
+def read_weight(path):
+    """What bench/weigh.cpp has written there."""
+    with open(path, encoding="ascii") as file:
+        return json.load(file)
 
 
 def weigh(command, **options):

@@ -98,6 +98,11 @@ class Redis:
         pass
 
     @staticmethod
+    def command(folder, port):
+        return ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--io-threads", "2",
+                "--io-threads-do-reads", "yes", "--dir", folder.path]
+
+    @staticmethod
     def free_port():
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -105,8 +110,7 @@ class Redis:
 
     def start(self, folder, profile):
         port = str(self.free_port())
-        command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-                   "--io-threads", "2", "--io-threads-do-reads", "yes", "--dir", folder.path]
+        command = self.command(folder, port)
         server = common.Weighed(common.recorded(command, profile) if profile else command)
         self.await_server(port)
         return RedisRun(server, port)
@@ -122,9 +126,9 @@ class Redis:
 
 
 class RedisRun:
-    def __init__(self, server, port):
+    def __init__(self, server, port, requests=400000):
         self.server, self.port, self.begin = server, port, time.monotonic()
-        self.load = subprocess.Popen(["redis-benchmark", "-p", port, "-q", "-n", "400000", "-c", "20", "-P", "4",
+        self.load = subprocess.Popen(["redis-benchmark", "-p", port, "-q", "-n", str(requests), "-c", "20", "-P", "4",
                                       "-t", "set,get"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def finish(self):
@@ -138,6 +142,16 @@ class RedisRun:
 
 def tar(folder, size, name="data.tar"):
     sample_data(folder.file(name), size)
+
+
+def hackbench(loops=5000):
+    return ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", str(loops)]
+
+
+def pipe_ping_pong(trips):
+    """On two processors a hand-over costs a wake-up from idle or none, as it falls, and runs differ threefold."""
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0))), os.path.join(common.WORKLOADS, "switching"), "--iterations",
+            str(trips)]
 
 
 def all_programs():
@@ -160,8 +174,7 @@ def all_programs():
                 lambda f: moving_picture(f.file("video.yuv"), 500)),
         Redis(),
         Program("hackbench -T (pipes)", "80", ["hackbench"],
-                lambda f: ["hackbench", "-T", "-p", "-g", "2", "-f", "20", "-l", "5000"], alone=36),
-        # On two processors a hand-over costs a wake-up from idle or none, as it falls: runs differ threefold.
+                lambda f: hackbench(), alone=36),
         Program("switching (pipe ping-pong, one processor)", "3", [workload, "taskset"],
-                lambda f: ["taskset", "-c", str(min(os.sched_getaffinity(0))), workload, "--iterations", "400000"], alone=1),
+                lambda f: pipe_ping_pong(400000), alone=1),
     ]
