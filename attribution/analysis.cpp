@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "attribution/brief_threads.h"
 #include "attribution/counts/communication_counts.h"
 #include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
@@ -21,6 +22,7 @@
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/symbolized_map.h"
 #include "attribution/overview.h"
+#include "attribution/sentences.h"
 #include "attribution/timeline/address_space.h"
 #include "attribution/timeline/ownership_timeline.h"
 #include "attribution/timeline/probe_effect.h"
@@ -167,7 +169,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   concurrently(find, [&] {
     read_rest = unwind(profile, view, stacks);
     if (read_rest) {
-      time = code_time(digest.code(), view, options.max_rows);
+      time = code_time(digest.code(), view, options.max_rows, uncovered_s(profile.threads(), digest.threads()));
       LookaheadReplay replay(view);
       read_rest = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); });
       add_rates(time.loops, progress->trails(), replay.loops(), view);
@@ -211,8 +213,12 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   fill_times(profile, analysis);
   analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
                                   defects_of(timelines, digest, strata, code));
+  if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads())) {
+    analysis.warnings.push_back({"unsampled_threads", std::move(*unsampled)});
+  }
   if (estimated.expansion.unknown) {
-    analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown});
+    analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown + "; " +
+                                                       to_see_more(analysis.session)});
   }
   analysis.findings = findings_of(analysis);
   return analysis;

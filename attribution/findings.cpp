@@ -61,14 +61,30 @@ std::string what(const ObjectRow& object) {
          (about.empty() ? "" : " (" + about + ")");
 }
 
-double cpu_of(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
-  double sum = 0;
+struct Concerned {
+  double cpu_s = 0;
+  std::string whose = "their time";
+};
+
+/// Whose time it is that threads pay with. What is seen of a brief thread stands for all of them.
+Concerned concerned_by(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
+  Concerned concerned;
+  double brief_s = 0;
+  std::uint64_t brief = 0;
+  bool any_brief = false;
   for (const ThreadSummary& thread : analysis.threads) {
-    if (threads.contains(thread.index)) {
-      sum += thread.cpu_s.value_or(0);
-    }
+    const double cpu_s = thread.cpu_s.value_or(0);
+    const bool named = threads.contains(thread.index);
+    concerned.cpu_s += !thread.brief && named ? cpu_s : 0;
+    brief_s += thread.brief ? cpu_s : 0;
+    brief += thread.brief ? 1 : 0;
+    any_brief = any_brief || (thread.brief && named);
   }
-  return sum;
+  if (any_brief) {
+    concerned.cpu_s += brief_s;
+    concerned.whose = "the time of all " + std::to_string(brief) + " brief threads";
+  }
+  return concerned;
 }
 
 struct Ends {
@@ -107,10 +123,10 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object) {
   if (object.sharing.perhaps) {
     text += " (some of it may be " + noun_of(*object.sharing.perhaps) + ")";
   }
-  const double cpu = cpu_of(analysis, e.threads);
+  const auto [cpu, whose] = concerned_by(analysis, e.threads);
   if (object.cost_s > 0) {
     const std::string amount =
-        cpu > 0 ? percent(object.cost_s / cpu) + " of their time" : seconds_in_words(object.cost_s);
+        cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
   const std::string advice = advice_for(object, e);
@@ -195,7 +211,7 @@ std::string nothing_seen(const Analysis& analysis) {
   std::string text = "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") +
                      " and " + count_of(s.armed, "watched line", "watched lines") + ".";
   if (s.samples < few_samples || s.armed < few_watches) {
-    text += " That is too little to rule it out: record for longer.";
+    text += " That is too little to rule it out: " + to_see_more(analysis.session) + ".";
   }
   return text;
 }

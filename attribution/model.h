@@ -172,6 +172,8 @@ struct ThreadSummary {
   std::optional<double> cpu_s;
   std::uint64_t samples = 0;
   double kernel_share = 0;
+  bool brief = false;  // it has lived for some milliseconds or a few sampling periods: what is seen of it stands for
+                       // others like it
   std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
 };
 struct Warning {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <map>
 
+#include "attribution/brief_threads.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -154,7 +156,10 @@ std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> 
     summary.name = row.name;
     const ThreadTotal total = i < totals.size() ? totals[i] : ThreadTotal{};
     summary.samples = total.samples;
-    if (row.cpu_ns != 0 || total.ns > 0) {
+    summary.brief = is_brief(row);
+    if (summary.brief) {
+      summary.cpu_s = static_cast<double>(row.cpu_ns) / ns_per_s;
+    } else if (row.cpu_ns != 0 || total.ns > 0) {
       summary.cpu_s = std::max(static_cast<double>(row.cpu_ns), total.ns) / ns_per_s;
     }
     summary.kernel_share = total.ns > 0 ? total.kernel_ns / total.ns : 0;
@@ -192,7 +197,8 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
     summary.lost += threads[i].lost;
     summary.handlers_s += static_cast<double>(threads[i].handlers_ns) / ns_per_s;
     summary.switches_s += static_cast<double>(threads[i].switches_ns) / ns_per_s;
-    cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), i < totals.size() ? totals[i].ns : 0.0);
+    const double sampled_ns = i < totals.size() && !is_brief(threads[i]) ? totals[i].ns : 0;
+    cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), sampled_ns);
   }
   if (cpu_ns > 0) {
     summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;

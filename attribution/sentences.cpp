@@ -118,6 +118,11 @@ std::string threads_in_words(const Analysis& analysis, const std::set<std::uint3
          (name.empty() ? "" : "; " + name) + ")";
 }
 
+std::string to_see_more(const profile::Session& session) {
+  return session.exit_status ? "let the program run for longer, or record it with a shorter --period"
+                             : "record for longer";
+}
+
 std::string begun(std::string sentence) {
   if (!sentence.empty()) {
     sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));

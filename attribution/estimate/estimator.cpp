@@ -174,7 +174,7 @@ Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, cons
   if (usable < least_watches_of_estimate) {
     result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +
                                (usable == 1 ? " watch" : " watches") + " to go by and needs at least " +
-                               std::to_string(least_watches_of_estimate) + "; record for longer";
+                               std::to_string(least_watches_of_estimate);
     for (Contribution& contribution : result.contributions) {
       contribution.cost = 0;
     }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attribution/brief_threads.h"
 #include "attribution/estimate/amounts.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
@@ -225,18 +226,25 @@ void Gains::find(std::span<Contribution> contributions, Expansion& expansion) {
 void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
                        std::span<const profile::ThreadRow> threads) {
   constexpr double ns_per_s = 1e9;
-  std::vector<double> charged_s(threads.size());
+  const std::size_t all_brief = threads.size();
+  const auto payer_of = [&](std::size_t thread) { return is_brief(threads[thread]) ? all_brief : thread; };
+  struct Payer {
+    double has_s = 0, charged_s = 0;
+  };
+  std::vector<Payer> payers(threads.size() + 1);
+  for (std::size_t thread = 0; thread < threads.size(); ++thread) {
+    payers[payer_of(thread)].has_s += static_cast<double>(threads[thread].cpu_ns) / ns_per_s;
+  }
+  const auto knows = [&](const Contribution& c) { return c.seen->consumer.thread.value < threads.size(); };
   for (const Contribution& c : contributions) {
-    const std::uint32_t thread = c.seen->consumer.thread.value;
-    if (thread < charged_s.size()) {
-      charged_s[thread] += cost_s(c, strata);
+    if (knows(c)) {
+      payers[payer_of(c.seen->consumer.thread.value)].charged_s += cost_s(c, strata);
     }
   }
   for (Contribution& c : contributions) {
-    const std::uint32_t thread = c.seen->consumer.thread.value;
-    if (thread < charged_s.size() && threads[thread].cpu_ns != 0) {
-      const double has_s = static_cast<double>(threads[thread].cpu_ns) / ns_per_s;
-      c.cost *= charged_s[thread] > has_s ? has_s / charged_s[thread] : 1;
+    if (knows(c)) {
+      const Payer& payer = payers[payer_of(c.seen->consumer.thread.value)];
+      c.cost *= payer.has_s > 0 && payer.charged_s > payer.has_s ? payer.has_s / payer.charged_s : 1;
     }
   }
 }

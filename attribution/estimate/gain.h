@@ -52,7 +52,8 @@ struct PayingLoop {
 /// Of false sharing of which that is the part.
 [[nodiscard]] GainPart gain_beside_true_sharing(double only, const GainPart& part);
 
-/// Charges no thread more than the CPU time that it has: its contributions are scaled down together.
+/// Charges no thread more than the CPU time that it has: its contributions are scaled down together. Brief threads
+/// stand for each other, so they are charged no more than all of them have.
 void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
                        std::span<const profile::ThreadRow> threads);
 

@@ -82,7 +82,7 @@ const symbolizer::Frame& home_of(const symbolizer::Loop& loop, const symbolizer:
 /// Sums by function, line and loop; each address of code is asked about once.
 class CodeSums {
  public:
-  explicit CodeSums(const ProgramView& view) : view_(view) {}
+  CodeSums(const ProgramView& view, double uncovered_ns) : view_(view), uncovered_ns_(uncovered_ns) {}
 
   void add(const CodeTotal& total) {
     ns_ += total.ns;
@@ -186,7 +186,10 @@ class CodeSums {
   std::map<FunctionKey, FunctionSums> functions_;
   std::map<LineKey, double> lines_;
   std::map<LoopKey, LoopSums> loops_;
-  double ns_ = 0, ns2_ = 0;
+  [[nodiscard]] double whole_ns() const { return ns_ + uncovered_ns_; }
+
+  double uncovered_ns_;
+  double ns_ = 0, ns2_ = 0;  // of the samples: weights and their squares
   std::uint64_t samples_ = 0, unknown_samples_ = 0;
 };
 
@@ -196,7 +199,7 @@ void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
     row.module = key.module;
     row.function = key.function;
     row.self_s = sums.ns / ns_per_s;
-    row.share = ns_ > 0 ? sums.ns / ns_ : 0;
+    row.share = ns_ > 0 ? sums.ns / whole_ns() : 0;
     if (sums.begin) {
       const symbolizer::CodeLocation& code = view_.code().locate(*sums.begin);
       if (!code.frames.empty()) {
@@ -215,7 +218,7 @@ void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
 
 void CodeSums::finish_lines(CodeTime& result, std::size_t max_rows) {
   for (const auto& [key, ns] : lines_) {
-    result.lines.push_back({key.file, key.line, key.function, ns / ns_per_s, ns_ > 0 ? ns / ns_ : 0});
+    result.lines.push_back({key.file, key.line, key.function, ns / ns_per_s, ns_ > 0 ? ns / whole_ns() : 0});
   }
   std::stable_sort(result.lines.begin(), result.lines.end(),
                    [](const auto& a, const auto& b) { return a.self_s > b.self_s; });
@@ -270,7 +273,7 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
     row.cpu_s += ns.first / ns_per_s;
     row.self_s += ns.second / ns_per_s;
   }
-  row.share = ns_ > 0 ? std::min(1.0, row.cpu_s * ns_per_s / ns_) : 0;
+  row.share = ns_ > 0 ? std::min(1.0, row.cpu_s * ns_per_s / whole_ns()) : 0;
   row.share_ci95 = share_interval(row.share, ns2_ > 0 ? ns_ * ns_ / ns2_ : 0);
   return row;
 }
@@ -318,8 +321,9 @@ Interval share_interval(double share, double samples) {
   return {std::clamp(centre - half, 0.0, p), std::clamp(centre + half, p, 1.0)};
 }
 
-CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows) {
-  CodeSums sums(view);
+CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
+                   double uncovered_s) {
+  CodeSums sums(view, uncovered_s * ns_per_s);
   for (const CodeTotal& total : totals) {
     if (view.knows(total.thread)) {
       sums.add(total);

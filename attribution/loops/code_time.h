@@ -23,7 +23,9 @@ struct CodeTime {
 /// Time of a loop is that of the samples in it: `self_s` without, `cpu_s` with the loops inside it; what it calls is
 /// not counted. Functions are those of the machine code (inlined callees count for them), lines the innermost inlined.
 /// A loop's id is a hash of its module's file name and the address of its header: the same in every run of a program.
-[[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows);
+/// Shares are of the samples' time and `uncovered_s`, CPU time that no sample stands for.
+[[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
+                                 double uncovered_s = 0);
 
 /// Wilson's 95 % interval of a share of `samples` equally weighted samples; weighted ones count by Kish's effective
 /// size, (sum w)^2 / sum w^2. [0, 1] for no samples.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "attribution/brief_threads.h"
 #include "attribution/findings.h"
 #include "tests/attribution/rows.h"
 
@@ -46,6 +47,40 @@ TEST(ThreadSummaries, TimesAndShares) {
   EXPECT_FALSE(summaries[2].communication_s);  // no samples: not known
   EXPECT_FALSE(thread_summaries(threads, processes, totals, nullptr)[0].communication_s);
   EXPECT_FALSE(summaries[2].cpu_s);
+}
+
+TEST(ThreadSummaries, ABriefThreadHasItsOwnTimeNotWhatItsSampleStandsFor) {
+  auto threads = make_threads(2);
+  for (profile::ThreadRow& thread : threads) {
+    thread.end_ns = 5;
+    thread.period_us = 4000;
+  }
+  threads[0].cpu_ns = 1'000'000;
+  threads[1].cpu_ns = 1'000'000'000;
+  const std::vector<ThreadTotal> totals = {{1, 0, 4e6, 0}, {250, 0, 1e9, 0}};
+  const auto summaries = thread_summaries(threads, std::vector<profile::ProcessRow>(1), totals, nullptr);
+  EXPECT_TRUE(summaries[0].brief);
+  EXPECT_NEAR(*summaries[0].cpu_s, 0.001, 1e-12);
+  EXPECT_FALSE(summaries[1].brief);
+}
+
+TEST(BriefThreads, ThoseWithoutSamplesAreALineOfTheirOwn) {
+  auto threads = make_threads(40);
+  std::vector<ThreadTotal> totals(40);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    threads[i].cpu_ns = 1'000'000;
+    totals[i] = i % 4 == 0 ? ThreadTotal{1, 0, 4e6, 0} : ThreadTotal{};
+  }
+  EXPECT_EQ(unsampled_in_words(threads, totals),
+            "30 threads, 0.03 s of CPU time: too short to be sampled; samples of others like them stand for them");
+  EXPECT_NEAR(uncovered_s(threads, totals), 0, 1e-12);
+  totals.assign(40, {});
+  totals[0] = {1, 0, 4e6, 0};
+  EXPECT_EQ(unsampled_in_words(threads, totals),
+            "39 threads, 0.039 s of CPU time: too short to be sampled; no sample stands for them; try --period 100us "
+            "--budget 20");
+  EXPECT_NEAR(uncovered_s(threads, totals), 0.036, 1e-12);
+  EXPECT_FALSE(unsampled_in_words(std::span(threads).first(1), std::span(totals).first(1))) << "all were sampled";
 }
 
 TEST(SamplingSummary, OverheadIsAFractionOfCpuTime) {
@@ -216,7 +251,11 @@ TEST(Findings, NothingSeen) {
   EXPECT_EQ(findings_of(a)[0].sentence,
             "No communication between threads was seen in 500 samples and 60 watched lines.");
   a.sampling.armed = 3;
-  EXPECT_NE(findings_of(a)[0].sentence.find("too little to rule it out"), std::string::npos);
+  EXPECT_NE(findings_of(a)[0].sentence.find("too little to rule it out: record for longer."), std::string::npos);
+  a.session.exit_status = 0;
+  EXPECT_NE(findings_of(a)[0].sentence.find("let the program run for longer, or record it with a shorter --period."),
+            std::string::npos)
+      << "it has ended: " << findings_of(a)[0].sentence;
   a.sampling.armed = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
   a.threads[1].samples = 0;

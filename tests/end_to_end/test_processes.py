@@ -11,9 +11,9 @@ MAX_DISTANCE = 0.25  # as between threads: who waits for whom shifts with what e
 
 
 class Processes(harness.Case):
-    def exchange(self, processes, memory, seconds):
+    def exchange(self, processes, memory, seconds, *arguments):
         report, truth = self.observe_enough("processes", "--threads", str(processes), "--memory", memory, "--wait",
-                                            "yield", "--seconds", str(seconds))
+                                            "yield", "--seconds", str(seconds), *arguments)
         costs = harness.cells_by_truth(report, truth)
         self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
         self.check_directions(costs, truth)
@@ -30,6 +30,11 @@ class Processes(harness.Case):
         entry = report["objects"][0]
         self.assertEqual(entry["name"], "anonymous shared memory")
         self.assertIn("map_shared", entry["allocated_at"])
+
+    @harness.needs_watchpoints
+    def test_two_that_send_each_other_urgent_signals(self):
+        _, truth = self.exchange(2, "anonymous", 4, "--wake", "urgent")
+        self.assertGreater(min(truth["urged"]), 10, "the program's signals are its own")
 
     @harness.needs_watchpoints
     def test_three_with_a_memfd_at_different_addresses(self):

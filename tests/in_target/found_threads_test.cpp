@@ -204,7 +204,7 @@ TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
 
 // What the unit meets in a target.
 
-long start_thread_timer(std::int32_t tid, std::uint64_t /*period_ns*/) {
+long start_thread_timer(std::int32_t tid, std::uint64_t /*first_ns*/, std::uint64_t /*period_ns*/) {
   world->timers[++world->last_timer] = tid;
   return world->last_timer;
 }

@@ -2,7 +2,7 @@
 // Processes hand a baton round in memory that they share, and whoever has it adds to a word in each of some lines:
 // true sharing between processes, each line once a turn. The memory is anonymous and made before the fork, so that all
 // have it at one address, or a memfd, a file or a System V segment that each child maps for itself, each at an address
-// of its own.
+// of its own. With `--wake urgent` they also send each other SIGURG, which they handle, as PostgreSQL's processes do.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -41,7 +41,8 @@ struct Table {
 /// Memory of its own for what is not measured: who is there, and in the end what each has done.
 struct Ledger {
   struct alignas(workload::line_bytes) Entry {
-    std::uint64_t turns = 0, passes = 0, address = 0;
+    std::uint64_t turns = 0, passes = 0, address = 0, urged = 0;
+    std::uint64_t pid = 0;  // stored before anybody is ready
   };
   Line ready;
   Entry entries[max_processes];
@@ -162,12 +163,25 @@ void await_all(Ledger& ledger, const Line& baton, int processes) {
 
 struct Race {
   int processes = 0, lines = 0;
-  bool yields = false;
+  bool yields = false, urges = false;
   Deadline deadline;
 };
 
+volatile sig_atomic_t urged = 0;  // of each process its own
+
+void handle_urgent() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { urged = urged + 1; };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGURG, &action, nullptr);
+}
+
 /// Runs until the baton says that the race is over. Process 0 begins each round and, when the time is up, ends it.
 void run(int me, const Race& race, Table& table, Ledger& ledger) {
+  if (race.urges) {
+    handle_urgent();
+    ledger.entries[me].pid = static_cast<std::uint64_t>(getpid());
+  }
   await_all(ledger, table.batons[me], race.processes);
   Line& next = table.batons[(me + 1) % race.processes];
   Ledger::Entry done;
@@ -185,11 +199,15 @@ void run(int me, const Race& race, Table& table, Ledger& ledger) {
       break;  // it has been all the way round
     }
     ++done.passes;
+    if (race.urges && (round & 63U) == 1 && word != over) {  // the next one waits for us: it is there
+      kill(static_cast<pid_t>(ledger.entries[(me + 1) % race.processes].pid), SIGURG);
+    }
     __atomic_store_n(&next.word, word, __ATOMIC_RELEASE);
     if (word == over && me != 0) {
       break;
     }
   }
+  done.urged = static_cast<std::uint64_t>(urged);
   ledger.entries[me] = done;
 }
 
@@ -255,7 +273,8 @@ void print_truth(const Race& race, const Memory& memory, const Ledger& ledger, c
     truth.add_invalidations(before + 1, me + 1, passed);
   }
   truth.print(race.deadline.elapsed(), R"("memory":")" + kind + R"(",)" +
-                                           column_text("addresses", ledger, race.processes, &Ledger::Entry::address));
+                                           column_text("addresses", ledger, race.processes, &Ledger::Entry::address) +
+                                           "," + column_text("urged", ledger, race.processes, &Ledger::Entry::urged));
 }
 
 }  // namespace
@@ -267,10 +286,11 @@ int main(int argc, char** argv) {
   flags.number("--lines", 64, 1, max_lines, "lines that travel with the baton");
   flags.choice("--memory", {"anonymous", "memfd", "file", "sysv"}, "what is shared");
   flags.choice("--wait", {"spin", "yield"}, "how a process waits for the baton");
+  flags.choice("--wake", {"never", "urgent"}, "signals that they send each other");
   flags.parse(argc, argv);
   const std::string& kind = flags.word("--memory");
   Race race{flags.integer("--threads"), flags.integer("--lines"), flags.word("--wait") == "yield",
-            Deadline(flags.real("--seconds"))};
+            flags.word("--wake") == "urgent", Deadline(flags.real("--seconds"))};
 
   Memory memory = kind == "anonymous" ? Memory{} : kind == "sysv" ? open_segment() : open_file(kind);
   if (memory.table == nullptr) {

@@ -6,6 +6,9 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <string_view>
+
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/own_memory.h"
 
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));  // NOLINT: the linker's name
@@ -13,9 +16,32 @@ extern "C" const char __ehdr_start __attribute__((visibility("hidden")));  // NO
 namespace crosstalk::in_target {
 namespace {
 
-constexpr std::uint64_t time_pages = 32;  // vvar: 4 pages up to Linux 6.12, more since; nothing else is mapped there
-constexpr std::uint64_t vdso_pages = 4;
+constexpr std::uint64_t most_time_pages = 32;  // more than any kernel has
+constexpr std::uint64_t most_vdso_pages = 4;
 constinit std::uint64_t time_begin = 0, time_end = 0;
+
+bool is_mapping(std::uint64_t address, std::string_view name, modules::MappedFile& found) {
+  char path[16];
+  return modules::find_mapped_file(address, found, static_cast<char*>(path), sizeof path) &&
+         std::string_view(static_cast<char*>(path), found.path_length < sizeof path ? found.path_length : sizeof path)
+             .starts_with(name);
+}
+
+// The time pages ([vvar], [vvar_vclock] from Linux 6.13 on, several) lie below the vdso without a gap, as many as the
+// kernel has. What is mapped below them is the program's.
+void find_time_pages(std::uint64_t vdso) {
+  modules::MappedFile mapping;
+  if (!is_mapping(vdso, "[vdso]", mapping)) {  // /proc does not tell: rather too much than too little
+    time_begin = vdso - most_time_pages * page_bytes;
+    time_end = vdso + most_vdso_pages * page_bytes;
+    return;
+  }
+  time_begin = mapping.begin;
+  time_end = mapping.end;
+  while (is_mapping(time_begin - 1, "[vvar", mapping)) {
+    time_begin = mapping.begin;
+  }
+}
 
 // Enters the module that has a certain address: this library, and the decoder's.
 int enter_module_of(dl_phdr_info* module, std::size_t /*bytes*/, void* address) {
@@ -47,8 +73,7 @@ void find_off_limits() {
   enter_module(&__ehdr_start);
   enter_module(reinterpret_cast<const void*>(&ZydisDecoderInit));  // NOLINT: a function is an address
   if (const std::uint64_t vdso = getauxval(AT_SYSINFO_EHDR); vdso != 0) {
-    time_begin = vdso - time_pages * page_bytes;
-    time_end = vdso + vdso_pages * page_bytes;
+    find_time_pages(vdso);
   }
 }
 

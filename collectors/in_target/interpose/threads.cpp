@@ -72,6 +72,7 @@ void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high) {
     return;
   }
   const int saved_errno = errno;
+  const std::uint64_t begin_ns = thread_cpu_ns();
   const std::uint64_t thread_pointer = fs_base();
   ThreadState* self = begin_thread(thread_pointer - stack_bytes, stack_high, thread_pointer);
   if (self != nullptr) {
@@ -80,6 +81,7 @@ void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high) {
     }
     self->handler_stack = lend_handler_stack();
     start_clock(*self);
+    charge_own_calls(*self, thread_cpu_ns() - begin_ns);
     on_module_change();
   }
   errno = saved_errno;

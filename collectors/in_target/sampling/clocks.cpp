@@ -11,6 +11,8 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/watch_events.h"
+#include "collectors/in_target/watch/watch_unit.h"
+#include "collectors/watch_policy/thread_clock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -21,6 +23,9 @@ constexpr std::uint64_t longest_period_ns = 64'000'000;
 constexpr std::uint64_t review_samples = 16;
 constexpr std::uint64_t first_review = 2;  // soon: a thread may be one that switches all the time
 constexpr double clock_share = 0.5;        // of the budget that the clock alone may take
+
+constinit watch_policy::ThreadLives the_lives;
+constinit std::atomic<std::uint64_t> mean_handler_ns{10'000};  // of a sample, watching aside; at first a guess
 
 // POSIX timers of CPU time are looked at once in a tick. It is asked for once: it does not change.
 std::uint64_t tick_ns() {
@@ -49,7 +54,7 @@ void publish(ThreadState& self) {
 /// From one source to the other; goes on with the one it has where that can not be had.
 template <SampleSource From, SampleSource To>
 void change(ThreadState& self, ClockKind kind) {
-  if (To::open(self, self.period_ns)) {
+  if (To::open(self, self.period_ns, self.period_ns)) {
     From::close(self);
     self.clock = kind;
   }
@@ -106,17 +111,42 @@ void adapt(ThreadState& self, const Spell& spell) {
   }
 }
 
-/// The clock that a thread begins with: the coarse one, unless the fine one is asked for or there is no other. None
-/// that can be had: `automatic`.
+/// Threads that come and go are over before a review could give them the fine clock. So they begin with it, at a period
+/// that their length affords; 0: they begin with the coarse one, as others do.
+std::uint64_t period_of_brief_threads(const profile::SessionConfig& config) {
+  constexpr std::uint64_t open_and_close_ns = 40'000;  // with what else of ours a thread's begin and end take
+  const std::uint64_t handler_ns = mean_handler_ns.load(std::memory_order_relaxed);
+  if (config.clock != ClockKind::automatic || config.period_ns >= tick_ns() || !the_lives.brief(tick_ns())) {
+    return 0;
+  }
+  const auto switching_ns = static_cast<std::uint64_t>(the_lives.mean_switches() * config.switch_cost_ns);
+  return watch_policy::affordable_period({open_and_close_ns + switching_ns, config.perf_sample_cost_ns + handler_ns},
+                                         the_lives.mean_ns(), config.period_ns, tick_ns(), config.budget * clock_share);
+}
+
+bool open_fine(ThreadState& self) {
+  self.first_weight_ns = self.period_ns;
+  return PerfTaskClock::open(self, watch_policy::first_expiry(self.period_ns, self.random), self.period_ns);
+}
+
+/// The clock that a thread begins with: the coarse one, unless the fine one is asked for or there is no other, or
+/// threads come and go. None that can be had: `automatic`.
 ClockKind open_first(ThreadState& self, const profile::SessionConfig& config) {
   const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
-  if (config.clock == ClockKind::perf && may_perf && PerfTaskClock::open(self, self.period_ns)) {
+  const std::uint64_t brief_period_ns = may_perf ? period_of_brief_threads(config) : 0;
+  if (brief_period_ns != 0) {
+    self.period_ns = brief_period_ns;
+  }
+  if (may_perf && (config.clock == ClockKind::perf || brief_period_ns != 0) && open_fine(self)) {
     return ClockKind::perf;
   }
-  if (PosixTimer::open(self, self.period_ns)) {
+  self.period_ns = config.period_ns;
+  const std::uint64_t first_ns = watch_policy::first_tick(self.period_ns, tick_ns(), self.random);
+  if (PosixTimer::open(self, first_ns, self.period_ns)) {
+    self.first_weight_ns = std::max(self.period_ns, tick_ns());
     return ClockKind::posix;
   }
-  return may_perf && PerfTaskClock::open(self, self.period_ns) ? ClockKind::perf : ClockKind::automatic;
+  return may_perf && open_fine(self) ? ClockKind::perf : ClockKind::automatic;
 }
 
 }  // namespace
@@ -126,6 +156,9 @@ void start_clock(ThreadState& self) {
   stop_clock(self);  // that of a thread before it with the same number, or of before a failed exec
   self.period_ns = config.period_ns;
   self.next_review = first_review;
+  if (the_lives.brief(tick_ns())) {
+    watch_unit().expect(self);
+  }
   begin_presence(self);
   self.review_switches = self.charged.switches;
   self.review_cpu_ns = thread_cpu_ns();
@@ -139,10 +172,21 @@ void start_clock(ThreadState& self) {
   }
 }
 
+void note_life(std::uint64_t cpu_ns, std::uint64_t switches) { the_lives.ended(cpu_ns, switches); }
+
+void note_handler(std::uint64_t took_ns) {
+  constexpr std::uint64_t memory = 16;  // samples
+  const std::uint64_t mean = mean_handler_ns.load(std::memory_order_relaxed);
+  mean_handler_ns.store(mean - mean / memory + took_ns / memory, std::memory_order_relaxed);
+}
+
+void forget_lives() { the_lives.clear(); }
+
 void forgo_perf_clock(ThreadState& thread) {
   if (thread.clock == ClockKind::perf) {
     PerfTaskClock::close(thread);
-    thread.clock = PosixTimer::open(thread, thread.period_ns) ? ClockKind::posix : ClockKind::automatic;
+    thread.clock =
+        PosixTimer::open(thread, thread.period_ns, thread.period_ns) ? ClockKind::posix : ClockKind::automatic;
     publish(thread);
   }
 }
@@ -152,7 +196,8 @@ void forgo_posix_clock(ThreadState& thread) {
   if (thread.clock == ClockKind::posix) {
     PosixTimer::close(thread);
     const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
-    thread.clock = may_perf && PerfTaskClock::open(thread, thread.period_ns) ? ClockKind::perf : ClockKind::automatic;
+    thread.clock = may_perf && PerfTaskClock::open(thread, thread.period_ns, thread.period_ns) ? ClockKind::perf
+                                                                                               : ClockKind::automatic;
     publish(thread);
   }
 }

@@ -19,12 +19,13 @@ bool is_in_kernel(const Registers& registers, std::uint64_t flags) {
          (registers[Register::r11] & 0xfffU) == (flags & 0xfffU);
 }
 
-/// What a clock knows when it has run out: the interrupted registers, and the time since it did so before.
+/// What a clock knows when it has run out: the interrupted registers, and the time since it did so before. The first
+/// time came by chance (watch_policy/thread_clock.h), and stands for a period.
 collectors::Observation observe(const ThreadState& self, const ucontext_t& context) {
   collectors::Observation seen;
   seen.time_ns = monotonic_ns();
   seen.thread_cpu_ns = thread_cpu_ns();
-  seen.cpu_ns = seen.thread_cpu_ns - self.last_cpu_ns;
+  seen.cpu_ns = self.samples == 0 ? self.first_weight_ns : seen.thread_cpu_ns - self.last_cpu_ns;
   seen.thread = self.number;
   seen.cpu = current_cpu();
   seen.registers = registers_of(context);
@@ -39,16 +40,18 @@ collectors::Observation observe(const ThreadState& self, const ucontext_t& conte
 
 }  // namespace
 
-bool PosixTimer::open(ThreadState& self, std::uint64_t period_ns) {
+bool PosixTimer::open(ThreadState& self, std::uint64_t first_ns, std::uint64_t period_ns) {
   if (self.timer_number != 0) {
-    return set_thread_timer(self.timer_number - 1, period_ns) >= 0;
+    return set_thread_timer(self.timer_number - 1, first_ns, period_ns) >= 0;
   }
-  const long timer = start_thread_timer(self.tid.load(std::memory_order_relaxed), period_ns);
+  const long timer = start_thread_timer(self.tid.load(std::memory_order_relaxed), first_ns, period_ns);
   self.timer_number = timer >= 0 ? static_cast<std::int32_t>(timer) + 1 : 0;
   return timer >= 0;
 }
 
-void PosixTimer::set_period(ThreadState& self, std::uint64_t period_ns) { open(self, period_ns); }
+void PosixTimer::begun(ThreadState& /*self*/) {}  // its interval is another number
+
+void PosixTimer::set_period(ThreadState& self, std::uint64_t period_ns) { open(self, period_ns, period_ns); }
 
 void PosixTimer::close(ThreadState& thread) {
   const std::int32_t number = std::atomic_ref(thread.timer_number).exchange(0, std::memory_order_acq_rel);
@@ -63,9 +66,12 @@ collectors::Observation PosixTimer::deliver(const ThreadState& self, const ucont
 
 std::uint64_t PosixTimer::delivery_ns() { return runtime().config.signal_cost_ns; }
 
-bool PerfTaskClock::open(ThreadState& self, std::uint64_t period_ns) {
-  return open_clock_event(self.tid.load(std::memory_order_relaxed), period_ns, self.clock_event) >= 0;
+// An event has one period, so the first expiry is its period until then.
+bool PerfTaskClock::open(ThreadState& self, std::uint64_t first_ns, std::uint64_t /*period_ns*/) {
+  return open_clock_event(self.tid.load(std::memory_order_relaxed), first_ns, self.clock_event) >= 0;
 }
+
+void PerfTaskClock::begun(ThreadState& self) { set_period(self, self.period_ns); }
 
 void PerfTaskClock::set_period(ThreadState& self, std::uint64_t period_ns) {
   set_clock_period(self.clock_event, period_ns);

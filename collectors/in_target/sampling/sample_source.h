@@ -15,11 +15,13 @@
 namespace crosstalk::in_target {
 
 /// `open`: begins to sample a thread of this process each time so much of what the source counts has passed
-/// (nanoseconds of CPU time for a clock); false if it can not. `deliver`, in the handler of its signal: what was
+/// (nanoseconds of CPU time for a clock), the first time after `first`; false if it can not. `begun`, in the handler of
+/// that first time. `deliver`, in the handler of its signal: what was
 /// interrupted. `delivery_ns`: what a signal of it costs without its handler.
 template <class S>
 concept SampleSource = requires(ThreadState& thread, std::uint64_t period, const ucontext_t& context) {
-  { S::open(thread, period) } -> std::same_as<bool>;
+  { S::open(thread, period, period) } -> std::same_as<bool>;
+  { S::begun(thread) } -> std::same_as<void>;
   { S::set_period(thread, period) } -> std::same_as<void>;
   { S::close(thread) } -> std::same_as<void>;
   { S::deliver(thread, context) } -> std::same_as<collectors::Observation>;
@@ -28,7 +30,8 @@ concept SampleSource = requires(ThreadState& thread, std::uint64_t period, const
 
 /// A timer of the thread's CPU time: costs nothing at context switches, no finer than the kernel's tick.
 struct PosixTimer {
-  static bool open(ThreadState& self, std::uint64_t period_ns);
+  static bool open(ThreadState& self, std::uint64_t first_ns, std::uint64_t period_ns);
+  static void begun(ThreadState& self);
   static void set_period(ThreadState& self, std::uint64_t period_ns);
   static void close(ThreadState& thread);
   static collectors::Observation deliver(const ThreadState& self, const ucontext_t& context);
@@ -37,7 +40,8 @@ struct PosixTimer {
 
 /// The kernel's software event: any period, and a few microseconds at each context switch.
 struct PerfTaskClock {
-  static bool open(ThreadState& self, std::uint64_t period_ns);
+  static bool open(ThreadState& self, std::uint64_t first_ns, std::uint64_t period_ns);
+  static void begun(ThreadState& self);
   static void set_period(ThreadState& self, std::uint64_t period_ns);
   static void close(ThreadState& thread);
   static collectors::Observation deliver(const ThreadState& self, const ucontext_t& context);

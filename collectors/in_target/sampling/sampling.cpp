@@ -13,6 +13,7 @@
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/sampling/stack_copies.h"
+#include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -92,11 +93,23 @@ WatchRequest publish(Passage& at) {
   return request;
 }
 
+void say_unwatchable() {
+  static constinit Once once;
+  if (once.first()) {
+    emit_message(
+        "unwatchable_lines",
+        "several threads were sampled at lines that can not be watched: they lie in the kernel's time pages or "
+        "in this library, which its own handlers use; what is exchanged there is not observed");
+  }
+}
+
 /// Can the line be watched at all, here and with this method?
 bool is_eligible(const Passage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
-  const bool forbidden =
-      off_limits(at.seen.address) && !request.shared.known;  // a small mapping may lie close to the vdso
+  const bool forbidden = off_limits(at.seen.address);
+  if (forbidden && request.suspected) {
+    say_unwatchable();
+  }
   return watch_unit().usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
          (registry().live() >= 2 || request.shared.others) &&
          watch_policy::begins_watch(r.config.method, at.seen.kind, request.suspected);
@@ -109,7 +122,8 @@ void watch(Passage& at, const WatchRequest& request) {
   }
   Runtime& r = runtime();
   at.record.flags |= profile::sample_eligible;
-  if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples, at.self.random) ||
+  if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples + at.self.ordinal,
+                              at.self.random) ||
       !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
       !r.budget.affords(watch_unit().mean_cost_ns(), !request.suspected)) {
     return;
@@ -179,6 +193,7 @@ void charge(const Passage& at, std::uint64_t delivery_ns) {
   const std::uint64_t handler_ns = handler_cpu_ns(at.seen.time_ns, at.seen.thread_cpu_ns);
   const std::uint64_t sampling_ns = handler_ns - std::min(at.apart_ns, handler_ns);  // of two clocks
   self.handler_ns = static_cast<std::uint32_t>(sampling_ns);
+  note_handler(sampling_ns);
   self.slot->handler_samples_ns.fetch_add(sampling_ns, std::memory_order_relaxed);
   self.slot->handlers_ns.fetch_add(handler_ns + delivery_ns, std::memory_order_relaxed);
   runtime().budget.spend(handler_ns + delivery_ns);
@@ -208,6 +223,9 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
 void take_sample(ThreadState& self, const ucontext_t& context) {
   with_source(self, [&](auto source) {
     collectors::Observation seen = source.deliver(self, context);
+    if (self.samples == 0) {
+      source.begun(self);
+    }
     handle(self, seen, source.delivery_ns());
   });
 }

@@ -49,13 +49,18 @@ bool may_start_one() {
   return live.load(std::memory_order_relaxed) < allowed.load(std::memory_order_relaxed);
 }
 
+timespec time_of(std::uint64_t ns) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  return {static_cast<time_t>(ns / second_ns), static_cast<long>(ns % second_ns)};
+}
+
 clockid_t cpu_clock_of(std::int32_t tid) {  // the kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED)
   return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3U) | 6U);
 }
 
 }  // namespace
 
-long start_thread_timer(std::int32_t tid, std::uint64_t period_ns) {
+long start_thread_timer(std::int32_t tid, std::uint64_t first_ns, std::uint64_t period_ns) {
   if (!may_start_one()) {
     return -EAGAIN;
   }
@@ -70,7 +75,7 @@ long start_thread_timer(std::int32_t tid, std::uint64_t period_ns) {
     return made;
   }
   live.fetch_add(1, std::memory_order_relaxed);
-  const long set = set_thread_timer(id, period_ns);
+  const long set = set_thread_timer(id, first_ns, period_ns);
   if (set < 0) {
     delete_thread_timer(id);
     return set;
@@ -78,11 +83,9 @@ long start_thread_timer(std::int32_t tid, std::uint64_t period_ns) {
   return id;
 }
 
-long set_thread_timer(std::int32_t id, std::uint64_t period_ns) {
-  constexpr std::uint64_t second_ns = 1'000'000'000;
-  const timespec period{static_cast<time_t>(period_ns / second_ns), static_cast<long>(period_ns % second_ns)};
-  const itimerspec interval{period, period};
-  return system_call(SYS_timer_settime, id, 0, &interval, nullptr);
+long set_thread_timer(std::int32_t id, std::uint64_t first_ns, std::uint64_t period_ns) {
+  const itimerspec times{time_of(period_ns), time_of(first_ns)};
+  return system_call(SYS_timer_settime, id, 0, &times, nullptr);
 }
 
 void delete_thread_timer(std::int32_t id) {

@@ -8,11 +8,11 @@
 
 namespace crosstalk::in_target {
 
-/// Sends the clock signal to the thread `tid` of this process each time it has used `period_ns` of CPU time. The
-/// timer's id, or -errno: -EAGAIN where the program may need the room itself.
-long start_thread_timer(std::int32_t tid, std::uint64_t period_ns);
+/// Sends the clock signal to the thread `tid` of this process once it has used `first_ns` more of CPU time, and then
+/// each time it has used `period_ns`. The timer's id, or -errno: -EAGAIN where the program may need the room itself.
+long start_thread_timer(std::int32_t tid, std::uint64_t first_ns, std::uint64_t period_ns);
 /// 0 or -errno.
-long set_thread_timer(std::int32_t id, std::uint64_t period_ns);
+long set_thread_timer(std::int32_t id, std::uint64_t first_ns, std::uint64_t period_ns);
 /// A signal that it has sent may still come.
 void delete_thread_timer(std::int32_t id);
 /// No timer is started any more. False: so it was before.

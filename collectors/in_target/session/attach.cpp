@@ -186,6 +186,8 @@ void in_forked_child() {
   registry().clear();
   Passage::after_fork();
   forget_thread_timers();
+  forget_lives();
+  forget_threads_begun();
   found_threads_after_fork();
   handler_stacks_after_fork();
   watch_unit().forget();

@@ -87,7 +87,7 @@ void meet(std::int32_t tid) {
   if (!can_tick(tid)) {
     return;
   }
-  const long timer = start_thread_timer(tid, runtime().config.period_ns);
+  const long timer = start_thread_timer(tid, runtime().config.period_ns, runtime().config.period_ns);
   if (timer >= 0) {
     place->timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_release);
     if (registry().find(tid) != nullptr) {  // it has become known by another way meanwhile

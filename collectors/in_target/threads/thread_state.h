@@ -54,7 +54,9 @@ struct ThreadState {
   std::int32_t timer_number = 0;  // POSIX timer id + 1; 0: none
   OwnedEvent clock_event;
   std::uint64_t period_ns = 0;
-  std::uint64_t last_cpu_ns = 0;  // thread CPU time at the previous sample
+  std::uint64_t last_cpu_ns = 0;      // thread CPU time at the previous sample
+  std::uint64_t first_weight_ns = 0;  // what the first sample stands for
+  std::uint64_t ordinal = 0;          // how many threads of the process came before
   std::uint64_t samples = 0;
   std::uint32_t handler_ns = 0;   // of the previous sample, watching apart
   std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed

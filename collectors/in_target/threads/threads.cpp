@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "collectors/in_target/sampling/clocks.h"
@@ -17,6 +18,8 @@
 
 namespace crosstalk::in_target {
 namespace {
+
+constinit std::atomic<std::uint64_t> begun_threads{0};
 
 void reset_counters(profile::ThreadSlot& slot) {
   for (auto* counter : {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.handlers_ns,
@@ -68,6 +71,8 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.alarm_since_ns = self.alarm_until_ns = self.alarm_ns = 0;
   self.last_cpu_ns = thread_cpu_ns();
   self.samples = 0;
+  self.first_weight_ns = 0;
+  self.ordinal = begun_threads.fetch_add(1, std::memory_order_relaxed);
   self.copying = self.kernel_slowdown = self.in_user = {};
   self.handler_ns = 0;
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
@@ -78,7 +83,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.recent_switches = self.recent_cpu_ns = 0;
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
-  self.random = (seed + self.index + 1) * 0x9e3779b97f4a7c15ULL | 1U;
+  self.random = (seed + self.ordinal + 1) * 0x9e3779b97f4a7c15ULL | 1U;  // states are used again, ordinals are not
 }
 
 // The thread goes unobserved: all states or all slots are in use, or there is no memory for its state or its ring.
@@ -148,6 +153,11 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   return self;
 }
 
+void forget_threads_begun() {
+  constexpr unsigned far = 20;  // more threads than a process begins before it forks again
+  begun_threads.store(static_cast<std::uint64_t>(kernel_process_id()) << far, std::memory_order_relaxed);
+}
+
 namespace {
 
 // Ends what belongs to a thread in phase `ending`; its last record has its times.
@@ -165,7 +175,13 @@ void finish(ThreadState& thread, profile::ThreadEnd& record) {
 
 }  // namespace
 
+void charge_own_calls(ThreadState& self, std::uint64_t took_ns) {
+  self.slot->handlers_ns.fetch_add(took_ns, std::memory_order_relaxed);
+  runtime().budget.spend(took_ns);
+}
+
 void end_thread(ThreadState& self) {
+  const std::uint64_t begin_ns = thread_cpu_ns();
   stop_clock(self);
   charge_presence(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
@@ -178,6 +194,8 @@ void end_thread(ThreadState& self) {
   record.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
   record.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
   get_name(record.name);  // the recorder's looks come too late for a name that the thread had just before its end
+  note_life(record.cpu_ns, record.voluntary_switches + record.involuntary_switches);
+  charge_own_calls(self, thread_cpu_ns() - begin_ns);
   finish(self, record);
 }
 

@@ -11,6 +11,10 @@ namespace crosstalk::in_target {
 /// Starts observing the calling thread: a slot, a ring, a clock. `stack_low`, `stack_high`, `thread_pointer`
 /// are 0 when unknown. Null when it can not be observed (which is counted). Normal context or handler.
 ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer);
+/// Of the thread's CPU time so much went into calls of ours that are no handlers.
+void charge_own_calls(ThreadState& self, std::uint64_t took_ns);
+/// Other threads' random choices than those of the process that this one was forked from. Normal context.
+void forget_threads_begun();
 /// Ends the observation of the calling thread.
 void end_thread(ThreadState& self);
 /// Ends that of a thread with the number `tid` which is gone without having told: it left by the system call itself.

@@ -96,13 +96,17 @@ long WatchUnit::open_events(ThreadState& self) {
   return words;
 }
 
+bool WatchUnit::grants_all() const {
+  return words_granted_.load(std::memory_order_relaxed) == watch_policy::SlotPlan::of(words_configured_).registers;
+}
+
 // A thread may get fewer debug registers than others: a debugger may hold some of one thread only. As long as none has
 // got all of them, each finds out by itself; then the others take it that they can have them, too, and learn otherwise
 // when they are to be armed.
 void WatchUnit::admit(ThreadState& self) {
   const std::uint32_t most = words_granted_.load(std::memory_order_relaxed);
   self.watch_tried = true;
-  if (most != words_unknown && most == watch_policy::SlotPlan::of(words_configured_).registers) {
+  if (grants_all()) {
     part_with_events(self, 0, most);
     set_words(self, most);
     return;
@@ -125,6 +129,12 @@ void WatchUnit::set_words(ThreadState& thread, std::uint32_t words) {
   thread.watch_events.store(words, std::memory_order_seq_cst);
   if (thread.watchpoints != nullptr) {
     thread.watchpoints->words.store(words, std::memory_order_seq_cst);
+  }
+}
+
+void WatchUnit::expect(ThreadState& self) {
+  if (usable() && !self.watch_tried && grants_all()) {
+    admit(self);
   }
 }
 

@@ -52,6 +52,9 @@ class WatchUnit {
   /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
   /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
   void attend(ThreadState& self);
+  /// The calling thread may be over before its first sample: it can be watched at once, if all the registers that it
+  /// would ask for are known to be had.
+  void expect(ThreadState& self);
   /// Opens a watch for a sample if a slot is free; true when it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
   /// Is there a slot for such a request of the calling thread now?
@@ -158,6 +161,7 @@ class WatchUnit {
   static void set_words(ThreadState& thread, std::uint32_t words);
   void moved(Slot& slot, ThreadState& thread, std::uint64_t took_ns, long result);
   void admit(ThreadState& self);
+  [[nodiscard]] bool grants_all() const;
   long open_events(ThreadState& self);
   [[nodiscard]] watch_policy::SlotPlan plan() const { return plan_.load(std::memory_order_relaxed); }
   /// The slots that a thread can watch in, which may have got fewer registers than others.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/brief_threads.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::uint64_t brief_periods = 4;
+constexpr std::uint64_t brief_ns = 20'000'000;  // at 3 % of it, one watch is affordable: others' have to speak for it
+constexpr double ns_per_s = 1e9;
+constexpr double noticeable_share = 0.01;  // of all CPU time
+constexpr double covered_share = 0.75;     // of it that samples stand for; they come by chance, so seldom for all
+
+struct Times {
+  double cpu_ns = 0, sampled_ns = 0, handlers_ns = 0, unsampled_ns = 0;
+  std::size_t unsampled = 0;
+};
+
+Times times_of(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals) {
+  Times times;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const ThreadTotal total = i < totals.size() ? totals[i] : ThreadTotal{};
+    const auto cpu_ns = static_cast<double>(threads[i].cpu_ns);
+    times.cpu_ns += cpu_ns != 0 ? cpu_ns : total.ns;
+    times.sampled_ns += total.ns;
+    times.handlers_ns += static_cast<double>(threads[i].handlers_ns);
+    if (total.samples == 0 && cpu_ns > 0) {
+      ++times.unsampled;
+      times.unsampled_ns += cpu_ns;
+    }
+  }
+  return times;
+}
+
+double uncovered_ns(const Times& times) { return std::max(times.cpu_ns - times.sampled_ns - times.handlers_ns, 0.0); }
+
+}  // namespace
+
+bool is_brief(const profile::ThreadRow& thread) {
+  constexpr std::uint64_t ns_per_us = 1000;
+  return thread.end_ns != 0 && thread.cpu_ns != 0 &&
+         thread.cpu_ns < std::max(brief_periods * thread.period_us * ns_per_us, brief_ns);
+}
+
+double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals) {
+  return uncovered_ns(times_of(threads, totals)) / ns_per_s;
+}
+
+std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,
+                                              std::span<const ThreadTotal> totals) {
+  const Times times = times_of(threads, totals);
+  if (times.unsampled == 0 || times.unsampled_ns < noticeable_share * times.cpu_ns) {
+    return std::nullopt;
+  }
+  char head[96];
+  std::snprintf(head, sizeof head, "%zu %s, %.2g s of CPU time: too short to be sampled; ", times.unsampled,
+                times.unsampled == 1 ? "thread" : "threads", times.unsampled_ns / ns_per_s);
+  const bool covered = uncovered_ns(times) < (1 - covered_share) * times.cpu_ns;
+  return std::string(head) + (covered ? "samples of others like them stand for them"
+                                      : "no sample stands for them; try --period 100us --budget 20");
+}
+
+}  // namespace crosstalk::attribution
