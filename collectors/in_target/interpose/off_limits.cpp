@@ -6,8 +6,6 @@
 #include <link.h>
 #include <sys/auxv.h>
 
-#include <string_view>
-
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/own_memory.h"
 
@@ -20,25 +18,22 @@ constexpr std::uint64_t most_time_pages = 32;  // more than any kernel has
 constexpr std::uint64_t most_vdso_pages = 4;
 constinit std::uint64_t time_begin = 0, time_end = 0;
 
-bool is_mapping(std::uint64_t address, std::string_view name, modules::MappedFile& found) {
-  char path[16];
-  return modules::find_mapped_file(address, found, static_cast<char*>(path), sizeof path) &&
-         std::string_view(static_cast<char*>(path), found.path_length < sizeof path ? found.path_length : sizeof path)
-             .starts_with(name);
+bool is_of_vdso(std::uint64_t address, modules::MappedFile& found) {
+  return modules::find_mapped_file(address, found, nullptr, 0) && found.of_vdso;
 }
 
 // The time pages ([vvar], [vvar_vclock] from Linux 6.13 on, several) lie below the vdso without a gap, as many as the
 // kernel has. What is mapped below them is the program's.
 void find_time_pages(std::uint64_t vdso) {
   modules::MappedFile mapping;
-  if (!is_mapping(vdso, "[vdso]", mapping)) {  // /proc does not tell: rather too much than too little
+  if (!is_of_vdso(vdso, mapping)) {  // /proc does not tell: rather too much than too little
     time_begin = vdso - most_time_pages * page_bytes;
     time_end = vdso + most_vdso_pages * page_bytes;
     return;
   }
   time_begin = mapping.begin;
   time_end = mapping.end;
-  while (is_mapping(time_begin - 1, "[vvar", mapping)) {
+  while (is_of_vdso(time_begin - 1, mapping)) {
     time_begin = mapping.begin;
   }
 }

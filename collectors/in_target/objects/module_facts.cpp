@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -70,10 +71,15 @@ class MapsLine {
     file.device |= number(++at, 16);
     file.inode = number(++at, 10);
     file.path_length = path_length_;
+    file.of_vdso = has_name("[vvar") || has_name("[vdso]");
     return file;
   }
 
  private:
+  /// Of what has no path: the name follows the head in its buffer. A path begins with a slash, so it is none of these.
+  [[nodiscard]] bool has_name(std::string_view begin) const {
+    return std::string_view(static_cast<const char*>(head_), head_length_).find(begin) != std::string_view::npos;
+  }
   std::uint64_t number(std::size_t& at, unsigned base) const {
     std::uint64_t value = 0;
     for (; at < head_length_; ++at) {

@@ -31,6 +31,7 @@ struct MappedFile {
   std::uint64_t offset = 0;             // of `begin` in the file, bytes
   std::uint64_t device = 0, inode = 0;  // major << 32 | minor; shared memory without a file has both, too
   bool shared = false;                  // MAP_SHARED
+  bool of_vdso = false;                 // [vdso], or the kernel's time pages that belong to it: [vvar...]
   std::size_t path_length = 0;
 };
 
