@@ -84,12 +84,23 @@ void find_interesting(std::span<const OwnershipTimeline> timelines, const Progra
       for (const AccessPoint& point : {seen.producer, seen.consumer}) {
         const Moment moment = view.moment(point.thread, point.time_ns);
         lines.add(moment.process, point.line);
-        stacks.want(point.stack, moment);
+        stacks.want(point.stack, point.thread, moment);
         if (const auto* block = blocks.find(moment, point.line + point.bytes.first())) {
           stacks.want(block->stack, moment);
         }
       }
     }
+  }
+}
+
+/// The stacks of those who made threads: what they share with them lies there.
+void want_creations(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
+  constexpr std::size_t most = 2000;  // of a program that makes threads all the time, some
+  const auto& creations = profile.thread_creations();
+  const std::size_t step = creations.size() / most + 1;
+  for (std::size_t i = 0; i < creations.size(); i += step) {
+    const profile::ThreadCreationRow& creation = creations[i];
+    stacks.want(creation.stack, creation.thread, view.moment(creation.thread, creation.time_ns));
   }
 }
 
@@ -144,6 +155,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   LineSet lines;
   StackTable stacks;
   find_interesting(timelines, view, blocks, lines, stacks);
+  want_creations(profile, view, stacks);
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   std::optional<LoopProgress> progress(view);

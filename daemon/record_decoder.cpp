@@ -125,6 +125,8 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return take(slot, view, view.as<profile::SharedMapping>());
     case RecordType::lookahead:
       return take(slot, view, view.as<profile::Lookahead>());
+    case RecordType::thread_creation:
+      return take(slot, view, view.as<profile::ThreadCreation>());
   }
   return false;
 }
@@ -324,6 +326,19 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Shar
   row.device = record.device;
   row.inode = record.inode;
   row.name = one_line(text_of(view.tail()));
+  sink_->put(row);
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::ThreadCreation& record) {
+  const std::span<const std::byte> tail = view.tail();
+  if (record.stack.bytes > tail.size()) {
+    return false;
+  }
+  profile::ThreadCreationRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.stack = put_stack(record.stack.registers, tail.first(static_cast<std::size_t>(record.stack.bytes)));
   sink_->put(row);
   return true;
 }

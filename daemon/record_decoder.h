@@ -93,6 +93,7 @@ class RecordDecoder {
   bool take(Slot& slot, const profile::Block& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;

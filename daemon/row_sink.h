@@ -21,6 +21,7 @@ class RowSink {
   virtual void put(const profile::TrapRow& row) = 0;
   virtual void put(const profile::BlockRow& row) = 0;
   virtual void put(const profile::SharedMappingRow& row) = 0;
+  virtual void put(const profile::ThreadCreationRow& row) = 0;
   virtual void put(const profile::LookaheadRow& row) = 0;
   virtual void put(const profile::StackRow& row) = 0;
   virtual void put(const profile::MessageRow& row) = 0;

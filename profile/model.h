@@ -197,6 +197,13 @@ struct LookaheadRow {
   std::vector<std::uint8_t> way;  // packed (profile/branch_trace.h)
 };
 
+/// A thread made another one, its stack being what `stack` says.
+struct ThreadCreationRow {
+  ThreadId thread;  // the creator
+  std::uint64_t time_ns = 0;
+  StackId stack;
+};
+
 struct StackRow {
   StackId id;
   Registers registers;

@@ -67,6 +67,7 @@ struct ProfileReader::State {
   std::vector<WatchRow> watches;
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
+  std::vector<ThreadCreationRow> thread_creations;
   std::vector<MessageRow> messages;
 
   [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
@@ -248,6 +249,9 @@ Result<void> ProfileReader::State::load_all() {
   result = result && version >= 3
                ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of)
                : result;
+  result = result && version >= 7
+               ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of)
+               : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
@@ -286,6 +290,7 @@ const std::vector<ModuleRow>& ProfileReader::modules() const { return state_->mo
 const std::vector<WatchRow>& ProfileReader::watches() const { return state_->watches; }
 const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
+const std::vector<ThreadCreationRow>& ProfileReader::thread_creations() const { return state_->thread_creations; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,

@@ -29,6 +29,7 @@ class ProfileReader {
   [[nodiscard]] const std::vector<WatchRow>& watches() const;                  // by id ascending
   [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
+  [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
   /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:

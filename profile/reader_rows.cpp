@@ -294,6 +294,14 @@ SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
+ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds) {
+  ThreadCreationRow row;
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.stack = StackId{scan.number<std::uint32_t>("stack")};
+  return row;
+}
+
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();

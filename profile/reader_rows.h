@@ -101,6 +101,7 @@ struct SampleColumns {
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);

@@ -31,6 +31,7 @@ enum class RecordType : std::uint16_t {
   message = 12,
   shared_mapping = 13,
   lookahead = 14,
+  thread_creation = 15,
 };
 
 struct RecordHeader {
@@ -285,6 +286,14 @@ struct Lookahead {
   std::uint32_t cost_ns = 0;   // CPU time of the thread that it took
   LookaheadEnd end = LookaheadEnd::code;
   std::uint8_t reserved[3] = {};
+};
+
+/// The thread calls pthread_create. Its frames hold what it shares with the new thread and then waits for. Not written
+/// for each call: see collectors/in_target/threads/creations.h. Tail: the stack's bytes.
+struct ThreadCreation {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;
+  StackSlice stack;
 };
 
 /// Something a user should know. Tail: text, one line.

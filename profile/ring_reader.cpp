@@ -39,6 +39,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(SharedMapping);
     case RecordType::lookahead:
       return sizeof(Lookahead);
+    case RecordType::thread_creation:
+      return sizeof(ThreadCreation);
   }
   return std::nullopt;
 }

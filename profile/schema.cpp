@@ -54,6 +54,7 @@ CREATE TABLE walk(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, head INTEGER,
   instructions INTEGER NOT NULL, passages INTEGER NOT NULL, cost_ns INTEGER NOT NULL, end INTEGER NOT NULL,
   way BLOB NOT NULL);
+CREATE TABLE thread_creation(thread INTEGER NOT NULL, time INTEGER NOT NULL, stack INTEGER NOT NULL);
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
@@ -73,6 +74,7 @@ const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
+const char* const put_thread_creation = "INSERT INTO thread_creation VALUES(?,?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
@@ -122,6 +124,7 @@ const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";
 const char* const get_lookaheads =
     "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
+const char* const get_thread_creations = "SELECT thread, time, stack FROM thread_creation ORDER BY rowid";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
 const char* const get_messages = "SELECT code, text, count FROM message";
 

@@ -37,7 +37,7 @@ PRAGMA journal_mode = DELETE;
 
 struct Statements {
   Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
-      delete_words, trap, block, shared_mapping, lookahead, stack, message;
+      delete_words, trap, block, shared_mapping, lookahead, thread_creation, stack, message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -55,6 +55,7 @@ struct Statements {
         {&block, schema::put_block},
         {&shared_mapping, schema::put_shared_mapping},
         {&lookahead, schema::put_lookahead},
+        {&thread_creation, schema::put_thread_creation},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -385,6 +386,15 @@ Result<void> ProfileWriter::put(const LookaheadRow& row) {
     put.bind_unless_zero(row.head).bind(std::int64_t{row.instructions}).bind(std::int64_t{row.passages});
     put.bind(std::int64_t{row.cost_ns}).bind(static_cast<std::int64_t>(row.end));
     return put.bind(std::span<const std::uint8_t>(row.way)).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const ThreadCreationRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    Statement& put = s.statements.thread_creation;
+    put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns));
+    return put.bind(std::int64_t{row.stack.value}).run();
   });
 }
 

@@ -29,6 +29,7 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const TrapRow& row);
   [[nodiscard]] Result<void> put(const BlockRow& row);
   [[nodiscard]] Result<void> put(const SharedMappingRow& row);
+  [[nodiscard]] Result<void> put(const ThreadCreationRow& row);
   [[nodiscard]] Result<void> put(const LookaheadRow& row);
   [[nodiscard]] Result<void> put(const StackRow& row);    // ids are the caller's, ascending from 1
   [[nodiscard]] Result<void> put(const MessageRow& row);  // adds to count for an equal code and text

@@ -71,6 +71,22 @@ struct AllocatedType {
   std::uint64_t bytes = 0;  // of one; never 0
 };
 
+/// A frame of an unwound stack. It has [sp, end) of the stack, the return address included.
+struct StackFrame {
+  std::uint64_t address = 0;  // of the innermost frame where execution was, of others the return address
+  std::uint64_t sp = 0;       // the stack pointer there
+  std::uint64_t end = 0;      // the canonical frame address: the caller's stack pointer; 0: not known
+};
+
+/// A local variable or parameter that lies in its function's frame. `type` is the module's own number, as in
+/// AllocatedType.
+struct StackVariable {
+  std::string name;
+  std::uint64_t begin = 0;  // run-time address
+  AllocatedType type;
+  SourceLine declared;
+};
+
 /// The memory operand of an instruction: address = segment + base + index * scale + displacement.
 struct MemoryAccess {
   std::uint64_t instruction = 0;  // module address

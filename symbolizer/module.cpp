@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "symbolizer/dwarf/allocated_types.h"
+#include "symbolizer/dwarf/frame_variables.h"
 #include "symbolizer/dwarf/types.h"
 #include "symbolizer/loops/loops.h"
 
@@ -155,25 +156,38 @@ std::optional<FieldPath> Module::field(const DataSymbol& symbol, std::uint64_t o
   return type ? field_at(*type, offset) : std::nullopt;
 }
 
+AllocatedType Module::numbered(Dwarf_Die type) {
+  const Dwarf_Off offset = dwarf_dieoffset(&type);
+  const auto same = [&](Dwarf_Die& known) { return dwarf_dieoffset(&known) == offset && known.cu == type.cu; };
+  const auto known = std::find_if(numbered_types_.begin(), numbered_types_.end(), same);
+  const auto number = static_cast<std::uint32_t>(known - numbered_types_.begin());
+  if (known == numbered_types_.end()) {
+    numbered_types_.push_back(type);
+  }
+  return AllocatedType{number, type_name(type), size_of(type).value_or(1)};
+}
+
 std::optional<AllocatedType> Module::allocated_type(std::uint64_t address) {
   open();
   Unit* unit = debug_info_ ? debug_info_->unit_at(address) : nullptr;
-  auto type = unit != nullptr ? crosstalk::symbolizer::allocated_type(*unit, address) : std::nullopt;
-  if (!type) {
+  const auto type = unit != nullptr ? crosstalk::symbolizer::allocated_type(*unit, address) : std::nullopt;
+  return type ? std::optional(numbered(*type)) : std::nullopt;
+}
+
+std::optional<StackVariable> Module::stack_variable(std::uint64_t code, const StackFrame& frame, std::uint64_t data) {
+  open();
+  Unit* unit = debug_info_ ? debug_info_->unit_at(code) : nullptr;
+  const auto found = unit != nullptr ? variable_in_frame(*unit, code, frame, data) : std::nullopt;
+  if (!found) {
     return std::nullopt;
   }
-  const Dwarf_Off offset = dwarf_dieoffset(&*type);
-  const auto same = [&](Dwarf_Die& known) { return dwarf_dieoffset(&known) == offset && known.cu == type->cu; };
-  const auto known = std::find_if(allocated_types_.begin(), allocated_types_.end(), same);
-  const auto number = static_cast<std::uint32_t>(known - allocated_types_.begin());
-  if (known == allocated_types_.end()) {
-    allocated_types_.push_back(*type);
-  }
-  return AllocatedType{number, type_name(*type), size_of(*type).value_or(1)};
+  Dwarf_Die die = found->die;
+  const char* name = dwarf_diename(&die);
+  return StackVariable{name != nullptr ? name : "", found->begin, numbered(found->type), Variables::declared(die)};
 }
 
 std::optional<FieldPath> Module::field_of(std::uint32_t type, std::uint64_t offset) const {
-  return type < allocated_types_.size() ? field_at(allocated_types_[type], offset) : std::nullopt;
+  return type < numbered_types_.size() ? field_at(numbered_types_[type], offset) : std::nullopt;
 }
 
 std::optional<MemoryAccess> Module::access_at(std::uint64_t address) {

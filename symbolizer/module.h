@@ -32,6 +32,8 @@ class Module {
   [[nodiscard]] std::optional<DataSymbol> data_symbol(std::uint64_t address, bool tls);
   [[nodiscard]] std::optional<FieldPath> field(const DataSymbol& symbol, std::uint64_t offset);
   [[nodiscard]] std::optional<AllocatedType> allocated_type(std::uint64_t address);
+  [[nodiscard]] std::optional<StackVariable> stack_variable(std::uint64_t code, const StackFrame& frame,
+                                                            std::uint64_t data);
   [[nodiscard]] std::optional<FieldPath> field_of(std::uint32_t type, std::uint64_t offset) const;
   [[nodiscard]] std::optional<MemoryAccess> access_at(std::uint64_t address);
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
@@ -63,6 +65,7 @@ class Module {
   [[nodiscard]] FunctionCode* function_code(std::uint64_t address);
   [[nodiscard]] bool never_returns(std::uint64_t target);
   [[nodiscard]] FunctionLoops find_loops(const ControlFlow& flow);
+  [[nodiscard]] AllocatedType numbered(Dwarf_Die type);
   [[nodiscard]] std::optional<Dwarf_Die> variable(std::uint64_t begin, bool tls);
   [[nodiscard]] bool is_tls(const DataSymbol& symbol) const;
 
@@ -75,7 +78,7 @@ class Module {
   std::unique_ptr<SymbolTable> symbols_;
   std::unique_ptr<DebugInfo> debug_info_;
   std::unique_ptr<Variables> variables_;
-  std::vector<Dwarf_Die> allocated_types_;  // by their numbers
+  std::vector<Dwarf_Die> numbered_types_;  // by their numbers
   std::unique_ptr<FrameRanges> frame_ranges_;
   std::unique_ptr<FrameRules> frame_rules_;
   std::unordered_map<std::uint64_t, CodeLocation> locations_;

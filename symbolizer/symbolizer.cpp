@@ -2,6 +2,7 @@
 // Composes the parts: modules by id, perf maps by process. What they do is in their own files.
 #include "symbolizer/symbolizer.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -114,10 +115,24 @@ std::span<const std::uint8_t> Symbolizer::bytes_at(ModuleId module, std::uint64_
 
 std::vector<std::uint64_t> Symbolizer::unwind(const Registers& registers, std::span<const std::uint8_t> stack,
                                               std::span<const Mapping> mappings, std::size_t max_frames) {
+  const std::vector<StackFrame> frames = unwind_frames(registers, stack, mappings, max_frames);
+  std::vector<std::uint64_t> addresses(frames.size());
+  std::transform(frames.begin(), frames.end(), addresses.begin(), [](const StackFrame& f) { return f.address; });
+  return addresses;
+}
+
+std::vector<StackFrame> Symbolizer::unwind_frames(const Registers& registers, std::span<const std::uint8_t> stack,
+                                                  std::span<const Mapping> mappings, std::size_t max_frames) {
   return unwind_stack(registers, stack, mappings, max_frames, [this](ModuleId id) -> FrameRules* {
     Module* module = state_->module(id);
     return module != nullptr ? module->frame_rules() : nullptr;
   });
+}
+
+std::optional<StackVariable> Symbolizer::stack_variable(ModuleId module, std::uint64_t code, const StackFrame& frame,
+                                                        std::uint64_t data) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->stack_variable(code, frame, data) : std::nullopt;
 }
 
 std::vector<Symbolizer::Missing> Symbolizer::missing() const {

@@ -60,6 +60,14 @@ class Symbolizer {
   /// (memory from registers[rsp] upward), at `max_frames`, or where nothing is known.
   [[nodiscard]] std::vector<std::uint64_t> unwind(const Registers& registers, std::span<const std::uint8_t> stack,
                                                   std::span<const Mapping> mappings, std::size_t max_frames = 64);
+  /// The same with each frame's place on the stack.
+  [[nodiscard]] std::vector<StackFrame> unwind_frames(const Registers& registers, std::span<const std::uint8_t> stack,
+                                                      std::span<const Mapping> mappings, std::size_t max_frames = 64);
+
+  /// The variable at `data` in `frame`, whose code is at module address `code` (a byte of the instruction that is
+  /// executed, or of the call). nullopt where debug information does not say, and for what lies in registers.
+  [[nodiscard]] std::optional<StackVariable> stack_variable(ModuleId module, std::uint64_t code,
+                                                            const StackFrame& frame, std::uint64_t data);
 
   struct Missing {
     std::string path;

@@ -51,9 +51,15 @@ class CodeMap {
     return std::nullopt;
   }
 
-  /// Run-time addresses of a captured stack, innermost first (Symbolizer::unwind).
-  [[nodiscard]] virtual std::vector<std::uint64_t> unwind(const profile::StackRow& stack,
-                                                          std::span<const MappedModule> modules) = 0;
+  /// Frames of a captured stack, innermost first (Symbolizer::unwind_frames).
+  [[nodiscard]] virtual std::vector<symbolizer::StackFrame> unwind(const profile::StackRow& stack,
+                                                                   std::span<const MappedModule> modules) = 0;
+  /// The variable at run-time address `data` in a frame whose code is at `code`.
+  [[nodiscard]] virtual std::optional<symbolizer::StackVariable> stack_variable(ModulePlace /*code*/,
+                                                                                const symbolizer::StackFrame& /*frame*/,
+                                                                                std::uint64_t /*data*/) {
+    return std::nullopt;
+  }
 };
 
 /// A loop of machine code.

@@ -128,7 +128,7 @@ std::optional<SharedBytes> SharedIndex::find(Moment moment, std::uint64_t addres
 
 DataObjects::DataObjects(const ProgramView& view, const BlockIndex& blocks, const SharedIndex& shared,
                          const StackTable& stacks)
-    : view_(view), blocks_(blocks), shared_(shared), stacks_(stacks) {}
+    : view_(view), blocks_(blocks), shared_(shared), stacks_(stacks), stack_variables_(view, stacks) {}
 
 const DataObjects::ProcessData& DataObjects::data_of(ProcessId process) {
   const auto [it, fresh] = data_.try_emplace(process);
@@ -228,9 +228,19 @@ std::optional<DataObjects::Found> DataObjects::in_stack(Moment moment, std::uint
   }
   DataObject object;
   object.kind = ObjectKind::stack;
-  object.name = "stack of thread " + std::to_string(best->first.thread);
+  const std::string owner = "stack of thread " + std::to_string(best->first.thread);
+  if (auto found = stack_variables_.find(ThreadId{best->first.thread}, moment.time_ns, address)) {
+    const symbolizer::StackVariable& variable = found->variable;
+    object.name = variable.name;
+    object.bytes = variable.type.bytes;
+    const std::string at = source_name(variable.declared.file, variable.declared.line);
+    object.allocated_at = (at.empty() ? "" : at + " ") + found->function + ", on the " + owner;
+    object.element = Element{found->file, variable.type, false};
+    return Found{{intern(object.allocated_at + " " + object.name, object), address - variable.begin}, false};
+  }
+  object.name = owner;
   object.bytes = end - best->second;
-  return Found{{intern("stack " + std::to_string(best->first.thread), object), address - best->second}, false};
+  return Found{{intern(owner, object), address - best->second}, false};
 }
 
 std::optional<DataObjects::Found> DataObjects::in_module(Moment moment, std::uint64_t address) {

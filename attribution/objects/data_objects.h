@@ -15,6 +15,7 @@
 #include "attribution/model.h"
 #include "attribution/objects/interval_index.h"
 #include "attribution/objects/program_view.h"
+#include "attribution/objects/stack_variables.h"
 
 namespace crosstalk::attribution {
 
@@ -46,7 +47,7 @@ class SharedIndex {
   std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
 };
 
-/// What a heap block is made of.
+/// What a heap block is made of, or a variable on a stack is.
 struct Element {
   std::uint32_t file = 0;  // whose debug information has the type
   symbolizer::AllocatedType type;
@@ -57,11 +58,11 @@ struct DataObject {
   std::string name;
   ObjectKind kind = ObjectKind::unknown;
   std::optional<std::uint64_t> bytes;  // absent: unknown, or the blocks of one site differ
-  std::string allocated_at;            // "file:line function"; empty: not allocated
+  std::string allocated_at;            // "file:line function"; empty: static storage, or not known
   std::vector<symbolizer::Frame> allocation_path;
   std::uint32_t file = 0;  // of `symbol`
   std::optional<symbolizer::DataSymbol> symbol;
-  std::optional<Element> element;  // of a heap block, where its type is known
+  std::optional<Element> element;  // of a heap block or a variable on a stack, where its type is known
 };
 
 struct DataRef {
@@ -122,6 +123,7 @@ class DataObjects {
   const BlockIndex& blocks_;
   const SharedIndex& shared_;
   const StackTable& stacks_;
+  StackVariables stack_variables_;
   std::map<ProcessId, ProcessData> data_;
   struct PlaceHash {
     std::size_t operator()(const std::pair<ProcessId, std::uint64_t>& place) const noexcept {

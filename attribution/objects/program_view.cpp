@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/objects/program_view.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -58,7 +59,13 @@ std::string call_name(const std::string& function) {
 
 void StackTable::want(StackId stack, Moment moment) {
   if (stack.value != 0) {
-    wanted_.try_emplace(stack, moment);
+    wanted_.try_emplace(stack, Wanted{moment, std::nullopt});
+  }
+}
+
+void StackTable::want(StackId stack, ThreadId thread, Moment moment) {
+  if (stack.value != 0) {
+    wanted_.try_emplace(stack, Wanted{moment, thread});
   }
 }
 
@@ -67,7 +74,14 @@ void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
   if (it == wanted_.end()) {
     return;
   }
-  const auto [way, fresh] = ways_.try_emplace(view.code().unwind(row, view.spaces().mapped(it->second)));
+  const auto& [moment, thread] = it->second;
+  std::vector<symbolizer::StackFrame> frames = view.code().unwind(row, view.spaces().mapped(moment));
+  std::vector<std::uint64_t> addresses(frames.size());
+  std::transform(frames.begin(), frames.end(), addresses.begin(), [](const auto& frame) { return frame.address; });
+  if (thread) {
+    by_thread_[*thread].push_back({moment.time_ns, std::move(frames)});
+  }
+  const auto [way, fresh] = ways_.try_emplace(std::move(addresses));
   if (fresh) {
     way->second.addresses = way->first;
     if (!way->first.empty()) {
@@ -76,6 +90,11 @@ void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
     }
   }
   unwound_[row.id] = &way->second;
+}
+
+std::span<const StackTable::Seen> StackTable::of_thread(ThreadId thread) const {
+  const auto it = by_thread_.find(thread);
+  return it == by_thread_.end() ? std::span<const Seen>{} : std::span<const Seen>{it->second};
 }
 
 std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment, std::uint64_t instruction,

@@ -61,6 +61,8 @@ class StackTable {
   StackTable& operator=(const StackTable&) = delete;
   ~StackTable() = default;
   void want(StackId stack, Moment moment);
+  /// The same, of a thread's own stack at that time: its frames are kept.
+  void want(StackId stack, ThreadId thread, Moment moment);
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
   [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
   /// Unwinds `row` if it is wanted.
@@ -78,12 +80,25 @@ class StackTable {
     return found == unwound_.end() || found->second->addresses.empty() ? unknown : found->second->callers;
   }
 
+  /// A thread's stack at a time.
+  struct Seen {
+    std::uint64_t time_ns = 0;
+    std::vector<symbolizer::StackFrame> frames;  // innermost first
+  };
+  /// Of the stacks that were added, those of a thread, in no order.
+  [[nodiscard]] std::span<const Seen> of_thread(ThreadId thread) const;
+
  private:
   struct Unwound {
     std::span<const std::uint64_t> addresses;
     std::uint32_t callers = 0;
   };
-  std::unordered_map<StackId, Moment> wanted_;
+  struct Wanted {
+    Moment moment;
+    std::optional<ThreadId> thread;
+  };
+  std::unordered_map<StackId, Wanted> wanted_;
+  std::unordered_map<ThreadId, std::vector<Seen>> by_thread_;
   // A loop's thousands of stacks are a few ways to it.
   std::map<std::vector<std::uint64_t>, Unwound> ways_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> callers_;

@@ -77,8 +77,8 @@ std::optional<symbolizer::FieldPath> SymbolizedMap::field_of(std::uint32_t file,
   return file < modules_.size() ? symbolizer_.field_of(modules_[file], type, offset) : std::nullopt;
 }
 
-std::vector<std::uint64_t> SymbolizedMap::unwind(const profile::StackRow& stack,
-                                                 std::span<const MappedModule> modules) {
+std::vector<symbolizer::StackFrame> SymbolizedMap::unwind(const profile::StackRow& stack,
+                                                          std::span<const MappedModule> modules) {
   std::vector<symbolizer::Mapping> mappings;
   mappings.reserve(modules.size());
   for (const MappedModule& module : modules) {
@@ -86,7 +86,14 @@ std::vector<std::uint64_t> SymbolizedMap::unwind(const profile::StackRow& stack,
       mappings.push_back({module.begin, module.end, module.bias, modules_[module.file]});
     }
   }
-  return symbolizer_.unwind(stack.registers, stack.bytes, mappings);
+  return symbolizer_.unwind_frames(stack.registers, stack.bytes, mappings);
+}
+
+std::optional<symbolizer::StackVariable> SymbolizedMap::stack_variable(ModulePlace code,
+                                                                       const symbolizer::StackFrame& frame,
+                                                                       std::uint64_t data) {
+  return code.file < modules_.size() ? symbolizer_.stack_variable(modules_[code.file], code.address, frame, data)
+                                     : std::nullopt;
 }
 
 }  // namespace crosstalk::attribution

@@ -27,7 +27,10 @@ class SymbolizedMap final : public CodeMap {
                                              std::uint64_t offset) override;
   std::optional<symbolizer::AllocatedType> allocated_type(ModulePlace call) override;
   std::optional<symbolizer::FieldPath> field_of(std::uint32_t file, std::uint32_t type, std::uint64_t offset) override;
-  std::vector<std::uint64_t> unwind(const profile::StackRow& stack, std::span<const MappedModule> modules) override;
+  std::vector<symbolizer::StackFrame> unwind(const profile::StackRow& stack,
+                                             std::span<const MappedModule> modules) override;
+  std::optional<symbolizer::StackVariable> stack_variable(ModulePlace code, const symbolizer::StackFrame& frame,
+                                                          std::uint64_t data) override;
 
   [[nodiscard]] std::vector<symbolizer::Symbolizer::Missing> missing() const { return symbolizer_.missing(); }
 

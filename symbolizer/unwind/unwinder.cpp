@@ -18,6 +18,7 @@ class Unwinder {
       : registers_(registers), memory_(registers[Register::rsp], stack), mappings_(mappings), rules_of_(rules_of) {}
 
   [[nodiscard]] std::uint64_t ip() const { return registers_[Register::rip]; }
+  [[nodiscard]] std::uint64_t sp() const { return registers_[Register::rsp]; }
   /// Goes to the caller; false at the end of what is known.
   bool step();
 
@@ -156,18 +157,21 @@ bool Unwinder::step_over_bad_call() {
 
 }  // namespace
 
-std::vector<std::uint64_t> unwind_stack(const Registers& registers, std::span<const std::uint8_t> stack,
-                                        std::span<const Mapping> mappings, std::size_t max_frames,
-                                        const RulesOf& rules_of) {
-  std::vector<std::uint64_t> addresses;
+std::vector<StackFrame> unwind_stack(const Registers& registers, std::span<const std::uint8_t> stack,
+                                     std::span<const Mapping> mappings, std::size_t max_frames,
+                                     const RulesOf& rules_of) {
+  std::vector<StackFrame> frames;
   if (max_frames == 0) {
-    return addresses;
+    return frames;
   }
   Unwinder unwinder(registers, stack, mappings, rules_of);
   do {
-    addresses.push_back(unwinder.ip());
-  } while (addresses.size() < max_frames && unwinder.step());
-  return addresses;
+    if (!frames.empty() && unwinder.sp() > frames.back().sp) {
+      frames.back().end = unwinder.sp();
+    }
+    frames.push_back({unwinder.ip(), unwinder.sp(), 0});
+  } while (frames.size() < max_frames && unwinder.step());
+  return frames;
 }
 
 }  // namespace crosstalk::symbolizer

@@ -15,10 +15,10 @@ namespace crosstalk::symbolizer {
 /// The rules of a module; null for one that has none.
 using RulesOf = std::function<FrameRules*(ModuleId module)>;
 
-/// See Symbolizer::unwind. Registers and stack may hold anything: each step reads only inside `stack` and moves
+/// See Symbolizer::unwind_frames. Registers and stack may hold anything: each step reads only inside `stack` and moves
 /// up it (a signal frame may move anywhere, within max_frames).
-[[nodiscard]] std::vector<std::uint64_t> unwind_stack(const Registers& registers, std::span<const std::uint8_t> stack,
-                                                      std::span<const Mapping> mappings, std::size_t max_frames,
-                                                      const RulesOf& rules_of);
+[[nodiscard]] std::vector<StackFrame> unwind_stack(const Registers& registers, std::span<const std::uint8_t> stack,
+                                                   std::span<const Mapping> mappings, std::size_t max_frames,
+                                                   const RulesOf& rules_of);
 
 }  // namespace crosstalk::symbolizer

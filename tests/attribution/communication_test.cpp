@@ -81,9 +81,10 @@ class CommunicationTest : public testing::Test {
     blocks_ = std::make_unique<BlockIndex>(block_rows_);
     for (const auto& [id, addresses] : code_.stacks) {
       stacks_.want(id, {ProcessId{0}, 1000});
-      profile::StackRow row;
-      row.id = id;
-      stacks_.add(row, *view_);
+      add_stack(id);
+    }
+    for (const auto& [id, frames] : code_.frames) {
+      add_stack(id);
     }
     Strata strata(watches_, threads_);
     strata.finish();
@@ -92,6 +93,12 @@ class CommunicationTest : public testing::Test {
     objects_ = std::make_unique<DataObjects>(*view_, *blocks_, *shared_, stacks_);
     return communication_of({timelines_, estimated.contributions, estimated.expansion, sampled_, max_rows_}, *view_,
                             stacks_, *objects_);
+  }
+
+  void add_stack(StackId id) {
+    profile::StackRow row;
+    row.id = id;
+    stacks_.add(row, *view_);
   }
 
   std::vector<profile::ProcessRow> processes_;
@@ -281,6 +288,36 @@ TEST_F(CommunicationTest, StacksThreadLocalsAndUnknownMemory) {
   EXPECT_EQ(c.objects[2].kind, ObjectKind::unknown);
   EXPECT_FALSE(c.objects[2].size);
   EXPECT_EQ(c.objects[3].name, "data of app");
+}
+
+TEST_F(CommunicationTest, AVariableInAFrameOfAThreadsStack) {
+  const std::uint64_t frame_end = 0x708000;
+  communicate(frame_end - 64, 8, true);
+  communicate(frame_end - 128, 0, true);  // of the same frame, in no variable
+  communicate(0x706000, 0, true);         // below the stack pointer: of a call that was not under way
+  code_.frames[StackId{9}] = {{bias + 0x214, frame_end - 512, frame_end - 256},
+                              {bias + 0x401, frame_end - 256, frame_end},
+                              {bias + 0x301, frame_end, 0}};
+  symbolizer::StackVariable variable;
+  variable.name = "tallies";
+  variable.begin = static_cast<std::uint64_t>(-64);
+  variable.type = {0, "Tally[4]", 64};
+  variable.declared = {"/src/app.cpp", 48};
+  code_.stack_variables[0x400] = variable;
+  stacks_.want(StackId{9}, ThreadId{1}, {ProcessId{0}, 500});
+  const Communication c = run();
+  std::map<std::string, const ObjectRow*> objects;
+  for (const ObjectRow& object : c.objects) {
+    objects[object.name] = &object;
+  }
+  ASSERT_EQ(objects.size(), 2U);
+  ASSERT_TRUE(objects.contains("tallies"));
+  EXPECT_EQ(objects["tallies"]->kind, ObjectKind::stack);
+  EXPECT_EQ(objects["tallies"]->size, 64U);
+  EXPECT_EQ(objects["tallies"]->allocated_at, "app.cpp:48 main, on the stack of thread 1");
+  ASSERT_FALSE(objects["tallies"]->offsets.empty());
+  EXPECT_EQ(objects["tallies"]->offsets[0].offset, 8U);
+  EXPECT_TRUE(objects.contains("stack of thread 1"));
 }
 
 TEST_F(CommunicationTest, CallPathsAreSharesOfTheRow) {

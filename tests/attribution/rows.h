@@ -140,8 +140,10 @@ class FakeCode final : public CodeMap {
   std::map<std::uint64_t, std::string> fields;  // by offset in any symbol
   std::map<std::uint64_t, std::string> jit;
   std::map<StackId, std::vector<std::uint64_t>> stacks;
-  std::map<Key, std::span<const std::uint8_t>> bytes;  // by begin of the function; see bytes_at()
-  std::map<Key, symbolizer::LoopAnatomy*> anatomies;   // by function begin; see loop_anatomy()
+  std::map<StackId, std::vector<symbolizer::StackFrame>> frames;       // stacks whose frames have places
+  std::map<std::uint64_t, symbolizer::StackVariable> stack_variables;  // by code address
+  std::map<Key, std::span<const std::uint8_t>> bytes;                  // by begin of the function; see bytes_at()
+  std::map<Key, symbolizer::LoopAnatomy*> anatomies;                   // by function begin; see loop_anatomy()
 
   const symbolizer::CodeLocation& locate(ModulePlace place) override {
     // The nearest location at or before, as line tables have it.
@@ -192,8 +194,23 @@ class FakeCode final : public CodeMap {
     path.path = it->second;
     return path;
   }
-  std::vector<std::uint64_t> unwind(const profile::StackRow& stack, std::span<const MappedModule>) override {
-    return stacks[stack.id];
+  std::vector<symbolizer::StackFrame> unwind(const profile::StackRow& stack, std::span<const MappedModule>) override {
+    std::vector<symbolizer::StackFrame> result = frames[stack.id];
+    for (const std::uint64_t address : stacks[stack.id]) {
+      result.push_back({address, 0, 0});
+    }
+    return result;
+  }
+  std::optional<symbolizer::StackVariable> stack_variable(ModulePlace code, const symbolizer::StackFrame& frame,
+                                                          std::uint64_t data) override {
+    const auto it = stack_variables.find(code.address);
+    if (it == stack_variables.end()) {
+      return std::nullopt;
+    }
+    symbolizer::StackVariable variable = it->second;
+    variable.begin += frame.end;  // rows have it relative to that
+    return variable.begin <= data && data < variable.begin + variable.type.bytes ? std::optional(variable)
+                                                                                 : std::nullopt;
   }
 
  private:

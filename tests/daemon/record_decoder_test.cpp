@@ -23,6 +23,7 @@ struct MemorySink final : RowSink {
   std::vector<TrapRow> traps;
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
+  std::vector<ThreadCreationRow> thread_creations;
   std::vector<LookaheadRow> lookaheads;
   std::vector<StackRow> stacks;
   std::vector<MessageRow> messages;
@@ -35,6 +36,7 @@ struct MemorySink final : RowSink {
   void put(const TrapRow& row) override { traps.push_back(row); }
   void put(const BlockRow& row) override { blocks.push_back(row); }
   void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
+  void put(const ThreadCreationRow& row) override { thread_creations.push_back(row); }
   void put(const LookaheadRow& row) override { lookaheads.push_back(row); }
   void put(const StackRow& row) override { stacks.push_back(row); }
   void put(const MessageRow& row) override { messages.push_back(row); }
@@ -434,6 +436,8 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   range.begin = 5;
   Lookahead end;
   end.end = static_cast<LookaheadEnd>(6);
+  ThreadCreation no_bytes;
+  no_bytes.stack.bytes = 8;
   const Lookahead whole;
   pass({{0, bytes_of(access, RecordType::sample)},
         {0, bytes_of(no_stack, RecordType::sample)},
@@ -453,14 +457,15 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
         {0, bytes_of(line, RecordType::watch_trap)},
         {0, bytes_of(empty, RecordType::shared_mapping)},
         {0, bytes_of(wraps, RecordType::shared_mapping)},
+        {0, bytes_of(no_bytes, RecordType::thread_creation)},
         {0, bytes_of(end, RecordType::lookahead, {"\x04", 1})},
         {0, bytes_of(whole, RecordType::lookahead, {"\x04\x02", 2})},  // ends at a jump
         {0, bytes_of(build_id, RecordType::module_load)},
         {0, bytes_of(range, RecordType::module_load)}});
-  EXPECT_EQ(decoder_.malformed(), 22U);
+  EXPECT_EQ(decoder_.malformed(), 23U);
   decoder_.finish();
   EXPECT_TRUE(sink_.samples.empty() && sink_.watches.empty() && sink_.traps.empty() && sink_.modules.empty());
-  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.lookaheads.empty());
+  EXPECT_TRUE(sink_.shared_mappings.empty() && sink_.lookaheads.empty() && sink_.thread_creations.empty());
 }
 
 TEST_F(Interpreter, Walks) {
@@ -481,6 +486,22 @@ TEST_F(Interpreter, Walks) {
   EXPECT_EQ(row.cost_ns, 700U);
   EXPECT_EQ(row.end, LookaheadEnd::whole);
   EXPECT_EQ(row.way, (std::vector<std::uint8_t>{8, 0x1f, 0}));
+}
+
+TEST_F(Interpreter, ThreadCreations) {
+  begin();
+  ThreadCreation creation;
+  creation.time_ns = 300, creation.stack.bytes = 8;
+  creation.stack.registers[Register::rsp] = 0x7000;
+  pass({{0, bytes_of(creation, RecordType::thread_creation, "12345678")}});
+  EXPECT_EQ(decoder_.malformed(), 0U);
+  ASSERT_EQ(sink_.thread_creations.size(), 1U);
+  EXPECT_EQ(sink_.thread_creations[0].thread, ThreadId{0});
+  EXPECT_EQ(sink_.thread_creations[0].time_ns, 300U);
+  ASSERT_EQ(sink_.stacks.size(), 1U);
+  EXPECT_EQ(sink_.thread_creations[0].stack, sink_.stacks[0].id);
+  EXPECT_EQ(sink_.stacks[0].bytes.size(), 8U);
+  EXPECT_EQ(sink_.stacks[0].registers[Register::rsp], 0x7000U);
 }
 
 TEST_F(Interpreter, SharedMappingsAndLinesOfOtherProcesses) {

@@ -37,6 +37,7 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::WatchRow& row) override { check(row.words.size() <= profile::max_watch_words); }
   void put(const profile::TrapRow& row) override { check(row.word < profile::max_watch_words); }
   void put(const profile::BlockRow&) override {}
+  void put(const profile::ThreadCreationRow& row) override { check(row.stack.value != 0); }
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
   void put(const profile::LookaheadRow& row) override {
     check(row.end >= profile::LookaheadEnd::whole && row.end <= profile::LookaheadEnd::room &&

@@ -430,6 +430,16 @@ TEST_F(RoundTrip, AClocksSamplesTakeNoMoreRoomThanBefore) {
   sqlite3_close(db);
 }
 
+TEST_F(RoundTrip, ThreadCreations) {
+  const ThreadCreationRow row{ThreadId{1}, a_session().begin_ns + 9, StackId{4}};
+  put(row);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.thread_creations().size(), 1U);
+  EXPECT_EQ(reader.thread_creations()[0].thread, row.thread);
+  EXPECT_EQ(reader.thread_creations()[0].time_ns, row.time_ns);
+  EXPECT_EQ(reader.thread_creations()[0].stack, row.stack);
+}
+
 TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
   const std::uint64_t begin_ns = a_session().begin_ns;
   const SharedMappingRow later{ProcessId{1}, begin_ns + 9,    0x9000, 4096, 8192, std::uint64_t{8} << 32U | 1,

@@ -16,6 +16,7 @@
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/creations.h"
 #include "collectors/in_target/threads/thread_end.h"
 
 namespace crosstalk::in_target {
@@ -158,6 +159,12 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRout
   start->argument = argument;
   start->stack_bytes = stack_size_of(attributes);
   start->mask = mask_shadow();
+  {
+    const Passage passage;
+    if (observing()) {
+      note_creation(registers_here());
+    }
+  }
   const int result = real_create(thread, attributes, run_observed, start);
   if (result != 0) {
     start->taken.store(false, std::memory_order_release);

@@ -17,19 +17,23 @@ constinit std::atomic<std::uint64_t> paid_until_ns{0};  // up to then the proces
 
 }  // namespace
 
-std::size_t copy_stack(const ThreadState& self, const Registers& registers, std::uint64_t now_ns, std::byte* buffer,
-                       std::size_t capacity) {
-  const Runtime& r = runtime();
-  const std::uint32_t rate = r.config.stacks_per_s;
+bool allow_stack_copy(std::uint64_t now_ns) {
+  const std::uint32_t rate = runtime().config.stacks_per_s;
   if (rate == 0) {
-    return 0;
+    return false;
   }
   const std::uint64_t price = stack_burst_ns / rate;
   std::uint64_t paid = paid_until_ns.load(std::memory_order_relaxed);
   const std::uint64_t from = now_ns > paid + stack_burst_ns ? now_ns - stack_burst_ns : paid;
-  if (from + price > now_ns || !paid_until_ns.compare_exchange_strong(paid, from + price, std::memory_order_relaxed)) {
+  return from + price <= now_ns && paid_until_ns.compare_exchange_strong(paid, from + price, std::memory_order_relaxed);
+}
+
+std::size_t copy_stack(const ThreadState& self, const Registers& registers, std::uint64_t now_ns, std::byte* buffer,
+                       std::size_t capacity) {
+  if (!allow_stack_copy(now_ns)) {
     return 0;
   }
+  const Runtime& r = runtime();
   profile::StackSlice slice;
   slice.registers = registers;
   std::size_t bytes = r.config.stack_bytes < capacity - sizeof slice ? r.config.stack_bytes : capacity - sizeof slice;

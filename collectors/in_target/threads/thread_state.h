@@ -49,6 +49,9 @@ struct ThreadState {
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
   HandlerStack* handler_stack = nullptr;  // null: its handlers run where the kernel puts them
 
+  // its latest record of a thread creation
+  std::uint64_t creation_frame = 0, creation_ns = 0;
+
   // clock
   profile::ClockKind clock = profile::ClockKind::automatic;
   std::int32_t timer_number = 0;  // POSIX timer id + 1; 0: none

@@ -65,6 +65,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.stack_high = stack_high;
   self.thread_pointer = thread_pointer;
   self.handler_stack = nullptr;
+  self.creation_frame = self.creation_ns = 0;
   self.timer_number = 0;
   self.clock_event = {};
   self.alarm_event = {};

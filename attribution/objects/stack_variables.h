@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables that lie on threads' stacks, by name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+/// A variable of a call that was under way.
+struct OnStack {
+  std::uint32_t file = 0;  // whose debug information has the type
+  symbolizer::StackVariable variable;
+  std::string function;  // that it is a local variable of
+};
+
+/// Who has which frame is known at the times of a thread's stack copies only. What lies above the stack pointer of the
+/// last copy before an access was in use then, and most likely still is: the frames that threads share data in are
+/// those that wait for these threads. Else the first copy after the access counts.
+class StackVariables {
+ public:
+  /// Both must outlive this.
+  StackVariables(const ProgramView& view, const StackTable& stacks) : view_(view), stacks_(stacks) {}
+
+  /// What lies at `address` of the stack of `owner`; nullopt where no copy tells.
+  [[nodiscard]] std::optional<OnStack> find(ThreadId owner, std::uint64_t time_ns, std::uint64_t address);
+
+ private:
+  using Seen = const StackTable::Seen*;
+  [[nodiscard]] const std::vector<Seen>& in_order(ThreadId owner);
+  [[nodiscard]] std::optional<OnStack> in_copy(ThreadId owner, const StackTable::Seen& seen,
+                                               std::uint64_t address) const;
+
+  const ProgramView& view_;
+  const StackTable& stacks_;
+  std::map<ThreadId, std::vector<Seen>> in_order_;
+};
+
+}  // namespace crosstalk::attribution

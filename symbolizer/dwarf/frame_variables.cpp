@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolizer/dwarf/frame_variables.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "symbolizer/dwarf/types.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+constexpr int deepest_nesting = 64;
+constexpr std::uint64_t function_walk_steps = 1'000'000;
+constexpr std::uint64_t pushed_frame_pointer = 16;  // below the frame's end: the return address and the old rbp
+
+/// The expression of an attribute that holds at `code`; empty where there is none or more than one.
+std::vector<Dwarf_Op> expression_at(Dwarf_Die& die, unsigned name, std::uint64_t code) {
+  Dwarf_Attribute attribute;
+  Dwarf_Op* operations = nullptr;
+  std::size_t count = 0;
+  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr ||
+      dwarf_getlocation_addr(&attribute, code, &operations, &count, 1) != 1) {
+    return {};
+  }
+  return {operations, operations + count};
+}
+
+/// What DW_OP_fbreg is relative to. Frame pointers are pushed at once by all compilers that name one as the base.
+std::optional<std::uint64_t> frame_base(Dwarf_Die& function, std::uint64_t code, const StackFrame& frame) {
+  const std::vector<Dwarf_Op> base = expression_at(function, DW_AT_frame_base, code);
+  if (base.size() != 1 || frame.end == 0) {
+    return std::nullopt;
+  }
+  switch (base[0].atom) {
+    case DW_OP_call_frame_cfa:
+      return frame.end;
+    case DW_OP_reg6:  // rbp
+      return frame.end - pushed_frame_pointer;
+    case DW_OP_reg7:  // rsp
+      return frame.sp;
+    default:
+      return std::nullopt;
+  }
+}
+
+class Search {
+ public:
+  Search(std::uint64_t code, std::uint64_t base, std::uint64_t data) : code_(code), base_(base), data_(data) {}
+
+  void in(Dwarf_Die& parent, bool alive, int nesting) {
+    if (nesting > deepest_nesting) {
+      return;
+    }
+    for_each_child(parent, budget_, [&](Dwarf_Die& child) {
+      const int tag = dwarf_tag(&child);
+      if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
+        offer(child, alive);
+      } else if (tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) {
+        in(child, alive && holds(child), nesting + 1);
+      }
+      return true;
+    });
+  }
+  [[nodiscard]] std::optional<FrameVariable> best() const { return best_; }
+
+ private:
+  [[nodiscard]] bool holds(Dwarf_Die& block) const {
+    const std::vector<AddressRange> ranges = code_ranges(block);
+    return std::any_of(ranges.begin(), ranges.end(), [&](const AddressRange& r) { return r.contains(code_); });
+  }
+  void offer(Dwarf_Die& variable, bool alive) {
+    const std::vector<Dwarf_Op> place = expression_at(variable, DW_AT_location, code_);
+    if (place.size() != 1 || place[0].atom != DW_OP_fbreg) {
+      return;
+    }
+    const std::uint64_t begin = base_ + place[0].number;
+    const auto type = data_ >= begin ? type_of(variable) : std::nullopt;
+    const auto bytes = type ? size_of(*type) : std::nullopt;
+    if (!bytes || data_ - begin >= *bytes) {
+      return;
+    }
+    const std::tuple rank{!alive, *bytes};
+    if (!best_ || rank < rank_) {
+      best_ = FrameVariable{variable, *type, begin};
+      rank_ = rank;
+    }
+  }
+
+  std::uint64_t code_, base_, data_;
+  WalkBudget budget_{function_walk_steps};
+  std::optional<FrameVariable> best_;
+  std::tuple<bool, std::uint64_t> rank_{};
+};
+
+}  // namespace
+
+std::optional<FrameVariable> variable_in_frame(Unit& unit, std::uint64_t code, const StackFrame& frame,
+                                               std::uint64_t data) {
+  std::vector<Dwarf_Die> scopes = DebugInfo::scopes_at(unit, code);
+  if (scopes.empty()) {
+    return std::nullopt;
+  }
+  Dwarf_Die function = scopes.front();
+  const auto base = frame_base(function, code, frame);
+  if (!base) {
+    return std::nullopt;
+  }
+  Search search(code, *base, data);
+  search.in(function, true, 0);
+  return search.best();
+}
+
+}  // namespace crosstalk::symbolizer
