@@ -277,8 +277,7 @@ Pair core_pair(const SeenCommunication& seen) { return {seen.producer.cpu, seen.
 
 namespace {
 
-/// The most that there may be of what was not seen, by whom a matrix files consumers under. On lines that were ever
-/// suspected: of other lines nothing says that just this pair shares them.
+/// The most that a known partner may have of what was not seen, by whom a matrix files consumers under.
 class UnseenOfConsumers {
  public:
   explicit UnseenOfConsumers(const Expansion& expansion) : limits_(expansion.unseen ? &*expansion.unseen : nullptr) {}
@@ -291,8 +290,8 @@ class UnseenOfConsumers {
     latest_ = key;
     if (known_.insert(key).second) {
       if (const ThreadLimits* limits = limits_->of(thread.value)) {
-        sums_[consumer].true_ns += limits->suspected.true_ns;
-        sums_[consumer].false_ns += limits->suspected.false_ns;
+        sums_[consumer].true_ns += limits->of_partner.true_ns;
+        sums_[consumer].false_ns += limits->of_partner.false_ns;
       }
     }
   }

@@ -31,8 +31,8 @@ using PairOf = Pair (*)(const SeenCommunication&);
 ///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
 /// The interval is that of a sum of few events (intervals.h). The event that its upper limit adds to those that came is
 /// in the variance here, as watches of middling outcome that strata are filled up with; with both, `ring` and
-/// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the consumer's limit on lines that were
-/// ever suspected (unseen.h): other lines are not to be blamed on just this pair.
+/// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the limit of what the
+/// consumer may share with a known partner unseen (unseen_limits.h).
 /// Samples that count accesses give counts by the same formula, but for the first phase: there is no whole that they
 /// share. Where no sample stands for time, costs are absent.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.

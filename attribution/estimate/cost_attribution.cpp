@@ -75,7 +75,7 @@ void charge_communications(const Evidence& evidence, std::uint32_t watch, Estima
     return;
   }
   // Where not all threads were armed, a watch in which the line's users were stands for those in which they were not.
-  const double armed = evidence.armed_chance(any_own ? evidence.storers : evidence.visitors);
+  const double armed = evidence.arming.chance(any_own ? evidence.storers : evidence.visitors);
   const double unarmed_weight = armed > 0 ? 1 / armed : 1;
   double total = 0;
   double least = 0;  // weight of what was easiest to see

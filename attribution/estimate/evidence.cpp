@@ -88,18 +88,12 @@ Durations durations_of(std::span<const profile::WatchRow> watches, std::span<con
   return result;
 }
 
-/// Threads of a process beyond some number are not all armed. Where the bulletin board names a partner, it is armed
-/// first, and what is to be seen is seen; else those that are armed are drawn by chance.
-bool some_unarmed(const profile::WatchRow& watch) {
-  return !watch.suspected && watch.threads > 1 && watch.armed + 1 < watch.threads;
-}
-
 /// Who uses each line on which some watch had not all threads armed.
 class LineUsers {
  public:
   LineUsers(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines) {
     for (const profile::WatchRow& watch : watches) {
-      if (some_unarmed(watch)) {
+      if (!arming_of(watch).complete()) {
         lines_[watch.line];
       }
     }
@@ -133,10 +127,8 @@ class LineUsers {
 
 void fill_armed(Evidence& seen, const LineUsers& users) {
   const profile::WatchRow& watch = *seen.watch;
-  seen.others = watch.threads > 1 ? watch.threads - 1 : 0;
-  seen.others_armed = seen.others;
-  if (some_unarmed(watch)) {
-    seen.others_armed = watch.armed;
+  seen.arming = arming_of(watch);
+  if (!seen.arming.complete()) {
     const LineUsers::Counts counts = users.others(watch);
     seen.storers = std::max(counts.storers, 1U);
     seen.visitors = std::max(counts.visitors, 1U);
@@ -144,18 +136,6 @@ void fill_armed(Evidence& seen, const LineUsers& users) {
 }
 
 }  // namespace
-
-double Evidence::armed_chance(std::uint32_t wanted) const {
-  if (others_armed >= others) {
-    return 1;
-  }
-  double none = 1;  // the probability that none of them was among those drawn
-  for (std::uint32_t i = 0; i < others_armed; ++i) {
-    const double left = static_cast<double>(others) - i;
-    none *= std::max(left - wanted, 0.0) / left;
-  }
-  return 1 - none;
-}
 
 struct WatchEvidence::Common {
   Durations durations;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attribution/counts/communication_counts.h"
+#include "attribution/estimate/arming.h"
 #include "attribution/estimate/gain_part.h"
 #include "attribution/estimate/strata.h"
 #include "attribution/estimate/unseen_limits.h"
@@ -33,12 +34,9 @@ struct Evidence {
   double long_weight = 1;                     // of which there is one in so many where that was drawn by chance
   std::span<const SeenCommunication> interrupted = {};
   profile::WeightUnit unit = profile::WeightUnit::ns;  // of the sample's weight and of the stratum
-  std::uint32_t others = 0;                            // threads that could have been armed, the sampled one apart
-  std::uint32_t others_armed = 0;                      // so many of them were, drawn by chance
-  std::uint32_t storers = 1, visitors = 1;             // of the others, how many are known to store, to access the line
+  Arming arming = {};
+  std::uint32_t storers = 1, visitors = 1;  // of the other threads, how many are known to store, to access the line
 
-  /// The probability that one of `wanted` of the others was armed at least.
-  [[nodiscard]] double armed_chance(std::uint32_t wanted) const;
   /// 1 / the probability that the watch was open at `time_ns`.
   [[nodiscard]] double duration_weight(std::uint64_t time_ns) const {
     return time_ns > brief_until_ns ? long_weight : 1;

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "attribution/estimate/arming.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -50,7 +52,7 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
       note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
       const profile::Weight weight = watch.sample_weight();
       watched_[i] = {cell_of({watch.thread.value, watch.sample_flags, weight.unit}, watch.sample_address),
-                     watch.sample_address, static_cast<double>(weight.value)};
+                     watch.sample_address, static_cast<double>(weight.value), arming_of(watch).chance(1)};
     }
   }
 }
@@ -63,15 +65,15 @@ bool Strata::takes(AccessKind kind) const {
 // Lines first; a page is judged by the watches on its other lines.
 void Strata::choose_units(std::span<const profile::WatchRow> watches) {
   const auto choose = [&](auto unit_of_address) {
-    std::map<std::pair<std::uint32_t, Unit>, std::uint64_t> counts;
+    std::map<std::pair<std::uint32_t, Unit>, double> looks;
     for (const profile::WatchRow& watch : watches) {
       if (watch.thread.value < process_of_thread_.size() && takes(watch.sample_access) &&
           unit_of(watch.thread.value, watch.sample_address) == rest) {
-        ++counts[{watch.thread.value, unit_of_address(watch.sample_address)}];
+        looks[{watch.thread.value, unit_of_address(watch.sample_address)}] += arming_of(watch).chance(1);
       }
     }
-    for (const auto& [key, count] : counts) {
-      if (count >= unit_watches) {
+    for (const auto& [key, sum] : looks) {
+      if (sum >= unit_watches) {
         units_.insert(key);
         has_units_[key.first] = true;
       }
@@ -146,6 +148,7 @@ void Strata::settle_watches() {
       watch.cell = in_hindsight(watch.cell, watch.address);
       Stratum& sums = cells_[watch.cell].sums;
       ++sums.watched;
+      cells_[watch.cell].looks += watch.look;
       sums.watched_weight += watch.weight;
       sums.watched_weight2 += watch.weight * watch.weight;
     }
@@ -168,7 +171,7 @@ void Strata::finish() {
 
 void Strata::join_watched() {
   for (Cell& cell : cells_) {
-    if (cell.sums.watched >= least_watches) {
+    if (cell.looks >= least_watches) {
       join(cell, new_stratum());
       Stratum& stratum = strata_[cell.stratum];
       stratum.thread = kinds_[cell.kind].thread;
@@ -179,7 +182,7 @@ void Strata::join_watched() {
 
 void Strata::join_hardly_watched() {
   struct Pool {  // of a process's cells of the same flags
-    std::uint64_t watched = 0;
+    double looks = 0;
     std::uint32_t stratum = none;
   };
   using Alike = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit>;  // process, flags, unit
@@ -189,7 +192,7 @@ void Strata::join_hardly_watched() {
   for (const Cell& cell : cells_) {
     std::uint32_t& known = best[cell.kind];
     if (cell.stratum == none) {
-      pools[alike(kinds_[cell.kind])].watched += cell.sums.watched;
+      pools[alike(kinds_[cell.kind])].looks += cell.looks;
     } else if (!is_line(cell.unit) && (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
       known = cell.stratum;
     }
@@ -201,7 +204,7 @@ void Strata::join_hardly_watched() {
     const Kind& kind = kinds_[cell.kind];
     Pool& pool = pools[alike(kind)];
     const bool suspected = (kind.flags & profile::sample_suspected) != 0;
-    if (suspected && pool.watched < least_watches && best[cell.kind] != none) {
+    if (suspected && pool.looks < least_watches && best[cell.kind] != none) {
       join(cell, best[cell.kind]);
       continue;
     }
@@ -232,7 +235,7 @@ std::uint32_t Strata::kind_of(const Kind& kind) {
   const auto [it, fresh] = kind_ids_.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
   if (fresh) {
     rest_cells_.push_back(static_cast<std::uint32_t>(cells_.size()));
-    cells_.push_back({it->second, rest, {}, none});
+    cells_.push_back({it->second, rest, {}, 0, none});
     kinds_.push_back({kind.thread, relevant, kind.unit});
   }
   return it->second;
@@ -246,7 +249,7 @@ std::uint32_t Strata::cell_of(const Kind& kind, std::uint64_t address) {
   }
   const auto [it, fresh] = unit_cells_.try_emplace({id, unit}, static_cast<std::uint32_t>(cells_.size()));
   if (fresh) {
-    cells_.push_back({id, unit, {}, none});
+    cells_.push_back({id, unit, {}, 0, none});
   }
   return it->second;
 }

@@ -69,8 +69,11 @@ struct StrataPolicy {
 /// Made from the watches, then told of every sample, then finished; strata are known after that.
 class Strata {
  public:
-  /// Watches that a line or page of a thread needs to stand for itself, and that any stratum needs.
-  static constexpr std::uint64_t unit_watches = 8, least_watches = 2;
+  /// Watches that a line or page of a thread needs to stand for itself, and that any stratum needs. Each counts as the
+  /// probability that it had armed the thread that there was to be seen: where that is 1 in 3, an event stands for
+  /// three. In a stratum of two such watches it would be more than all of it, and would have to be cut; as nothing
+  /// makes up for the many strata in which there was no event, what is cut is missing on average.
+  static constexpr std::uint32_t unit_watches = 8, least_watches = 2;
 
   Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
          StrataPolicy policy = {});
@@ -103,6 +106,7 @@ class Strata {
     std::uint32_t kind = 0;
     Unit unit = rest;
     Stratum sums;
+    double looks = 0;  // watches, each as the probability that it had armed one other thread
     std::uint32_t stratum = none;
   };
   struct Sums {  // over samples that were not suspected, of one cell and line
@@ -113,6 +117,7 @@ class Strata {
     std::uint32_t cell = none;
     std::uint64_t address = 0;
     double weight = 0;
+    double look = 0;
   };
   [[nodiscard]] bool takes(AccessKind kind) const;
   void choose_units(std::span<const profile::WatchRow> watches);

@@ -8,6 +8,12 @@
 namespace crosstalk::attribution {
 namespace {
 
+template <class Looks, class Key>
+const Looks* in(const std::map<Key, Looks>& looks, const Key& key) {
+  const auto found = looks.find(key);
+  return found != looks.end() ? &found->second : nullptr;
+}
+
 /// Parts of the strata of one thread, or of all, by sort.
 struct Parts {
   std::vector<WatchedPart> of_true, of_false;
@@ -37,31 +43,34 @@ void Sight::add(const Evidence& evidence, bool decided) {
   if (!decided || evidence.watch == nullptr) {
     return;
   }
-  Looks& looks = looks_[evidence.stratum];
-  looks.weight += evidence.weight;
-  looks.weight2 += evidence.weight * evidence.weight;
-  const std::uint64_t at = evidence.watch->sample_address - evidence.watch->line;
-  for (const profile::WatchWord& word : evidence.watch->words) {
-    Words& words = word.offset <= at && at < std::uint64_t{word.offset} + word.length ? looks.sampled : looks.others;
-    words.drawn += 1;
-    words.probability += word.probability * evidence.armed_chance(1);
+  for (Looks* looks : {&looks_[evidence.stratum], &of_thread_[{evidence.stratum, evidence.thread.value}]}) {
+    looks->all_armed = looks->all_armed && evidence.arming.complete();
+    looks->weight += evidence.weight;
+    looks->weight2 += evidence.weight * evidence.weight;
+    const std::uint64_t at = evidence.watch->sample_address - evidence.watch->line;
+    for (const profile::WatchWord& word : evidence.watch->words) {
+      Words& words =
+          word.offset <= at && at < std::uint64_t{word.offset} + word.length ? looks->sampled : looks->others;
+      words.drawn += 1;
+      words.probability += word.probability * evidence.arming.chance(1);
+    }
   }
 }
 
-Sight::Effective Sight::effective(std::uint32_t stratum, const Strata& strata, const Censoring* censoring) const {
-  const auto found = looks_.find(stratum);
-  if (found == looks_.end() || found->second.weight2 <= 0) {
+Sight::Effective Sight::effective(const Looks* looks, double most) {
+  if (looks == nullptr || looks->weight2 <= 0) {
     return {};
   }
-  const Looks& looks = found->second;
-  const double most = censoring != nullptr ? censoring->most(stratum, strata.all()[stratum]) : 1;
-  const double watches = looks.weight * looks.weight / looks.weight2 / most;  // as many of even weights (Kish)
-  return {watches * looks.sampled.chance(), watches * looks.others.chance()};
+  const double watches = looks->weight * looks->weight / looks->weight2 / most;  // as many of even weights (Kish)
+  return {watches * looks->sampled.chance(), watches * looks->others.chance()};
 }
 
 UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) const {
   struct Sums {
-    Parts anywhere, suspected;
+    Parts anywhere, of_partner;
+  };
+  const auto most = [&](std::uint32_t stratum) {
+    return censoring != nullptr ? censoring->most(stratum, strata.all()[stratum]) : 1;
   };
   std::map<std::uint32_t, Sums> threads;
   std::vector<double> all_ns(strata.all().size(), 0);
@@ -69,9 +78,12 @@ UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) con
     if (!is_time(strata.all()[share.stratum].unit)) {
       continue;
     }
-    const Effective watches = effective(share.stratum, strata, censoring);
+    const Effective watches = effective(in(of_thread_, std::pair{share.stratum, share.thread}), most(share.stratum));
     Sums& sums = threads[share.thread];
-    for (Parts* parts : {&sums.anywhere, strata.all()[share.stratum].suspected ? &sums.suspected : nullptr}) {
+    const Looks* all_looks = in(looks_, share.stratum);
+    const bool unarmed = all_looks != nullptr && !all_looks->all_armed;
+    const bool of_partner = strata.all()[share.stratum].suspected || unarmed;
+    for (Parts* parts : {&sums.anywhere, of_partner ? &sums.of_partner : nullptr}) {
       if (parts != nullptr) {
         parts->of_true.push_back({share.weight, watches.of_true});
         parts->of_false.push_back({share.weight, watches.of_false});
@@ -81,13 +93,13 @@ UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) con
   }
   Parts all;
   for (std::uint32_t stratum = 0; stratum < all_ns.size(); ++stratum) {
-    const Effective watches = effective(stratum, strata, censoring);
+    const Effective watches = effective(in(looks_, stratum), most(stratum));
     all.of_true.push_back({all_ns[stratum], watches.of_true});
     all.of_false.push_back({all_ns[stratum], watches.of_false});
   }
   UnseenLimits result{all.limits(), {}};
   for (const auto& [thread, sums] : threads) {
-    result.threads.push_back({thread, sums.anywhere.limits(), sums.suspected.limits()});
+    result.threads.push_back({thread, sums.anywhere.limits(), sums.of_partner.limits()});
   }
   return result;
 }

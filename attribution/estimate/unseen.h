@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "attribution/estimate/censoring.h"
@@ -42,13 +43,16 @@ class Sight {
   struct Looks {
     double weight = 0, weight2 = 0;  // of decided watches' samples
     Words sampled, others;           // words: the sampled one shows true sharing, another one false sharing
+    bool all_armed = true;           // every one of them had armed all threads
   };
   struct Effective {
     double of_true = 0, of_false = 0;  // watches
   };
-  [[nodiscard]] Effective effective(std::uint32_t stratum, const Strata& strata, const Censoring* censoring) const;
+  [[nodiscard]] static Effective effective(const Looks* looks, double most);
 
   std::map<std::uint32_t, Looks> looks_;  // by stratum
+  // By stratum and thread. Of strata of several threads: what one has watched says nothing of another's.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Looks> of_thread_;
 };
 
 }  // namespace crosstalk::attribution

@@ -12,10 +12,13 @@ namespace crosstalk::attribution {
 struct SortLimits {
   double true_ns = 0, false_ns = 0;
 };
-/// Of what one thread consumes: wherever that is, and on lines that were ever suspected.
+/// Of what one thread consumes: wherever that is, and where a thread that was seen to be its partner may have shared
+/// lines with it unseen. That is on lines that were ever suspected (of others nothing says that just this pair shares
+/// them) and, where not all threads were armed, on the others, too: most watches there had not armed the partner, so
+/// lines that the pair shares go unsuspected.
 struct ThreadLimits {
   std::uint32_t thread = 0;
-  SortLimits anywhere, suspected;
+  SortLimits anywhere, of_partner;
 };
 struct UnseenLimits {
   SortLimits anywhere;                // of all threads together

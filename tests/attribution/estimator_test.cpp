@@ -191,16 +191,13 @@ TEST(Units, CountsGoWithTheScale) {
 }
 
 TEST(Armed, TheChanceThatOneOfSeveralIsAmongThoseDrawn) {
-  Evidence evidence;
-  evidence.others = 63, evidence.others_armed = 24;
-  EXPECT_NEAR(evidence.armed_chance(1), 24.0 / 63, 1e-12);
-  EXPECT_NEAR(evidence.armed_chance(2), 1 - 39.0 / 63 * 38 / 62, 1e-12);
-  EXPECT_NEAR(evidence.armed_chance(40), 1, 1e-12);
-  EXPECT_EQ(evidence.armed_chance(0), 0);
-  evidence.others_armed = 0;
-  EXPECT_EQ(evidence.armed_chance(1), 0);
-  evidence.others_armed = 63;
-  EXPECT_EQ(evidence.armed_chance(1), 1);
+  const Arming arming{63, 24};
+  EXPECT_NEAR(arming.chance(1), 24.0 / 63, 1e-12);
+  EXPECT_NEAR(arming.chance(2), 1 - 39.0 / 63 * 38 / 62, 1e-12);
+  EXPECT_NEAR(arming.chance(40), 1, 1e-12);
+  EXPECT_EQ(arming.chance(0), 0);
+  EXPECT_EQ((Arming{63, 0}.chance(1)), 0);
+  EXPECT_EQ((Arming{63, 63}.chance(1)), 1);
 }
 
 TEST(Armed, WatchesThatHadThePartnerStandForTheOthers) {
@@ -216,6 +213,17 @@ TEST(Armed, WatchesThatHadThePartnerStandForTheOthers) {
     watch.suspected = true;  // the board has named the partner, which was armed first
   }
   EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.005, 1e-9);
+}
+
+// An event that stands for three of a thread's two watches is not cut to two: hardly watched threads stand together.
+TEST(Armed, AnEventIsNotCutToTheFewWatchesOfItsThread) {
+  Recording recording(64);
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    recording.watch(eligible(i % 30, 0x1000), i == 0 ? std::vector{seen(40, 0)} : std::vector<SeenCommunication>{});
+    recording.watches.back().threads = 64;
+    recording.watches.back().armed = 21;
+  }
+  EXPECT_NEAR(recording.estimate().at(0).true_sharing.cost_s.value(), 0.003, 1e-9);
 }
 
 TEST(Estimator, IneligibleSamplesDoNotCount) {

@@ -73,7 +73,39 @@ TEST(Unseen, IsLimitedByTheWordsThatWereDrawn) {
   ASSERT_EQ(limits.threads.size(), 1U);
   EXPECT_EQ(limits.of(1), nullptr);  // it has no samples
   EXPECT_NEAR(limits.of(0)->anywhere.true_ns, most_unseen_events * ms, 1);
-  EXPECT_EQ(limits.of(0)->suspected.true_ns, 0);
+  EXPECT_EQ(limits.of(0)->of_partner.true_ns, 0);
+}
+
+// On lines that are not suspected: where all threads were armed, their watches speak of any partner; where some were
+// not, most of them could not have seen a known one.
+TEST(Unseen, AKnownPartnerMayBeWhereItWasNotArmed) {
+  Recording run(100, {word_at(0)});
+  for (profile::WatchRow& watch : run.watches) {
+    watch.threads = 64;
+    watch.armed = 63;
+  }
+  EXPECT_EQ(run.limits().of(0)->of_partner.true_ns, 0);
+  for (profile::WatchRow& watch : run.watches) {
+    watch.armed = 21;
+  }
+  EXPECT_NEAR(run.limits().of(0)->of_partner.true_ns, 3 * most_unseen_events * ms, 1);
+  EXPECT_NEAR(run.limits().of(0)->anywhere.true_ns, 3 * most_unseen_events * ms, 1);
+}
+
+// Strata of hardly watched samples are of several threads: one thread's watches exclude nothing of another's.
+TEST(Unseen, OneThreadsWatchesSayNothingOfAnothers) {
+  Recording run(1, {word_at(0)});
+  run.threads = make_threads(50);
+  run.watches.resize(50, run.watches[0]);
+  run.timelines.resize(50);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    run.watches[i].thread = ThreadId{i};
+  }
+  const UnseenLimits limits = run.limits();
+  EXPECT_NEAR(limits.anywhere.true_ns, most_unseen_events * ms, 1);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(limits.of(i)->anywhere.true_ns, ms);
+  }
 }
 
 TEST(Unseen, WordsThatWereNeverWatchedExcludeNothing) {
@@ -94,7 +126,7 @@ TEST(Unseen, SuspectedLinesAreToldApart) {
     run.watches[i].sample_flags = profile::sample_suspected;
   }
   const UnseenLimits limits = run.limits();
-  EXPECT_NEAR(limits.of(0)->suspected.true_ns, most_unseen_events * ms, 1);
+  EXPECT_NEAR(limits.of(0)->of_partner.true_ns, most_unseen_events * ms, 1);
   EXPECT_NEAR(limits.of(0)->anywhere.true_ns, most_unseen_events * ms, 1);  // together: all watches speak
 }
 

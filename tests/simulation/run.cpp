@@ -4,6 +4,8 @@
 #include "tests/simulation/run.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 
 #include "tests/simulation/program.h"
 #include "tests/simulation/watching.h"
@@ -41,12 +43,18 @@ class Simulation {
     for (std::size_t i = 0; goes_by_tick() && i < threads_.size(); ++i) {
       threads_[i].tick_ns = scenario_.observer.period_ns + static_cast<double>(i) * scenario_.observer.tick_skew_ns;
     }
+    using Turn = std::pair<double, std::uint32_t>;  // when which thread is next: of two at once, the one of less number
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+      turns.emplace(threads_[i].now_ns, i);
+    }
     double now_ns = 0;
     while (now_ns < scenario_.duration_ns) {
-      const auto next = std::min_element(threads_.begin(), threads_.end(),
-                                         [](const Thread& a, const Thread& b) { return a.now_ns < b.now_ns; });
-      now_ns = next->now_ns;
-      step(static_cast<std::uint32_t>(next - threads_.begin()));
+      const auto [at_ns, next] = turns.top();
+      turns.pop();
+      now_ns = at_ns;
+      step(next);
+      turns.emplace(threads_[next].now_ns, next);
     }
     watching_.finish(now_ns);
     fill_threads(now_ns);

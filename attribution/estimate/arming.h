@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of a process's threads a watch had armed, as a sampling design. Pure functions.
+//
+// A thread that is not armed is not seen at all. Up to some number all threads are armed; of more (the collector's
+// watch_policy::most_armed):
+// - Where the bulletin board has named a partner (the line is suspected), that one is armed with certainty, and what is
+//   to be seen is seen: the watch stands for itself.
+// - Else those that are armed are a simple random sample, without replacement, of the others. One thread is among them
+//   with a probability of armed / others, one of several as chance() says. Nothing that decides whether a sample is
+//   watched, for how long and at which words depends on the draw, so the probabilities multiply.
+// A watch in which a line's users were armed stands for 1 / that probability of such watches (Horvitz and Thompson).
+#pragma once
+
+#include <cstdint>
+
+#include "profile/model.h"
+
+namespace crosstalk::attribution {
+
+struct Arming {
+  std::uint32_t others = 0;  // threads that could have been armed, the sampled one apart
+  std::uint32_t armed = 0;   // so many of them were, drawn by chance
+
+  [[nodiscard]] bool complete() const { return armed >= others; }
+  /// The probability that one at least of `wanted` of the others was armed.
+  [[nodiscard]] double chance(std::uint32_t wanted) const;
+};
+[[nodiscard]] Arming arming_of(const profile::WatchRow& watch);
+
+}  // namespace crosstalk::attribution
