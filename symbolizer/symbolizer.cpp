@@ -142,6 +142,9 @@ std::vector<Symbolizer::Missing> Symbolizer::missing() const {
       result.push_back({module->spec().is_vdso ? "[vdso]" : module->spec().path, std::move(*why)});
     }
   }
+  if (state_->servers.failure()) {
+    result.push_back({"DEBUGINFOD_URLS", *state_->servers.failure()});
+  }
   return result;
 }
 

@@ -5,22 +5,45 @@
 #include <elfutils/debuginfod.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace crosstalk::symbolizer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds patience{10};  // without a byte of progress
+
+/// How long to wait for a byte.
+std::chrono::seconds patience() {
+  constexpr long usual = 10;
+  constexpr long most = 3600;
+  const char* text = std::getenv(DEBUGINFOD_TIMEOUT_ENV_VAR);
+  const long seconds = text == nullptr ? usual : std::strtol(text, nullptr, 10);
+  return std::chrono::seconds(seconds > 0 ? std::min(seconds, most) : usual);
+}
 
 /// What the progress callback of the client sees of the transfer under way.
 struct Transfer {
-  Clock::time_point last_progress = Clock::now();
-  long received = -1;
+  Clock::time_point begin = Clock::now(), last_progress = begin;
+  std::chrono::seconds patience = symbolizer::patience();
+  Debuginfod::Wait wait;
   bool gave_up = false;
 };
+
+std::function<void(const Debuginfod::Wait&)>& listener() {
+  static std::function<void(const Debuginfod::Wait&)> instance;
+  return instance;
+}
+
+void tell(const Transfer& transfer) {
+  if (listener()) {
+    listener()(transfer.wait);
+  }
+}
 
 }  // namespace
 
@@ -53,18 +76,29 @@ namespace {
 // The client's callback has no closure but user data, which it can only read through the library.
 void* (*read_user_data)(debuginfod_client*) = nullptr;
 
-int on_progress(debuginfod_client* client, long received, long /*total*/) {
+/// Until a server sends something that it says the size of, `count` counts calls of this instead of bytes: a server
+/// that accepts and never answers seems to make progress.
+int on_progress(debuginfod_client* client, long count, long total) {
   auto* transfer = static_cast<Transfer*>(read_user_data(client));
   if (transfer == nullptr) {
     return 0;
   }
   const auto now = Clock::now();
-  if (received != transfer->received) {
-    transfer->received = received;
+  if (total > 0 && count != transfer->wait.received) {
+    transfer->wait.received = count;
     transfer->last_progress = now;
   }
-  transfer->gave_up = now - transfer->last_progress > patience;
+  transfer->wait.total = std::max(total, 0L);
+  transfer->wait.seconds = std::chrono::duration<double>(now - transfer->begin).count();
+  transfer->gave_up = now - transfer->last_progress > transfer->patience;
+  tell(*transfer);
   return transfer->gave_up ? 1 : 0;
+}
+
+/// Whether no server could be spoken to, by what the client returned, a negative errno.
+bool is_unreachable(int error) {
+  return error == -ECONNREFUSED || error == -ECONNRESET || error == -EHOSTUNREACH || error == -ENETUNREACH ||
+         error == -ETIMEDOUT || error == -ETIME;
 }
 
 }  // namespace
@@ -75,7 +109,9 @@ Debuginfod::Debuginfod(bool enabled) {
 }
 
 Debuginfod::Debuginfod(Debuginfod&& other) noexcept
-    : enabled_(other.enabled_), library_(std::exchange(other.library_, nullptr)) {}
+    : enabled_(other.enabled_), failure_(std::move(other.failure_)), library_(std::exchange(other.library_, nullptr)) {}
+
+void Debuginfod::on_wait(std::function<void(const Wait&)> whom) { listener() = std::move(whom); }
 
 Debuginfod::~Debuginfod() {
   if (library_ != nullptr) {
@@ -110,17 +146,26 @@ std::optional<std::string> Debuginfod::find(const std::string& build_id, Kind ki
   }
   if (!load()) {
     enabled_ = false;
+    failure_ = "libdebuginfod.so.1 can not be loaded, so no server is asked";
     return std::nullopt;
   }
   Transfer transfer;
+  transfer.wait.build_id = build_id;
   library_->set_user_data(library_->client, &transfer);
   char* path = nullptr;
   const auto find = kind == Kind::executable ? library_->find_executable : library_->find_debuginfo;
   // Length 0: the id is text.
   const int fd = find(library_->client, reinterpret_cast<const unsigned char*>(build_id.c_str()), 0, &path);
   library_->set_user_data(library_->client, nullptr);
+  transfer.wait.over = true;
+  tell(transfer);
   if (transfer.gave_up) {
     enabled_ = false;
+    failure_ = "the servers sent nothing for " + std::to_string(transfer.patience.count()) +
+               " s and were not asked again; unset it, or give them more DEBUGINFOD_TIMEOUT";
+  } else if (is_unreachable(fd)) {
+    enabled_ = false;
+    failure_ = std::string("no server could be reached (") + std::strerror(-fd) + "), and none was asked again";
   }
   if (fd < 0) {
     return std::nullopt;

@@ -3,6 +3,7 @@
 // starts an HTTP and a TLS library when it is loaded, which a recording need not pay for.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,15 +20,30 @@ class Debuginfod {
   ~Debuginfod();
 
   enum class Kind { debug_information, executable };
-  /// Path of the file in the client's cache, none when no server has it. Blocks while it downloads, but at
-  /// most some seconds without any progress; after one such wait no server is asked again.
+  /// Path of the file in the client's cache, none when no server has it. Blocks while it downloads, but at most
+  /// DEBUGINFOD_TIMEOUT seconds (10 where that is not set) for the first byte, and as long again for each further one (for the whole file where a
+  /// server does not say how long it is).
+  /// After one such wait, or when no server can be reached, none is asked again.
   [[nodiscard]] std::optional<std::string> find(const std::string& build_id, Kind kind);
   [[nodiscard]] bool enabled() const { return enabled_; }
+  /// Why the servers are not asked any more, a sentence without its end; nullopt: they are.
+  [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
+
+  /// What a wait is told of: once a second and more often.
+  struct Wait {
+    std::string build_id;
+    long received = 0, total = 0;  // bytes; total 0: nothing has come yet, or its size is not known
+    double seconds = 0;
+    bool over = false;
+  };
+  /// Whom to tell, of all instances, for the client's callback knows of none; empty: nobody. For one thread.
+  static void on_wait(std::function<void(const Wait&)> listener);
 
  private:
   struct Library;
   [[nodiscard]] bool load();
   bool enabled_ = false;
+  std::optional<std::string> failure_;
   Library* library_ = nullptr;
 };
 
