@@ -22,7 +22,9 @@
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/symbolized_map.h"
 #include "attribution/overview.h"
+#include "attribution/processor_times.h"
 #include "attribution/sentences.h"
+#include "attribution/start_routines.h"
 #include "attribution/timeline/address_space.h"
 #include "attribution/timeline/ownership_timeline.h"
 #include "attribution/timeline/probe_effect.h"
@@ -156,14 +158,20 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   StackTable stacks;
   find_interesting(timelines, view, blocks, lines, stacks);
   want_creations(profile, view, stacks);
+  StartRoutines starts(view);
+  if (options.start_routines) {
+    starts.want(profile.watches(), stacks);
+  }
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   std::optional<LoopProgress> progress(view);
   ConsumerSamples consumers(timelines);
   LineStores stores(timelines, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
+  ProcessorTimes processors;
   const auto take = [&](const profile::SampleRow& sample) {
     digest.add(sample);
+    processors.add(sample);
     progress->add(sample);
     consumers.add(sample);
     stores.add(sample);
@@ -215,6 +223,8 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
                                       communication_known ? &analysis.communication.cells : nullptr);
+  starts.name(analysis.threads, stacks);
+  analysis.processors = processors.summaries();
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
                                        {digest.samples(), digest.with_address(), digest.user_mode(),
                                         profile.watches().size(), traps, time.unknown_frames, digest.measured()});

@@ -15,7 +15,8 @@ namespace crosstalk::attribution {
 struct AnalysisOptions {
   symbolizer::Options symbols;
   std::string estimator = "automatic";
-  std::size_t max_rows = 100;  // of lines, objects, functions each
+  std::size_t max_rows = 100;   // of lines, objects, functions each
+  bool start_routines = false;  // of threads; it takes a stack or more of each
 };
 
 /// Reads the whole profile. Errors only for a profile that can not be read.

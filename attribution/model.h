@@ -83,6 +83,7 @@ struct LineRow {
   std::vector<CallPath> call_paths;              // heaviest first
   std::string through = {};                      // what the line calls, where the access is in a library; else empty
   Amount true_sharing = {}, false_sharing = {};  // of all pairs
+  std::string module = {};                       // path of the line's code; empty: not known
 };
 /// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
 /// order, so both ends are spelled out.
@@ -98,6 +99,7 @@ struct LinePair {
   double cost_s = 0;
   std::string producer_through = {}, consumer_through = {};
   Amount true_sharing = {}, false_sharing = {};
+  std::string producer_module = {}, consumer_module = {};
 };
 
 struct OffsetRow {
@@ -175,6 +177,15 @@ struct ThreadSummary {
   bool brief = false;  // it has lived for some milliseconds or a few sampling periods: what is seen of it stands for
                        // others like it
   std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
+  std::string start_routine = {};         // the program's own function that it began in; empty: not known, not asked
+  bool listed = true;                     // fits the filter; others are here for their names
+};
+/// A processor of the recorded machine that threads were sampled on.
+struct ProcessorSummary {
+  std::uint32_t cpu = 0;
+  std::optional<double> cpu_s;  // of threads, by the samples of their clocks; none: another source took them
+  std::uint64_t samples = 0;
+  double kernel_share = 0;
 };
 struct Warning {
   std::string code, message;
@@ -234,6 +245,7 @@ struct Analysis {
   profile::Session session;
   std::vector<profile::ProcessRow> processes;
   std::vector<ThreadSummary> threads;
+  std::vector<ProcessorSummary> processors;  // by number
   std::vector<Warning> warnings;
   SamplingSummary sampling;
   Communication communication;
@@ -242,6 +254,7 @@ struct Analysis {
   std::vector<CodeLineRow> code_lines;
   std::vector<Finding> findings;     // the most important first; never empty
   double duration_s = 0, cpu_s = 0;  // of all threads
+  std::string filter = {};           // what rows are restricted to, as options; empty: to nothing
 };
 
 }  // namespace crosstalk::attribution

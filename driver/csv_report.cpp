@@ -95,6 +95,9 @@ std::string summary_table(const Analysis& analysis) {
   Table table({"name", "value"});
   const auto& sampling = analysis.sampling;
   table.row({"command", analysis.session.command});
+  if (!analysis.filter.empty()) {
+    table.row({"filter", analysis.filter});
+  }
   table.row({"exit_status", known(analysis.session.exit_status)});
   table.row({"duration_s", number(analysis.duration_s)});
   table.row({"cpu_s", number(analysis.cpu_s)});
@@ -133,21 +136,44 @@ std::string matrix_table(const attribution::Matrix& matrix) {
   return table.take();
 }
 
+/// Groups by name; within: of threads of one group, or of processors of one core or socket.
+std::string matrix_table(const attribution::Grouping& grouping) {
+  const Fields amounts = [] {
+    const Fields header = cell_header();
+    return Fields(header.begin() + 2, header.end());
+  }();
+  Table table(Fields{"producer", "consumer", "within"} + amounts);
+  for (const Cell& cell : grouping.cells) {
+    table.row(Fields{grouping.groups[cell.producer].name, grouping.groups[cell.consumer].name,
+                     cell.producer == cell.consumer ? "1" : "0"} +
+              amount_fields(cell.true_sharing) + amount_fields(cell.false_sharing));
+  }
+  return table.take();
+}
+
+std::string groups_table(const attribution::Grouping& grouping) {
+  Table table({grouping.of_processors() ? "processors" : "threads", "name", "cpu_s", "samples", "kernel_share",
+               "communication_s"});
+  for (const attribution::Group& group : grouping.groups) {
+    table.row({number(std::uint64_t{group.members.size()}), group.name, known(group.cpu_s), number(group.samples),
+               group.samples == 0 ? "" : number(group.kernel_share), known(group.communication_s)});
+  }
+  return table.take();
+}
+
 std::string lines_table(const Analysis& analysis) {
-  Table table(Fields{"file", "line", "function", "role", "cost_s"} + cell_header());
+  Table table(Fields{"file", "line", "function", "role"} + cell_header());
   for (const attribution::LineRow& row : analysis.communication.lines) {
-    rows_by_cell(table, {row.file, known_line(row.line), row.function, role_name(row.role), number(row.cost_s)},
-                 row.cells);
+    rows_by_cell(table, {row.file, known_line(row.line), row.function, role_name(row.role)}, row.cells);
   }
   return table.take();
 }
 
 std::string objects_table(const Analysis& analysis) {
-  Table table(Fields{"name", "kind", "size", "field", "allocated_at", "cost_s"} + cell_header());
+  Table table(Fields{"name", "kind", "size", "field", "allocated_at"} + cell_header());
   for (const attribution::ObjectRow& row : analysis.communication.objects) {
-    rows_by_cell(
-        table, {row.name, object_kind_name(row.kind), known(row.size), row.field, row.allocated_at, number(row.cost_s)},
-        row.cells);
+    rows_by_cell(table, {row.name, object_kind_name(row.kind), known(row.size), row.field, row.allocated_at},
+                 row.cells);
   }
   return table.take();
 }
@@ -169,6 +195,9 @@ std::string loops_table(const Analysis& analysis) {
 std::string threads_table(const Analysis& analysis) {
   Table table({"index", "pid", "tid", "name", "cpu_s", "samples", "kernel_share", "communication_s"});
   for (const attribution::ThreadSummary& thread : analysis.threads) {
+    if (!thread.listed) {
+      continue;
+    }
     table.row({number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid), thread.name,
                known(thread.cpu_s), number(thread.samples), thread.samples == 0 ? "" : number(thread.kernel_share),
                known(thread.communication_s)});
@@ -225,20 +254,22 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string render_csv(const Analysis& analysis, View view, By by) {
+std::string render_csv(const Analysis& analysis, View view, const attribution::Grouping* groups) {
   switch (view) {
     case View::summary:
       return summary_table(analysis);
     case View::matrix:
-      return matrix_table(by == By::core ? analysis.communication.cores : analysis.communication.cells);
+      return groups != nullptr ? matrix_table(*groups) : matrix_table(analysis.communication.cells);
     case View::lines:
       return lines_table(analysis);
     case View::objects:
       return objects_table(analysis);
     case View::loops:
       return loops_table(analysis);
+    case View::source:
+      break;  // text alone
     case View::threads:
-      return threads_table(analysis);
+      return groups != nullptr ? groups_table(*groups) : threads_table(analysis);
   }
   return {};
 }

@@ -5,12 +5,15 @@
 
 #include <string>
 
+#include "attribution/groups.h"
 #include "attribution/model.h"
 #include "driver/report_options.h"
 
 namespace crosstalk::driver {
 
-[[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view, By by);
+/// With `groups`, the matrix and the threads are theirs.
+[[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view,
+                                     const attribution::Grouping* groups = nullptr);
 
 /// One field, quoted when it has to be. Control characters, but for line breaks and tabs, are spelled \xNN: names come
 /// from programs.

@@ -126,7 +126,20 @@ Json threads(const Analysis& analysis) {
                     {"cpu_s", known(thread.cpu_s)},
                     {"samples", thread.samples},
                     {"kernel_share", thread.samples == 0 ? Json(nullptr) : number(thread.kernel_share)},
-                    {"communication_s", known(thread.communication_s)}});
+                    {"communication_s", known(thread.communication_s)},
+                    {"start_routine", known_text(thread.start_routine)},
+                    {"listed", thread.listed}});
+  }
+  return list;
+}
+
+Json processors(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::ProcessorSummary& processor : analysis.processors) {
+    list.push_back({{"cpu", processor.cpu},
+                    {"cpu_s", known(processor.cpu_s)},
+                    {"samples", processor.samples},
+                    {"kernel_share", number(processor.kernel_share)}});
   }
   return list;
 }
@@ -199,6 +212,32 @@ Json communication(const attribution::Communication& found) {
           {"invalidations", cells(found.invalidations)}};
 }
 
+/// Cells of groups: a group exchanges with itself, too.
+Json group_cells(const Matrix& matrix) {
+  Json list = cells(matrix);
+  for (Json& cell : list) {
+    cell["within"] = cell["producer"] == cell["consumer"];
+  }
+  return list;
+}
+
+Json grouped(const attribution::Grouping& grouping) {
+  Json groups = Json::array();
+  for (const attribution::Group& group : grouping.groups) {
+    groups.push_back({{"name", group.name},
+                      {grouping.of_processors() ? "processors" : "threads", group.members},
+                      {"cpu_s", known(group.cpu_s)},
+                      {"samples", group.samples},
+                      {"kernel_share", group.samples == 0 ? Json(nullptr) : number(group.kernel_share)},
+                      {"communication_s", known(group.communication_s)}});
+  }
+  return {{"by", group_by_name(grouping.by)},
+          {"note", known_text(grouping.note)},
+          {"groups", groups},
+          {"cells", group_cells(grouping.cells)},
+          {"invalidations", grouping.of_processors() ? Json(nullptr) : group_cells(grouping.invalidations)}};
+}
+
 Json lines(const attribution::Communication& found) {
   Json list = Json::array();
   for (const attribution::LineRow& row : found.lines) {
@@ -209,7 +248,7 @@ Json lines(const attribution::Communication& found) {
     Json line = {
         {"file", known_text(row.file)},       {"line", known_line(row.line)}, {"function", known_text(row.function)},
         {"through", known_text(row.through)}, {"role", role_name(row.role)},  {"cost_s", number(row.cost_s)},
-        {"cells", cells(row.cells)},          {"call_paths", paths}};
+        {"cells", cells(row.cells)},          {"call_paths", paths},          {"module", known_text(row.module)}};
     add_gain(line, row.true_sharing, row.false_sharing);
     list.push_back(std::move(line));
   }
@@ -218,20 +257,22 @@ Json lines(const attribution::Communication& found) {
 
 Json line_pairs(const attribution::Communication& found) {
   const auto end = [](const std::string& file, std::uint32_t line, const std::string& function,
-                      const std::string& through) {
+                      const std::string& through, const std::string& module) {
     return Json{{"file", known_text(file)},
                 {"line", known_line(line)},
                 {"function", known_text(function)},
-                {"through", known_text(through)}};
+                {"through", known_text(through)},
+                {"module", known_text(module)}};
   };
   Json list = Json::array();
   for (const attribution::LinePair& pair : found.line_pairs) {
-    Json row = {
-        {"producer", end(pair.producer_file, pair.producer_line, pair.producer_function, pair.producer_through)},
-        {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function, pair.consumer_through)},
-        {"object", known_text(pair.object)},
-        {"cost_s", number(pair.cost_s)},
-        {"cells", cells(pair.cells)}};
+    Json row = {{"producer", end(pair.producer_file, pair.producer_line, pair.producer_function, pair.producer_through,
+                                 pair.producer_module)},
+                {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function, pair.consumer_through,
+                                 pair.consumer_module)},
+                {"object", known_text(pair.object)},
+                {"cost_s", number(pair.cost_s)},
+                {"cells", cells(pair.cells)}};
     add_gain(row, pair.true_sharing, pair.false_sharing);
     list.push_back(std::move(row));
   }
@@ -367,15 +408,17 @@ Json head(const Analysis& analysis, bool with_loops) {
           {"duration_s", number(analysis.duration_s)},
           {"cpu_s", number(analysis.cpu_s)},
           {"complete", analysis.session.complete},
+          {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},
           {"processes", processes(analysis)},
           {"threads", threads(analysis)},
+          {"processors", processors(analysis)},
           {"warnings", warnings(analysis, with_loops)}};
 }
 
 }  // namespace
 
-std::string render_json(const Analysis& analysis, std::optional<View> view) {
+std::string render_json(const Analysis& analysis, std::optional<View> view, const attribution::Grouping* groups) {
   const auto wants = [view](View part) { return !view || *view == part; };
   Json report = head(analysis, wants(View::loops));
   if (wants(View::summary)) {
@@ -384,6 +427,9 @@ std::string render_json(const Analysis& analysis, std::optional<View> view) {
   }
   if (wants(View::matrix)) {
     report["communication"] = communication(analysis.communication);
+  }
+  if (groups != nullptr && (wants(View::matrix) || wants(View::threads))) {
+    report["groups"] = grouped(*groups);
   }
   if (wants(View::lines)) {
     report["lines"] = lines(analysis.communication);

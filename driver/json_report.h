@@ -5,12 +5,15 @@
 #include <optional>
 #include <string>
 
+#include "attribution/groups.h"
 #include "attribution/model.h"
 #include "driver/report_options.h"
 
 namespace crosstalk::driver {
 
-/// One JSON object with a newline at its end. With a view: the head and that part.
-[[nodiscard]] std::string render_json(const attribution::Analysis& analysis, std::optional<View> view);
+/// One JSON object with a newline at its end. With a view: the head and that part. With `groups`, they come as a part
+/// of their own, beside threads.
+[[nodiscard]] std::string render_json(const attribution::Analysis& analysis, std::optional<View> view,
+                                      const attribution::Grouping* groups = nullptr);
 
 }  // namespace crosstalk::driver

@@ -2,6 +2,7 @@
 // Words for enumerations, the same in every format of a report.
 #pragma once
 
+#include "attribution/groups.h"
 #include "attribution/model.h"
 
 namespace crosstalk::driver {
@@ -23,6 +24,23 @@ namespace crosstalk::driver {
       break;
   }
   return "";
+}
+
+/// As `--by` takes it.
+[[nodiscard]] constexpr const char* group_by_name(attribution::GroupBy by) {
+  switch (by) {
+    case attribution::GroupBy::name:
+      return "name";
+    case attribution::GroupBy::process:
+      return "process";
+    case attribution::GroupBy::start_routine:
+      return "start-routine";
+    case attribution::GroupBy::core:
+      return "core";
+    case attribution::GroupBy::socket:
+      break;
+  }
+  return "socket";
 }
 
 [[nodiscard]] constexpr const char* role_name(attribution::Role role) {

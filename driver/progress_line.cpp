@@ -24,13 +24,15 @@ ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && ::isatty(STDERR_F
   enabled_ = enabled_ && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
-void ProgressLine::show(const daemon::Progress& progress) {
+void ProgressLine::show(const daemon::Progress& progress) { show(describe_progress(progress)); }
+
+void ProgressLine::show(const std::string& text) {
   if (!enabled_) {
     return;
   }
   // Cut to the terminal's width: a wrapped line could not be erased.
   const int width = terminal_width(STDERR_FILENO) - 1;
-  const std::string line = fit_end("crosstalk: " + describe_progress(progress), width, Charset::ascii);
+  const std::string line = fit_end("crosstalk: " + text, width, Charset::ascii);
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
   std::fflush(stderr);
   shown_ = true;

@@ -20,6 +20,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const daemon::Progress& progress);
+  void show(const std::string& text);
   void erase();
 
  private:

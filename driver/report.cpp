@@ -3,17 +3,25 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "attribution/analysis.h"
 #include "driver/csv_report.h"
+#include "driver/fetch_progress.h"
 #include "driver/json_report.h"
 #include "driver/log.h"
 #include "driver/report_options.h"
+#include "driver/source_file.h"
+#include "driver/source_notes.h"
 #include "driver/subcommands.h"
 #include "driver/terminal.h"
 #include "driver/text_report.h"
+#include "driver/text_source.h"
 #include "profile/reader.h"
 
 namespace crosstalk::driver {
@@ -30,17 +38,59 @@ bool colors(ColorChoice choice) {
   return choice == ColorChoice::always || (choice == ColorChoice::automatic && wants_color(STDOUT_FILENO));
 }
 
-std::string render(const attribution::Analysis& analysis, const ReportRequest& request) {
+TextStyle style_for(const ReportRequest& request) {
+  return {terminal_width(STDOUT_FILENO), locale_charset(), colors(request.color)};
+}
+
+std::string render(const attribution::Analysis& analysis, const attribution::Grouping* groups,
+                   const ReportRequest& request) {
   switch (request.format) {
     case Format::json:
-      return render_json(analysis, request.view);
+      return render_json(analysis, request.view, groups);
     case Format::csv:
-      return render_csv(analysis, request.view.value_or(View::summary), request.by);
+      return render_csv(analysis, request.view.value_or(View::summary), groups);
     case Format::text:
       break;
   }
-  const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), colors(request.color)};
-  return render_text(analysis, request.view.value_or(View::summary), request.by, style);
+  return render_text(analysis, request.view.value_or(View::summary), groups, style_for(request));
+}
+
+Result<std::string> render_source_of(const attribution::Analysis& analysis, const ReportRequest& request) {
+  const SourcePlace place = parse_place(request.place);
+  const auto notes = source_notes(analysis, place.file);
+  if (!notes) {
+    return tl::unexpected<Error>(notes.error());
+  }
+  return render_source(analysis, *notes, read_source(notes->file, request.sysroot), place.line, style_for(request));
+}
+
+/// The whole report, as it is asked for.
+Result<std::string> rendered(const attribution::Analysis& analysis, const ReportRequest& request) {
+  if (request.view == View::source) {
+    return render_source_of(analysis, request);
+  }
+  if (!request.by) {
+    return render(analysis, nullptr, request);
+  }
+  const auto groups = attribution::group(analysis, *request.by);
+  return groups ? Result<std::string>(render(analysis, &*groups, request)) : tl::unexpected<Error>(groups.error());
+}
+
+Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, const ReportRequest& request) {
+  attribution::AnalysisOptions options;
+  options.symbols.sysroot = request.sysroot;
+  options.estimator = request.estimator;
+  options.start_routines = request.by == attribution::GroupBy::start_routine || request.format == Format::json;
+  const std::size_t most_rows = options.max_rows;
+  if (!request.filter.empty() || request.view == View::source) {
+    options.max_rows = SIZE_MAX;  // what is asked for may be beyond the weightiest
+  }
+  const FetchProgress fetching;
+  auto analysis = attribution::analyse(profile, options);
+  return analysis && !request.filter.empty()
+             ? attribution::filtered(std::move(*analysis), request.filter,
+                                     request.view == View::source ? SIZE_MAX : most_rows)
+             : std::move(analysis);
 }
 
 }  // namespace
@@ -56,6 +106,10 @@ int run_report(const Arguments& arguments) {
   }
   const ReportRequest& request = *parsed->request;
   start_logging({false, request.verbosity});
+  if (std::error_code error; !request.sysroot.empty() && !std::filesystem::is_directory(request.sysroot, error)) {
+    log_error("--sysroot " + request.sysroot + ": there is no such directory");
+    return exit_refused;
+  }
   // The large vectors of a large profile go back to the system when they are freed. As glibc would have it, blocks of
   // up to 32 MiB are kept once some of that size have been freed, between small ones that are still in use.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -64,14 +118,15 @@ int run_report(const Arguments& arguments) {
     return failed(profile.error());
   }
   log_detail("analysing " + request.input + " with the estimator " + request.estimator);
-  attribution::AnalysisOptions options;
-  options.symbols.sysroot = request.sysroot;
-  options.estimator = request.estimator;
-  const auto analysis = attribution::analyse(*profile, options);
+  const auto analysis = analysed(*profile, request);
   if (!analysis) {
     return failed(analysis.error());
   }
-  if (!write_output(render(*analysis, request), request.pager && request.format == Format::text)) {
+  const auto text = rendered(*analysis, request);
+  if (!text) {
+    return failed(text.error());
+  }
+  if (!write_output(*text, request.pager && request.format == Format::text)) {
     log_error("standard output can not be written");
     return exit_failed;
   }

@@ -3,7 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "attribution/estimate/estimator.h"
 
@@ -17,20 +22,27 @@ constexpr const char* examples =
     "  crosstalk report --view objects run.db  variables, and which thread touches which bytes\n"
     "  crosstalk report --format json | jq '.communication.cells'\n"
     "  crosstalk report --view matrix --by core --format csv > cores.csv\n"
+    "  crosstalk report --view source counters.cpp:41   what the lines around that one cost\n"
+    "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
+    "  crosstalk report --view threads --by name   threads whose names differ in a number together\n"
     "\n"
     "The exit status is 0, 1 when the profile can not be read, 125 for a bad command line.\n"
     "More: man crosstalk-report\n";
 
-const std::map<std::string, View> views = {{"summary", View::summary}, {"matrix", View::matrix},
-                                           {"lines", View::lines},     {"objects", View::objects},
-                                           {"loops", View::loops},     {"threads", View::threads}};
-const std::map<std::string, By> bys = {{"thread", By::thread}, {"core", By::core}};
+const std::map<std::string, View> views = {
+    {"summary", View::summary}, {"matrix", View::matrix},   {"lines", View::lines},  {"objects", View::objects},
+    {"loops", View::loops},     {"threads", View::threads}, {"source", View::source}};
+using attribution::GroupBy;
+const std::map<std::string, std::optional<GroupBy>> bys = {
+    {"thread", std::nullopt},      {"name", GroupBy::name},
+    {"process", GroupBy::process}, {"start-routine", GroupBy::start_routine},
+    {"core", GroupBy::core},       {"socket", GroupBy::socket}};
 const std::map<std::string, Format> formats = {{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
 const std::map<std::string, ColorChoice> colors = {
     {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
 
 struct Texts {
-  std::string view, by = "thread", format = "text", color = "auto", input, positional;
+  std::string view, by = "thread", format = "text", color = "auto", input, positional, min_cost;
   bool has_input = false, has_positional = false;  // they are given, empty or not
   bool no_pager = false;
 };
@@ -63,9 +75,18 @@ std::string footer() {
 void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
-  app.add_option("--view", texts.view, "One part: summary, matrix, lines, objects, loops, threads [summary]")
+  app.add_option("--view", texts.view,
+                 "One part: summary, matrix, lines, objects, loops, threads, source [FILE[:LINE]] [summary]")
       ->type_name("VIEW");
-  app.add_option("--by", texts.by, "Matrix by: thread, core [thread]")->type_name("WHAT");
+  app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
+      ->type_name("WHAT");
+  app.add_option("--thread", request.filter.thread, "Only what this thread takes part in: index, name or pattern")
+      ->type_name("T");
+  app.add_option("--object", request.filter.object, "Only this variable or block: name or pattern")->type_name("O");
+  app.add_option("--module", request.filter.module, "Only this program file's or library's code: name or pattern")
+      ->type_name("M");
+  app.add_option("--min-cost", texts.min_cost, "Only what costs this much: 0.5s, 20ms, or 5% of all CPU time")
+      ->type_name("X");
   app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
   app.add_option("--estimator", request.estimator, "How samples become estimates, see below [automatic]")
       ->type_name("NAME");
@@ -75,6 +96,39 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
   app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// What can not be told apart is refused instead of shown whole.
+Result<void> judge_filter(const Texts& texts, ReportRequest& request) {
+  if (!texts.min_cost.empty()) {
+    auto least = parse_min_cost(texts.min_cost);
+    if (!least) {
+      return tl::unexpected<Error>(least.error());
+    }
+    request.filter.min_cost = std::move(*least);
+  }
+  const bool by_processor = request.by == GroupBy::core || request.by == GroupBy::socket;
+  if (by_processor && request.filter.restricts_code()) {
+    return fail(ErrorCode::invalid_argument, "--by " + texts.by +
+                                                 ": what passes between processors is not known by thread, object or "
+                                                 "module; leave --thread, --object and --module out");
+  }
+  return {};
+}
+
+/// Takes what stands right behind "--view source" out of `arguments`, if it is no option: the place to show.
+std::string take_place(Arguments& arguments) {
+  for (auto argument = arguments.begin(); argument != arguments.end() && *argument != "--"; ++argument) {
+    const bool apart = *argument == "--view" && argument + 1 != arguments.end() && *(argument + 1) == "source";
+    const auto place = argument + (apart ? 2 : 1);
+    const bool shows_source = apart || *argument == "--view=source";
+    if (shows_source && place < arguments.end() && !place->starts_with("-")) {
+      std::string taken = *place;
+      arguments.erase(place);
+      return taken;
+    }
+  }
+  return {};
 }
 
 Result<void> judge(const Texts& texts, ReportRequest& request) {
@@ -105,11 +159,33 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
     return fail(ErrorCode::invalid_argument,
                 "the name of the profile is empty; name a file, or leave it out for crosstalk.db");
   }
+  if (request.view == View::source && request.format != Format::text) {
+    return fail(ErrorCode::invalid_argument,
+                "--view source is text for people; --view lines has figures by line as " + texts.format);
+  }
   request.pager = !texts.no_pager;
-  return {};
+  return judge_filter(texts, request);
 }
 
 }  // namespace
+
+Result<attribution::MinCost> parse_min_cost(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> units = {
+      {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"%", 0.01}}};
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  suffix.remove_prefix(std::min(suffix.find_first_not_of(' '), suffix.size()));
+  const auto* const unit =
+      std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
+  if (error != std::errc{} || unit == units.end() || !(number >= 0) || std::isinf(number)) {
+    return fail(ErrorCode::invalid_argument, "--min-cost: '" + text +
+                                                 "' is no cost; write seconds, like 0.5s or 20ms, or per cent of the "
+                                                 "CPU time, like 5%");
+  }
+  return attribution::MinCost{number * unit->second, suffix == "%", text};
+}
 
 Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   CLI::App app(
@@ -120,7 +196,9 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   ReportRequest request;
   Texts texts;
   add_options(app, request, texts);
-  const auto outcome = parse(app, arguments);
+  Arguments others = arguments;
+  request.place = take_place(others);
+  const auto outcome = parse(app, others);
   if (!outcome) {
     return tl::unexpected<Error>(outcome.error());
   }

@@ -5,26 +5,33 @@
 #include <optional>
 #include <string>
 
+#include "attribution/filter.h"
+#include "attribution/groups.h"
 #include "driver/command_line.h"
 
 namespace crosstalk::driver {
 
-enum class View { summary, matrix, lines, objects, loops, threads };
-enum class By { thread, core };
+enum class View { summary, matrix, lines, objects, loops, threads, source };
+
 enum class Format { text, json, csv };
 enum class ColorChoice { automatic, always, never };
 
 struct ReportRequest {
   std::string input = "crosstalk.db";
-  std::optional<View> view;  // absent: the summary as text or CSV, everything as JSON
-  By by = By::thread;
+  std::string place;                       // FILE[:LINE] of the source view; empty: the file that costs most
+  std::optional<View> view;                // absent: the summary as text or CSV, everything as JSON
+  std::optional<attribution::GroupBy> by;  // absent: threads, each for itself
   Format format = Format::text;
+  attribution::Filter filter;
   std::string estimator = "automatic";
   std::string sysroot;
   bool pager = true;
   ColorChoice color = ColorChoice::automatic;
   int verbosity = 0;
 };
+
+/// "0.5", "0.5s", "20ms", "100us" or "5%".
+[[nodiscard]] Result<attribution::MinCost> parse_min_cost(const std::string& text);
 
 [[nodiscard]] Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -52,14 +53,10 @@ std::size_t group_of(const std::vector<Group>& groups, std::uint32_t member) {
   return static_cast<std::size_t>(found - groups.begin());
 }
 
-std::string label_of(const Analysis& analysis, By by, const Group& group) {
-  if (group.first != group.last) {
-    return fmt::format("{}-{}", group.first, group.last);
-  }
-  return by == By::core ? fmt::format("cpu {}", group.first) : thread_label(analysis, group.first);
-}
+/// What a member is called beside its row.
+using Label = std::function<std::string(std::uint32_t)>;
 
-Picture picture_of(const Analysis& analysis, const Matrix& matrix, By by, int width) {
+Picture picture_of(const Matrix& matrix, const Label& label, int width) {
   Picture picture;
   std::set<std::uint32_t> members;
   for (const attribution::Cell& cell : matrix) {
@@ -71,7 +68,8 @@ Picture picture_of(const Analysis& analysis, const Matrix& matrix, By by, int wi
   picture.groups = fold({members.begin(), members.end()}, most);
   picture.label_columns = least_label;
   for (const Group& group : picture.groups) {
-    picture.labels.push_back(label_of(analysis, by, group));
+    picture.labels.push_back(group.first != group.last ? fmt::format("{}-{}", group.first, group.last)
+                                                       : label(group.first));
     picture.label_columns = std::max(picture.label_columns, display_width(picture.labels.back()));
   }
   picture.label_columns = std::min(picture.label_columns, most_label);
@@ -161,22 +159,34 @@ void draw_picture(Canvas& canvas, const Picture& picture, const std::string& nou
 }
 
 /// `noun`: what the matrix counts.
-void draw(Canvas& canvas, const Analysis& analysis, const Matrix& matrix, By by, const std::string& noun) {
-  const Picture picture = picture_of(analysis, matrix, by, canvas.width());
+Picture draw(Canvas& canvas, const Matrix& matrix, const Label& label, const std::string& noun) {
+  Picture picture = picture_of(matrix, label, canvas.width());
   draw_picture(canvas, picture, noun);
-  if (const std::string rate = rate_of_exchange_text(matrix, analysis.duration_s); !rate.empty()) {
-    canvas.paragraph("  ", "In all " + rate + ".");
-  }
-  const bool folded = std::any_of(picture.groups.begin(), picture.groups.end(),
-                                  [](const Group& group) { return group.first != group.last; });
-  if (folded) {
+  return picture;
+}
+
+bool is_folded(const Picture& picture) {
+  return std::any_of(picture.groups.begin(), picture.groups.end(),
+                     [](const Group& group) { return group.first != group.last; });
+}
+
+void draw_folded(Canvas& canvas, const Picture& picture) {
+  if (is_folded(picture)) {
     canvas.paragraph("  ", "Neighbours are folded into groups to fit; --format csv --view matrix lists every pair.");
   }
-  if (&matrix == &analysis.communication.cells && picture.groups.size() < analysis.threads.size() && !folded) {
-    const std::size_t silent = analysis.threads.size() - picture.groups.size();
-    canvas.paragraph("  ", silent == 1 ? "One further thread was not seen to communicate."
-                                       : fmt::format("{} further threads were not seen to communicate.", silent));
-  }
+}
+
+Label thread_labels(const Analysis& analysis) {
+  return [&analysis](std::uint32_t thread) { return thread_label(analysis, thread); };
+}
+
+/// The number that columns are headed by stands before the name, unless the name ends with it, as "cpu 0" does.
+Label group_labels(const attribution::Grouping& groups) {
+  return [&groups](std::uint32_t index) {
+    const std::string& name = groups.groups[index].name;
+    const bool numbered = groups.of_processors() && name.ends_with(fmt::format(" {}", index));
+    return numbered ? name : fmt::format("{} {}", index, name);
+  };
 }
 
 /// What can not be excluded.
@@ -189,33 +199,87 @@ void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
   }
 }
 
-}  // namespace
-
-void draw_matrix(Canvas& canvas, const Analysis& analysis, By by) {
-  const Matrix& matrix = by == By::core ? analysis.communication.cores : analysis.communication.cells;
-  canvas.heading("Who talks to whom", by == By::core ? "by processor; pairs on one processor left out" : "by thread");
-  if (matrix.empty() && by == By::core && !analysis.communication.cells.empty()) {
-    canvas.paragraph("  ", "All communication seen was between threads on one processor.");
+void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
+  if (!analysis.filter.empty()) {
+    canvas.paragraph("  ", "No pair fits the filter.");
     return;
   }
-  if (matrix.empty()) {
-    canvas.paragraph("  ",
-                     analysis.sampling.armed == 0
-                         ? "Not known: no line was watched, so communication could not be seen."
-                         : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));
-    draw_unseen(canvas, analysis.communication);
-    return;
-  }
-  draw(canvas, analysis, matrix, by, "communications");
+  canvas.paragraph("  ", analysis.sampling.armed == 0
+                             ? "Not known: no line was watched, so communication could not be seen."
+                             : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));
   draw_unseen(canvas, analysis.communication);
 }
 
-void draw_invalidations(Canvas& canvas, const Analysis& analysis) {
-  if (analysis.communication.invalidations.empty()) {
+const char* heading_of(attribution::GroupBy by) {
+  switch (by) {
+    case attribution::GroupBy::name:
+      return "by name of threads; * stands for a number";
+    case attribution::GroupBy::process:
+      return "by process";
+    case attribution::GroupBy::start_routine:
+      return "by the function that threads began in";
+    case attribution::GroupBy::core:
+      return "by core; pairs on one processor left out";
+    case attribution::GroupBy::socket:
+      break;
+  }
+  return "by socket; pairs on one processor left out";
+}
+
+}  // namespace
+
+void draw_matrix(Canvas& canvas, const Analysis& analysis) {
+  const Matrix& matrix = analysis.communication.cells;
+  canvas.heading("Who talks to whom", "by thread");
+  if (matrix.empty()) {
+    draw_nothing_seen(canvas, analysis);
+    return;
+  }
+  const Picture picture = draw(canvas, matrix, thread_labels(analysis), "communications");
+  if (const std::string rate = rate_of_exchange_text(matrix, analysis.duration_s); !rate.empty()) {
+    canvas.paragraph("  ", "In all " + rate + ".");
+  }
+  draw_folded(canvas, picture);
+  if (picture.groups.size() < analysis.threads.size() && !is_folded(picture) && analysis.filter.empty()) {
+    const std::size_t silent = analysis.threads.size() - picture.groups.size();
+    canvas.paragraph("  ", silent == 1 ? "One further thread was not seen to communicate."
+                                       : fmt::format("{} further threads were not seen to communicate.", silent));
+  }
+  draw_unseen(canvas, analysis.communication);
+}
+
+void draw_matrix(Canvas& canvas, const Analysis& analysis, const attribution::Grouping& groups) {
+  canvas.heading("Who talks to whom", heading_of(groups.by));
+  if (groups.cells.empty()) {
+    if (analysis.communication.cells.empty()) {
+      draw_nothing_seen(canvas, analysis);
+    } else {
+      canvas.paragraph("  ", "All communication seen was between threads on one processor.");
+    }
+    return;
+  }
+  draw_folded(canvas, draw(canvas, groups.cells, group_labels(groups), "communications"));
+  const bool within = std::any_of(groups.cells.begin(), groups.cells.end(),
+                                  [](const attribution::Cell& cell) { return cell.producer == cell.consumer; });
+  if (within) {
+    canvas.paragraph("  ", std::string("On the diagonal: within, between ") +
+                               (groups.of_processors() ? "processors of one " : "threads of one group.") +
+                               (groups.by == attribution::GroupBy::core     ? "core."
+                                : groups.by == attribution::GroupBy::socket ? "socket."
+                                                                            : ""));
+  }
+  draw_note(canvas, groups);
+  draw_unseen(canvas, analysis.communication);
+}
+
+void draw_invalidations(Canvas& canvas, const Analysis& analysis, const attribution::Grouping* groups) {
+  const Matrix& matrix = groups == nullptr ? analysis.communication.invalidations : groups->invalidations;
+  if (matrix.empty()) {
     return;
   }
   canvas.heading("Invalidations", "stores to lines that others had only read; counted apart");
-  draw(canvas, analysis, analysis.communication.invalidations, By::thread, "invalidations");
+  draw_folded(canvas, draw(canvas, matrix, groups == nullptr ? thread_labels(analysis) : group_labels(*groups),
+                           "invalidations"));
 }
 
 }  // namespace crosstalk::driver

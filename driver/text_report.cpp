@@ -11,6 +11,39 @@ using attribution::Analysis;
 
 constexpr std::size_t all = 1000;  // rows of a view; attribution limits them further
 
+void draw_matrix_of(Canvas& canvas, const Analysis& analysis, const attribution::Grouping* groups) {
+  if (groups == nullptr) {
+    draw_matrix(canvas, analysis);
+  } else {
+    draw_matrix(canvas, analysis, *groups);
+  }
+}
+
+void draw_threads_of(Canvas& canvas, const Analysis& analysis, const attribution::Grouping* groups, std::size_t most) {
+  if (groups == nullptr) {
+    draw_threads(canvas, analysis, most);
+  } else {
+    draw_groups(canvas, *groups, most);
+  }
+}
+
+void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::Grouping* groups) {
+  canvas.blank();
+  for (const attribution::Finding& finding : analysis.findings) {
+    canvas.paragraph(std::string("  ") + canvas.sign("• ", "* "), finding.sentence);
+    draw_paths_of(canvas, analysis, finding);
+  }
+  draw_matrix_of(canvas, analysis, groups);
+  draw_line_pairs(canvas, analysis.communication, 5);
+  draw_objects(canvas, analysis, 3, false);
+  draw_loops(canvas, analysis, 8);
+  draw_threads_of(canvas, analysis, groups, 8);
+  draw_sampling(canvas, analysis);
+  draw_warnings(canvas, analysis);
+}
+
+}  // namespace
+
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
   facts += fmt::format(", {} thread{}, {} CPU time", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s",
@@ -23,34 +56,21 @@ void draw_head(Canvas& canvas, const Analysis& analysis) {
   }
   canvas.line(canvas.colored(canvas.cell(analysis.session.command, canvas.width()), Hue::strong));
   canvas.line(canvas.colored(canvas.cell(facts, canvas.width()), Hue::faint));
-}
-
-void draw_summary(Canvas& canvas, const Analysis& analysis, By by) {
-  canvas.blank();
-  for (const attribution::Finding& finding : analysis.findings) {
-    canvas.paragraph(std::string("  ") + canvas.sign("• ", "* "), finding.sentence);
+  if (!analysis.filter.empty()) {
+    canvas.paragraph("", "filtered: " + analysis.filter + "; shares are of the whole program");
   }
-  draw_matrix(canvas, analysis, by);
-  draw_line_pairs(canvas, analysis.communication, 5);
-  draw_objects(canvas, analysis, 3, false);
-  draw_loops(canvas, analysis, 8);
-  draw_threads(canvas, analysis, 8);
-  draw_sampling(canvas, analysis);
-  draw_warnings(canvas, analysis);
 }
 
-}  // namespace
-
-std::string render_text(const Analysis& analysis, View view, By by, TextStyle style) {
+std::string render_text(const Analysis& analysis, View view, const attribution::Grouping* groups, TextStyle style) {
   Canvas canvas(style);
   draw_head(canvas, analysis);
   switch (view) {
     case View::summary:
-      draw_summary(canvas, analysis, by);
+      draw_summary(canvas, analysis, groups);
       break;
     case View::matrix:
-      draw_matrix(canvas, analysis, by);
-      draw_invalidations(canvas, analysis);
+      draw_matrix_of(canvas, analysis, groups);
+      draw_invalidations(canvas, analysis, groups);
       break;
     case View::lines:
       draw_line_pairs(canvas, analysis.communication, all);
@@ -65,9 +85,11 @@ std::string render_text(const Analysis& analysis, View view, By by, TextStyle st
       draw_functions(canvas, analysis, 20);
       break;
     case View::threads:
-      draw_threads(canvas, analysis, all);
+      draw_threads_of(canvas, analysis, groups, all);
       draw_sampling(canvas, analysis);
       break;
+    case View::source:
+      break;  // render_source() draws it, from the source's own text
   }
   return canvas.take();
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "attribution/groups.h"
 #include "attribution/model.h"
 #include "driver/report_options.h"
 #include "driver/text_canvas.h"
@@ -13,11 +14,15 @@ namespace crosstalk::driver {
 
 /// The whole report, or with a view other than summary that part and the head. No line is wider than
 /// `style.width` (60 at least); without `style.color` there are no escape codes.
-[[nodiscard]] std::string render_text(const attribution::Analysis& analysis, View view, By by, TextStyle style);
+/// With `groups`, the matrix and the threads are theirs.
+[[nodiscard]] std::string render_text(const attribution::Analysis& analysis, View view,
+                                      const attribution::Grouping* groups, TextStyle style);
 
-// Its parts, for render_text. `most`: rows at most.
-void draw_matrix(Canvas& canvas, const attribution::Analysis& analysis, By by);
-void draw_invalidations(Canvas& canvas, const attribution::Analysis& analysis);
+// Its parts, for render_text and render_source. `most`: rows at most.
+void draw_head(Canvas& canvas, const attribution::Analysis& analysis);
+void draw_matrix(Canvas& canvas, const attribution::Analysis& analysis);
+void draw_matrix(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Grouping& groups);
+void draw_invalidations(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Grouping* groups);
 void draw_line_pairs(Canvas& canvas, const attribution::Communication& communication, std::size_t most);
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most);
 void draw_objects(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most, bool detailed);
@@ -26,6 +31,10 @@ void draw_loops(Canvas& canvas, const attribution::Analysis& analysis, std::size
 void draw_rates(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_functions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_threads(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
+/// How the program's own code came to both ends of what a finding tells; nothing where it is not called.
+void draw_paths_of(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Finding& finding);
+void draw_groups(Canvas& canvas, const attribution::Grouping& groups, std::size_t most);
+void draw_note(Canvas& canvas, const attribution::Grouping& groups);
 void draw_sampling(Canvas& canvas, const attribution::Analysis& analysis);
 void draw_warnings(Canvas& canvas, const attribution::Analysis& analysis);
 

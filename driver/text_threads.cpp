@@ -20,7 +20,9 @@ namespace {
 std::vector<const ThreadSummary*> by_cpu_time(const Analysis& analysis) {
   std::vector<const ThreadSummary*> threads;
   for (const ThreadSummary& thread : analysis.threads) {
-    threads.push_back(&thread);
+    if (thread.listed) {
+      threads.push_back(&thread);
+    }
   }
   std::stable_sort(threads.begin(), threads.end(), [](const ThreadSummary* a, const ThreadSummary* b) {
     return a->cpu_s.value_or(-1) > b->cpu_s.value_or(-1);
@@ -42,13 +44,13 @@ std::string thread_columns(const Canvas& canvas, const std::string& cpu, const s
 
 void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   canvas.heading("Threads", "time in communicating accesses is that of the thread as consumer");
-  if (analysis.threads.empty()) {
-    canvas.paragraph("  ", "No thread was observed.");
+  const auto threads = by_cpu_time(analysis);
+  if (threads.empty()) {
+    canvas.paragraph("  ", analysis.threads.empty() ? "No thread was observed." : "No thread fits the filter.");
     return;
   }
   canvas.line(canvas.colored(thread_columns(canvas, "CPU time", "communicating", "kernel", "samples", "tid") + "thread",
                              Hue::faint));
-  const auto threads = by_cpu_time(analysis);
   for (std::size_t i = 0; i < std::min(most, threads.size()); ++i) {
     const ThreadSummary& thread = *threads[i];
     canvas.line(thread_columns(canvas, thread.cpu_s ? seconds_text(*thread.cpu_s) : "-",

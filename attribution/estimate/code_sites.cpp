@@ -76,6 +76,8 @@ Spot SiteTable::look_up(Moment moment, const AccessPoint& point, std::span<const
   if (fresh) {
     sites_.push_back(site);
     through_.push_back(own.through);
+    const auto place = view_.spaces().find(moment, own.address);
+    modules_.push_back(place ? view_.spaces().files()[place->file].path : std::string());
   }
   return {id->second, purpose_of(view_, moment, point.instruction, stack)};
 }

@@ -46,6 +46,8 @@ class SiteTable {
   [[nodiscard]] const CodeSite& operator[](std::uint32_t site) const { return sites_[site]; }
   /// The library's function that the site called where it was first seen; empty: the site itself.
   [[nodiscard]] const std::string& through(std::uint32_t site) const { return through_[site]; }
+  /// The path of the module of the site's code where it was first seen; empty: not known.
+  [[nodiscard]] const std::string& module(std::uint32_t site) const { return modules_[site]; }
   /// By site, its place in the order of file, function and line.
   [[nodiscard]] std::vector<std::uint32_t> ranks() const;
 
@@ -75,7 +77,7 @@ class SiteTable {
   std::map<std::pair<std::string, std::uint64_t>, Seen> by_function_;  // and line of data
   std::map<CodeSite, std::uint32_t> ids_;
   std::vector<CodeSite> sites_;
-  std::vector<std::string> through_;
+  std::vector<std::string> through_, modules_;
 };
 
 }  // namespace crosstalk::attribution

@@ -127,6 +127,7 @@ std::vector<LineRow> LineTable::finish() {
     row.line = site.line;
     row.function = site.function;
     row.through = sites_.through(id);
+    row.module = sites_.module(id);
     row.cost_s = table_[i].cost_s;
     table_.fill_amounts(i, row);
     row.call_paths = std::move(paths_[i]);
@@ -174,6 +175,8 @@ LinePairTable::LinePairTable(std::span<const LocatedContribution> located, const
     row.object = objects[any.object].name;
     row.producer_through = sites.through(any.producer_site);
     row.consumer_through = sites.through(any.consumer_site);
+    row.producer_module = sites.module(any.producer_site);
+    row.consumer_module = sites.module(any.consumer_site);
     row.cost_s = table_[i].cost_s;
   }
 }

@@ -86,11 +86,11 @@ OwnPlace own_place(const ProgramView& view, Moment moment, std::uint64_t instruc
       const auto own = std::find_if_not(frames.begin(), frames.end(), is_library_code);
       if (own != frames.end() && !is_unknown(*own)) {
         const bool itself = depth == 0 && own == frames.begin();
-        return {std::move(*own), itself ? std::string() : innermost.function};
+        return {std::move(*own), itself ? std::string() : innermost.function, address};
       }
     }
     if (depth + 1 >= stack.size()) {
-      return {innermost, {}};
+      return {innermost, {}, instruction};
     }
   }
 }

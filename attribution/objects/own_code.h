@@ -30,7 +30,8 @@ namespace crosstalk::attribution {
 /// A place in the program's own code, and what it was doing there.
 struct OwnPlace {
   symbolizer::Frame frame;
-  std::string through;  // the library's function where the access is, called from `frame`; empty: `frame` itself
+  std::string through;        // the library's function where the access is, called from `frame`; empty: `frame` itself
+  std::uint64_t address = 0;  // of its code, at run time
 };
 
 /// The innermost place of a call path that is the program's own: among the frames at `instruction`, else among those

@@ -139,12 +139,63 @@ TEST(ReportCommandLine, TakesEveryOption) {
   ASSERT_TRUE(parsed);
   const ReportRequest& request = *parsed->request;
   EXPECT_EQ(request.view, View::objects);
-  EXPECT_EQ(request.by, By::core);
+  EXPECT_EQ(request.by, attribution::GroupBy::core);
   EXPECT_EQ(request.format, Format::csv);
   EXPECT_EQ(request.estimator, "e");
   EXPECT_EQ(request.sysroot, "/r");
   EXPECT_FALSE(request.pager);
   EXPECT_EQ(request.color, ColorChoice::never);
+}
+
+TEST(ReportCommandLine, TakesFilters) {
+  const auto parsed =
+      parse_report({"--thread", "work*", "--object", "Queue.head", "--module", "libfoo.so", "--min-cost", "5 %"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const attribution::Filter& filter = parsed->request->filter;
+  EXPECT_EQ(filter.thread, "work*");
+  EXPECT_EQ(filter.object, "Queue.head");
+  EXPECT_EQ(filter.module, "libfoo.so");
+  EXPECT_DOUBLE_EQ(filter.min_cost->value, 0.05);
+  EXPECT_TRUE(filter.min_cost->of_cpu);
+  EXPECT_EQ(filter.text(), "--thread work* --object Queue.head --module libfoo.so --min-cost 5 %");
+  EXPECT_TRUE(parse_report({})->request->filter.empty());
+}
+
+TEST(ReportCommandLine, CostsHaveUnits) {
+  EXPECT_DOUBLE_EQ(parse_min_cost("0.5")->value, 0.5);
+  EXPECT_DOUBLE_EQ(parse_min_cost("20ms")->value, 0.02);
+  EXPECT_DOUBLE_EQ(parse_min_cost("1.5 us")->value, 1.5e-6);
+  EXPECT_FALSE(parse_min_cost("1s")->of_cpu);
+  for (const char* text : {"", "x", "5 parsecs", "-1", "nan", "inf", "5%%"}) {
+    const auto cost = parse_min_cost(text);
+    ASSERT_FALSE(cost) << text;
+    EXPECT_NE(cost.error().message.find("0.5s"), std::string::npos);
+  }
+}
+
+TEST(ReportCommandLine, WhatIsNotKnownByProcessorIsRefused) {
+  for (const char* option : {"--thread", "--object", "--module"}) {
+    EXPECT_FALSE(parse_report({"--by", "core", option, "x"})) << option;
+    EXPECT_TRUE(parse_report({"--by", "name", option, "x"})) << option;
+  }
+  EXPECT_TRUE(parse_report({"--by", "socket", "--min-cost", "1"}));
+}
+
+TEST(ReportCommandLine, APlaceStandsBehindTheSourceView) {
+  for (const Arguments& arguments :
+       {Arguments{"--view", "source", "a.cpp:30", "run.db"}, Arguments{"run.db", "--view", "source", "a.cpp:30"},
+        Arguments{"--view=source", "a.cpp:30", "-i", "run.db"}}) {
+    const auto parsed = parse_report(arguments);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->request->view, View::source);
+    EXPECT_EQ(parsed->request->place, "a.cpp:30");
+    EXPECT_EQ(parsed->request->input, "run.db");
+  }
+  const auto none = parse_report({"--view", "source", "--no-pager"});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->request->place, "");
+  EXPECT_EQ(parse_report({"--view", "lines", "a.db"})->request->place, "");
+  EXPECT_FALSE(parse_report({"--view", "source", "a.cpp", "--format", "csv"}));
 }
 
 TEST(ReportCommandLine, RefusesUnknownChoices) {

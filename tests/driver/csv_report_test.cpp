@@ -33,7 +33,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& text) {
 
 TEST(CsvReport, EveryViewIsOneRectangularTable) {
   for (const View view : {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads}) {
-    const auto rows = rows_of(render_csv(test::sample_analysis(), view, By::thread));
+    const auto rows = rows_of(render_csv(test::sample_analysis(), view));
     ASSERT_GT(rows.size(), 1U);
     for (const auto& row : rows) {
       EXPECT_EQ(row.size(), rows.front().size());
@@ -42,7 +42,7 @@ TEST(CsvReport, EveryViewIsOneRectangularTable) {
 }
 
 TEST(CsvReport, MatrixHasTheNamesOfTheJsonReport) {
-  const auto rows = rows_of(render_csv(test::sample_analysis(), View::matrix, By::thread));
+  const auto rows = rows_of(render_csv(test::sample_analysis(), View::matrix));
   const auto column = [&rows](const char* name) {
     return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
   };
@@ -57,7 +57,7 @@ TEST(CsvReport, ACountThatIsNotKnownSaysWhy) {
   auto analysis = test::sample_analysis();
   analysis.communication.cells[0].true_sharing.count = 1200;
   analysis.communication.cells[0].false_sharing.count_unknown = "none was seen";
-  const auto rows = rows_of(render_csv(analysis, View::matrix, By::thread));
+  const auto rows = rows_of(render_csv(analysis, View::matrix));
   const auto field = [&rows](const char* name) {
     return rows[1][static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin())];
   };
@@ -68,7 +68,40 @@ TEST(CsvReport, ACountThatIsNotKnownSaysWhy) {
 }
 
 TEST(CsvReport, ByCoreIsAnotherTable) {
-  EXPECT_EQ(rows_of(render_csv(test::sample_analysis(), View::matrix, By::core)).size(), 3U);
+  const auto cores = attribution::group(test::sample_analysis(), attribution::GroupBy::core);
+  ASSERT_TRUE(cores);
+  EXPECT_EQ(rows_of(render_csv(test::sample_analysis(), View::matrix, &*cores)).size(), 3U);
+}
+
+TEST(CsvReport, ARowOfAGroupSaysWhetherItIsWithin) {
+  const auto analysis = test::sample_analysis();
+  const auto names = attribution::group(analysis, attribution::GroupBy::name);
+  ASSERT_TRUE(names);
+  const auto rows = rows_of(render_csv(analysis, View::matrix, &*names));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][2], "within");
+  EXPECT_EQ(rows[1][0], "worker");
+  EXPECT_EQ(rows[1][2], "1");
+  const auto threads = rows_of(render_csv(analysis, View::threads, &*names));
+  ASSERT_EQ(threads.size(), 3U);
+  EXPECT_EQ(threads[2][0], "4");
+}
+
+// What a table's cells add up to is no column beside them: a spreadsheet would add it up once more for each cell.
+TEST(CsvReport, CostsOfRowsAreNotRepeatedForTheirCells) {
+  const auto analysis = test::sample_analysis();
+  for (const View view : {View::lines, View::objects}) {
+    const auto rows = rows_of(render_csv(analysis, view));
+    EXPECT_EQ(std::count(rows[0].begin(), rows[0].end(), "cost_s"), 0);
+  }
+  const auto rows = rows_of(render_csv(analysis, View::objects));
+  const auto column = std::find(rows[0].begin(), rows[0].end(), "false.cost_s") - rows[0].begin();
+  double sum = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::string& field = rows[i][static_cast<std::size_t>(column)];
+    sum += rows[i][0] == "counters" && !field.empty() ? std::stod(field) : 0;
+  }
+  EXPECT_DOUBLE_EQ(sum, 0.81);
 }
 
 TEST(CsvReport, QuotesWhatNeedsIt) {

@@ -35,7 +35,7 @@ TEST(TextReport, FitsTheWidthInEveryViewAndCharset) {
     for (const View view : all_views) {
       for (const int width : {60, 72, 80, 100, 200}) {
         for (const Charset charset : {Charset::utf8, Charset::ascii}) {
-          for (const std::string& line : lines_of(render_text(analysis, view, By::thread, {width, charset, false}))) {
+          for (const std::string& line : lines_of(render_text(analysis, view, nullptr, {width, charset, false}))) {
             EXPECT_LE(display_width(line), width) << line;
             EXPECT_TRUE(line.empty() || line.back() != ' ') << "'" << line << "'";
           }
@@ -48,8 +48,8 @@ TEST(TextReport, FitsTheWidthInEveryViewAndCharset) {
 TEST(TextReport, ColoursAddNothingButEscapes) {
   const auto analysis = test::sample_analysis();
   for (const View view : {View::summary, View::loops, View::threads}) {
-    const std::string plain = render_text(analysis, view, By::thread, {100, Charset::utf8, false});
-    const std::string colored = render_text(analysis, view, By::thread, {100, Charset::utf8, true});
+    const std::string plain = render_text(analysis, view, nullptr, {100, Charset::utf8, false});
+    const std::string colored = render_text(analysis, view, nullptr, {100, Charset::utf8, true});
     EXPECT_EQ(plain.find('\x1b'), std::string::npos);
     EXPECT_NE(colored.find('\x1b'), std::string::npos);
     for (const std::string& line : lines_of(colored)) {
@@ -60,7 +60,7 @@ TEST(TextReport, ColoursAddNothingButEscapes) {
 
 TEST(TextReport, AsciiIsAscii) {
   for (const View view : all_views) {
-    for (const char c : render_text(test::sample_analysis(), view, By::thread, {100, Charset::ascii, true})) {
+    for (const char c : render_text(test::sample_analysis(), view, nullptr, {100, Charset::ascii, true})) {
       EXPECT_LT(static_cast<unsigned char>(c), 0x80);
     }
   }
@@ -68,12 +68,12 @@ TEST(TextReport, AsciiIsAscii) {
 
 TEST(TextReport, IsTheSameEachTime) {
   const TextStyle style;
-  EXPECT_EQ(render_text(test::sample_analysis(), View::summary, By::thread, style),
-            render_text(test::sample_analysis(), View::summary, By::thread, style));
+  EXPECT_EQ(render_text(test::sample_analysis(), View::summary, nullptr, style),
+            render_text(test::sample_analysis(), View::summary, nullptr, style));
 }
 
 TEST(TextReport, SummarySaysTheFindingsFirst) {
-  const std::string text = render_text(test::sample_analysis(), View::summary, By::thread, {});
+  const std::string text = render_text(test::sample_analysis(), View::summary, nullptr, {});
   const auto at = [&text](const char* words) { return text.find(words); };
   EXPECT_EQ(at("./histogram --threads 4"), 0U);
   EXPECT_LT(at("false\n    sharing"), at("Who talks to whom"));
@@ -85,7 +85,7 @@ TEST(TextReport, SummarySaysTheFindingsFirst) {
 }
 
 TEST(TextReport, MatrixRowsProduceAndColumnsConsume) {
-  const auto lines = lines_of(render_text(test::sample_analysis(), View::matrix, By::thread, {}));
+  const auto lines = lines_of(render_text(test::sample_analysis(), View::matrix, nullptr, {}));
   const auto row =
       std::find_if(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("  3 worker"); });
   ASSERT_NE(row, lines.end());
@@ -94,33 +94,88 @@ TEST(TextReport, MatrixRowsProduceAndColumnsConsume) {
 }
 
 TEST(TextReport, ManyThreadsAreFoldedIntoGroups) {
-  const std::string text = render_text(test::crowded_analysis(500), View::matrix, By::thread, {});
+  const std::string text = render_text(test::crowded_analysis(500), View::matrix, nullptr, {});
   EXPECT_NE(text.find("0-12"), std::string::npos);
   EXPECT_NE(text.find("folded"), std::string::npos);
 }
 
 TEST(TextReport, MatrixByCoreNamesProcessors) {
-  const std::string text = render_text(test::sample_analysis(), View::matrix, By::core, {});
+  const auto analysis = test::sample_analysis();
+  const auto groups = attribution::group(analysis, attribution::GroupBy::core);
+  ASSERT_TRUE(groups);
+  const std::string text = render_text(analysis, View::matrix, &*groups, {});
+  EXPECT_NE(text.find("each is listed as a core"), std::string::npos);  // the sample has no topology
   EXPECT_NE(text.find("cpu 1"), std::string::npos);
+}
+
+TEST(TextReport, GroupsShowWhatIsExchangedWithinThem) {
+  auto analysis = test::sample_analysis();
+  for (std::uint32_t i = 1; i < 5; ++i) {
+    analysis.threads[i].name = "worker-" + std::to_string(i);
+  }
+  const auto groups = attribution::group(analysis, attribution::GroupBy::name);
+  ASSERT_TRUE(groups);
+  for (const int width : {60, 80, 100}) {
+    for (const View view : {View::summary, View::matrix, View::threads}) {
+      for (const std::string& line : lines_of(render_text(analysis, view, &*groups, {width, Charset::utf8, false}))) {
+        EXPECT_LE(display_width(line), width) << line;
+      }
+    }
+  }
+  const std::string matrix = render_text(analysis, View::matrix, &*groups, {});
+  EXPECT_NE(matrix.find("1 worker-*"), std::string::npos) << matrix;
+  EXPECT_NE(matrix.find("On the diagonal: within"), std::string::npos) << matrix;
+  const std::string threads = render_text(analysis, View::threads, &*groups, {});
+  EXPECT_NE(threads.find("4  worker-*"), std::string::npos) << threads;
+  EXPECT_EQ(threads.find("worker-1"), std::string::npos);
+}
+
+TEST(TextReport, AFindingHasTheCallsOfTheProgramsOwnCode) {
+  auto analysis = test::sample_analysis();
+  analysis.findings[0].object = "counters";
+  attribution::LineRow& row = analysis.communication.lines[0];
+  row.call_paths[0].frames.push_back({"main", {"/src/main.cpp", 60}, false});
+  row.call_paths[0].frames.push_back({"__libc_start_main", {}, false});
+  const auto lines = lines_of(render_text(analysis, View::summary, nullptr, {}));
+  const auto path = std::find_if(lines.begin(), lines.end(),
+                                 [](const std::string& line) { return line.find("accessed: ") != std::string::npos; });
+  ASSERT_NE(path, lines.end());
+  EXPECT_NE(path->find("← main main.cpp:60"), std::string::npos) << *path;
+  EXPECT_EQ(path->find("libc"), std::string::npos) << *path;
+}
+
+TEST(TextReport, AFilterIsInTheHead) {
+  auto analysis = test::sample_analysis();
+  analysis.filter = "--thread 3";
+  for (const View view : all_views) {
+    EXPECT_NE(render_text(analysis, view, nullptr, {}).find("filtered: --thread 3; shares are of the whole program"),
+              std::string::npos);
+  }
+  for (attribution::ThreadSummary& thread : analysis.threads) {
+    thread.listed = thread.index == 3;
+  }
+  const std::string threads = render_text(analysis, View::threads, nullptr, {});
+  EXPECT_NE(threads.find("3 worker"), std::string::npos);
+  EXPECT_EQ(threads.find("2 worker"), std::string::npos);
 }
 
 TEST(TextReport, NothingSeenIsSaidNotDrawn) {
   auto analysis = test::sample_analysis();
   analysis.communication = {};
-  EXPECT_NE(render_text(analysis, View::summary, By::thread, {}).find("No communication was seen on 402"),
+  EXPECT_NE(render_text(analysis, View::summary, nullptr, {}).find("No communication was seen on 402"),
             std::string::npos);
   analysis.sampling.armed = 0;
-  EXPECT_NE(render_text(analysis, View::summary, By::thread, {}).find("Not known"), std::string::npos);
+  EXPECT_NE(render_text(analysis, View::summary, nullptr, {}).find("Not known"), std::string::npos);
 }
 
 TEST(TextReport, WhatWasNotSeenHasALimit) {
   auto analysis = test::sample_analysis();
   const std::string limit = "less than 12.0 ms of true and 340 ms of";
-  EXPECT_EQ(render_text(analysis, View::matrix, By::thread, {}).find("What no watch saw"), std::string::npos);
+  EXPECT_EQ(render_text(analysis, View::matrix, nullptr, {}).find("What no watch saw"), std::string::npos);
   analysis.communication.unseen = attribution::Unseen{{0.012, 0.34}, {}};
-  EXPECT_NE(render_text(analysis, View::matrix, By::thread, {}).find(limit), std::string::npos);
+  EXPECT_NE(render_text(analysis, View::matrix, nullptr, {}).find(limit), std::string::npos);
   analysis.communication.cells.clear();
-  EXPECT_NE(render_text(analysis, View::matrix, By::thread, {}).find(limit), std::string::npos);
+  EXPECT_NE(render_text(analysis, View::matrix, nullptr, {}).find(limit), std::string::npos);
 }
 
 TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {
@@ -129,7 +184,7 @@ TEST(TextReport, DetectionsStandInWhereNoCostIsKnown) {
     cell.true_sharing.cost_s.reset();
     cell.false_sharing.cost_s.reset();
   }
-  const std::string text = render_text(analysis, View::matrix, By::thread, {});
+  const std::string text = render_text(analysis, View::matrix, nullptr, {});
   EXPECT_NE(text.find("340 f"), std::string::npos);
   EXPECT_NE(text.find("detected communications"), std::string::npos);
 }
@@ -143,14 +198,14 @@ TEST(TextReport, HandOversASecondAreSaidWhereAllAreCounted) {
     cell.false_sharing.count = 1e6;
   }
   const std::string rate = count_text(0.5e6 * static_cast<double>(analysis.communication.cells.size()));
-  const std::string text = render_text(analysis, View::matrix, By::thread, {});
+  const std::string text = render_text(analysis, View::matrix, nullptr, {});
   EXPECT_NE(text.find("In all about " + rate + " hand-overs a second."), std::string::npos) << text;
   analysis.communication.cells[0].false_sharing.count.reset();
-  EXPECT_EQ(render_text(analysis, View::matrix, By::thread, {}).find("hand-overs a second"), std::string::npos);
+  EXPECT_EQ(render_text(analysis, View::matrix, nullptr, {}).find("hand-overs a second"), std::string::npos);
 }
 
 TEST(TextReport, ObjectMapShowsWhoTouchesWhichByte) {
-  const std::string text = render_text(test::sample_analysis(), View::objects, By::thread, {});
+  const std::string text = render_text(test::sample_analysis(), View::objects, nullptr, {});
   EXPECT_NE(text.find("2 worker          ········ bbbbbbbb"), std::string::npos);
   EXPECT_NE(text.find("3 worker          ········ ········ rrrrrrrr"), std::string::npos);
   EXPECT_NE(text.find("+4096"), std::string::npos);
@@ -158,14 +213,14 @@ TEST(TextReport, ObjectMapShowsWhoTouchesWhichByte) {
 }
 
 TEST(TextReport, LoopsAreIndentedUnderTheirParents) {
-  const std::string text = render_text(test::sample_analysis(), View::loops, By::thread, {});
+  const std::string text = render_text(test::sample_analysis(), View::loops, nullptr, {});
   EXPECT_LT(text.find("  worker(int)  main.cpp:18-30"), text.find("    bench::detail"));
 }
 
 TEST(TextReport, ACycleOfLoopParentsEnds) {
   auto analysis = test::sample_analysis();
   analysis.loops[0].parent = 2;
-  EXPECT_FALSE(render_text(analysis, View::loops, By::thread, {}).empty());
+  EXPECT_FALSE(render_text(analysis, View::loops, nullptr, {}).empty());
 }
 
 TEST(TextReport, HostileNamesCanNotReachTheTerminal) {
@@ -176,13 +231,13 @@ TEST(TextReport, HostileNamesCanNotReachTheTerminal) {
   analysis.loops[0].function = "f\x1b[1m";
   analysis.warnings[0].message = "w\x1b[1m";
   for (const View view : all_views) {
-    EXPECT_EQ(render_text(analysis, view, By::thread, {}).find('\x1b'), std::string::npos);
+    EXPECT_EQ(render_text(analysis, view, nullptr, {}).find('\x1b'), std::string::npos);
   }
 }
 
 TEST(TextReport, AnEmptyAnalysisIsDrawn) {
   for (const View view : all_views) {
-    EXPECT_FALSE(render_text({}, view, By::thread, {}).empty());
+    EXPECT_FALSE(render_text({}, view, nullptr, {}).empty());
   }
 }
 

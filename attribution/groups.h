@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, or the processors that they ran on, gathered into groups: a program of hundreds of threads is read by what
+// its threads do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribution/model.h"
+#include "base/result.h"
+
+namespace crosstalk::attribution {
+
+enum class GroupBy : std::uint8_t { name, process, start_routine, core, socket };
+
+struct Group {
+  std::string name;
+  std::vector<std::uint32_t> members;  // indices of threads; with core and socket, numbers of processors
+  std::optional<double> cpu_s;
+  std::uint64_t samples = 0;
+  double kernel_share = 0;                // of the samples
+  std::optional<double> communication_s;  // cost of communicating accesses, as consumer
+};
+
+struct Grouping {
+  GroupBy by = GroupBy::name;
+  std::vector<Group> groups;  // in the order of their first members
+  /// By index of group. Equal producer and consumer: between members of that group. By core and socket there are no
+  /// invalidations, for those are not known by processor.
+  Matrix cells, invalidations;
+  std::string note = {};  // what a reader must know of it, a sentence; empty: nothing
+  [[nodiscard]] bool of_processors() const { return by == GroupBy::core || by == GroupBy::socket; }
+};
+
+/// An error where the profile does not say what to group by.
+[[nodiscard]] Result<Grouping> group(const Analysis& analysis, GroupBy by);
+
+/// What threads that differ only in a number at the end of their names are called together: "worker-12" -> "worker-*".
+/// A name without such a number, or that is nothing but a number, stays.
+[[nodiscard]] std::string common_name(const std::string& thread_name);
+
+/// Both together; intervals are added end by end, which is wider than need be.
+[[nodiscard]] Amount sum_amounts(const Amount& a, const Amount& b);
+
+}  // namespace crosstalk::attribution

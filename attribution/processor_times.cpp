@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/processor_times.h"
+
+namespace crosstalk::attribution {
+
+void ProcessorTimes::add(const profile::SampleRow& sample) {
+  if (sample.cpu >= sums_.size()) {
+    sums_.resize(std::size_t{sample.cpu} + 1);  // 16 bits: a damaged number takes no more than 2 MiB
+  }
+  Sums& sums = sums_[sample.cpu];
+  ++sums.samples;
+  sums.in_kernel += (sample.flags & profile::sample_in_kernel) != 0 ? 1 : 0;
+  if (const profile::Weight weight = sample.weight(); weight.unit == profile::WeightUnit::ns) {
+    ++sums.of_clocks;
+    sums.ns += static_cast<double>(weight.value);
+  }
+}
+
+std::vector<ProcessorSummary> ProcessorTimes::summaries() const {
+  constexpr double ns_per_s = 1e9;
+  std::vector<ProcessorSummary> result;
+  for (std::size_t cpu = 0; cpu < sums_.size(); ++cpu) {
+    const Sums& sums = sums_[cpu];
+    if (sums.samples > 0) {
+      result.push_back({static_cast<std::uint32_t>(cpu),
+                        sums.of_clocks > 0 ? std::optional(sums.ns / ns_per_s) : std::nullopt, sums.samples,
+                        static_cast<double>(sums.in_kernel) / static_cast<double>(sums.samples)});
+    }
+  }
+  return result;
+}
+
+}  // namespace crosstalk::attribution

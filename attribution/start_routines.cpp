@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/start_routines.h"
+
+#include <algorithm>
+
+#include "attribution/objects/own_code.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr std::size_t most_candidates = 4;  // of a thread; deep stacks are cut short when they are recorded
+
+/// What the linker puts before main().
+bool is_entry(const symbolizer::Frame& frame) { return frame.function == "_start"; }
+
+}  // namespace
+
+void StartRoutines::want(std::span<const profile::WatchRow> watches, StackTable& stacks) {
+  for (const profile::WatchRow& watch : watches) {
+    if (watch.sample_stack.value == 0 || !view_.knows(watch.thread)) {
+      continue;
+    }
+    std::vector<Candidate>& candidates = candidates_[watch.thread.value];
+    if (candidates.size() < most_candidates) {
+      candidates.push_back({watch.sample_stack, view_.moment(watch.thread, watch.time_ns)});
+      stacks.want(watch.sample_stack, candidates.back().moment);
+    }
+  }
+}
+
+void StartRoutines::name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const {
+  for (ThreadSummary& thread : threads) {
+    const auto candidates = candidates_.find(thread.index);
+    if (candidates == candidates_.end()) {
+      continue;
+    }
+    for (const Candidate& candidate : candidates->second) {
+      if (thread.start_routine.empty()) {
+        thread.start_routine = start_of(candidate.moment, stacks.addresses(candidate.stack));
+      }
+    }
+  }
+}
+
+/// From the outside in: first the library's own frames of a thread's beginning, then the routine. A stack that does not
+/// begin with such frames was cut short.
+std::string StartRoutines::start_of(Moment moment, std::span<const std::uint64_t> stack) const {
+  bool whole = false;
+  for (std::size_t depth = stack.size(); depth-- > 0;) {
+    const std::uint64_t address = depth == 0 ? stack[depth] : stack[depth] - 1;  // in the call, not after it
+    const std::vector<symbolizer::Frame> frames = view_.frames(moment, address);
+    const auto own = std::find_if_not(frames.rbegin(), frames.rend(), [](const symbolizer::Frame& frame) {
+      return is_library_code(frame) || is_entry(frame) || is_unknown(frame);
+    });
+    if (in_runtime_library(view_, moment, address) || own == frames.rend()) {
+      whole = whole || in_runtime_library(view_, moment, address) || is_entry(frames.back()) ||
+              is_library_code(frames.back());
+      continue;
+    }
+    return whole ? own->function : std::string();
+  }
+  return {};
+}
+
+}  // namespace crosstalk::attribution

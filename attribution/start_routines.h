@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function of the program that a thread began in, from the outer end of its call stacks. What pthread_create was
+// given would not do: std::thread, OpenMP and most languages pass a function of their own.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attribution/model.h"
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+class StartRoutines {
+ public:
+  explicit StartRoutines(const ProgramView& view) : view_(view) {}
+  /// Asks for some stacks of each thread. Only samples that opened watches are looked at: no other rows are kept.
+  void want(std::span<const profile::WatchRow> watches, StackTable& stacks);
+  /// Names the start routines of the threads whose stacks reach down to the thread's first frames.
+  void name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const;
+
+ private:
+  struct Candidate {
+    StackId stack;
+    Moment moment;
+  };
+  [[nodiscard]] std::string start_of(Moment moment, std::span<const std::uint64_t> stack) const;
+
+  const ProgramView& view_;
+  std::map<std::uint32_t, std::vector<Candidate>> candidates_;  // by thread
+};
+
+}  // namespace crosstalk::attribution

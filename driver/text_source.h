@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source file with what its lines cost beside them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribution/model.h"
+#include "driver/source_file.h"
+#include "driver/source_notes.h"
+#include "driver/text_canvas.h"
+
+namespace crosstalk::driver {
+
+/// Under the head of the report. What lies far from any line with figures is left out; with `line` (not 0) only what
+/// is around that line is shown. `text` absent: the source is not here, and only lines with figures are listed.
+[[nodiscard]] std::string render_source(const attribution::Analysis& analysis, const SourceNotes& notes,
+                                        const std::optional<std::vector<std::string>>& text, std::uint32_t line,
+                                        TextStyle style);
+
+}  // namespace crosstalk::driver

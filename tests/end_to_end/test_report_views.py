@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a report is shown: groups, filters, annotated source; and servers of debug information that do not answer."""
+
+import json
+import os
+import socket
+import threading
+import time
+import unittest
+
+import harness
+from harness import CROSSTALK, run, workload
+
+
+class Recorded(harness.Case):
+    def recorded(self, name="false_sharing", *arguments):
+        return self.record([workload(name), *(arguments or ("--seconds", "1"))]).profile
+
+    def text(self, profile, *options):
+        shown = run([CROSSTALK, "report", profile, *options])
+        self.assertEqual(shown.status, 0, shown.stderr)
+        return shown.stdout
+
+    def refused(self, profile, *options):
+        result = run([CROSSTALK, "report", profile, *options])
+        self.assert_one_line_error(result)
+        return result
+
+
+class Groups(Recorded):
+    def test_groups_hold_all_that_threads_exchange(self):
+        profile = self.recorded()
+        whole = json.loads(self.text(profile, "--format", "json"))
+        cost = harness.total_cost(whole)
+        self.assertGreater(cost, 0)
+        for by in ("name", "process", "start-routine"):
+            report = json.loads(self.text(profile, "--format", "json", "--by", by))
+            groups = report["groups"]
+            self.assertEqual(groups["by"], by)
+            summed = sum(cell[sort]["cost_s"] or 0 for cell in groups["cells"] for sort in ("true", "false"))
+            self.assertAlmostEqual(summed, cost, delta=1e-6 * cost)
+            self.assertEqual(sorted(i for group in groups["groups"] for i in group["threads"]),
+                             [thread["index"] for thread in whole["threads"]])
+        self.assertNotIn("groups", whole)
+
+    def test_threads_of_a_pool_began_in_one_function(self):
+        report = json.loads(self.text(self.recorded(), "--format", "json", "--by", "start-routine"))
+        busy = [group for group in report["groups"]["groups"] if group["samples"] > 50]
+        self.assertEqual(len(busy), 1, report["groups"]["groups"])
+        self.assertGreaterEqual(len(busy[0]["threads"]), 2)
+        self.assertNotIn("std::", busy[0]["name"].split("(")[0])
+        self.assertNotEqual(busy[0]["name"], "not known")
+
+    def test_every_grouping_in_every_format(self):
+        profile = self.recorded()
+        sockets_known = json.loads(self.text(profile, "--format", "json"))["machine"]["topology"] is not None
+        for by in ("name", "process", "start-routine", "core") + (("socket",) if sockets_known else ()):
+            for view in ("summary", "matrix", "threads"):
+                for kind in ("text", "json", "csv"):
+                    self.assertTrue(self.text(profile, "--by", by, "--view", view, "--format", kind).strip())
+        if not sockets_known:
+            self.assertEqual(self.refused(profile, "--by", "socket").status, 1)
+
+
+class Filters(Recorded):
+    def test_rows_are_restricted_and_shares_are_not(self):
+        profile = self.recorded()
+        whole = json.loads(self.text(profile, "--format", "json"))
+        thread = whole["communication"]["cells"][0]["consumer"]
+        one = json.loads(self.text(profile, "--format", "json", "--thread", str(thread)))
+        self.assertEqual(one["cpu_s"], whole["cpu_s"])
+        expected = [cell for cell in whole["communication"]["cells"] if thread in (cell["producer"], cell["consumer"])]
+        self.assertEqual(one["communication"]["cells"], expected)
+        self.assertEqual([t["index"] for t in one["threads"] if t["listed"]], [thread])
+        self.assertIn("filtered: --thread %d; shares are of the whole program" % thread,
+                      self.text(profile, "--thread", str(thread)))
+
+    def test_an_object_has_the_matrix_of_its_own(self):
+        profile = self.recorded()
+        whole = json.loads(self.text(profile, "--format", "json"))
+        name = whole["objects"][0]["name"]
+        report = json.loads(self.text(profile, "--format", "json", "--object", name))
+        self.assertEqual({entry["name"] for entry in report["objects"]}, {name})
+        cost = sum(pair["cost_s"] for pair in whole["line_pairs"] if pair["object"] == name)
+        self.assertAlmostEqual(harness.total_cost(report), cost, delta=1e-6 * cost)
+
+    def test_a_filter_that_fits_nothing_says_what_there_is(self):
+        profile = self.recorded()
+        for option, value, there_is in (("--thread", "nobody", "0 false_sharing"), ("--object", "nothing", "there are:"),
+                                        ("--module", "libnone.so", "false_sharing"),
+                                        ("--min-cost", "1000", "costs is")):
+            result = self.refused(profile, option, value)
+            self.assertEqual(result.status, 1)
+            self.assertIn(there_is, result.stderr)
+        self.assertEqual(self.refused(profile, "--min-cost", "lots").status, 125)
+        self.assertEqual(self.refused(profile, "--by", "core", "--thread", "0").status, 125)
+
+
+class Source(Recorded):
+    def test_figures_stand_beside_the_lines_that_communicate(self):
+        profile = self.recorded()
+        report = json.loads(self.text(profile, "--format", "json"))
+        line = next(row for row in report["lines"] if row["role"] == "consumer" and row["file"] and row["line"])
+        for place in ("%(file)s:%(line)d" % line, os.path.basename(line["file"])):
+            text = self.text(profile, "--view", "source", place)
+            self.assertIn(line["file"], text)
+        with open(line["file"], encoding="utf-8") as file:
+            source = file.read().splitlines()[line["line"] - 1].strip()
+        row = next(row for row in text.splitlines() if source in row)
+        self.assertRegex(row, r" [0-9.]+(s|ms|us) ")
+        self.assertIn(" %d  " % line["line"], row)
+
+    def test_no_such_file_and_no_such_folder(self):
+        profile = self.recorded()
+        result = self.refused(profile, "--view", "source", "nothing.cpp")
+        self.assertEqual(result.status, 1)
+        self.assertIn("there are:", result.stderr)
+        self.assertEqual(self.refused(profile, "--sysroot", self.path("none")).status, 125)
+
+
+class Debuginfod(Recorded):
+    def report_with(self, url, timeout_s):
+        profile = self.recorded()
+        began = time.monotonic()
+        shown = run([CROSSTALK, "report", profile], timeout=60,
+                    env={**os.environ, "DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": self.path("cache"),
+                         "DEBUGINFOD_TIMEOUT": str(timeout_s)})
+        self.assertEqual(shown.status, 0, shown.stderr)
+        return shown, time.monotonic() - began
+
+    def test_a_server_that_never_answers_holds_a_report_up_once(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            asked = []
+
+            def accept():
+                while True:
+                    try:
+                        asked.append(server.accept()[0])  # kept open, never answered
+                    except OSError:
+                        return
+
+            threading.Thread(target=accept, daemon=True).start()
+            shown, took = self.report_with("http://127.0.0.1:%d" % server.getsockname()[1], 2)
+            server.shutdown(socket.SHUT_RDWR)
+        self.assertTrue(asked, "the server was not asked: all debug information is here")
+        self.assertLess(took, 20)  # one wait of 2 s, and the report itself
+        self.assertEqual(shown.stdout.count("DEBUGINFOD_URLS: the servers sent nothing for 2 s"), 1, shown.stdout)
+        for connection in asked:
+            connection.close()
+
+    def test_an_unreachable_server_is_said_once(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]  # free again below
+        shown, _ = self.report_with("http://127.0.0.1:%d" % port, 2)
+        self.assertEqual(shown.stdout.count("DEBUGINFOD_URLS: no server could be reached"), 1, shown.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
