@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -211,18 +212,37 @@ void keep_code_of_pairs(Analysis& analysis) {
   });
 }
 
+/// As reports show it: which file-local scope a name is of is left out.
+std::string shown_name(std::string name) {
+  constexpr std::string_view file_local = "(anonymous namespace)::";
+  for (std::size_t at = name.find(file_local); at != std::string::npos; at = name.find(file_local)) {
+    name.erase(at, file_local.size());
+  }
+  return name;
+}
+
+/// By its name, as it is and as it is shown, or with the field that findings name.
+bool matches_object(const std::string& pattern, const ObjectRow& row) {
+  const std::string shown = shown_name(row.name);
+  const std::string field = row.field.empty() || row.field.front() == '[' ? row.field : "." + row.field;
+  return matches(pattern, row.name) || matches(pattern, shown) || matches(pattern, shown + field);
+}
+
 Result<void> keep_object(Analysis& analysis, const std::string& pattern) {
   std::vector<std::string> names;
+  std::set<std::string> chosen;
   for (const ObjectRow& row : analysis.communication.objects) {
-    names.push_back(row.name);
+    names.push_back(shown_name(row.name));
+    if (matches_object(pattern, row)) {
+      chosen.insert(row.name);
+    }
   }
-  if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return matches(pattern, name); })) {
+  if (chosen.empty()) {
     return fail(ErrorCode::not_found,
                 "--object " + pattern + ": no communicating object is called so; there are: " + some_of(names));
   }
-  std::erase_if(analysis.communication.line_pairs,
-                [&](const LinePair& pair) { return !matches(pattern, pair.object); });
-  std::erase_if(analysis.communication.objects, [&](const ObjectRow& row) { return !matches(pattern, row.name); });
+  std::erase_if(analysis.communication.line_pairs, [&](const LinePair& pair) { return !chosen.contains(pair.object); });
+  std::erase_if(analysis.communication.objects, [&](const ObjectRow& row) { return !chosen.contains(row.name); });
   follow_pairs(analysis);
   keep_code_of_pairs(analysis);
   return {};

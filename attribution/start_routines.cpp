@@ -13,6 +13,14 @@ constexpr std::size_t most_candidates = 4;  // of a thread; deep stacks are cut 
 /// What the linker puts before main().
 bool is_entry(const symbolizer::Frame& frame) { return frame.function == "_start"; }
 
+/// A lambda has no name of its own that would tell it from others: its file stands behind it.
+std::string name_of(const symbolizer::Frame& frame) {
+  const bool nameless =
+      frame.function.find("(anonymous)") != std::string::npos || frame.function.find("{lambda") != std::string::npos;
+  const std::string file = base_name(frame.source.file);
+  return nameless && !file.empty() ? frame.function + " in " + file : frame.function;
+}
+
 }  // namespace
 
 void StartRoutines::want(std::span<const profile::WatchRow> watches, StackTable& stacks) {
@@ -57,7 +65,7 @@ std::string StartRoutines::start_of(Moment moment, std::span<const std::uint64_t
               is_library_code(frames.back());
       continue;
     }
-    return whole ? own->function : std::string();
+    return whole ? name_of(*own) : std::string();
   }
   return {};
 }

@@ -24,10 +24,16 @@ bool is_thread_entry(const std::string& function) {
          function.starts_with("crosstalk::in_target::");
 }
 
+/// Debian's C library names its sources from where it was built.
+bool is_libc_source(const std::string& file) {
+  return file.starts_with("./") || file.starts_with("../sysdeps/") || file.find("/glibc-") != std::string::npos;
+}
+
 std::vector<const symbolizer::Frame*> own_frames(const attribution::CallPath& path) {
   std::vector<const symbolizer::Frame*> own;
   for (const symbolizer::Frame& frame : path.frames) {
-    if (!attribution::is_library_code(frame) && !attribution::is_unknown(frame) && !is_thread_entry(frame.function)) {
+    if (!attribution::is_library_code(frame) && !attribution::is_unknown(frame) && !is_thread_entry(frame.function) &&
+        !is_libc_source(frame.source.file)) {
       own.push_back(&frame);
     }
   }
@@ -42,20 +48,27 @@ const LineRow* row_of(const attribution::Communication& communication, attributi
   return found == communication.lines.end() ? nullptr : &*found;
 }
 
-/// "add() a.cpp:30 <- worker() a.cpp:41 <- main() a.cpp:60"; empty where only one function is the program's own.
-std::string path_text(const Canvas& canvas, const LineRow& row) {
-  constexpr std::size_t most = 6;
+/// "add() a.cpp:30 <- worker() a.cpp:41 <- main() a.cpp:60", as far out as `columns` allow; empty where only one
+/// function is the program's own.
+std::string path_text(const Canvas& canvas, const LineRow& row, int columns) {
   if (row.call_paths.empty()) {
     return {};
   }
   const auto frames = own_frames(row.call_paths.front());
+  const std::string more = canvas.sign(" ← …", " < ..");
   std::string text;
-  for (std::size_t i = 0; i < std::min(most, frames.size()); ++i) {
-    text += (i == 0 ? "" : canvas.sign(" ← ", " < ")) + attribution::in_short(frames[i]->function);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::string place = source_text(frames[i]->source.file, frames[i]->source.line);
-    text += place.empty() ? "" : " " + place;
+    const std::string next =
+        canvas.clean((i == 0 ? "" : canvas.sign(" ← ", " < ")) + attribution::in_short(frames[i]->function) +
+                     (place.empty() ? "" : " " + place));
+    const int room = columns - (i + 1 < frames.size() ? display_width(more) : 0);
+    if (i > 0 && display_width(text) + display_width(next) > room) {
+      return text + more;
+    }
+    text += next;
   }
-  return frames.size() < 2 ? std::string() : text + (frames.size() > most ? canvas.sign(" ← …", " < ..") : "");
+  return frames.size() < 2 ? std::string() : text;
 }
 
 }  // namespace
@@ -71,8 +84,9 @@ void draw_paths_of(Canvas& canvas, const attribution::Analysis& analysis, const 
                                        pair->producer_line, pair->producer_function);
   const LineRow* const accessed = row_of(analysis.communication, attribution::Role::consumer, pair->consumer_file,
                                          pair->consumer_line, pair->consumer_function);
-  const std::string store = stored == nullptr ? "" : path_text(canvas, *stored);
-  const std::string access = accessed == nullptr ? "" : path_text(canvas, *accessed);
+  const int columns = canvas.width() - 4 - display_width("accessed: ");
+  const std::string store = stored == nullptr ? "" : path_text(canvas, *stored, columns);
+  const std::string access = accessed == nullptr ? "" : path_text(canvas, *accessed, columns);
   for (const auto& [word, text] : {std::pair{store == access ? "called: " : "stored: ", store},
                                    std::pair{"accessed: ", store == access ? std::string() : access}}) {
     if (!text.empty()) {

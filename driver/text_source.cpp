@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "driver/text_report.h"
@@ -154,7 +155,8 @@ std::string render_source(const attribution::Analysis& analysis, const SourceNot
                           const std::optional<std::vector<std::string>>& text, std::uint32_t line, TextStyle style) {
   Canvas canvas(style);
   draw_head(canvas, analysis);
-  canvas.heading(notes.file, "time: of all CPU time; cost, gain: of accesses that wait; loop: of all CPU time");
+  const std::string path = std::filesystem::path(notes.file).lexically_normal().string();
+  canvas.heading(fit_middle(canvas.clean(path), canvas.width(), style.charset));
   if (!text) {
     canvas.paragraph("  ",
                      "The source is not here, so only lines with figures are listed; --sysroot names the folder "
@@ -194,6 +196,9 @@ std::string render_source(const attribution::Analysis& analysis, const SourceNot
   if (text && last > before) {
     canvas.line(canvas.colored(fmt::format("{}{} lines", canvas.sign("  ⋮ ", "  : "), last - before), Hue::faint));
   }
+  canvas.paragraph("",
+                   "time, loop: shares of all CPU time; cost: of accesses that wait for another thread's store; gain: "
+                   "what of it would be saved");
   return canvas.take();
 }
 

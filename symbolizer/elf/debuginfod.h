@@ -21,9 +21,9 @@ class Debuginfod {
 
   enum class Kind { debug_information, executable };
   /// Path of the file in the client's cache, none when no server has it. Blocks while it downloads, but at most
-  /// DEBUGINFOD_TIMEOUT seconds (10 where that is not set) for the first byte, and as long again for each further one (for the whole file where a
-  /// server does not say how long it is).
-  /// After one such wait, or when no server can be reached, none is asked again.
+  /// DEBUGINFOD_TIMEOUT seconds (10 where that is not set) for the first byte, and as long again for each further one
+  /// (for the whole file where a server does not say how long it is). After one such wait, or when no server can be
+  /// reached, none is asked again.
   [[nodiscard]] std::optional<std::string> find(const std::string& build_id, Kind kind);
   [[nodiscard]] bool enabled() const { return enabled_; }
   /// Why the servers are not asked any more, a sentence without its end; nullopt: they are.

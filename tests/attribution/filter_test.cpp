@@ -181,6 +181,18 @@ TEST(Filter, WhatFitsNothingSaysWhatThereIs) {
   EXPECT_NE(refusal({"", "", "", MinCost{100, false, "100"}}).find("8 s"), std::string::npos);
 }
 
+TEST(Filter, AnObjectIsFoundByTheNameThatIsShown) {
+  Analysis a = program();
+  a.communication.objects[0].name = a.communication.line_pairs[0].object = "(anonymous namespace)::counter";
+  a.communication.objects[0].field = "hits";
+  for (const char* name : {"counter", "counter.hits", "(anonymous namespace)::counter"}) {
+    const auto kept_rows = filtered(a, {"", name, "", {}}, 100);
+    ASSERT_TRUE(kept_rows) << kept_rows.error().message;
+    EXPECT_EQ(kept_rows->communication.objects.size(), 1U);
+    EXPECT_EQ(kept_rows->communication.line_pairs.size(), 1U);
+  }
+}
+
 TEST(Filter, AnObjectWithBracketsIsFoundByItsName) {
   Analysis a = program();
   a.communication.objects[0].name = a.communication.line_pairs[0].object = "Line[64] from main()";

@@ -103,7 +103,7 @@ class Source(Recorded):
         line = next(row for row in report["lines"] if row["role"] == "consumer" and row["file"] and row["line"])
         for place in ("%(file)s:%(line)d" % line, os.path.basename(line["file"])):
             text = self.text(profile, "--view", "source", place)
-            self.assertIn(line["file"], text)
+            self.assertIn(os.path.normpath(line["file"]), text)
         with open(line["file"], encoding="utf-8") as file:
             source = file.read().splitlines()[line["line"] - 1].strip()
         row = next(row for row in text.splitlines() if source in row)
