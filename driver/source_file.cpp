@@ -40,7 +40,9 @@ SourcePlace parse_place(const std::string& text) {
 
 std::optional<std::vector<std::string>> read_source(const std::string& path, const std::string& sysroot) {
   constexpr std::uintmax_t most_bytes = 64U << 20U;
-  for (const std::string& candidate : {sysroot.empty() ? std::string() : sysroot + "/" + path, path}) {
+  // Compilers keep the folder that they ran in, with ".." behind it; it may be gone, or no part of the sysroot.
+  const std::string normal = std::filesystem::path(path).lexically_normal().string();
+  for (const std::string& candidate : {sysroot.empty() ? std::string() : sysroot + "/" + normal, path, normal}) {
     std::error_code error;
     if (candidate.empty() || !std::filesystem::is_regular_file(candidate, error) ||
         std::filesystem::file_size(candidate, error) > most_bytes) {

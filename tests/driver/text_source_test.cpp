@@ -153,6 +153,7 @@ TEST(SourceFile, IsLookedForUnderTheSysrootFirst) {
   const auto text = read_source("/src/a.cpp", root);
   ASSERT_TRUE(text);
   EXPECT_EQ(*text, (std::vector<std::string>{"one", "    two"}));
+  EXPECT_TRUE(read_source("/build/gone/../../src/a.cpp", root));
   EXPECT_FALSE(read_source("/src/none.cpp", root));
   EXPECT_FALSE(read_source("/src", root));
   std::filesystem::remove_all(root);
