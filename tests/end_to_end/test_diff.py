@@ -26,8 +26,8 @@ class Diff(harness.Case):
 
     @needs_watchpoints
     def test_padding_is_told(self):
-        shared = self.profile("false_sharing", "--seconds", "2", output="shared.db")
-        padded = self.profile("false_sharing", "--seconds", "2", "--stride", "64", output="padded.db")
+        shared = self.profile("false_sharing", "--seconds", "4", output="shared.db")
+        padded = self.profile("false_sharing", "--seconds", "4", "--stride", "64", output="padded.db")
         found = self.compared(shared, padded, "--unit", "seconds")
         print(found["statements"][0]["sentence"])
         self.assertEqual(found["total"]["verdict"], "better", found["total"])

@@ -116,7 +116,7 @@ class Source(Recorded):
         text = self.text(profile, "--view", "source", "%(file)s:%(line)d" % line, "--sysroot", self.path("root"))
         self.assertNotIn("The source is not here", text)
         with open(source, encoding="utf-8") as file:
-            statement = file.read().splitlines()[line["line"] - 1].strip()
+            statement = file.read().splitlines()[line["line"] - 1].strip()[:20]  # long lines are cut
         row = next(row for row in text.splitlines() if statement in row)
         self.assertRegex(row, r"[0-9](s|ms|us) ")
         self.assertIn("%d> " % line["line"], row)
