@@ -170,7 +170,7 @@ std::optional<ElfFile> open_debug(const ModuleSpec& spec, const Options& options
     }
   }
   if (const auto cached = servers.find(build_id, Debuginfod::Kind::debug_information)) {
-    if (auto file = ElfFile::open(*cached); file && useful(*file)) {
+    if (auto file = ElfFile::open(*cached); file && useful(*file) && same_build(*file, build_id)) {
       return std::move(*file);
     }
   }

@@ -101,6 +101,7 @@ CATALOGUE = [
     Program("stacks.overflow_caught", "@/stacks overflow_caught", "stack overflows are caught, ten times"),
     Program("stacks.jump_off_alternate", "@/stacks jump_off_alternate", "jumps leave handlers on the alternate stack"),
     Program("stacks.disarming", "@/stacks disarming", "an alternate stack that disarms itself"),
+    Program("stacks.guard_page_in_a_frame", "@/stacks guard_page_in_a_frame", "threads made below a frame with a guard page"),
     # What a program may find out about alternate stacks.
     Program("stacks.burns_on_600", "@/alternate_stacks burns_on 600", "a handler runs on a stack that has room for the kernel's frame and 600 bytes", traps=True),
     Program("stacks.burns_on_4096", "@/alternate_stacks burns_on 4096", "likewise, and a page", traps=True),
@@ -196,6 +197,7 @@ CATALOGUE = [
     Program("children.group", "@/children signal_to_the_group", "signals to the process group are handled by who is in it", traps=True),
     Program("children.forks_while_allocating", "@/forks while_allocating", "forks while other threads allocate; the children allocate, too"),
     Program("children.atfork", "@/forks with_handlers", "handlers around forks", traps=True),
+    Program("children.among_short_threads", "@/forks among_short_threads", "forks while threads come and go"),
     Program("children.forks_in_handlers", "@/forks in_handlers", "forks and an exec in a signal handler"),
     Program("children.kill_recorder", "@/forks alone_later", "the command goes on when its recorder is killed", around="python3 @HERE/around.py kill_recorder", needs=("python3",), profile=False),
     Program("children.stop_recorder", "@/forks alone_later", "nor does it wait for a recorder that is stopped", around="python3 @HERE/around.py stop_recorder", needs=("python3",)),

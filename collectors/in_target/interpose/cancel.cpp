@@ -10,7 +10,7 @@
 
 namespace crosstalk::in_target {
 namespace {
-constinit RealFunction<int(pthread_t)> real_cancel{"pthread_cancel"};
+CROSSTALK_REAL constinit RealFunction<int(pthread_t)> real_cancel{"pthread_cancel"};
 }  // namespace
 
 CROSSTALK_INTERPOSE(int, cancel_thread, "pthread_cancel", (pthread_t thread));

@@ -12,9 +12,9 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit RealFunction<int(int, rlimit*)> real_getrlimit("getrlimit");
-constinit RealFunction<int(int, const rlimit*)> real_setrlimit("setrlimit");
-constinit RealFunction<int(pid_t, int, const rlimit*, rlimit*)> real_prlimit("prlimit");
+CROSSTALK_REAL constinit RealFunction<int(int, rlimit*)> real_getrlimit("getrlimit");
+CROSSTALK_REAL constinit RealFunction<int(int, const rlimit*)> real_setrlimit("setrlimit");
+CROSSTALK_REAL constinit RealFunction<int(pid_t, int, const rlimit*, rlimit*)> real_prlimit("prlimit");
 
 static_assert(sizeof(rlimit) == sizeof(rlimit64));  // so both names of each function are the same
 

@@ -108,16 +108,16 @@ int run_spawn(const ExecFile& file, pid_t* pid, Strings environment, Call call) 
   return result;
 }
 
-constinit RealFunction<int(const char*, Strings, Strings)> real_execve("execve");
-constinit RealFunction<int(const char*, Strings, Strings)> real_execvpe("execvpe");
-constinit RealFunction<int(int, Strings, Strings)> real_fexecve("fexecve");
-constinit RealFunction<int(int, const char*, Strings, Strings, int)> real_execveat("execveat");
+CROSSTALK_REAL constinit RealFunction<int(const char*, Strings, Strings)> real_execve("execve");
+CROSSTALK_REAL constinit RealFunction<int(const char*, Strings, Strings)> real_execvpe("execvpe");
+CROSSTALK_REAL constinit RealFunction<int(int, Strings, Strings)> real_fexecve("fexecve");
+CROSSTALK_REAL constinit RealFunction<int(int, const char*, Strings, Strings, int)> real_execveat("execveat");
 
 using FileActions = const posix_spawn_file_actions_t*;
 using Attributes = const posix_spawnattr_t*;
 using Spawn = int(pid_t*, const char*, FileActions, Attributes, Strings, Strings);
-constinit RealFunction<Spawn> real_posix_spawn("posix_spawn");
-constinit RealFunction<Spawn> real_posix_spawnp("posix_spawnp");
+CROSSTALK_REAL constinit RealFunction<Spawn> real_posix_spawn("posix_spawn");
+CROSSTALK_REAL constinit RealFunction<Spawn> real_posix_spawnp("posix_spawnp");
 
 int exec_path(const char* path, Strings arguments, Strings environment) {
   return run_exec({.path = path}, environment, [&](Strings changed) { return real_execve(path, arguments, changed); });
@@ -247,8 +247,8 @@ int wrap_posix_spawnp(pid_t* pid, const char* file, FileActions actions, Attribu
 // ------------------------------------------------------------------- what libc spawns by itself
 
 namespace {
-constinit RealFunction<int(const char*)> real_system("system");
-constinit RealFunction<FILE*(const char*, const char*)> real_popen("popen");
+CROSSTALK_REAL constinit RealFunction<int(const char*)> real_system("system");
+CROSSTALK_REAL constinit RealFunction<FILE*(const char*, const char*)> real_popen("popen");
 }  // namespace
 
 CROSSTALK_INTERPOSE(int, wrap_system, "system", (const char* line));

@@ -47,29 +47,31 @@ using AllocateAligned = void*(std::size_t, std::size_t);
 using AllocateNothrow = void*(std::size_t, const void*);
 using AllocateAlignedNothrow = void*(std::size_t, std::size_t, const void*);
 
-constinit RealFunction<Allocate> real_malloc("malloc");
-constinit RealFunction<void*(std::size_t, std::size_t)> real_calloc("calloc");
-constinit RealFunction<void*(void*, std::size_t)> real_realloc("realloc");
-constinit RealFunction<void*(void*, std::size_t, std::size_t)> real_reallocarray("reallocarray");
-constinit RealFunction<AllocateAligned> real_memalign("memalign");
-constinit RealFunction<AllocateAligned> real_aligned_alloc("aligned_alloc");
-constinit RealFunction<int(void**, std::size_t, std::size_t)> real_posix_memalign("posix_memalign");
-constinit RealFunction<Allocate> real_valloc("valloc");
-constinit RealFunction<Allocate> real_pvalloc("pvalloc");
+CROSSTALK_REAL constinit RealFunction<Allocate> real_malloc("malloc");
+CROSSTALK_REAL constinit RealFunction<void*(std::size_t, std::size_t)> real_calloc("calloc");
+CROSSTALK_REAL constinit RealFunction<void*(void*, std::size_t)> real_realloc("realloc");
+CROSSTALK_REAL constinit RealFunction<void*(void*, std::size_t, std::size_t)> real_reallocarray("reallocarray");
+CROSSTALK_REAL constinit RealFunction<AllocateAligned> real_memalign("memalign");
+CROSSTALK_REAL constinit RealFunction<AllocateAligned> real_aligned_alloc("aligned_alloc");
+CROSSTALK_REAL constinit RealFunction<int(void**, std::size_t, std::size_t)> real_posix_memalign("posix_memalign");
+CROSSTALK_REAL constinit RealFunction<Allocate> real_valloc("valloc");
+CROSSTALK_REAL constinit RealFunction<Allocate> real_pvalloc("pvalloc");
 
-constinit RealFunction<Allocate> real_new("_Znwm");
-constinit RealFunction<Allocate> real_new_array("_Znam");
-constinit RealFunction<AllocateNothrow> real_new_nothrow("_ZnwmRKSt9nothrow_t");
-constinit RealFunction<AllocateNothrow> real_new_array_nothrow("_ZnamRKSt9nothrow_t");
-constinit RealFunction<AllocateAligned> real_new_aligned("_ZnwmSt11align_val_t");
-constinit RealFunction<AllocateAligned> real_new_array_aligned("_ZnamSt11align_val_t");
-constinit RealFunction<AllocateAlignedNothrow> real_new_aligned_nothrow("_ZnwmSt11align_val_tRKSt9nothrow_t");
-constinit RealFunction<AllocateAlignedNothrow> real_new_array_aligned_nothrow("_ZnamSt11align_val_tRKSt9nothrow_t");
+CROSSTALK_REAL constinit RealFunction<Allocate> real_new("_Znwm");
+CROSSTALK_REAL constinit RealFunction<Allocate> real_new_array("_Znam");
+CROSSTALK_REAL constinit RealFunction<AllocateNothrow> real_new_nothrow("_ZnwmRKSt9nothrow_t");
+CROSSTALK_REAL constinit RealFunction<AllocateNothrow> real_new_array_nothrow("_ZnamRKSt9nothrow_t");
+CROSSTALK_REAL constinit RealFunction<AllocateAligned> real_new_aligned("_ZnwmSt11align_val_t");
+CROSSTALK_REAL constinit RealFunction<AllocateAligned> real_new_array_aligned("_ZnamSt11align_val_t");
+CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_aligned_nothrow(
+    "_ZnwmSt11align_val_tRKSt9nothrow_t");
+CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_array_aligned_nothrow(
+    "_ZnamSt11align_val_tRKSt9nothrow_t");
 
 using Map = void*(void*, std::size_t, int, int, int, long);
-constinit RealFunction<Map> real_mmap("mmap");
-constinit RealFunction<int(void*, std::size_t)> real_munmap("munmap");
-constinit RealFunction<void*(void*, std::size_t, std::size_t, int, void*)> real_mremap("mremap");
+CROSSTALK_REAL constinit RealFunction<Map> real_mmap("mmap");
+CROSSTALK_REAL constinit RealFunction<int(void*, std::size_t)> real_munmap("munmap");
+CROSSTALK_REAL constinit RealFunction<void*(void*, std::size_t, std::size_t, int, void*)> real_mremap("mremap");
 
 }  // namespace
 
@@ -286,8 +288,8 @@ void* wrap_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int f
 
 namespace {
 
-constinit RealFunction<void*(int, const void*, int)> real_shmat("shmat");
-constinit RealFunction<int(const void*)> real_shmdt("shmdt");
+CROSSTALK_REAL constinit RealFunction<void*(int, const void*, int)> real_shmat("shmat");
+CROSSTALK_REAL constinit RealFunction<int(const void*)> real_shmdt("shmdt");
 
 std::size_t segment_bytes(int id) {
   shmid_ds status{};

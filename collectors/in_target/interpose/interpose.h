@@ -22,37 +22,47 @@ void* next_definition(const char* name);
 /// Load bias of this library.
 std::uint64_t own_bias();
 
-template <class Signature>
-class RealFunction;
-
-/// A real function, looked up once, at its first use. No constructor runs: usable before ours did.
-template <class R, class... Args>
-class RealFunction<R(Args...)> {
+/// A name, and what next_definition() said of it.
+class RealDefinition {
  public:
-  using Pointer = R (*)(Args...);
-  consteval explicit RealFunction(const char* name) : name_(name) {}
-
+  constexpr explicit RealDefinition(const char* name) : name_(name) {}
   /// Null when no other module defines it.
-  [[nodiscard]] Pointer get() {
-    const Pointer known = pointer_.load(std::memory_order_relaxed);
+  [[nodiscard]] void* address() {
+    void* const known = address_.load(std::memory_order_relaxed);
     return __builtin_expect(known != nullptr, 1) ? known : look_up();
   }
-
-  /// So that no later call, in a signal handler perhaps, has to look it up.
-  void prepare() { static_cast<void>(get()); }
-
-  R operator()(Args... args) { return get()(args...); }
+  /// So that no later call has to look it up: in a signal handler, say, or in a forked child, whose copy of the
+  /// loader's lock may be taken for ever.
+  void prepare() { static_cast<void>(address()); }
 
  private:
-  __attribute__((noinline, cold)) Pointer look_up() {
-    const auto found = reinterpret_cast<Pointer>(next_definition(name_));  // NOLINT: a symbol is an address
-    pointer_.store(found, std::memory_order_relaxed);                      // every thread finds the same
+  __attribute__((noinline, cold)) void* look_up() {
+    void* const found = next_definition(name_);
+    address_.store(found, std::memory_order_relaxed);  // every thread finds the same
     return found;
   }
 
   const char* name_;
-  std::atomic<Pointer> pointer_{nullptr};
+  std::atomic<void*> address_{nullptr};
 };
+
+template <class Signature>
+class RealFunction;
+
+/// A real function, looked up once: by prepare_real_functions(), or at its first use if that is earlier. No constructor
+/// runs: usable before ours did.
+template <class R, class... Args>
+class RealFunction<R(Args...)> : public RealDefinition {
+ public:
+  using Pointer = R (*)(Args...);
+  consteval explicit RealFunction(const char* name) : RealDefinition(name) {}
+  /// Null when no other module defines it.
+  [[nodiscard]] Pointer get() { return reinterpret_cast<Pointer>(address()); }  // NOLINT: a symbol is an address
+  R operator()(Args... args) { return get()(args...); }
+};
+
+/// Looks up all of the library's RealFunctions that are defined by now. Normal context.
+void prepare_real_functions();
 
 /// Puts errno back at the end of a scope.
 class SavedErrno {
@@ -67,6 +77,9 @@ class SavedErrno {
 };
 
 }  // namespace crosstalk::in_target
+
+// Before each RealFunction: they lie in a row, for prepare_real_functions().
+#define CROSSTALK_REAL __attribute__((section("crosstalk_real"), used, aligned(16)))
 
 // Declares WRAPPER with the symbol name SYMBOL, visible to the target. The C++ name differs, so that libc's
 // own declarations (noexcept, attributes, deprecation) do not have to be matched one by one.

@@ -15,13 +15,13 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit RealFunction<int(__jmp_buf_tag*, int)> libc_sigsetjmp("__sigsetjmp");
-constinit RealFunction<int(__jmp_buf_tag*)> libc_setjmp("setjmp");
-constinit RealFunction<void(__jmp_buf_tag*, int)> libc_siglongjmp("siglongjmp");
-constinit RealFunction<void(__jmp_buf_tag*, int)> libc_longjmp_chk("__longjmp_chk");
-constinit RealFunction<int(ucontext_t*)> libc_getcontext("getcontext");
-constinit RealFunction<int(const ucontext_t*)> libc_setcontext("setcontext");
-constinit RealFunction<int(ucontext_t*, const ucontext_t*)> libc_swapcontext("swapcontext");
+CROSSTALK_REAL constinit RealFunction<int(__jmp_buf_tag*, int)> libc_sigsetjmp("__sigsetjmp");
+CROSSTALK_REAL constinit RealFunction<int(__jmp_buf_tag*)> libc_setjmp("setjmp");
+CROSSTALK_REAL constinit RealFunction<void(__jmp_buf_tag*, int)> libc_siglongjmp("siglongjmp");
+CROSSTALK_REAL constinit RealFunction<void(__jmp_buf_tag*, int)> libc_longjmp_chk("__longjmp_chk");
+CROSSTALK_REAL constinit RealFunction<int(ucontext_t*)> libc_getcontext("getcontext");
+CROSSTALK_REAL constinit RealFunction<int(const ucontext_t*)> libc_setcontext("setcontext");
+CROSSTALK_REAL constinit RealFunction<int(ucontext_t*, const ucontext_t*)> libc_swapcontext("swapcontext");
 
 void note(sigset_t& mask) {
   const SavedErrno saved;

@@ -15,7 +15,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit RealFunction<int(int)> real_mlockall("mlockall");
+CROSSTALK_REAL constinit RealFunction<int(int)> real_mlockall("mlockall");
 
 /// Reads /proc/self/maps and gives each mapping's bounds to a function.
 class Mappings {

@@ -18,7 +18,8 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit RealFunction<int(int, unsigned long, unsigned long, unsigned long, unsigned long)> real_prctl("prctl");
+CROSSTALK_REAL constinit RealFunction<int(int, unsigned long, unsigned long, unsigned long, unsigned long)> real_prctl(
+    "prctl");
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH  // Linux 5.11
 constexpr int PR_SET_SYSCALL_USER_DISPATCH = 59;
@@ -66,6 +67,10 @@ int wrap_prctl(int option, ...) {
 
 CROSSTALK_INTERPOSE(int, wrap_mlockall, "mlockall", (int flags));  // memory_locks.cpp
 
+namespace {
+CROSSTALK_REAL constinit RealFunction<long(long)> libc_syscall{"syscall"};
+}  // namespace
+
 extern "C" {
 
 /// libc's syscall(), once it is known.
@@ -92,7 +97,7 @@ long crosstalk_lock_all(long /*number*/, long flags) { return wrap_mlockall(stat
 __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first, long second) {
   const SavedErrno saved;
   if (crosstalk_real_syscall == nullptr) {
-    crosstalk_real_syscall = next_definition("syscall");
+    crosstalk_real_syscall = libc_syscall.address();
   }
   constexpr int clock_signal = 32;
   switch (number) {

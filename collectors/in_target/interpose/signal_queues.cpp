@@ -13,9 +13,9 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit RealFunction<int(clockid_t, sigevent*, timer_t*)> real_timer_create("timer_create");
-constinit RealFunction<int(pid_t, int, sigval)> real_sigqueue("sigqueue");
-constinit RealFunction<int(pthread_t, int, sigval)> real_pthread_sigqueue("pthread_sigqueue");
+CROSSTALK_REAL constinit RealFunction<int(clockid_t, sigevent*, timer_t*)> real_timer_create("timer_create");
+CROSSTALK_REAL constinit RealFunction<int(pid_t, int, sigval)> real_sigqueue("sigqueue");
+CROSSTALK_REAL constinit RealFunction<int(pthread_t, int, sigval)> real_pthread_sigqueue("pthread_sigqueue");
 
 bool made_room() {
   const SavedErrno saved;

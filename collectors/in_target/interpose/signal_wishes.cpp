@@ -16,7 +16,7 @@ constinit SetMask libc_pthread_sigmask("pthread_sigmask");
 
 namespace {
 
-constinit RealFunction<int(int, const struct sigaction*, struct sigaction*)> libc_sigaction("sigaction");
+CROSSTALK_REAL constinit RealFunction<int(int, const struct sigaction*, struct sigaction*)> libc_sigaction("sigaction");
 
 // ------------------------------------------------------------------------------ which signals
 

@@ -15,20 +15,23 @@ namespace {
 
 using Handler = SignalHandler;
 
-constinit RealFunction<Handler(int, Handler)> libc_signal("signal");
-constinit RealFunction<Handler(int, Handler)> libc_sysv_signal("sysv_signal");
-constinit RealFunction<int(int)> libc_sighold("sighold");
-constinit RealFunction<int(int)> libc_sigrelse("sigrelse");
-constinit RealFunction<int(int)> libc_sigignore("sigignore");
-constinit RealFunction<Handler(int, Handler)> libc_sigset("sigset");
+CROSSTALK_REAL constinit RealFunction<Handler(int, Handler)> libc_signal("signal");
+CROSSTALK_REAL constinit RealFunction<Handler(int, Handler)> libc_sysv_signal("sysv_signal");
+CROSSTALK_REAL constinit RealFunction<int(int)> libc_sighold("sighold");
+CROSSTALK_REAL constinit RealFunction<int(int)> libc_sigrelse("sigrelse");
+CROSSTALK_REAL constinit RealFunction<int(int)> libc_sigignore("sigignore");
+CROSSTALK_REAL constinit RealFunction<Handler(int, Handler)> libc_sigset("sigset");
 constinit SetMask libc_sigprocmask("sigprocmask");
-constinit RealFunction<int(const sigset_t*)> libc_sigsuspend("sigsuspend");
-constinit RealFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> libc_ppoll("ppoll");
-constinit RealFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t)> libc_ppoll_chk(
-    "__ppoll_chk");
-constinit RealFunction<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> libc_pselect("pselect");
-constinit RealFunction<int(int, epoll_event*, int, int, const sigset_t*)> libc_epoll_pwait("epoll_pwait");
-constinit RealFunction<int(int, epoll_event*, int, const timespec*, const sigset_t*)> libc_epoll_pwait2("epoll_pwait2");
+CROSSTALK_REAL constinit RealFunction<int(const sigset_t*)> libc_sigsuspend("sigsuspend");
+CROSSTALK_REAL constinit RealFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> libc_ppoll("ppoll");
+CROSSTALK_REAL constinit RealFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t)>
+    libc_ppoll_chk("__ppoll_chk");
+CROSSTALK_REAL constinit RealFunction<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>
+    libc_pselect("pselect");
+CROSSTALK_REAL constinit RealFunction<int(int, epoll_event*, int, int, const sigset_t*)> libc_epoll_pwait(
+    "epoll_pwait");
+CROSSTALK_REAL constinit RealFunction<int(int, epoll_event*, int, const timespec*, const sigset_t*)> libc_epoll_pwait2(
+    "epoll_pwait2");
 
 sigset_t set_of(int signal_number) {
   sigset_t set{};

@@ -112,7 +112,8 @@ std::size_t stack_size_of(const pthread_attr_t* attributes) {
   return bytes;
 }
 
-constinit RealFunction<int(pthread_t*, const pthread_attr_t*, StartRoutine, void*)> real_create{"pthread_create"};
+CROSSTALK_REAL constinit RealFunction<int(pthread_t*, const pthread_attr_t*, StartRoutine, void*)> real_create{
+    "pthread_create"};
 
 // The stack's size is not known, nor whether the thread has a control block of its own: so no stack bounds but its
 // beginning, and nothing here may touch thread-local storage.
@@ -139,7 +140,7 @@ int run_cloned(void* argument) {
   return result;
 }
 
-constinit RealFunction<int(CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*)> real_clone{"clone"};
+CROSSTALK_REAL constinit RealFunction<int(CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*)> real_clone{"clone"};
 
 }  // namespace
 

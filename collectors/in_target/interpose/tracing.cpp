@@ -10,7 +10,7 @@
 
 namespace crosstalk::in_target {
 namespace {
-constinit RealFunction<long(int, void*, void*, void*)> real_ptrace("ptrace");
+CROSSTALK_REAL constinit RealFunction<long(int, void*, void*, void*)> real_ptrace("ptrace");
 }  // namespace
 
 CROSSTALK_INTERPOSE(long, wrap_ptrace, "ptrace", (int request, ...));

@@ -247,6 +247,21 @@ void on_module_change() {
   book.last_look_ns = look.now_ns;
 }
 
+namespace {
+constinit ForkHold fork_hold;
+}  // namespace
+
+// A look takes some ten microseconds. Who has been preempted in one is waited for, but not for ever.
+void hold_modules_for_fork() {
+  constexpr int tries = 1000;
+  constexpr timespec pause{0, 100'000};
+  for (int i = 0; i < tries && !fork_hold.take(modules::book.looked_at); ++i) {
+    system_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+}
+
+void release_modules_after_fork() { fork_hold.give(modules::book.looked_at); }
+
 void note_code_address(std::uint64_t ip) {
   using modules::book;
   const std::uint32_t count = book.count.load(std::memory_order_relaxed);
@@ -260,7 +275,7 @@ void note_code_address(std::uint64_t ip) {
 }
 
 namespace {
-constinit RealFunction<int(void*)> real_dlclose("dlclose");
+CROSSTALK_REAL constinit RealFunction<int(void*)> real_dlclose("dlclose");
 }  // namespace
 
 CROSSTALK_INTERPOSE(int, wrap_dlclose, "dlclose", (void* handle));

@@ -44,3 +44,11 @@ struct MappedFile {
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
 
 }  // namespace crosstalk::in_target::modules
+
+namespace crosstalk::in_target {
+
+/// For pthread_atfork(): no thread is about to look at the modules, which takes the loader's lock, while another forks.
+void hold_modules_for_fork();
+void release_modules_after_fork();
+
+}  // namespace crosstalk::in_target

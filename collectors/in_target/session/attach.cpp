@@ -16,6 +16,7 @@
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
@@ -168,6 +169,17 @@ bool begin_process(bool after_fork) {
 
 // ---- fork
 
+// What one thread is about while another one forks stays so for ever in the child: a raised limit, the loader's lock.
+void before_fork() {
+  hold_limit_for_fork();
+  hold_modules_for_fork();
+}
+
+void after_fork_in_parent() {
+  release_modules_after_fork();
+  release_limit_after_fork();
+}
+
 void in_forked_child() {
   const OwnFloatState float_state;
   Runtime& r = runtime();
@@ -254,6 +266,7 @@ __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
   Runtime& r = runtime();
   const char* name = ::getenv(profile::arena_variable);
+  prepare_real_functions();
   find_off_limits();
   if (name == nullptr || !map_arena(name)) {
     track_blocks(false, 0);
@@ -282,7 +295,7 @@ __attribute__((constructor(101))) void on_load() {
   watch_unit().start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
   end_threads_with_a_key();
-  pthread_atfork(hold_limit_for_fork, release_limit_after_fork, in_forked_child);
+  pthread_atfork(before_fork, after_fork_in_parent, in_forked_child);
   if (begin_process(false)) {
     hide_environment();
     track_blocks(true, r.config.heap_threshold);

@@ -45,4 +45,27 @@ class TryLock {
   bool held_ = false;
 };
 
+/// A flag that a thread holds while it forks, so that no other thread of the process does: whatever that one is about
+/// would stay so for ever in the child. Several threads may fork at a time. To the child the flag is free.
+class ForkHold {
+ public:
+  bool take(ProcessFlag& flag) {
+    const bool taken = flag.try_take(kernel_process_id());
+    if (taken) {
+      holder_.store(kernel_thread_id(), std::memory_order_relaxed);
+    }
+    return taken;
+  }
+  /// If the calling thread holds it.
+  void give(ProcessFlag& flag) {
+    if (holder_.load(std::memory_order_relaxed) == kernel_thread_id()) {
+      holder_.store(0, std::memory_order_relaxed);
+      flag.give();
+    }
+  }
+
+ private:
+  std::atomic<std::int32_t> holder_{0};
+};
+
 }  // namespace crosstalk::in_target

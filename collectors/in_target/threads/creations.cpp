@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/threads/creations.h"
 
+#include <cstring>
+
 #include "collectors/in_target/sampling/stack_copies.h"
-#include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/threads.h"
@@ -28,15 +29,23 @@ void note_creation(const Registers& here) {
   }
   self->creation_frame = begin;
   self->creation_ns = now_ns;
+  const std::uint64_t above = self->stack_high - begin;
+  const std::size_t bytes = (above < r.config.stack_bytes ? above : r.config.stack_bytes) & ~std::uint64_t{7};
   profile::ThreadCreation record;
-  record.header.type = profile::RecordType::thread_creation;
+  const std::size_t size = profile::record_bytes(sizeof record, bytes);
+  std::byte* const at = self->ring.reserve(size);
+  if (at == nullptr) {
+    return;
+  }
+  // Straight into the ring: the stack may be small. By the kernel: a program may have guard pages within its stack.
+  const std::size_t got = read_memory(begin, at + sizeof record, bytes, r.pid) & ~std::size_t{7};
+  record.header = {profile::RecordType::thread_creation, static_cast<std::uint16_t>(size),
+                   static_cast<std::uint32_t>(got)};
   record.time_ns = now_ns;
   record.stack.registers = here;
-  const std::uint64_t bytes = self->stack_high - begin;
-  record.stack.bytes = (bytes < r.config.stack_bytes ? bytes : r.config.stack_bytes) & ~std::uint64_t{7};
-  // The thread's own stack, in use from `begin` on.
-  append(*self, &record, sizeof record, reinterpret_cast<const void*>(begin),  // NOLINT(performance-no-int-to-ptr)
-         record.stack.bytes);
+  record.stack.bytes = got;
+  std::memcpy(at, &record, sizeof record);
+  self->ring.commit();
 }
 
 }  // namespace crosstalk::in_target

@@ -2,6 +2,8 @@
 // Forks and execs at the worst moments: while other threads allocate, in signal handlers, with handlers of the
 // program's own around them.
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,6 +183,43 @@ int alone_later(int, char**) {
   return 0;
 }
 
+/// Threads come and go while another one forks. The child calls what its process has not called yet, and ends.
+int among_short_threads(int, char**) {
+  std::atomic<bool> stop{false};
+  const auto come_and_go = [&] {
+    while (!stop) {
+      std::thread([] {}).join();
+    }
+  };
+  std::thread first(come_and_go);
+  std::thread second(come_and_go);
+  int hung = 0;
+  for (const double end = now() + 3; hung == 0 && now() < end;) {
+    const pid_t child = fork();
+    if (child == 0) {
+      rlimit limit{};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      syscall(SYS_getppid);
+      _exit(0);
+    }
+    int status = 0;
+    const double patience = now() + 5;
+    while (waitpid(child, &status, WNOHANG) == 0 && hung == 0) {
+      usleep(100);
+      hung = now() > patience ? 1 : 0;
+    }
+    if (hung != 0) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+    }
+  }
+  stop = true;
+  first.join();
+  second.join();
+  say("a child hung: %s", yes(hung != 0));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -190,6 +229,7 @@ int main(int argc, char** argv) {
                    {"with_handlers", with_handlers},
                    {"in_handlers", in_handlers},
                    {"executed", executed},
-                   {"alone_later", alone_later}},
+                   {"alone_later", alone_later},
+                   {"among_short_threads", among_short_threads}},
                   argc, argv);
 }

@@ -410,6 +410,27 @@ int disarming(int, char**) {
   return 0;
 }
 
+__attribute__((noinline)) void thread_from_below() {
+  std::thread([] { burn(0.001); }).join();
+}
+
+/// A frame with a page that nobody may read, as of a coroutine's stack in a local array, above those that make threads.
+int guard_page_in_a_frame(int, char**) {
+  constexpr std::uintptr_t page = 4096;
+  char room[4 * page];
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(room) + page - 1) / page * page;
+  auto* const guard = reinterpret_cast<char*>(first);  // NOLINT: an address
+  burn(0.05);
+  require(mprotect(guard, page, PROT_NONE) == 0, "mprotect");
+  for (int n = 0; n < 50; ++n) {
+    thread_from_below();
+    usleep(1000);
+  }
+  require(mprotect(guard, page, PROT_READ | PROT_WRITE) == 0, "mprotect");
+  say("made");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -424,6 +445,7 @@ int main(int argc, char** argv) {
                    {"stack_pointer_as_a_register", stack_pointer_as_a_register},
                    {"overflow_caught", overflow_caught},
                    {"jump_off_alternate", jump_off_alternate},
-                   {"disarming", disarming}},
+                   {"disarming", disarming},
+                   {"guard_page_in_a_frame", guard_page_in_a_frame}},
                   argc, argv);
 }
