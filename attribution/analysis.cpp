@@ -233,6 +233,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);
+  charge_stand_ins(analysis.functions, analysis.cpu_s, analysis.sampling);
   analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
                                   defects_of(timelines, digest, strata, code));
   if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads())) {

@@ -205,6 +205,7 @@ struct SamplingSummary {
   std::vector<Event> events;
   std::optional<double> overhead_fraction;
   double handlers_s = 0, switches_s = 0;
+  double stand_ins_s = 0;  // in the collector's functions that stand in for malloc and others; by samples
   std::uint64_t memory_bytes = 0;
 };
 

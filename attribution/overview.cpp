@@ -7,6 +7,7 @@
 #include <map>
 
 #include "attribution/brief_threads.h"
+#include "attribution/objects/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -102,9 +103,13 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
   }
   if (sampling.overhead_fraction && session.config.budget > 0 &&
       *sampling.overhead_fraction > session.config.budget * 1.1) {
+    const bool allocates = sampling.stand_ins_s > sampling.handlers_s + sampling.switches_s;
     out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
                                       " of the threads' CPU time, more than the budget of " +
-                                      percent(session.config.budget)});
+                                      percent(session.config.budget) +
+                                      (allocates ? ", most of it in keeping a list of heap blocks: --heap-threshold "
+                                                   "4096 leaves small ones unnamed and costs less"
+                                                 : "")});
   }
   if (sampling.samples == 0) {
     out.push_back({"no_samples",
@@ -204,6 +209,15 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
     summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;
   }
   return summary;
+}
+
+void charge_stand_ins(std::span<const FunctionRow> functions, double cpu_s, SamplingSummary& sampling) {
+  for (const FunctionRow& row : functions) {
+    sampling.stand_ins_s += is_collector(row.module) ? row.self_s : 0;
+  }
+  if (cpu_s > 0 && sampling.overhead_fraction) {
+    *sampling.overhead_fraction += sampling.stand_ins_s / cpu_s;
+  }
 }
 
 std::vector<Warning> warnings_of(const profile::Session& session, std::span<const profile::MessageRow> messages,

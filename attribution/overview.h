@@ -35,6 +35,9 @@ struct Defects {
   std::vector<symbolizer::Symbolizer::Missing> missing_symbols;
 };
 /// Those of the profile first, in its order, then what was found here.
+/// Adds what `functions` say of the collector's own functions to what observing has cost. `cpu_s`: of all threads.
+void charge_stand_ins(std::span<const FunctionRow> functions, double cpu_s, SamplingSummary& sampling);
+
 [[nodiscard]] std::vector<Warning> warnings_of(const profile::Session& session,
                                                std::span<const profile::MessageRow> messages,
                                                const SamplingSummary& sampling, const Communication& communication,

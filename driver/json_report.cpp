@@ -186,6 +186,7 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
            {{"fraction", known(summary.overhead_fraction)},
             {"handlers_s", number(summary.handlers_s)},
             {"switches_s", number(summary.switches_s)},
+            {"stand_ins_s", number(summary.stand_ins_s)},
             {"memory_bytes", summary.memory_bytes}}}};
 }
 

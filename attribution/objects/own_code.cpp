@@ -54,6 +54,8 @@ bool is_runtime_library(const std::string& path) {
   return any_begins(base_name(path), stems);
 }
 
+bool is_collector(const std::string& path) { return base_name(path).starts_with("libcrosstalk."); }
+
 bool is_library_code(const symbolizer::Frame& frame) {
   return frame.source.file.empty() ? is_library_name(frame.function)
                                    : is_library_source(frame.source.file) || is_library_name(frame.function);

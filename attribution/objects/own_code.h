@@ -16,6 +16,9 @@ namespace crosstalk::attribution {
 /// module's path.
 [[nodiscard]] bool is_runtime_library(const std::string& path);
 
+/// The collector's own library, by the module's path.
+[[nodiscard]] bool is_collector(const std::string& path);
+
 /// Whether `address` lies in one.
 [[nodiscard]] bool in_runtime_library(const ProgramView& view, Moment moment, std::uint64_t address);
 
