@@ -123,10 +123,16 @@ std::string noun_of(SharingKind kind) {
   return {};
 }
 
+bool on_one_processor(const ObjectRow& object) {
+  const auto moves = [](const Amount& amount) { return amount.detections > 0 && !amount.one_processor; };
+  return (object.true_sharing.one_processor || object.false_sharing.one_processor) && !moves(object.true_sharing) &&
+         !moves(object.false_sharing);
+}
+
 std::string advice_for(const ObjectRow& object, const Exchange& exchange) {
   switch (object.sharing.kind) {
     case SharingKind::false_sharing:
-      return pad(object);
+      return on_one_processor(object) ? std::string() : pad(object);
     case SharingKind::true_sharing:
       return share_less(exchange);
     case SharingKind::shared_counter:
@@ -165,21 +171,26 @@ std::string gain_in_words(const ObjectRow& object, const Exchange& exchange, dou
   if (!(object.cost_s > 0) || !(cpu_s > 0) || !gain.gain_ci95) {
     return {};
   }
+  if (on_one_processor(object)) {
+    return "Their threads were on one processor when this was seen, so no cache line had to move: padding saves "
+           "nothing. What doing it less often saves besides (switches, wakes, locks) is not estimated.";
+  }
   const std::string their = exchange.threads.size() == 1 ? "its" : "their";
   const Interval share{gain.gain_ci95->low / cpu_s, gain.gain_ci95->high / cpu_s};
+  const std::string amount = percent_range(gain.gain_s ? share : Interval{0, share.high}) + " of " + their + " time";
+  const std::string unknown = "how much is not known, because how often the line is accessed is not.";
+  if (object.sharing.kind == SharingKind::false_sharing) {
+    if (share.high < next_to_nothing) {
+      return "Little is gained by it: " + amount + ".";
+    }
+    return "That saves " + amount + (gain.gain_s ? "." : "; " + unknown);
+  }
+  const std::string rest = only_waits(object.sharing.kind) ? "what the waiting itself takes comes on top."
+                                                           : "what the operations themselves take comes on top.";
   if (share.high < next_to_nothing) {
-    return only_waits(object.sharing.kind)
-               ? "Nothing is gained by moving the line less."
-               : "Little is gained by it: " + percent_range(share) + " of " + their + " time.";
+    return "Moving the line alone takes next to none of " + their + " time; " + rest;
   }
-  // Where the advice is not to pad, "that" would be read as what the advice says saves nothing.
-  const std::string saves =
-      object.sharing.kind == SharingKind::false_sharing ? "That saves " : "Sharing it less saves ";
-  if (gain.gain_s) {
-    return saves + percent_range(share) + " of " + their + " time.";
-  }
-  return saves + percent_range({0, share.high}) + " of " + their +
-         " time; how much is not known, because how often the line is accessed is not.";
+  return "Moving the line alone takes " + amount + "; " + (gain.gain_s ? rest : unknown + " " + begun(rest));
 }
 
 }  // namespace crosstalk::attribution

@@ -21,10 +21,13 @@ struct Exchange {
 [[nodiscard]] std::string kind_in_words(SharingKind kind, double false_share);
 /// "a lock", "false sharing".
 [[nodiscard]] std::string noun_of(SharingKind kind);
-/// One sentence: what to change. It depends on the kind and on who does what.
+/// All that was seen of it was between threads on one processor: no line had to move.
+[[nodiscard]] bool on_one_processor(const ObjectRow& object);
+/// One sentence: what to change. It depends on the kind and on who does what. Empty: nothing helps.
 [[nodiscard]] std::string advice_for(const ObjectRow& object, const Exchange& exchange);
 /// What that gains of `cpu_s`, the threads' time: "That saves 55 to 75 % of their time.", or why it gains nothing, or
-/// that it is not known. Empty when no cost is known.
+/// that it is not known. Where the advice is to do something less often, only what moving the line takes is known, and
+/// nothing is said to be all that it saves. Empty when no cost is known.
 [[nodiscard]] std::string gain_in_words(const ObjectRow& object, const Exchange& exchange, double cpu_s);
 
 /// Of false sharing what a line of its own for each thread saves; of all else what threads save that share less often.

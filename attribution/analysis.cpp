@@ -15,6 +15,7 @@
 #include "attribution/estimate/gain.h"
 #include "attribution/estimate/strata.h"
 #include "attribution/findings.h"
+#include "attribution/gain_limits.h"
 #include "attribution/loops/code_time.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
@@ -223,6 +224,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
                                       communication_known ? &analysis.communication.cells : nullptr);
+  limit_gains(analysis.communication, analysis.threads);
   starts.name(analysis.threads, stacks);
   analysis.processors = processors.summaries();
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),

@@ -19,6 +19,7 @@ constexpr double least_share = 0.005;        // of all CPU time, for an object t
 constexpr std::uint64_t few_detections = 5;  // a hint, no headline
 constexpr std::uint64_t few_samples = 100;
 constexpr std::uint64_t few_watches = 20;
+constexpr double much_unseen = 0.05;  // of all CPU time
 constexpr double line_bytes = 64;
 
 const char* kind_name(ObjectKind kind) {
@@ -47,18 +48,40 @@ std::string who(const Analysis& analysis, const Exchange& e) {
   return begun(threads_in_words(analysis, e.threads)) + " exchange";
 }
 
+/// " (global, 64 bytes)"; of a field, the size is that of what it lies in: " (in a global of 216 bytes)".
+std::string about(const ObjectRow& object) {
+  const std::string kind = kind_name(object.kind);
+  if (!object.size) {
+    return kind.empty() ? "" : " (" + kind + ")";
+  }
+  const std::string size = size_in_words(*object.size);
+  if (object.field.empty()) {
+    return " (" + kind + (kind.empty() ? "" : ", ") + size + ")";
+  }
+  switch (object.kind) {
+    case ObjectKind::global:
+      return " (in a global of " + size + ")";
+    case ObjectKind::heap:
+      return " (in a heap block of " + size + ")";
+    case ObjectKind::stack:
+      return " (in a stack variable of " + size + ")";
+    case ObjectKind::tls:
+      return " (in a thread-local variable of " + size + ")";
+    case ObjectKind::shared:
+      return " (in shared memory of " + size + ")";
+    case ObjectKind::unknown:
+      break;
+  }
+  return " (in an object of " + size + ")";
+}
+
 std::string what(const ObjectRow& object) {
   std::string name = object.name;
   if (!object.field.empty()) {
     name += (object.field.front() == '[' ? "" : ".") + object.field;
   }
-  std::string about = kind_name(object.kind);
-  if (object.size) {
-    about += (about.empty() ? "" : ", ") + std::to_string(*object.size) + " bytes";
-  }
   const bool one = object.size && static_cast<double>(*object.size) <= line_bytes;
-  return std::string(one ? "the cache line" : "cache lines") + " of `" + name + "`" +
-         (about.empty() ? "" : " (" + about + ")");
+  return std::string(one ? "the cache line" : "cache lines") + " of `" + name + "`" + about(object);
 }
 
 struct Concerned {
@@ -81,8 +104,10 @@ Concerned concerned_by(const Analysis& analysis, const std::set<std::uint32_t>& 
     any_brief = any_brief || (thread.brief && named);
   }
   if (any_brief) {
+    if (brief > 1 && brief_s > concerned.cpu_s) {  // few would know themselves in that name otherwise
+      concerned.whose = "the time of all " + std::to_string(brief) + " brief threads";
+    }
     concerned.cpu_s += brief_s;
-    concerned.whose = "the time of all " + std::to_string(brief) + " brief threads";
   }
   return concerned;
 }
@@ -115,22 +140,32 @@ std::string where(const Ends& ends) {
   return " (stored by " + ends.producer + ", accessed by " + ends.consumer + ")";
 }
 
+/// What an object is to its threads, and what else it may be unless that says the same again. Of a hint there is too
+/// little for percentages.
+std::string kind_of(const ObjectRow& object, const Exchange& e, bool hint) {
+  std::string text = hint ? noun_of(object.sharing.kind) : kind_in_words(object.sharing.kind, e.false_share);
+  if (const auto perhaps = object.sharing.perhaps) {
+    const bool sort = *perhaps == SharingKind::false_sharing || *perhaps == SharingKind::true_sharing;
+    const std::string noun = noun_of(*perhaps);
+    const bool said = text.find(sort && !hint ? " sharing" : noun) != std::string::npos;
+    text += said ? "" : " (some of it may be " + noun + ")";
+  }
+  return text;
+}
+
 Finding object_finding(const Analysis& analysis, const ObjectRow& object) {
   const Exchange e = exchange_of(object.cells);
   const Ends ends = ends_of(analysis, object.name);
   const bool hint = e.seen < few_detections;
-  std::string text = who(analysis, e) + " " + what(object) + ": " + kind_in_words(object.sharing.kind, e.false_share);
-  if (object.sharing.perhaps) {
-    text += " (some of it may be " + noun_of(*object.sharing.perhaps) + ")";
-  }
+  std::string text = who(analysis, e) + " " + what(object) + ": " + kind_of(object, e, hint);
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
-  if (object.cost_s > 0) {
+  if (object.cost_s > 0 && !hint) {
     const std::string amount =
         cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
   const std::string advice = advice_for(object, e);
-  text += where(ends) + ". " + advice;
+  text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
   if (hint) {
     text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
   } else if (const std::string gain = gain_in_words(object, e, cpu); !gain.empty()) {
@@ -210,7 +245,13 @@ std::string nothing_seen(const Analysis& analysis) {
   }
   std::string text = "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") +
                      " and " + count_of(s.armed, "watched line", "watched lines") + ".";
-  if (s.samples < few_samples || s.armed < few_watches) {
+  if (const auto& unseen = analysis.communication.unseen; unseen && analysis.cpu_s > 0) {
+    const double share = (unseen->cost.true_s + unseen->cost.false_s) / analysis.cpu_s;
+    if (share > much_unseen) {
+      text += " That is too little to rule it out: it may still take up to " + percent(share) +
+              " of the CPU time. To lower this limit, " + to_see_more(analysis.session) + ".";
+    }
+  } else if (s.samples < few_samples || s.armed < few_watches) {
     text += " That is too little to rule it out: " + to_see_more(analysis.session) + ".";
   }
   return text;

@@ -254,6 +254,8 @@ Amount sum_amounts(const Amount& a, const Amount& b) {
   sum.gain_ci95 = both ? added(a.gain_ci95, b.gain_ci95) : costs.gain_ci95;
   sum.detections = a.detections + b.detections;
   sum.seen = a.seen + b.seen;
+  const auto moves = [](const Amount& amount) { return amount.detections > 0 && !amount.one_processor; };
+  sum.one_processor = sum.detections > 0 && !moves(a) && !moves(b);
   return sum;
 }
 

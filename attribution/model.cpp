@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/model.h"
 
+#include <algorithm>
+
 namespace crosstalk::attribution {
 namespace {
 
 std::optional<Interval> both(const std::optional<Interval>& a, const std::optional<Interval>& b) {
   return a && b ? std::optional(Interval{a->low + b->low, a->high + b->high}) : std::nullopt;
+}
+
+Interval limited(const Interval& interval, double most) {
+  return {std::min(interval.low, most), std::min(interval.high, most)};
 }
 
 }  // namespace
@@ -16,6 +22,9 @@ Sum sum_of(const Amount& a, const Amount& b) {
   sum.cost_ci95 = both(a.cost_ci95, b.cost_ci95);
   sum.gain_s = a.gain_s && b.gain_s ? std::optional(*a.gain_s + *b.gain_s) : std::nullopt;
   sum.gain_ci95 = both(a.gain_ci95, b.gain_ci95);
+  if (sum.gain_ci95 && a.payers_s && b.payers_s) {
+    sum.gain_ci95 = limited(*sum.gain_ci95, std::max({*a.payers_s, *b.payers_s, sum.gain_s.value_or(0)}));
+  }
   return sum;
 }
 

@@ -29,8 +29,10 @@ struct Amount {
   std::optional<Interval> cost_ci95;
   std::optional<double> gain_s;  // of cost_s, what would be saved if the lines no longer moved (estimate/gain.h)
   std::optional<Interval> gain_ci95;
-  double detections = 0;   // weighted sum of what was seen; the raw evidence
-  std::uint64_t seen = 0;  // communications seen by watchpoints, unweighted
+  double detections = 0;           // weighted sum of what was seen; the raw evidence
+  std::uint64_t seen = 0;          // communications seen by watchpoints, unweighted
+  bool one_processor = false;      // all of it was between threads on one processor: no line had to move
+  std::optional<double> payers_s;  // CPU time of the threads that pay for it; no more can be gained
 };
 
 struct Cell {
@@ -39,7 +41,8 @@ struct Cell {
   [[nodiscard]] double cost() const { return true_sharing.cost_s.value_or(0) + false_sharing.cost_s.value_or(0); }
   [[nodiscard]] double detections() const { return true_sharing.detections + false_sharing.detections; }
 };
-/// Both sorts together, or several rows: intervals are added end by end, which is wider than need be.
+/// Both sorts together, or several rows: intervals are added end by end, which is wider than need be. The gain is no
+/// more than the time of those who pay, where both sorts know it.
 struct Sum {
   double cost_s = 0;
   std::optional<Interval> cost_ci95;

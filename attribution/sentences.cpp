@@ -64,6 +64,16 @@ std::string percent_range(const Interval& shares) {
 
 std::string seconds_in_words(double s) { return s < 0.9995 ? number(s * 1000, "%.3g ms") : number(s, "%.3g s"); }
 
+std::string size_in_words(std::uint64_t bytes) {
+  constexpr std::uint64_t mib = 1 << 20;
+  if (bytes < mib) {
+    return count_of(bytes, "byte", "bytes");
+  }
+  const bool gib = bytes >= 1024 * mib;
+  const double value = static_cast<double>(bytes) / static_cast<double>(gib ? 1024 * mib : mib);
+  return number(value, value == std::floor(value) ? "%.0f" : "%.1f") + (gib ? " GiB" : " MiB");
+}
+
 std::string count_of(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }

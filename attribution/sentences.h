@@ -16,6 +16,8 @@ namespace crosstalk::attribution {
 [[nodiscard]] std::string percent_range(const Interval& shares);
 /// "3.2 ms", "1.25 s".
 [[nodiscard]] std::string seconds_in_words(double s);
+/// "216 bytes", "1.5 MiB".
+[[nodiscard]] std::string size_in_words(std::uint64_t bytes);
 /// "1 sample", "20 samples".
 [[nodiscard]] std::string count_of(std::uint64_t n, const char* one, const char* many);
 /// A function's name for a sentence: long template arguments and parameters are left out.

@@ -162,6 +162,7 @@ class AmountSums {
       gains_.add(summand.cost_s, expansion.gains[c.gain]);
     }
     detections_ += c.seen->weight;
+    one_processor_ = one_processor_ && c.seen->producer.cpu == c.seen->consumer.cpu;
     seen_ += c.seen->expected() ? 0 : c.seen->share;
     if (expansion.counts != nullptr) {
       counts_.add(summand.place, c.seen->weight);
@@ -173,6 +174,7 @@ class AmountSums {
     close_watch();
     Amount amount;
     amount.detections = detections_;
+    amount.one_processor = detections_ > 0 && one_processor_;
     amount.seen = static_cast<std::uint64_t>(std::llround(seen_));
     counts_.fill(amount, expansion.counts);
     if (expansion.unknown) {
@@ -263,6 +265,7 @@ class AmountSums {
   GainSums gains_;
   std::map<std::uint32_t, StratumSums> strata_;
   double detections_ = 0;
+  bool one_processor_ = true;
   double seen_ = 0;  // several possible producers share one
   std::uint32_t watch_ = 0, stratum_ = Strata::none;
   double x_ = 0, y_ = 0;

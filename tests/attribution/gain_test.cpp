@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "attribution/gain_limits.h"
+
 namespace crosstalk::attribution::test {
 namespace {
 
@@ -93,6 +95,41 @@ TEST(Gain, NothingOnOneProcessorLittleOnOneCore) {
   EXPECT_EQ(siblings.low, 0);
   EXPECT_EQ(gain_between(profile::Nearness::same_l3, whole).likely, 0.9);
   EXPECT_EQ(gain_between(profile::Nearness::unknown, whole).likely, 0.9);
+}
+
+TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
+  std::vector<ThreadSummary> threads(4);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    threads[i].index = i;
+    threads[i].cpu_s = 1;
+    threads[i].brief = i >= 2;
+  }
+  const auto amount = [] {
+    Amount a;
+    a.gain_ci95 = Interval{0.2, 5};
+    return a;
+  };
+  ObjectRow row;
+  row.true_sharing = row.false_sharing = amount();
+  row.cells = {{3, 0, amount(), {}}};
+  Communication communication;
+  communication.objects = {row, row, row};
+  communication.objects[1].cells = {{0, 2, amount(), {}}};
+  communication.objects[2].cells = {{3, 0, amount(), {}}, {3, 1, amount(), {}}};
+  limit_gains(communication, threads);
+  const auto& objects = communication.objects;
+  EXPECT_DOUBLE_EQ(objects[0].true_sharing.gain_ci95->high, 1) << "the producer pays nothing";
+  EXPECT_DOUBLE_EQ(objects[0].true_sharing.gain_ci95->low, 0.2);
+  EXPECT_DOUBLE_EQ(sum_of(objects[0].true_sharing, objects[0].false_sharing).gain_ci95->high, 1)
+      << "both sorts together, too";
+  EXPECT_DOUBLE_EQ(objects[1].true_sharing.gain_ci95->high, 2) << "of all brief threads";
+  EXPECT_DOUBLE_EQ(objects[2].true_sharing.gain_ci95->high, 2);
+  EXPECT_DOUBLE_EQ(objects[2].cells[1].true_sharing.gain_ci95->high, 1);
+
+  threads[0].cpu_s.reset();
+  communication.objects = {row};
+  limit_gains(communication, threads);
+  EXPECT_DOUBLE_EQ(communication.objects[0].true_sharing.gain_ci95->high, 5) << "their time is not known";
 }
 
 }  // namespace

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/gain_limits.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace crosstalk::attribution {
+namespace {
+
+/// CPU time of threads that pay. Brief ones stand for each other: any of them pays with the time of all.
+class Payers {
+ public:
+  explicit Payers(const std::vector<ThreadSummary>& threads) {
+    for (const ThreadSummary& thread : threads) {
+      (thread.brief ? brief_ : others_).insert({thread.index, thread.cpu_s});
+    }
+  }
+  /// Of all consumers of `cells`; nullopt: the time of one is not known.
+  [[nodiscard]] std::optional<double> time_of(const Matrix& cells) const {
+    std::set<std::uint32_t> consumers;
+    bool any_brief = false;
+    for (const Cell& cell : cells) {
+      const bool brief = brief_.contains(cell.consumer);
+      any_brief = any_brief || brief;
+      if (!brief) {
+        consumers.insert(cell.consumer);
+      }
+    }
+    double sum_s = 0;
+    const auto add = [&](const std::optional<double>& cpu_s) {
+      sum_s += cpu_s.value_or(0);
+      return cpu_s.has_value();
+    };
+    bool known = true;
+    for (const std::uint32_t consumer : consumers) {
+      const auto found = others_.find(consumer);
+      known = known && found != others_.end() && add(found->second);
+    }
+    for (const auto& [thread, cpu_s] : brief_) {
+      known = known && (!any_brief || add(cpu_s));
+    }
+    return known ? std::optional(sum_s) : std::nullopt;
+  }
+
+ private:
+  std::map<std::uint32_t, std::optional<double>> others_, brief_;  // by thread
+};
+
+void limit(Amount& amount, const std::optional<double>& payers_s) {
+  amount.payers_s = payers_s;
+  if (payers_s && amount.gain_ci95) {
+    const double most = std::max(*payers_s, amount.gain_s.value_or(0));
+    amount.gain_ci95 = Interval{std::min(amount.gain_ci95->low, most), std::min(amount.gain_ci95->high, most)};
+  }
+}
+
+void limit_cells(Matrix& cells, const Payers& payers) {
+  for (Cell& cell : cells) {
+    const std::optional<double> payers_s = payers.time_of({cell});
+    limit(cell.true_sharing, payers_s);
+    limit(cell.false_sharing, payers_s);
+  }
+}
+
+template <typename Row>
+void limit_rows(std::vector<Row>& rows, const Payers& payers) {
+  for (Row& row : rows) {
+    const std::optional<double> payers_s = payers.time_of(row.cells);
+    limit(row.true_sharing, payers_s);
+    limit(row.false_sharing, payers_s);
+    limit_cells(row.cells, payers);
+  }
+}
+
+}  // namespace
+
+void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads) {
+  const Payers payers(threads);
+  const std::optional<double> all_s = payers.time_of(communication.cells);
+  limit(communication.true_sharing, all_s);
+  limit(communication.false_sharing, all_s);
+  limit_cells(communication.cells, payers);
+  limit_rows(communication.lines, payers);
+  limit_rows(communication.line_pairs, payers);
+  limit_rows(communication.objects, payers);
+}
+
+}  // namespace crosstalk::attribution
