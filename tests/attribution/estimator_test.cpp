@@ -453,6 +453,21 @@ TEST(Estimator, CoresLeaveOutTheSameCore) {
   EXPECT_EQ(cores[0].true_sharing.seen, 1U);
 }
 
+TEST(Estimator, TellsWhetherAllWasOnOneProcessor) {
+  auto same = seen(0, 1);
+  same.producer.cpu = same.consumer.cpu = 3;
+  auto moved = same;
+  moved.producer.cpu = 2;
+  for (const auto& [other, one] : {std::pair{same, true}, std::pair{moved, false}}) {
+    Recording run(2);
+    run.watch(eligible(1, line), {same, other});
+    const Matrix matrix = run.estimate();
+    ASSERT_EQ(matrix.size(), 1U);
+    EXPECT_EQ(matrix[0].true_sharing.one_processor, one);
+    EXPECT_FALSE(matrix[0].false_sharing.one_processor) << "there is none";
+  }
+}
+
 TEST(Estimator, DamagedWeightsStayFinite) {
   Recording run(2);
   auto zero = eligible(0, line, 0);
