@@ -117,7 +117,7 @@ int run_diff(const Arguments& arguments) {
                     attribution::comparison::compare(*before, *after, request.comparison),
                     {}};
   if (!report.comparison.in_common) {
-    log_error(request.before + " and " + request.after + " have nothing in common: no source line, object or loop of " +
+    log_error(request.before + " and " + request.after + " have nothing in common: no source file, object or loop of " +
               attribution::comparison::program_of(before->session.command) + " is in " +
               attribution::comparison::program_of(after->session.command));
     return exit_not_compared;

@@ -326,6 +326,18 @@ TEST(Comparison, KnowsWhenProgramsHaveNothingInCommon) {
   EXPECT_FALSE(compare(sharing(6, 5, 4), other, {}).in_common);
 }
 
+TEST(Comparison, OneSourceFileIsEnoughInCommon) {
+  Analysis other = program(1);
+  other.session.command = "./other 100";
+  other.loops.clear();
+  other.functions.push_back({"drain()", "/src/bench.cpp", "other", 40, 0.01, 1});
+  const Comparison c = compare(sharing(6, 5, 4), other, {});
+  EXPECT_TRUE(c.in_common);
+  EXPECT_FALSE(c.statements.empty());
+  other.functions[0].file = "/usr/include/c++/12/atomic";
+  EXPECT_FALSE(compare(sharing(6, 5, 4), other, {}).in_common);
+}
+
 TEST(Comparison, ComparesLoopsByTheTimeOfAnIteration) {
   const auto with_rate = [](double per_s) {
     Analysis a = program(6);
