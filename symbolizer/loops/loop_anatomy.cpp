@@ -2,6 +2,7 @@
 #include "symbolizer/loops/loop_anatomy.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace crosstalk::symbolizer {
@@ -104,10 +105,31 @@ void LoopAnatomy::extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks,
   }
 }
 
+/// Whether the end of the way's first block may turn to where `loop` is left without coming back to the way. A branch
+/// that only goes round some instructions does not.
+bool LoopAnatomy::decides(std::uint32_t loop, std::span<const std::uint32_t> way) const {
+  const NaturalLoop& natural = nest_.loops[loop];
+  std::set<std::uint32_t> met(way.begin(), way.end());
+  met.insert(natural.header);
+  std::vector<std::uint32_t> open = flow_.blocks[way.front()].successors;
+  while (!open.empty()) {
+    const std::uint32_t block = open.back();
+    open.pop_back();
+    if (!std::binary_search(natural.blocks.begin(), natural.blocks.end(), block)) {
+      return true;
+    }
+    if (met.insert(block).second) {
+      open.insert(open.end(), flow_.blocks[block].successors.begin(), flow_.blocks[block].successors.end());
+    }
+  }
+  return false;
+}
+
 Way LoopAnatomy::way_through(std::span<const std::uint32_t> blocks) const {
   Way way;
   const std::uint32_t loop = nest_.innermost[blocks.front()];
-  for (const std::uint32_t index : blocks) {
+  for (std::size_t at = 0; at < blocks.size(); ++at) {
+    const std::uint32_t index = blocks[at];
     const Block& block = flow_.blocks[index];
     if (nest_.innermost[index] != loop) {
       continue;  // of a loop inside
@@ -115,6 +137,9 @@ Way LoopAnatomy::way_through(std::span<const std::uint32_t> blocks) const {
     for (std::uint32_t i = block.first; i <= block.last && way.code.size() < most_instructions; ++i) {
       way.addresses.push_back(flow_.instructions[i].address);
       way.code.push_back(read_(flow_.instructions[i].address));
+    }
+    if (way.code.size() < most_instructions && decides(loop, blocks.subspan(at))) {
+      way.decisions.push_back(way.code.size() - 1);
     }
   }
   return way;
@@ -125,7 +150,7 @@ Waiting LoopAnatomy::waits_at(std::uint32_t loop, std::uint64_t address) {
   address = begin_of(address);
   for (const Way& way : ways(loop)) {
     if (std::find(way.addresses.begin(), way.addresses.end(), address) != way.addresses.end()) {
-      most = std::max(most, waits(way.code));
+      most = std::max(most, waits(way.code, way.decisions));
     }
   }
   return most;

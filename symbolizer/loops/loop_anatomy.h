@@ -20,6 +20,8 @@ namespace crosstalk::symbolizer {
 struct Way {
   std::vector<std::uint64_t> addresses;             // module addresses
   std::vector<std::span<const std::uint8_t>> code;  // of each, which may go on behind it
+  /// By index: the jumps at which the loop may be left, or go where it is left without coming back to this way.
+  std::vector<std::size_t> decisions = {};
 };
 
 /// Loops have the numbers that they have in FunctionLoops. Not thread-safe.
@@ -56,6 +58,7 @@ class LoopAnatomy {
   void extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks, std::vector<Way>& found);
   [[nodiscard]] std::vector<std::uint32_t> behind(std::uint32_t loop, std::uint32_t block) const;
   [[nodiscard]] Way way_through(std::span<const std::uint32_t> blocks) const;
+  [[nodiscard]] bool decides(std::uint32_t loop, std::span<const std::uint32_t> way) const;
   struct Part {
     std::unique_ptr<LoopCounters> counters;
     std::optional<IterationWork> work;

@@ -2,6 +2,7 @@
 #include "symbolizer/loops/waiting.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -72,6 +73,116 @@ bool is_left_alone(ZydisRegister reg, const std::set<ZydisRegister>& written) {
   return reg == ZYDIS_REGISTER_NONE || !written.contains(whole(reg));
 }
 
+/// What a value is made of: registers as they were where the way begins, and `a_load`.
+using Sources = std::set<ZydisRegister>;
+constexpr ZydisRegister a_load = ZYDIS_REGISTER_NONE;
+
+/// `xor %eax, %eax` and the like: what they give depends on nothing.
+bool clears(const Decoded& decoded) {
+  switch (decoded.instruction.mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_XORPD:
+      break;
+    default:
+      return false;
+  }
+  const auto operands = decoded.used();
+  return operands.size() >= 2 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+         operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[0].reg.value == operands[1].reg.value;
+}
+
+/// Definitions and uses along one way round a loop.
+class WayValues {
+ public:
+  void execute(const Decoded& decoded) {
+    const Sources read = read_by(decoded);
+    for (const ZydisDecodedOperand& operand : decoded.used()) {
+      if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) {
+        continue;
+      }
+      const ZydisRegister reg = whole(operand.reg.value);
+      // A part that is written stands for the whole: it is the part that is tested after it.
+      Sources now = read;
+      if ((operand.actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0 && !swaps(decoded)) {
+        now.merge(Sources(of(reg)));
+      }
+      values_[reg] = std::move(now);
+    }
+  }
+
+  [[nodiscard]] Sources read_by(const Decoded& decoded) const {
+    if (clears(decoded)) {
+      return {};
+    }
+    if (swaps(decoded)) {
+      return {a_load};  // what comes back is what was in memory
+    }
+    Sources read;
+    for (const ZydisDecodedOperand& operand : decoded.used()) {
+      if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0 &&
+          operand.reg.value != ZYDIS_REGISTER_RIP) {
+        read.merge(Sources(of(whole(operand.reg.value))));
+      }
+    }
+    if (const auto* memory = memory_operand(decoded); memory != nullptr && loads(kind_of(*memory))) {
+      read.insert(a_load);
+    }
+    return read;
+  }
+
+  /// After the whole way: adds what the registers had been made of in the iterations before.
+  [[nodiscard]] Sources over_iterations(const Sources& sources) const {
+    Sources all;
+    std::vector<ZydisRegister> open(sources.begin(), sources.end());
+    while (!open.empty()) {
+      const ZydisRegister reg = open.back();
+      open.pop_back();
+      const auto value = values_.find(reg);
+      if (all.insert(reg).second && value != values_.end()) {
+        open.insert(open.end(), value->second.begin(), value->second.end());
+      }
+    }
+    return all;
+  }
+
+  /// An iteration makes it of what the iteration before has made: a counter, a sum.
+  [[nodiscard]] bool goes_on(ZydisRegister reg) const {
+    const auto value = values_.find(reg);
+    return value != values_.end() && over_iterations(value->second).contains(reg);
+  }
+
+ private:
+  static bool swaps(const Decoded& decoded) {
+    const Update update = update_of(decoded);
+    return update == Update::exchange || update == Update::compare_exchange;
+  }
+  [[nodiscard]] Sources of(ZydisRegister reg) const {
+    const auto value = values_.find(reg);
+    return value != values_.end() ? value->second : Sources{reg};
+  }
+  std::map<ZydisRegister, Sources> values_;  // of registers that have been written
+};
+
+/// Whether one of the jumps goes by what was loaded alone. A counter that decides, too, ends the loop by itself.
+bool leaves_by_loads(std::span<const Decoded> way, std::span<const std::size_t> decisions) {
+  WayValues values;
+  std::vector<Sources> conditions;
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    if (std::find(decisions.begin(), decisions.end(), i) != decisions.end()) {
+      conditions.push_back(values.read_by(way[i]));
+    }
+    values.execute(way[i]);
+  }
+  return std::any_of(conditions.begin(), conditions.end(), [&](const Sources& condition) {
+    const Sources all = values.over_iterations(condition);
+    return all.contains(a_load) &&
+           std::none_of(all.begin(), all.end(), [&](ZydisRegister reg) { return values.goes_on(reg); });
+  });
+}
+
 }  // namespace
 
 Update update_of(std::span<const std::uint8_t> code) {
@@ -79,7 +190,7 @@ Update update_of(std::span<const std::uint8_t> code) {
   return decode_full(code, decoded) ? update_of(decoded) : Update::none;
 }
 
-Waiting waits(std::span<const std::span<const std::uint8_t>> way) {
+Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<const std::size_t> decisions) {
   std::vector<Decoded> decoded(way.size());
   for (std::size_t i = 0; i < way.size(); ++i) {
     if (!decode_full(way[i], decoded[i]) || decoded[i].instruction.meta.category == ZYDIS_CATEGORY_CALL ||
@@ -104,7 +215,10 @@ Waiting waits(std::span<const std::span<const std::uint8_t>> way) {
     }
     looks = true;
   }
-  return !looks ? Waiting::no : pauses ? Waiting::surely : Waiting::perhaps;
+  if (!looks || !leaves_by_loads(decoded, decisions)) {
+    return Waiting::no;
+  }
+  return pauses ? Waiting::surely : Waiting::perhaps;
 }
 
 }  // namespace crosstalk::symbolizer

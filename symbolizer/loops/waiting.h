@@ -2,6 +2,7 @@
 // Loops that wait for another thread, and what an instruction does to a word that threads share. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -26,8 +27,10 @@ enum class Waiting : std::uint8_t {
 };
 
 /// `perhaps` and `surely`: one way round a loop does nothing with memory but load from places that are the same the
-/// next time round, or exchange a word there (a lock that it tries to take): whoever goes it goes it until another
-/// thread stores. `no` for ways that load nothing, and for ways with calls.
-[[nodiscard]] Waiting waits(std::span<const std::span<const std::uint8_t>> way);
+/// next time round, or exchange a word there (a lock that it tries to take), and one of its `decisions`, the jumps that
+/// may end the loop (by their index in `way`), goes by what was loaded and by no value that the loop itself changes
+/// from iteration to iteration: whoever goes this way goes it until another thread stores, or until the loop gives up.
+/// `no` for loops that only count, for ways that load nothing, and for ways with calls.
+[[nodiscard]] Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<const std::size_t> decisions);
 
 }  // namespace crosstalk::symbolizer

@@ -26,6 +26,7 @@ const Code clear_rcx{0x48, 0x31, 0xc9};                      // xor %rcx, %rcx
 const Code jump_back{0x75, 0xf0};                            // jne
 const Code pause_hint{0xf3, 0x90};                           // pause
 const Code test_rcx{0x48, 0x85, 0xc9};                       // test %rcx, %rcx
+const Code test_rax{0x48, 0x85, 0xc0};                       // test %rax, %rax
 const Code exchange{0x48, 0x87, 0x08};                       // xchg %rcx, (%rax)
 const Code compare_exchange{0xf0, 0x48, 0x0f, 0xb1, 0x0a};   // lock cmpxchg %rcx, (%rdx)
 const Code lock_or{0xf0, 0x48, 0x09, 0x08};                  // lock or %rcx, (%rax)
@@ -114,10 +115,33 @@ TEST(IterationTime, SeveralWays) {
   EXPECT_FALSE(over_ways({}, core));
 }
 
+/// Each conditional jump of the way may end the loop.
+Waiting waits(const std::vector<std::span<const std::uint8_t>>& codes) {
+  std::vector<std::size_t> decisions;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i][0] == 0x75) {
+      decisions.push_back(i);
+    }
+  }
+  return symbolizer::waits(codes, decisions);
+}
+
+TEST(Waiting, WhatEndsTheLoopMustBeLoaded) {
+  EXPECT_EQ(waits(way({&load_rcx, &multiply, &count_down, &jump_back})), Waiting::no) << "it counts, and computes";
+  EXPECT_EQ(waits(way({&pause_hint, &load_rcx, &test_rcx, &jump_back, &count_down, &jump_back})), Waiting::surely)
+      << "a counter is the time-out of a loop that waits";
+  const Code bound{0x48, 0x3b, 0x30};  // cmp (%rax), %rsi
+  EXPECT_EQ(waits(way({&count_down, &bound, &jump_back})), Waiting::no) << "a counter, up to what is loaded";
+  EXPECT_EQ(waits(way({&bound, &jump_back})), Waiting::perhaps) << "until it is what it is not yet";
+  const Code sum{0x48, 0x03, 0x08};  // add (%rax), %rcx
+  EXPECT_EQ(waits(way({&sum, &test_rcx, &jump_back})), Waiting::no) << "the sum grows by itself";
+  EXPECT_EQ(waits(way({&test_rcx, &jump_back, &load_rcx})), Waiting::perhaps) << "loaded for the next iteration";
+}
+
 TEST(Waiting, LooksAtOnePlace) {
   EXPECT_EQ(waits(way({&load_rcx, &test_rcx, &jump_back})), Waiting::perhaps);
   EXPECT_EQ(waits(way({&pause_hint, &load_rcx, &test_rcx, &jump_back})), Waiting::surely);
-  EXPECT_EQ(waits(way({&load_global, &test_rcx, &jump_back, &pause_hint})), Waiting::surely) << "of a variable";
+  EXPECT_EQ(waits(way({&load_global, &test_rax, &jump_back, &pause_hint})), Waiting::surely) << "of a variable";
   EXPECT_EQ(waits(way({&exchange, &test_rcx, &jump_back})), Waiting::perhaps) << "a lock that is tried";
   EXPECT_EQ(waits(way({&compare_exchange, &jump_back})), Waiting::perhaps);
   EXPECT_EQ(waits(way({&load_rcx, &advance, &jump_back})), Waiting::no) << "it goes through memory";

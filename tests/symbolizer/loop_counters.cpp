@@ -25,6 +25,39 @@ loop_up_after: .globl loop_up_after
   jne loop_up_header
   ret
 begin loop_up_end
+begin loop_roots
+loop_roots_header: .globl loop_roots_header
+  movslq 0x2de4(%rip), %rax
+  pxor %xmm0, %xmm0
+  imul %rbx, %rax
+  cvtsi2sd %rax, %xmm0
+  ucomisd %xmm0, %xmm2
+  ja loop_roots_rare
+  sqrtsd %xmm0, %xmm0
+loop_roots_latch:
+  add $1, %rbx
+  addsd %xmm0, %xmm1
+  cmp $0x11e1a300, %rbx
+  jne loop_roots_header
+  ret
+loop_roots_rare:
+  pxor %xmm2, %xmm2
+  jmp loop_roots_latch
+begin loop_roots_end
+begin loop_either
+loop_either_header: .globl loop_either_header
+  mov 0x2000(%rip), %eax
+  test %eax, %eax
+  je loop_either_pause
+  mov 0x3000(%rip), %eax
+  test %eax, %eax
+  jne loop_either_left
+loop_either_pause:
+  pause
+  jmp loop_either_header
+loop_either_left:
+  ret
+begin loop_either_end
 begin loop_lea
 loop_lea_header: .globl loop_lea_header
   lea -3(%ecx), %ecx
@@ -125,7 +158,8 @@ begin push_loop_end
 )");
 
 extern "C" {
-extern const std::uint8_t loop_up[], loop_up_header[], loop_up_after[], loop_up_end[];
+extern const std::uint8_t loop_up[], loop_up_header[], loop_up_after[], loop_up_end[], loop_roots[],
+    loop_roots_header[], loop_roots_end[], loop_either[], loop_either_header[], loop_either_end[];
 extern const std::uint8_t loop_lea[], loop_lea_header[], loop_lea_after[], loop_lea_end[];
 extern const std::uint8_t loop_stride[], loop_stride_header[], loop_stride_end[];
 extern const std::uint8_t loop_ways[], loop_ways_header[], loop_ways_end[];
@@ -201,6 +235,13 @@ TEST(LoopCounters, AnIndexIsWhatItWasAtTheHeader) {
   EXPECT_TRUE(at_header.has(at_header.fixed, index(Register::rsi)));
   EXPECT_TRUE(at_header.has(at_header.fixed, index(Register::rsp)));
   EXPECT_FALSE(at_header.has(at_header.fixed, index(Register::rdx)));  // loaded
+}
+
+TEST(LoopCounters, ABranchRoundSomeInstructionsIsNoEndThatIsWaitedFor) {
+  Function roots(loop_roots, loop_roots_end);
+  EXPECT_EQ(roots.anatomy.waits_at(0, address(loop_roots_header)), Waiting::no);
+  Function either(loop_either, loop_either_end);
+  EXPECT_EQ(either.anatomy.waits_at(0, address(loop_either_header)), Waiting::surely);
 }
 
 TEST(LoopCounters, OutsideTheLoopAndInsideAnInstructionThereIsNone) {
