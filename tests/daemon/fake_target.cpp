@@ -96,17 +96,25 @@ int leave_child(FakeThread& main, const crosstalk::profile::ArenaView& arena) {
   return 0;
 }
 
+/// Waits until the recorder has read all that is written; not for ever.
+void until_read(FakeThread& thread) {
+  for (int tries = 0; tries < 500 && thread.slot()->tail.load() != thread.slot()->head.load(); ++tries) {
+    sleep_ms(10);
+  }
+}
+
 /// Overwrites its own ring and head, as a program that writes where it should not.
 int corrupt(FakeThread& main, const crosstalk::profile::ArenaView& arena) {
+  constexpr int long_enough = 500;  // for a recorder on a busy machine to have looked again, ms
   main.sample(0x1000);
-  sleep_ms(150);
+  until_read(main);
   main.sample(0x1001);
   std::memset(ring_of(arena, 0), 0xff, 4096);
-  sleep_ms(150);
+  until_read(main);
   main.slot()->head.store(~std::uint64_t{0});
-  sleep_ms(150);
+  sleep_ms(long_enough);
   main.sample(0x1002);
-  sleep_ms(150);
+  sleep_ms(long_enough);
   main.sample(0x1003);
   main.end();
   return 0;
