@@ -41,9 +41,9 @@ Result<Analysis> read(const std::string& name, const DiffRequest& request) {
 }
 
 /// Leaves rows out that cost too little in both profiles.
-void leave_out(const LeastCost& least, Comparison& comparison) {
+void leave_out(const attribution::MinCost& least, Comparison& comparison) {
   const auto enough = [&](const attribution::comparison::Figure& cost, double cpu_s) {
-    return cost.value.value_or(0) >= (least.is_part ? least.value * cpu_s : least.value);
+    return cost.value.value_or(0) >= (least.of_cpu ? least.value * cpu_s : least.value);
   };
   const auto cheap = [&](const auto& before, const auto& after) {
     return !enough(before, comparison.before_cpu_s) && !enough(after, comparison.after_cpu_s);

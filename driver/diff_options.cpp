@@ -2,12 +2,13 @@
 #include "driver/diff_options.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
+
+#include "driver/named_value.h"
 
 namespace crosstalk::driver {
 
@@ -30,16 +31,12 @@ constexpr const char* examples =
     "bad command line.\n"
     "More: man crosstalk-diff\n";
 
-const std::map<std::string, Format> formats = {{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
-const std::map<std::string, ColorChoice> colors = {
-    {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
 const std::map<std::string, std::optional<Unit>> units = {
     {"auto", std::nullopt}, {"seconds", Unit::seconds}, {"share", Unit::share}};
 
-struct Texts {
-  std::string format = "text", color = "auto", unit = "auto", least_cost = "0", run_to_run = "15";
+struct Texts : ViewTexts {
+  std::string unit = "auto", least_cost = "0", run_to_run = "15";
   std::vector<std::string> conditions;
-  bool no_pager = false;
 };
 
 void add_options(CLI::App& app, DiffRequest& request, Texts& texts) {
@@ -55,79 +52,39 @@ void add_options(CLI::App& app, DiffRequest& request, Texts& texts) {
       ->type_name("UNIT");
   app.add_option("--run-to-run", texts.run_to_run, "Percent by which runs of one program differ anyway [15]")
       ->type_name("PCT");
-  app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
-  app.add_option("--sysroot", request.sysroot, "Look for program files and debug files under this directory first")
-      ->type_name("DIR");
-  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
-  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_format_option(app, texts);
+  add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 
-template <class Value>
-Result<void> choose(const char* option, const std::map<std::string, Value>& names, const std::string& name,
-                    Value& into) {
-  if (const auto found = names.find(name); found != names.end()) {
-    into = found->second;
-    return {};
-  }
-  std::string known;
-  for (const auto& [candidate, value] : names) {
-    known += (known.empty() ? "" : ", ") + candidate;
-  }
-  return fail(ErrorCode::invalid_argument,
-              std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
-}
-
-/// A number that is not negative, and what follows it but for spaces between.
-std::optional<std::pair<double, std::string_view>> number_and_unit(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || !std::isfinite(value) || value < 0) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  while (text.starts_with(' ')) {
-    text.remove_prefix(1);
-  }
-  return std::pair{value, text};
-}
-
-Result<LeastCost> parse_least_cost(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 5> names = {
-      {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"%", 0.01}}};
-  if (const auto read = number_and_unit(text)) {
-    for (const auto& [name, factor] : names) {
-      if (read->second == name) {
-        return LeastCost{read->first * factor, name == "%"};
-      }
-    }
-  }
-  return fail(ErrorCode::invalid_argument,
-              "--min-cost: '" + text + "' is no cost; write a number of seconds (0.1, 100ms) or of percent (1%)");
-}
-
+/// A number, not negative, with or without a percent sign behind it.
 Result<double> parse_run_to_run(const std::string& text) {
-  const auto read = number_and_unit(text);
-  if (!read || (!read->second.empty() && read->second != "%") || read->first > 100) {
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  std::string_view sign(rest, static_cast<std::size_t>(end - rest));
+  sign.remove_prefix(std::min(sign.find_first_not_of(' '), sign.size()));
+  if (error != std::errc{} || !(percent >= 0 && percent <= 100) || (!sign.empty() && sign != "%")) {
     return fail(ErrorCode::invalid_argument, "--run-to-run: '" + text + "' is no percentage; choose 0 to 100");
   }
-  return read->first / 100;
+  return percent / 100;
 }
 
 Result<void> judge(const Texts& texts, DiffRequest& request) {
-  for (const auto& chosen : {choose("--format", formats, texts.format, request.format),
-                             choose("--color", colors, texts.color, request.color),
-                             choose("--unit", units, texts.unit, request.comparison.unit)}) {
-    if (!chosen) {
-      return chosen;
+  const auto format = named("--format", format_names, texts.format);
+  const auto color = named("--color", color_names, texts.color);
+  const auto unit = named("--unit", units, texts.unit);
+  const auto least_cost = parse_min_cost(texts.least_cost);
+  const auto run_to_run = parse_run_to_run(texts.run_to_run);
+  for (const Error* error :
+       {format ? nullptr : &format.error(), color ? nullptr : &color.error(), unit ? nullptr : &unit.error(),
+        least_cost ? nullptr : &least_cost.error(), run_to_run ? nullptr : &run_to_run.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
     }
   }
-  const auto least_cost = parse_least_cost(texts.least_cost);
-  const auto run_to_run = parse_run_to_run(texts.run_to_run);
-  if (!least_cost || !run_to_run) {
-    return tl::unexpected<Error>(least_cost ? run_to_run.error() : least_cost.error());
-  }
+  request.format = *format;
+  request.color = *color;
+  request.comparison.unit = *unit;
   request.least_cost = *least_cost;
   request.comparison.run_to_run = *run_to_run;
   for (const std::string& text : texts.conditions) {

@@ -9,20 +9,15 @@
 #include "attribution/comparison/compare.h"
 #include "attribution/comparison/condition.h"
 #include "driver/command_line.h"
-#include "driver/report_options.h"
+#include "driver/view_options.h"
 
 namespace crosstalk::driver {
 
 /// Rows that cost less in both profiles are left out.
-struct LeastCost {
-  double value = 0;  // seconds, or a part of each profile's CPU time
-  bool is_part = false;
-};
-
 struct DiffRequest {
   std::string before, after;  // names of profiles
   std::vector<attribution::comparison::Condition> conditions;
-  LeastCost least_cost;
+  attribution::MinCost least_cost;
   attribution::comparison::Options comparison;
   std::string sysroot;
   Format format = Format::text;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "driver/named_value.h"
 #include "driver/suggestion.h"
 
 namespace crosstalk::driver {
@@ -34,20 +35,6 @@ constexpr std::array<std::pair<std::string_view, profile::ClockKind>, 2> clock_e
     {"task-clock", profile::ClockKind::perf},
     {"thread-timer", profile::ClockKind::posix},
 }};
-
-template <class Value, std::size_t size>
-Result<Value> named(const char* option, const std::array<std::pair<std::string_view, Value>, size>& names,
-                    const std::string& name) {
-  std::string known;
-  for (const auto& [candidate, value] : names) {
-    if (candidate == name) {
-      return value;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(candidate);
-  }
-  return fail(ErrorCode::invalid_argument,
-              std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
-}
 
 template <class Value, std::size_t size>
 std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& names, Value value) {

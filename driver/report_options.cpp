@@ -3,14 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "attribution/estimate/estimator.h"
+#include "driver/named_value.h"
 
 namespace crosstalk::driver {
 
@@ -37,28 +35,10 @@ const std::map<std::string, std::optional<GroupBy>> bys = {
     {"thread", std::nullopt},      {"name", GroupBy::name},
     {"process", GroupBy::process}, {"start-routine", GroupBy::start_routine},
     {"core", GroupBy::core},       {"socket", GroupBy::socket}};
-const std::map<std::string, Format> formats = {{"text", Format::text}, {"json", Format::json}, {"csv", Format::csv}};
-const std::map<std::string, ColorChoice> colors = {
-    {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
-
-struct Texts {
-  std::string view, by = "thread", format = "text", color = "auto", input, positional, min_cost;
+struct Texts : ViewTexts {
+  std::string view, by = "thread", input, positional, min_cost;
   bool has_input = false, has_positional = false;  // they are given, empty or not
-  bool no_pager = false;
 };
-
-template <class Value>
-Result<Value> named(const char* option, const std::map<std::string, Value>& names, const std::string& name) {
-  if (const auto found = names.find(name); found != names.end()) {
-    return found->second;
-  }
-  std::string known;
-  for (const auto& [candidate, value] : names) {
-    known += (known.empty() ? "" : ", ") + candidate;
-  }
-  return fail(ErrorCode::invalid_argument,
-              std::string(option) + ": there is no '" + name + "'; choose one of: " + known);
-}
 
 /// Examples, then the estimators with a line each.
 std::string footer() {
@@ -87,15 +67,10 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
       ->type_name("M");
   app.add_option("--min-cost", texts.min_cost, "Only what costs this much: 0.5s, 20ms, or 5% of all CPU time")
       ->type_name("X");
-  app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
+  add_format_option(app, texts);
   app.add_option("--estimator", request.estimator, "How samples become estimates, see below [automatic]")
       ->type_name("NAME");
-  app.add_option("--sysroot", request.sysroot, "Look for program files and debug files under this directory first")
-      ->type_name("DIR");
-  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
-  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
-  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 
 /// What can not be told apart is refused instead of shown whole.
@@ -133,8 +108,8 @@ std::string take_place(Arguments& arguments) {
 
 Result<void> judge(const Texts& texts, ReportRequest& request) {
   const auto by = named("--by", bys, texts.by);
-  const auto format = named("--format", formats, texts.format);
-  const auto color = named("--color", colors, texts.color);
+  const auto format = named("--format", format_names, texts.format);
+  const auto color = named("--color", color_names, texts.color);
   const auto view = texts.view.empty() ? Result<View>(View::summary) : named("--view", views, texts.view);
   for (const Error* error : {by ? nullptr : &by.error(), format ? nullptr : &format.error(),
                              color ? nullptr : &color.error(), view ? nullptr : &view.error()}) {
@@ -168,24 +143,6 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
 }
 
 }  // namespace
-
-Result<attribution::MinCost> parse_min_cost(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 6> units = {
-      {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"%", 0.01}}};
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
-  suffix.remove_prefix(std::min(suffix.find_first_not_of(' '), suffix.size()));
-  const auto* const unit =
-      std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
-  if (error != std::errc{} || unit == units.end() || !(number >= 0) || std::isinf(number)) {
-    return fail(ErrorCode::invalid_argument, "--min-cost: '" + text +
-                                                 "' is no cost; write seconds, like 0.5s or 20ms, or per cent of the "
-                                                 "CPU time, like 5%");
-  }
-  return attribution::MinCost{number * unit->second, suffix == "%", text};
-}
 
 Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   CLI::App app(

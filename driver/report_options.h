@@ -8,13 +8,11 @@
 #include "attribution/filter.h"
 #include "attribution/groups.h"
 #include "driver/command_line.h"
+#include "driver/view_options.h"
 
 namespace crosstalk::driver {
 
 enum class View { summary, matrix, lines, objects, loops, threads, source };
-
-enum class Format { text, json, csv };
-enum class ColorChoice { automatic, always, never };
 
 struct ReportRequest {
   std::string input = "crosstalk.db";
@@ -31,8 +29,6 @@ struct ReportRequest {
 };
 
 /// "0.5", "0.5s", "20ms", "100us" or "5%".
-[[nodiscard]] Result<attribution::MinCost> parse_min_cost(const std::string& text);
-
 [[nodiscard]] Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments);
 
 }  // namespace crosstalk::driver

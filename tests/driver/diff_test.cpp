@@ -53,7 +53,7 @@ TEST(DiffOptions, NamesTwoProfiles) {
 TEST(DiffOptions, ReadsAmounts) {
   const auto parsed = parse_diff({"--min-cost", "1 %", "--run-to-run", "0", "--unit", "share", "a", "b"});
   ASSERT_TRUE(parsed) << parsed.error().message;
-  EXPECT_TRUE(parsed->request->least_cost.is_part);
+  EXPECT_TRUE(parsed->request->least_cost.of_cpu);
   EXPECT_DOUBLE_EQ(parsed->request->least_cost.value, 0.01);
   EXPECT_EQ(parsed->request->comparison.unit, attribution::comparison::Unit::share);
   EXPECT_DOUBLE_EQ(parse_diff({"--min-cost=20ms", "a", "b"})->request->least_cost.value, 0.02);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command lines of all subcommands have in common that show profiles.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "attribution/filter.h"
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace crosstalk::driver {
+
+enum class Format { text, json, csv };
+enum class ColorChoice { automatic, always, never };
+
+inline constexpr std::array<std::pair<std::string_view, Format>, 3> format_names = {
+    {{"csv", Format::csv}, {"json", Format::json}, {"text", Format::text}}};
+inline constexpr std::array<std::pair<std::string_view, ColorChoice>, 3> color_names = {
+    {{"always", ColorChoice::always}, {"auto", ColorChoice::automatic}, {"never", ColorChoice::never}}};
+
+/// As they stand on the command line.
+struct ViewTexts {
+  std::string format = "text", color = "auto";
+  bool no_pager = false;
+};
+
+void add_format_option(CLI::App& app, ViewTexts& texts);
+/// --sysroot, --no-pager, --color, --verbose.
+void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
+
+/// "0.5s", "20ms", "5%": what --min-cost may be.
+[[nodiscard]] Result<attribution::MinCost> parse_min_cost(const std::string& text);
+
+}  // namespace crosstalk::driver
