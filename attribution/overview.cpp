@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 #include "attribution/brief_threads.h"
@@ -118,6 +119,23 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
   }
 }
 
+constexpr std::string_view blocks_left_out = "small_blocks_unnamed";
+
+/// Each process says so each time that it leaves out larger blocks than before: the largest tell for all. Null: none.
+const profile::MessageRow* most_left_out(std::span<const profile::MessageRow> messages) {
+  const auto bytes = [](const profile::MessageRow& message) {  // the first number of the text
+    const std::size_t at = message.text.find_first_of("0123456789");
+    return at == std::string::npos ? 0 : std::strtoull(message.text.c_str() + at, nullptr, 10);
+  };
+  const profile::MessageRow* widest = nullptr;
+  for (const profile::MessageRow& message : messages) {
+    if (message.code == blocks_left_out && (widest == nullptr || bytes(message) > bytes(*widest))) {
+      widest = &message;
+    }
+  }
+  return widest;
+}
+
 void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
   if (defects.malformed_samples > 0) {
     out.push_back({"malformed_samples", counted(defects.malformed_samples, "sample names", "samples name") +
@@ -224,7 +242,11 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
                                  const SamplingSummary& sampling, const Communication& communication,
                                  const Defects& defects) {
   std::vector<Warning> result;
+  const profile::MessageRow* const widest = most_left_out(messages);
   for (const profile::MessageRow& message : messages) {
+    if (message.code == blocks_left_out && &message != widest) {
+      continue;
+    }
     result.push_back({message.code, message.count > 1 ? message.text + " (" + std::to_string(message.count) + " times)"
                                                       : message.text});
   }

@@ -96,7 +96,8 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
       ->type_name("N")
       ->check(refuse_negative, "");
-  app.add_option("--heap-threshold", request.config.heap_threshold, "Leave heap blocks of fewer bytes unnamed [0]")
+  app.add_option("--heap-threshold", request.config.heap_threshold,
+                 "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
       ->type_name("BYTES")
       ->check(refuse_negative, "");
   // Understood, so that it is refused in a clear line; not in the help, since it can not be used yet.

@@ -54,7 +54,7 @@ struct SessionConfig {
   std::uint32_t follow_children = 1;
   std::uint32_t lookahead = 1;            // 0: threads are not followed ahead of their samples
   std::uint64_t seed = 0;                 // of the target's random choices; 0: by time
-  std::uint64_t heap_threshold = 0;       // bytes; smaller blocks are not tracked
+  std::uint64_t heap_threshold = 0;       // bytes; smaller blocks are not tracked. 0: as the budget allows
   std::uint64_t horizon_ns = 20'000'000;  // how long a line is watched at most
   std::uint32_t stack_bytes = 4096;       // bytes of stack copied with a sample at most
   std::uint32_t stacks_per_s = 20;        // stacks copied a second and thread at most, samples'

@@ -135,6 +135,21 @@ TEST(Warnings, ByWhatHappened) {
   EXPECT_FALSE(has(warnings, "no_samples"));
 }
 
+TEST(Warnings, BlocksLeftOutAreOneLine) {
+  profile::Session session;
+  session.complete = true;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  const std::vector<profile::MessageRow> messages = {{"small_blocks_unnamed", "heap blocks below 64 bytes", 1},
+                                                     {"small_blocks_unnamed", "heap blocks below 1024 bytes", 1},
+                                                     {"no_perf", "perf is forbidden", 1},
+                                                     {"small_blocks_unnamed", "heap blocks below 128 bytes", 1}};
+  const auto warnings = warnings_of(session, messages, sampling, {}, {});
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[0].message, "heap blocks below 1024 bytes");
+  EXPECT_EQ(warnings[1].code, "no_perf");
+}
+
 Analysis analysis_of_two_threads() {
   Analysis a;
   for (std::uint32_t i = 0; i < 2; ++i) {

@@ -91,12 +91,12 @@ TEST(BlockTable, OneReportABlockAndGeneration) {
 TEST(BlockTable, ThresholdAndOff) {
   BlockInfo info;
   track_blocks(true, 100);
-  blocks::insert(0x23'0000'0000, 99, site, profile::BlockKind::heap);
+  blocks::note(0x23'0000'0000, 99, site, profile::BlockKind::heap);
   EXPECT_FALSE(find_block(0x23'0000'0000, info));
-  blocks::insert(0x23'0000'0000, 100, site, profile::BlockKind::heap);
+  blocks::note(0x23'0000'0000, 100, site, profile::BlockKind::heap);
   EXPECT_TRUE(find_block(0x23'0000'0000, info));
   track_blocks(false, 0);
-  blocks::insert(0x24'0000'0000, 1 << 20, site, profile::BlockKind::heap);
+  blocks::note(0x24'0000'0000, 1 << 20, site, profile::BlockKind::heap);
   EXPECT_FALSE(find_block(0x24'0000'0000, info));
   track_blocks(true, 0);
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -140,6 +141,13 @@ SHOWN int guest_find_block(const void* address, GuestBlock* out) {
   *out = {info.begin, info.bytes, info.site, info.kind == crosstalk::profile::BlockKind::mapping ? 1 : 0,
           info.first_report ? 1 : 0};
   return 1;
+}
+SHOWN unsigned guest_blocks_made() {
+  unsigned made = 0;
+  for (const std::uint32_t of_class : blocks::made_blocks.made) {
+    made += of_class;
+  }
+  return made;
 }
 SHOWN int guest_count(int event) { return counts[event].load(); }
 SHOWN int guest_owns(int signal_number) {

@@ -37,6 +37,7 @@ enum GuestEvent {
 };
 
 int guest_find_block(const void* address, GuestBlock* out);
+unsigned guest_blocks_made();  // by the calling thread, so far
 int guest_count(int event);
 /// 1: the kernel has the guest's handler for the signal.
 int guest_owns(int signal_number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocating functions: the real one is called, then the block is entered into the block table with the
-// call's return address.
+// call's return address, or left out where it is small and the budget is used up.
 //
 // free() and operator delete are not interposed. A removal would cost as much again as an entry, on the
 // hottest function of many programs, and buy nothing: what is reallocated is overwritten or newer, and freed
@@ -10,6 +10,9 @@
 // munmap() is: a mapping's place may be taken by memory that no function here sees (a thread's stack, a
 // library), and beside a system call a removal is free.
 //
+// A block is entered once, though `new[]` calls `new` and `new` calls malloc(), which all come by here: what an
+// operator of the C++ library calls is left to the outermost.
+//
 // The C++ operators stand in for themselves only so that a block's site is the caller of `new` and not
 // libstdc++. A program's own operators take precedence over ours and reach us as malloc(). One case is out of
 // reach: a program without any operators of its own that loads two plugins, RTLD_LOCAL, of which one replaces
@@ -17,13 +20,20 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include <algorithm>
 #include <cstdarg>
+#include <initializer_list>
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/sys/system_calls.h"
+
+extern "C" {                                                           // the linker's names
+extern const char __ehdr_start __attribute__((visibility("hidden")));  // NOLINT
+extern const char etext __attribute__((visibility("hidden")));         // NOLINT
+}
 
 namespace crosstalk::in_target {
 namespace {
@@ -33,10 +43,17 @@ __attribute__((noinline, cold)) void look_for_modules() {
   on_module_change();
 }
 
+std::uint64_t value_of(const void* address) {
+  return reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address
+}
+
 __attribute__((always_inline)) inline void track(void* block, std::size_t bytes, const void* site,
                                                  profile::BlockKind kind = profile::BlockKind::heap) {
-  const auto value = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };  // NOLINT: an address
-  blocks::insert(value(block), bytes, value(site), kind);
+  if (kind == profile::BlockKind::heap) {
+    blocks::note(value_of(block), bytes, value_of(site), kind);
+  } else {
+    blocks::insert(value_of(block), bytes, value_of(site), kind);  // beside a system call it costs nothing
+  }
   if (__builtin_expect(blocks::shared.look_for_modules.load(std::memory_order_relaxed) != 0, 0)) {
     look_for_modules();
   }
@@ -68,6 +85,44 @@ CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_aligned_n
 CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_array_aligned_nothrow(
     "_ZnamSt11align_val_tRKSt9nothrow_t");
 
+/// The code of the C++ library's operators, which lie together in the libraries there are.
+struct OperatorCode {
+  std::atomic<std::uint64_t> begin{0};  // 0: not looked for yet
+  std::atomic<std::uint64_t> bytes{0};  // 0: they do not lie together
+};
+constinit OperatorCode operator_code;
+
+__attribute__((noinline, cold)) void find_operators() {
+  constexpr std::uint64_t room = 1024;  // for all of them
+  constexpr std::uint64_t last = 64;    // more than half of the longest
+  std::uint64_t low = ~std::uint64_t{0};
+  std::uint64_t high = 0;
+  for (RealDefinition* one : std::initializer_list<RealDefinition*>{
+           &real_new, &real_new_array, &real_new_nothrow, &real_new_array_nothrow, &real_new_aligned,
+           &real_new_array_aligned, &real_new_aligned_nothrow, &real_new_array_aligned_nothrow}) {
+    if (const std::uint64_t at = value_of(one->address()); at != 0) {
+      low = std::min(low, at);
+      high = std::max(high, at);
+    }
+  }
+  operator_code.bytes.store(high - low <= room - last ? high - low + last : 0, std::memory_order_relaxed);
+  operator_code.begin.store(low, std::memory_order_release);
+}
+
+/// Is the caller an operator of the C++ library? It was called by one of ours, which enters the block.
+__attribute__((always_inline)) inline bool is_operator(const void* site) {
+  return value_of(site) - operator_code.begin.load(std::memory_order_acquire) <
+         operator_code.bytes.load(std::memory_order_relaxed);
+}
+
+/// The same of a caller of an operator: it may have been jumped to, so that the caller seems to be our own.
+__attribute__((always_inline)) inline bool is_operator_or_own(const void* site) {
+  if (__builtin_expect(operator_code.begin.load(std::memory_order_relaxed) == 0, 0)) {
+    find_operators();
+  }
+  return is_operator(site) || value_of(site) - value_of(&__ehdr_start) < value_of(&etext) - value_of(&__ehdr_start);
+}
+
 using Map = void*(void*, std::size_t, int, int, int, long);
 CROSSTALK_REAL constinit RealFunction<Map> real_mmap("mmap");
 CROSSTALK_REAL constinit RealFunction<int(void*, std::size_t)> real_munmap("munmap");
@@ -79,6 +134,9 @@ CROSSTALK_REAL constinit RealFunction<void*(void*, std::size_t, std::size_t, int
 
 CROSSTALK_INTERPOSE(void*, wrap_malloc, "malloc", (std::size_t bytes));
 void* wrap_malloc(std::size_t bytes) {
+  if (is_operator(__builtin_return_address(0))) {
+    return real_malloc(bytes);
+  }
   void* block = real_malloc(bytes);
   track(block, bytes, __builtin_return_address(0));
   return block;
@@ -114,6 +172,9 @@ void* wrap_memalign(std::size_t alignment, std::size_t bytes) {
 
 CROSSTALK_INTERPOSE(void*, wrap_aligned_alloc, "aligned_alloc", (std::size_t alignment, std::size_t bytes));
 void* wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (is_operator(__builtin_return_address(0))) {
+    return real_aligned_alloc(alignment, bytes);
+  }
   void* block = real_aligned_alloc(alignment, bytes);
   track(block, bytes, __builtin_return_address(0));
   return block;
@@ -147,6 +208,9 @@ void* wrap_pvalloc(std::size_t bytes) {
 
 CROSSTALK_INTERPOSE(void*, wrap_new, "_Znwm", (std::size_t bytes));
 void* wrap_new(std::size_t bytes) {
+  if (is_operator_or_own(__builtin_return_address(0))) {
+    return real_new(bytes);
+  }
   void* block = real_new(bytes);
   track(block, bytes, __builtin_return_address(0));
   return block;
@@ -154,6 +218,9 @@ void* wrap_new(std::size_t bytes) {
 
 CROSSTALK_INTERPOSE(void*, wrap_new_array, "_Znam", (std::size_t bytes));
 void* wrap_new_array(std::size_t bytes) {
+  if (is_operator_or_own(__builtin_return_address(0))) {
+    return real_new_array(bytes);
+  }
   void* block = real_new_array(bytes);
   track(block, bytes, __builtin_return_address(0));
   return block;
@@ -175,6 +242,9 @@ void* wrap_new_array_nothrow(std::size_t bytes, const void* tag) {
 
 CROSSTALK_INTERPOSE(void*, wrap_new_aligned, "_ZnwmSt11align_val_t", (std::size_t bytes, std::size_t alignment));
 void* wrap_new_aligned(std::size_t bytes, std::size_t alignment) {
+  if (is_operator_or_own(__builtin_return_address(0))) {
+    return real_new_aligned(bytes, alignment);
+  }
   void* block = real_new_aligned(bytes, alignment);
   track(block, bytes, __builtin_return_address(0));
   return block;
@@ -182,6 +252,9 @@ void* wrap_new_aligned(std::size_t bytes, std::size_t alignment) {
 
 CROSSTALK_INTERPOSE(void*, wrap_new_array_aligned, "_ZnamSt11align_val_t", (std::size_t bytes, std::size_t alignment));
 void* wrap_new_array_aligned(std::size_t bytes, std::size_t alignment) {
+  if (is_operator_or_own(__builtin_return_address(0))) {
+    return real_new_array_aligned(bytes, alignment);
+  }
   void* block = real_new_array_aligned(bytes, alignment);
   track(block, bytes, __builtin_return_address(0));
   return block;

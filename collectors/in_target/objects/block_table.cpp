@@ -11,6 +11,7 @@ constinit Shared shared;
 constinit Entry first_table[first_layout.entries] = {};  // touched as the heap grows
 constinit Extent extents[level_count] = {};
 constinit thread_local std::uint64_t latest_stamp = 0;
+constinit thread_local MadeBlocks made_blocks{};
 
 namespace {
 
@@ -129,6 +130,21 @@ void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   }
 }
 
+bool may_leave_out() {
+  if (shared.left_out.load(std::memory_order_acquire) != nullptr) {
+    return true;
+  }
+  constexpr std::size_t bytes = (sizeof(left_out::Map) + page_bytes - 1) & ~(page_bytes - 1);
+  auto* const fresh = static_cast<left_out::Map*>(map_own_memory(bytes));
+  left_out::Map* known = nullptr;
+  // Of two threads that come here at once, one's memory stays unused, and untouched.
+  return fresh != nullptr && (shared.left_out.compare_exchange_strong(known, fresh) || known != nullptr);
+}
+
+bool move_threshold(std::uint64_t from, std::uint64_t to) {
+  return (to == 0 || may_leave_out()) && shared.threshold.compare_exchange_strong(from, to, std::memory_order_release);
+}
+
 void remove(std::uint64_t begin, std::uint64_t bytes) {
   const unsigned level = level_of(bytes);
   if (level > highest_level) {
@@ -145,6 +161,10 @@ void remove(std::uint64_t begin, std::uint64_t bytes) {
 bool find_block(std::uint64_t address, BlockInfo& out) {
   using namespace blocks;
   Newest newest;
+  const left_out::Map* const map = shared.left_out.load(std::memory_order_acquire);
+  if (map != nullptr && left_out::holds(*map, address)) {
+    return false;
+  }
   Entry* const full = shared.full_table.load(std::memory_order_acquire);
   const bool both = being_replaced.load(std::memory_order_acquire);
   for (unsigned level = lowest_level; level <= highest_level; ++level) {
@@ -164,7 +184,12 @@ bool find_block(std::uint64_t address, BlockInfo& out) {
 }
 
 void track_blocks(bool on, std::uint64_t threshold_bytes) {
-  blocks::shared.threshold.store(on ? threshold_bytes : ~std::uint64_t{0}, std::memory_order_relaxed);
+  constexpr std::uint64_t never = ~std::uint64_t{0};
+  const bool possible = on && (threshold_bytes <= 1 || blocks::may_leave_out());
+  blocks::shared.threshold.store(possible ? threshold_bytes : never, std::memory_order_release);
+  if (!possible) {
+    blocks::shared.left_out.store(nullptr, std::memory_order_release);  // nobody asks any more
+  }
 }
 
 void blocks_after_fork() {

@@ -12,6 +12,8 @@
 // Neighbours in memory are neighbours in the table, so allocation in a row writes in a row. Where the heap is
 // larger than the table, the newer block takes the place.
 //
+// Blocks below the threshold are not entered, but where they are is noted (left_out.h): a lookup names none there.
+//
 // Entries are written without a lock. A reader that meets an entry half written, or mixed from two writers,
 // sees a wrong check word and takes it for empty.
 #pragma once
@@ -22,6 +24,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectors/in_target/objects/left_out.h"
+#include "collectors/watch_policy/block_threshold.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target::blocks {
@@ -128,7 +132,8 @@ constexpr std::size_t slot_of(const Layout& layout, std::uint64_t address, unsig
 /// What every allocation reads, in one line that is hardly ever written.
 struct alignas(64) Shared {
   std::atomic<Entry*> full_table{nullptr};         // null: the first table is in use
-  std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not tracked; all ones: none is
+  std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not entered; all ones: none is
+  std::atomic<left_out::Map*> left_out{nullptr};   // of blocks below the threshold; null: none was ever left out
   std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address() in core_interface.h
   std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
 };
@@ -150,6 +155,15 @@ extern constinit Extent extents[level_count] __attribute__((visibility("hidden")
 /// The calling thread's latest stamp. A wrong value (a raw clone() shares it) only makes ages uncertain.
 extern constinit thread_local std::uint64_t latest_stamp
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// How many blocks the calling thread has allocated, by the logarithm of their size, which is found in two instructions
+/// and needs no bounds; and how many, by watch_policy's classes, its process has been charged for. 32 bits that may
+/// wrap.
+struct MadeBlocks {
+  std::array<std::uint32_t, 64> made;
+  std::array<std::uint32_t, watch_policy::block_classes> charged;
+};
+extern constinit thread_local MadeBlocks made_blocks __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /// A stamp later than all of this thread's, and than those of other threads up to some nanoseconds ago: the time stamp
 /// counter, which processors keep in step, in units of 16 ticks. That is less than reading it takes, so a thread that
@@ -177,11 +191,10 @@ inline Entry& entry_of(std::uint64_t address, unsigned level) {
   return entry_in(shared.full_table.load(std::memory_order_acquire), address, level);
 }
 
-/// Enters a block. Lock-free, any context; a few nanoseconds.
-__attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
-                                                  profile::BlockKind kind) {
+/// Enters a block, whatever its size. Lock-free, any context; a few nanoseconds.
+inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site, profile::BlockKind kind) {
   const unsigned level = level_of(bytes);
-  if (bytes < shared.threshold.load(std::memory_order_relaxed) || begin == 0 || level > highest_level) {
+  if (begin == 0 || level > highest_level) {
     return;
   }
   const Extent& extent = extents[level - lowest_level];
@@ -201,11 +214,38 @@ __attribute__((always_inline)) inline void insert(std::uint64_t begin, std::uint
     put(entry.check, state(stamp, kind) ^ mix(begin, bytes, packed));
     Entry* const now = shared.full_table.load(std::memory_order_acquire);
     if (__builtin_expect(now == full, 1)) {
-      return;
+      break;
     }
     full = now;  // replaced meanwhile, and perhaps carried over before this block was in the first table
   }
+  if (left_out::Map* const map = shared.left_out.load(std::memory_order_acquire); map != nullptr) {
+    left_out::clear(*map, begin, bytes);
+  }
 }
+
+/// Notes that a block was left out. Lock-free, any context.
+inline void leave_out(std::uint64_t begin, std::uint64_t bytes) {
+  left_out::Map* const map = shared.left_out.load(std::memory_order_acquire);
+  if (map != nullptr && begin != 0 && !left_out::is_set(*map, begin, bytes)) {
+    left_out::set(*map, begin, bytes);
+  }
+}
+
+/// A block has been allocated: counts it, and enters it or leaves it out. Lock-free, any context.
+__attribute__((always_inline)) inline void note(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
+                                                profile::BlockKind kind) {
+  ++made_blocks.made[watch_policy::block_log(bytes)];
+  if (__builtin_expect(bytes < shared.threshold.load(std::memory_order_acquire), 0)) {
+    leave_out(begin, bytes);
+  } else {
+    insert(begin, bytes, site, kind);
+  }
+}
+
+/// Before the threshold is raised. False: there is no memory to note where blocks are left out.
+bool may_leave_out();
+/// Moves the threshold; false when it is not `from` (blocks are not tracked any more), or can not be raised.
+bool move_threshold(std::uint64_t from, std::uint64_t to);
 
 /// Takes out the block that begins at `begin` and has `bytes`, if it is there. Lock-free, any context.
 void remove(std::uint64_t begin, std::uint64_t bytes);

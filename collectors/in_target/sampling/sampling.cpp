@@ -7,6 +7,7 @@
 
 #include "collectors/in_target/access/target_view.h"
 #include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/objects/block_budget.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
@@ -44,6 +45,7 @@ void account(Passage& at) {
   self.slot->samples.store(self.samples, std::memory_order_relaxed);
   self.slot->cpu_ns.store(at.seen.thread_cpu_ns, std::memory_order_relaxed);
   runtime().budget.earn(at.seen.cpu_ns);
+  charge_blocks(at.seen.cpu_ns);
 }
 
 /// Watches of others that concern this thread, and those that are over.

@@ -25,6 +25,7 @@ bool in_this_program(std::uint64_t address) {
 }
 
 const auto find = GUEST(guest_find_block);
+const auto blocks_made = GUEST(guest_blocks_made);
 
 void expect_block(const void* block, std::size_t bytes, bool mapping = false) {
   CHECK(block != nullptr);
@@ -83,6 +84,27 @@ void the_operators() {
   expect_block(::operator new (132, std::align_val_t{64}, std::nothrow), 132);
   expect_block(::operator new[](133, std::align_val_t{64}, std::nothrow), 133);
   ::operator delete (wide, std::align_val_t{64});
+}
+
+/// `new[]` calls `new`, which calls malloc(), all of which come by: one block all the same.
+template <class Allocate>
+void expect_one(Allocate allocate) {
+  const unsigned before = blocks_made();
+  allocate();
+  CHECK(blocks_made() == before + 1);
+}
+
+void each_block_once() {
+  expect_one([] { free(malloc(40)); });
+  expect_one([] { ::operator delete(::operator new(48)); });
+  expect_one([] { ::operator delete[](::operator new[](72)); });
+  expect_one([] { ::operator delete(::operator new(49, std::nothrow)); });
+  expect_one([] { ::operator delete[](::operator new[](50, std::nothrow)); });
+  constexpr std::align_val_t wide{64};
+  expect_one([] { ::operator delete(::operator new(130, wide), wide); });
+  expect_one([] { ::operator delete[](::operator new[](131, wide), wide); });
+  expect_one([] { ::operator delete(::operator new(132, wide, std::nothrow), wide); });
+  expect_one([] { ::operator delete[](::operator new[](133, wide, std::nothrow), wide); });
 }
 
 void failures() {
@@ -169,6 +191,28 @@ void threads() {
   }
 }
 
+/// Blocks that are left out are never taken for those that were there before.
+void over_the_threshold_and_back() {
+  GuestBlock found{};
+  GUEST(guest_track_blocks)(1, 0);
+  char* early = static_cast<char*>(malloc(48));
+  char* large = static_cast<char*>(malloc(2000));
+  GUEST(guest_track_blocks)(1, 512);
+  CHECK(find(early, &found) == 1 && found.bytes == 48);  // it lives on
+  CHECK(find(large + 1999, &found) == 1 && found.bytes == 2000);
+  large = static_cast<char*>(realloc(large, 100));  // in place
+  CHECK(find(large + 50, &found) == 0);
+  large = static_cast<char*>(realloc(large, 3000));
+  CHECK(find(large + 50, &found) == 1 && found.bytes == 3000);
+  free(large);
+  for (int i = 0; i < 100; ++i) {  // some lie where it was
+    char* small = static_cast<char*>(malloc(400));
+    CHECK(find(small, &found) == 0 && find(small + 399, &found) == 0);
+  }
+  GUEST(guest_track_blocks)(1, 0);
+  expect_block(malloc(400), 400);
+}
+
 void thresholds_and_forks() {
   GuestBlock found{};
   GUEST(guest_track_blocks)(1, 1000);
@@ -189,10 +233,12 @@ void thresholds_and_forks() {
 int main() {
   the_c_functions();
   the_operators();
+  each_block_once();
   failures();
   mappings();
   many();
   threads();
+  over_the_threshold_and_back();
   thresholds_and_forks();
   return 0;
 }

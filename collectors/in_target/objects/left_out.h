@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory belongs to blocks that were left out of the block table, for being small. What the table says of such
+// memory is out of date: it names the block that was there before.
+//
+// A bit for each 16 bytes, as allocators align blocks: set when a block that is left out is allocated there, cleared
+// when one is that is entered. The 4096 bits of a region of 64 KiB lie together; a region owns such a field of bits
+// from the first block that is left out in it, for good. Most blocks come where one of their kind has been, and find
+// their bits set: that costs two loads from memory that is a hundredth of the heap, and writes nothing.
+//
+// Where all fields that a region could own belong to others, nothing is known of it, and none of its blocks is named.
+//
+// Mapped when the first block is to be left out: most programs never have it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace crosstalk::in_target::left_out {
+
+inline constexpr unsigned granule_shift = 4;
+inline constexpr unsigned word_shift = granule_shift + 6;  // memory of a word of bits
+inline constexpr unsigned region_shift = 16;
+inline constexpr std::size_t region_words = std::size_t{1} << (region_shift - word_shift);
+inline constexpr unsigned region_bits = 13;
+inline constexpr std::uint32_t region_count = 1U << region_bits;  // 512 MiB of heap
+inline constexpr std::uint32_t probe_limit = 8;
+
+struct Map {
+  std::atomic<std::uint64_t> owner[region_count];  // number of the region + 1; 0: of none
+  std::atomic<std::uint64_t> bits[region_count][region_words];
+};
+
+/// Where to look for a region's field first. Neighbours lie next to each other, so that their owners share lines; each
+/// range of 64 MiB, of which allocators make their arenas, begins at a place of its own (as in block_table.h).
+constexpr std::uint32_t home_of(std::uint64_t region) {
+  const std::uint32_t turn = static_cast<std::uint32_t>(region >> 10U) * 0x9e3779b9U;
+  return (static_cast<std::uint32_t>(region) + (turn >> (32U - region_bits))) % region_count;
+}
+/// And where then: far off, out of the row of neighbours that the place is taken by.
+constexpr std::uint32_t place_of(std::uint64_t region, std::uint32_t attempt) {
+  return (home_of(region) + attempt * 1021) % region_count;
+}
+
+/// Bits of the granules `first` to `last`, which lie in one word.
+constexpr std::uint64_t bits_of(std::uint64_t first, std::uint64_t last) {
+  return ~std::uint64_t{0} >> (63U - (last - first)) << (first & 63U);
+}
+
+/// Sets or clears the bits of a block. Lock-free, any context.
+void set(Map& map, std::uint64_t begin, std::uint64_t bytes);
+void clear(Map& map, std::uint64_t begin, std::uint64_t bytes);
+
+/// Does `address` belong to a block that was left out, or can that not be told?
+bool holds(const Map& map, std::uint64_t address);
+
+/// Are the bits of a block set, as far as a quick look tells? It reads the 64 bits from the byte on that has the first
+/// one, wherever words begin: else one block in ten would need two words.
+inline bool is_set(const Map& map, std::uint64_t begin, std::uint64_t bytes) {
+  constexpr std::uint64_t region_granules = std::uint64_t{1} << (region_shift - granule_shift);
+  const std::uint64_t first = (begin >> granule_shift) % region_granules;
+  const std::uint64_t last = first + ((begin % 16 + bytes + (bytes == 0 ? 1 : 0) - 1) >> granule_shift);
+  const std::uint64_t region = begin >> region_shift;
+  const std::uint32_t place = home_of(region);
+  if (last - (first & ~std::uint64_t{7}) >= 64 || last + 64 > region_granules ||
+      map.owner[place].load(std::memory_order_relaxed) != region + 1) {
+    return false;
+  }
+  const auto* field = reinterpret_cast<const std::uint8_t*>(map.bits[place]);  // NOLINT: its bytes
+  std::uint64_t bits = 0;  // of two of the map's words, perhaps, which C++ has no load for
+  asm("movq %1, %0" : "=r"(bits) : "m"(*reinterpret_cast<const std::uint64_t(*)[1]>(field + first / 8)));  // NOLINT
+  const std::uint64_t wanted = ~std::uint64_t{0} >> (63U - (last - first)) << (first & 7U);
+  return (bits & wanted) == wanted;
+}
+
+}  // namespace crosstalk::in_target::left_out
