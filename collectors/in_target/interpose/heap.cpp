@@ -38,9 +38,16 @@ extern const char etext __attribute__((visibility("hidden")));         // NOLINT
 namespace crosstalk::in_target {
 namespace {
 
-__attribute__((noinline, cold)) void look_for_modules() {
+// Not marked as cold: gcc would lay the end of its callers among cold code, too.
+__attribute__((noinline)) void look_for_modules() {
   blocks::shared.look_for_modules.store(0, std::memory_order_relaxed);
   on_module_change();
+}
+
+__attribute__((always_inline)) inline void note_modules() {
+  if (__builtin_expect(blocks::shared.look_for_modules.load(std::memory_order_relaxed) != 0, 0)) {
+    look_for_modules();
+  }
 }
 
 std::uint64_t value_of(const void* address) {
@@ -54,9 +61,7 @@ __attribute__((always_inline)) inline void track(void* block, std::size_t bytes,
   } else {
     blocks::insert(value_of(block), bytes, value_of(site), kind);  // beside a system call it costs nothing
   }
-  if (__builtin_expect(blocks::shared.look_for_modules.load(std::memory_order_relaxed) != 0, 0)) {
-    look_for_modules();
-  }
+  note_modules();
 }
 
 using Allocate = void*(std::size_t);
@@ -85,10 +90,20 @@ CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_aligned_n
 CROSSTALK_REAL constinit RealFunction<AllocateAlignedNothrow> real_new_array_aligned_nothrow(
     "_ZnamSt11align_val_tRKSt9nothrow_t");
 
-/// The code of the C++ library's operators, which lie together in the libraries there are.
+/// The code of the C++ library's operators, which lie together in the libraries there are. Until it has been looked
+/// for, it is everywhere: so the usual way asks one question only.
 struct OperatorCode {
-  std::atomic<std::uint64_t> begin{0};  // 0: not looked for yet
-  std::atomic<std::uint64_t> bytes{0};  // 0: they do not lie together
+  std::atomic<std::uint64_t> begin{0};
+  std::atomic<std::uint64_t> bytes{~std::uint64_t{0}};  // 0: they do not lie together
+  std::atomic<bool> malloc_seen{false};
+
+  /// One of them has called our malloc(), so they all get their memory there.
+  [[nodiscard]] bool calls_malloc() const { return malloc_seen.load(std::memory_order_relaxed); }
+  void note_malloc() {
+    if (!calls_malloc()) {
+      malloc_seen.store(true, std::memory_order_relaxed);
+    }
+  }
 };
 constinit OperatorCode operator_code;
 
@@ -105,22 +120,27 @@ __attribute__((noinline, cold)) void find_operators() {
       high = std::max(high, at);
     }
   }
-  operator_code.bytes.store(high - low <= room - last ? high - low + last : 0, std::memory_order_relaxed);
-  operator_code.begin.store(low, std::memory_order_release);
+  operator_code.begin.store(low, std::memory_order_relaxed);
+  operator_code.bytes.store(high - low <= room - last ? high - low + last : 0, std::memory_order_release);
 }
 
-/// Is the caller an operator of the C++ library? It was called by one of ours, which enters the block.
-__attribute__((always_inline)) inline bool is_operator(const void* site) {
-  return value_of(site) - operator_code.begin.load(std::memory_order_acquire) <
-         operator_code.bytes.load(std::memory_order_relaxed);
+/// Is the caller perhaps an operator of the C++ library? Then it was called by one of ours, which enters the block.
+__attribute__((always_inline)) inline bool may_be_operator(const void* site) {
+  const std::uint64_t bytes = operator_code.bytes.load(std::memory_order_acquire);
+  return value_of(site) - operator_code.begin.load(std::memory_order_relaxed) < bytes;
 }
+/// If so, is it?
+bool operators_known() { return operator_code.bytes.load(std::memory_order_relaxed) != ~std::uint64_t{0}; }
 
-/// The same of a caller of an operator: it may have been jumped to, so that the caller seems to be our own.
-__attribute__((always_inline)) inline bool is_operator_or_own(const void* site) {
-  if (__builtin_expect(operator_code.begin.load(std::memory_order_relaxed) == 0, 0)) {
+/// The caller of an operator may have been jumped to, so that the caller seems to be our own.
+__attribute__((always_inline)) inline bool is_own(const void* site) {
+  return value_of(site) - value_of(&__ehdr_start) < value_of(&etext) - value_of(&__ehdr_start);
+}
+bool is_operator_or_own(const void* site) {
+  if (!operators_known()) {
     find_operators();
   }
-  return is_operator(site) || value_of(site) - value_of(&__ehdr_start) < value_of(&etext) - value_of(&__ehdr_start);
+  return may_be_operator(site) || is_own(site);
 }
 
 using Map = void*(void*, std::size_t, int, int, int, long);
@@ -133,12 +153,38 @@ CROSSTALK_REAL constinit RealFunction<void*(void*, std::size_t, std::size_t, int
 // --------------------------------------------------------------------------------------------- C
 
 CROSSTALK_INTERPOSE(void*, wrap_malloc, "malloc", (std::size_t bytes));
-void* wrap_malloc(std::size_t bytes) {
-  if (is_operator(__builtin_return_address(0))) {
+
+namespace {
+
+__attribute__((noinline)) void* allocate(std::size_t bytes, const void* site) {
+  if (!may_be_operator(site) || !operators_known()) {
+    void* block = real_malloc(bytes);
+    track(block, bytes, site);
+    return block;
+  }
+  operator_code.note_malloc();
+  if (blocks::shared.left_out.load(std::memory_order_acquire) == nullptr) {
     return real_malloc(bytes);
   }
+  // The operator enters the block, unless it found it below a threshold that has fallen since: then nobody would say
+  // that it was left out.
   void* block = real_malloc(bytes);
-  track(block, bytes, __builtin_return_address(0));
+  blocks::leave_out(value_of(block), bytes);
+  return block;
+}
+
+}  // namespace
+
+// Whoever calls it, a block below the threshold is left out here. That is the usual way in programs that allocate so
+// much that there is a threshold, and what they feel of us.
+void* wrap_malloc(std::size_t bytes) {
+  if (!blocks::is_left_out(bytes)) {
+    return allocate(bytes, __builtin_return_address(0));
+  }
+  void* block = real_malloc(bytes);
+  blocks::count(bytes);
+  blocks::leave_out(value_of(block), bytes);
+  note_modules();
   return block;
 }
 
@@ -172,7 +218,7 @@ void* wrap_memalign(std::size_t alignment, std::size_t bytes) {
 
 CROSSTALK_INTERPOSE(void*, wrap_aligned_alloc, "aligned_alloc", (std::size_t alignment, std::size_t bytes));
 void* wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (is_operator(__builtin_return_address(0))) {
+  if (may_be_operator(__builtin_return_address(0)) && operators_known()) {
     return real_aligned_alloc(alignment, bytes);
   }
   void* block = real_aligned_alloc(alignment, bytes);
@@ -206,14 +252,22 @@ void* wrap_pvalloc(std::size_t bytes) {
 // ------------------------------------------------------------------------------------------- C++
 // The throwing operators may throw through these frames: they need nothing undone.
 
+namespace {
+__attribute__((noinline)) void* operator_new(std::size_t bytes, const void* site) {
+  void* block = real_new(bytes);
+  if (!is_operator_or_own(site)) {
+    track(block, bytes, site);
+  }
+  return block;
+}
+}  // namespace
+
 CROSSTALK_INTERPOSE(void*, wrap_new, "_Znwm", (std::size_t bytes));
 void* wrap_new(std::size_t bytes) {
-  if (is_operator_or_own(__builtin_return_address(0))) {
+  if (blocks::is_left_out(bytes) && operator_code.calls_malloc()) {
     return real_new(bytes);
   }
-  void* block = real_new(bytes);
-  track(block, bytes, __builtin_return_address(0));
-  return block;
+  return operator_new(bytes, __builtin_return_address(0));
 }
 
 CROSSTALK_INTERPOSE(void*, wrap_new_array, "_Znam", (std::size_t bytes));

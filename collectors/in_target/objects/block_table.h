@@ -226,16 +226,19 @@ inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
 /// Notes that a block was left out. Lock-free, any context.
 inline void leave_out(std::uint64_t begin, std::uint64_t bytes) {
   left_out::Map* const map = shared.left_out.load(std::memory_order_acquire);
-  if (map != nullptr && begin != 0 && !left_out::is_set(*map, begin, bytes)) {
+  if (map != nullptr && !left_out::is_set(*map, begin, bytes) && begin != 0) {
     left_out::set(*map, begin, bytes);
   }
 }
 
+inline void count(std::uint64_t bytes) { ++made_blocks.made[watch_policy::block_log(bytes)]; }
+inline bool is_left_out(std::uint64_t bytes) { return bytes < shared.threshold.load(std::memory_order_acquire); }
+
 /// A block has been allocated: counts it, and enters it or leaves it out. Lock-free, any context.
 __attribute__((always_inline)) inline void note(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
                                                 profile::BlockKind kind) {
-  ++made_blocks.made[watch_policy::block_log(bytes)];
-  if (__builtin_expect(bytes < shared.threshold.load(std::memory_order_acquire), 0)) {
+  count(bytes);
+  if (is_left_out(bytes)) {
     leave_out(begin, bytes);
   } else {
     insert(begin, bytes, site, kind);

@@ -58,20 +58,22 @@ bool holds(const Map& map, std::uint64_t address);
 /// Are the bits of a block set, as far as a quick look tells? It reads the 64 bits from the byte on that has the first
 /// one, wherever words begin: else one block in ten would need two words.
 inline bool is_set(const Map& map, std::uint64_t begin, std::uint64_t bytes) {
-  constexpr std::uint64_t region_granules = std::uint64_t{1} << (region_shift - granule_shift);
-  const std::uint64_t first = (begin >> granule_shift) % region_granules;
-  const std::uint64_t last = first + ((begin % 16 + bytes + (bytes == 0 ? 1 : 0) - 1) >> granule_shift);
+  constexpr std::uint64_t most = 56;  // granules more than the first, which then are in 64 bits
+  constexpr std::uint64_t region_bytes = std::uint64_t{1} << region_shift;
+  const std::uint64_t first = begin >> granule_shift;
+  const std::uint64_t more = ((begin + bytes - 1) >> granule_shift) - first;  // of 0 bytes: very many
+  const std::uint64_t offset = begin % region_bytes;
   const std::uint64_t region = begin >> region_shift;
   const std::uint32_t place = home_of(region);
-  if (last - (first & ~std::uint64_t{7}) >= 64 || last + 64 > region_granules ||
+  if (more > most || offset > region_bytes - (std::uint64_t{128} << granule_shift) ||
       map.owner[place].load(std::memory_order_relaxed) != region + 1) {
     return false;
   }
-  const auto* field = reinterpret_cast<const std::uint8_t*>(map.bits[place]);  // NOLINT: its bytes
+  const auto* from =
+      reinterpret_cast<const std::uint8_t*>(map.bits[place]) + (offset >> (granule_shift + 3));  // NOLINT
   std::uint64_t bits = 0;  // of two of the map's words, perhaps, which C++ has no load for
-  asm("movq %1, %0" : "=r"(bits) : "m"(*reinterpret_cast<const std::uint64_t(*)[1]>(field + first / 8)));  // NOLINT
-  const std::uint64_t wanted = ~std::uint64_t{0} >> (63U - (last - first)) << (first & 7U);
-  return (bits & wanted) == wanted;
+  asm("movq %1, %0" : "=r"(bits) : "m"(*reinterpret_cast<const std::uint64_t(*)[1]>(from)));  // NOLINT
+  return ~(bits >> (first & 7U)) << (63U - more) == 0;
 }
 
 }  // namespace crosstalk::in_target::left_out

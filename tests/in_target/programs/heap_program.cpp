@@ -209,8 +209,17 @@ void over_the_threshold_and_back() {
     char* small = static_cast<char*>(malloc(400));
     CHECK(find(small, &found) == 0 && find(small + 399, &found) == 0);
   }
+  for (int i = 0; i < 100; ++i) {  // a listed block's place for one of each operator that is not
+    void* listed = ::operator new(600);
+    expect_block(listed, 600);
+    ::operator delete(listed);
+    void* small = i % 2 == 0 ? ::operator new(500) : ::operator new[](500, std::nothrow);
+    CHECK(find(small, &found) == 0);
+    ::operator delete(small);
+  }
   GUEST(guest_track_blocks)(1, 0);
   expect_block(malloc(400), 400);
+  expect_block(::operator new(500), 500);
 }
 
 void thresholds_and_forks() {
