@@ -36,8 +36,8 @@ void free_slot(profile::ThreadSlot& slot) {
 
 }  // namespace
 
-Drainer::Drainer(Arena& arena, RecordDecoder& interpreter)
-    : arena_(&arena), decoder_(&interpreter), slots_(arena.slot_count()) {}
+Drainer::Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends)
+    : arena_(&arena), decoder_(&interpreter), ends_(ends), slots_(arena.slot_count()) {}
 
 /// False: its ring could not be mapped; the next pass tries again.
 bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
@@ -57,7 +57,9 @@ bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   slot.name = NameSchedule(now_ns);
   slot.ended = false;
   open_.push_back(index);
-  monitor_.watch(slot.pid);
+  if (ends_ == Ends::found) {
+    monitor_.watch(slot.pid);
+  }
   decoder_->open_slot(index, slot.pid, slot.tid, now_ns);
   return true;
 }
@@ -211,6 +213,9 @@ void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
 }
 
 void Drainer::find_lost_threads(std::uint64_t now_ns) {
+  if (ends_ == Ends::told) {
+    return;
+  }
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
     if (now_ns - slot.quiet_since_ns > quiet_ns && !monitor_.unknown(slot.pid) &&

@@ -14,11 +14,15 @@
 
 namespace crosstalk::daemon {
 
+/// Who says that a thread or process is over: it is found out by asking the kernel, since targets may vanish without a
+/// word, or the collector tells.
+enum class Ends { found, told };
+
 /// Moves records from the arena's rings to the interpreter, and keeps the slots: sees them go live, frees
 /// them when their thread is gone. Not thread-safe.
 class Drainer {
  public:
-  Drainer(Arena& arena, RecordDecoder& interpreter);
+  Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends = Ends::found);
 
   struct Pass {
     std::uint64_t bytes = 0;    // drained
@@ -69,7 +73,8 @@ class Drainer {
 
   Arena* arena_;
   RecordDecoder* decoder_;
-  PidfdMonitor monitor_;
+  Ends ends_;
+  PidfdMonitor monitor_;  // knows nobody where ends are told
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> open_;  // indices of slots with a reader
   std::vector<std::byte> batch_;

@@ -21,7 +21,8 @@ struct Progress {
 
 struct RecordOptions {
   std::string output = "crosstalk.db";            // already expanded
-  std::vector<std::string> command;               // argv; never empty
+  std::vector<std::string> command;               // argv, of the attached process if there is one; never empty
+  bool attached = false;                          // to a running process: it is not launched
   profile::SessionConfig config;                  // calibrated and probed by the caller
   profile::CoreTimes core;                        // measured by the caller
   std::string method_name, source_name;           // as the report shows them

@@ -40,7 +40,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
       decoder_(sink_, arena_.slot_count()),
-      drainer_(arena_, decoder_),
+      drainer_(arena_, decoder_, options.attached ? Ends::told : Ends::found),
       unobserved_(sink_),
       cpu_before_ns_(cpu_before_ns) {}
 
@@ -95,16 +95,21 @@ bool Recorder::sent_by_observed(const Targets& targets, pid_t sender) const {
                          decoder_.process_table().latest_process(sender));
 }
 
-void Recorder::pass_on_signals(const Targets& targets, const SignalWatch& signals) const {
+void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals) const {
   // The session ends when the command does, however often it is told to: the profile is not lost. What comes from the
   // terminal has reached the command by itself; but of its hang-up the kernel tells the session's leader alone, which
   // we are in the command's stead.
   while (const auto arrival = signals.take()) {
     const bool to_leader_only = arrival->signal == SIGHUP && ::getsid(0) == ::getpid();
-    if (sent_by_observed(targets, arrival->sender)) {
-      continue;  // to the group of which we are, or to us for a parent
-    }
-    for (const Target& target : targets) {
+    const bool by_observed = sent_by_observed(targets, arrival->sender);  // to our group, or to us for a parent
+    for (Target& target : targets) {
+      if (target.attached()) {
+        target.send(arrival->signal);  // it is meant for the recorder, whoever sends it
+        continue;
+      }
+      if (by_observed) {
+        continue;
+      }
       if (!arrival->from_terminal || to_leader_only) {
         target.send(arrival->signal);
       }

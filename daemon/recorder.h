@@ -39,7 +39,7 @@ class Recorder {
   static void wait(int timeout_ms, const Targets& targets, const SignalWatch& signals);
   /// By one of the processes that are observed, or that they have started.
   [[nodiscard]] bool sent_by_observed(const Targets& targets, pid_t sender) const;
-  void pass_on_signals(const Targets& targets, const SignalWatch& signals) const;
+  void pass_on_signals(Targets& targets, const SignalWatch& signals) const;
   static void stop_with_command(Targets& targets);
   void pass();
   [[nodiscard]] int next_timeout_ms(const Drainer::Pass& pass) const;

@@ -62,4 +62,33 @@ Result<RecordOutcome> record(const RecordOptions& options) {
   return recorder->run(targets, *signals);
 }
 
+Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment) {
+  const std::uint64_t cpu_before_ns = own_cpu_ns();
+  Result<Arena> arena = Arena::create(options.config);
+  if (!arena) {
+    return error_of(arena);
+  }
+  const Result<SignalWatch> signals = SignalWatch::begin();  // the collector's thread leaves them to us
+  if (!signals) {
+    return error_of(signals);
+  }
+  const OutputFiles output(options.output);
+  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
+  if (!writer) {
+    return error_of(writer);
+  }
+  const std::string arena_path = arena->path();
+  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
+  recorder->begin();
+  Result<AttachedProcess> process = AttachedProcess::attach(attachment, arena_path, monotonic_ns());
+  if (!process) {
+    recorder.reset();
+    output.undo();
+    return error_of(process);
+  }
+  Targets targets;
+  targets.emplace_back(std::move(*process));
+  return recorder->run(targets, *signals);
+}
+
 }  // namespace crosstalk::daemon

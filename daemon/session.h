@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "daemon/attached_process.h"
 #include "daemon/record_options.h"
 
 namespace crosstalk::daemon {
@@ -12,5 +13,9 @@ namespace crosstalk::daemon {
 /// An Error means that the command was not started; its code tells why (not_found -> 127,
 /// not_executable -> 126, others -> 125).
 [[nodiscard]] Result<RecordOutcome> record(const RecordOptions& options);
+
+/// The same of a running process, until it ends, its time is up, or the session is told to stop (SIGINT, SIGTERM, ...).
+/// The outcome's status is 0. An Error means that nothing was recorded.
+[[nodiscard]] Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment);
 
 }  // namespace crosstalk::daemon

@@ -5,13 +5,39 @@
 
 namespace crosstalk::daemon {
 
+pid_t Target::pid() const {
+  return std::visit([](const auto& process) { return process.pid(); }, process_);
+}
+
+int Target::fd() const {
+  return ended() ? -1 : std::visit([](const auto& process) { return process.fd(); }, process_);
+}
+
 bool Target::just_ended(std::uint64_t now_ns) {
   if (ended()) {
     return false;
   }
-  status_ = child_.poll_status();
-  ended_ns_ = ended() ? now_ns : 0;
-  return ended();
+  if (auto* const child = std::get_if<Child>(&process_)) {
+    status_ = child->poll_status();
+    ended_ = status_.has_value();
+  } else {
+    ended_ = std::get<AttachedProcess>(process_).poll_end(now_ns);
+  }
+  ended_ns_ = ended_ ? now_ns : 0;
+  return ended_;
+}
+
+std::optional<int> Target::take_stop() {
+  auto* const child = std::get_if<Child>(&process_);
+  return child != nullptr ? child->take_stop() : std::nullopt;
+}
+
+void Target::send(int signal) {
+  if (auto* const child = std::get_if<Child>(&process_)) {
+    child->send(signal);
+  } else {
+    std::get<AttachedProcess>(process_).tell(signal);
+  }
 }
 
 bool all_ended(const Targets& targets) {

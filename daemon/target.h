@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session was told to observe, apart from how it records: today the command that it launched, one of them.
+// What a session was told to observe, apart from how it records: the command that it has launched, or a running process
+// that it has attached to; one of them.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "daemon/attached_process.h"
 #include "daemon/launch.h"
 
 namespace crosstalk::daemon {
@@ -17,26 +20,30 @@ namespace crosstalk::daemon {
 class Target {
  public:
   /// A launched command: its end is waited for, its status passed on.
-  explicit Target(Child child) : child_(std::move(child)) {}
+  explicit Target(Child child) : process_(std::move(child)) {}
+  /// A running process: the session ends with it, or before.
+  explicit Target(AttachedProcess process) : process_(std::move(process)) {}
 
-  [[nodiscard]] pid_t pid() const { return child_.pid(); }
+  [[nodiscard]] pid_t pid() const;
   /// Readable when its end can be seen; -1 once it was seen, or where the kernel has no pidfd.
-  [[nodiscard]] int fd() const { return ended() ? -1 : child_.fd(); }
+  [[nodiscard]] int fd() const;
   /// Looks whether it has ended; true when it had not when last asked.
   bool just_ended(std::uint64_t now_ns);
 
-  [[nodiscard]] bool ended() const { return status_.has_value(); }
+  [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] std::uint64_t ended_ns() const { return ended_ns_; }
-  /// As a shell has it: 128+N for signal N.
+  /// As a shell has it: 128+N for signal N. Nobody but its parent is told that of a process.
   [[nodiscard]] std::optional<int> status() const { return status_; }
   /// The signal that has stopped it since the last call, if one has; just_ended() finds out.
-  [[nodiscard]] std::optional<int> take_stop() { return child_.take_stop(); }
-  /// What somebody told the recorder and meant for it.
-  void send(int signal) const { child_.send(signal); }
+  [[nodiscard]] std::optional<int> take_stop();
+  /// What somebody told the recorder and meant for it; a signal that ends programs ends an attachment.
+  void send(int signal);
+  [[nodiscard]] bool attached() const { return std::holds_alternative<AttachedProcess>(process_); }
 
  private:
-  Child child_;
+  std::variant<Child, AttachedProcess> process_;
   std::optional<int> status_;
+  bool ended_ = false;
   std::uint64_t ended_ns_ = 0;
 };
 

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectors/core_times.h"
 #include "collectors/probe.h"
 #include "daemon/arena.h"
 #include "daemon/session.h"
+#include "driver/attach.h"
 #include "driver/collector_path.h"
 #include "driver/log.h"
 #include "driver/output_file.h"
@@ -21,6 +24,12 @@
 namespace crosstalk::driver {
 
 namespace {
+
+/// What a session needs to begin.
+struct Preparation {
+  daemon::RecordOptions options;
+  std::optional<daemon::Attachment> attachment;  // to a running process
+};
 
 const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
   const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
@@ -90,17 +99,53 @@ std::vector<profile::MessageRow> inside_another() {
        "that recording, so that this one has nothing in it; record the command alone"}};
 }
 
-/// Everything that has to hold before the command may start.
-Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
-  const collectors::Probe probe = collectors::probe();
-  if (auto fit = check_machine(request, probe); !fit) {
-    return tl::unexpected<Error>(fit.error());
-  }
+/// The command must be one that can be launched under observation.
+Result<void> prepare_command(const RecordRequest& request, daemon::RecordOptions& options) {
   const auto command = collectors::check_command(request.command.front());
   if (!command) {
     return tl::unexpected<Error>(command.error());
   }
   log_detail("the command is " + *command);
+  const auto collector = find_collector();
+  if (!collector) {
+    return tl::unexpected<Error>(collector.error());
+  }
+  log_detail("the collector is " + *collector);
+  options.command = request.command;
+  options.collector = *collector;
+  return {};
+}
+
+/// The process must be one that can be attached to, by events that are allowed.
+Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
+  const auto* const clock = facility(probe, "perf task-clock");
+  if (!probe.perf_allowed && clock != nullptr) {
+    return fail(ErrorCode::permission, "-p: perf events are forbidden (" + clock->found + ")" +
+                                           (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
+  }
+  auto target = attach_to(request, probe.watchpoints_allowed ? probe.debug_registers : 0);
+  if (!target) {
+    return tl::unexpected<Error>(target.error());
+  }
+  prepared.options.attached = true;
+  prepared.options.command = std::move(target->command);
+  prepared.options.warnings = std::move(target->warnings);
+  prepared.attachment = std::move(target->attachment);
+  return {};
+}
+
+/// Everything that has to hold before the command may start.
+Result<Preparation> prepare(const RecordRequest& request) {
+  const collectors::Probe probe = collectors::probe();
+  if (auto fit = check_machine(request, probe); !fit) {
+    return tl::unexpected<Error>(fit.error());
+  }
+  Preparation prepared;
+  daemon::RecordOptions& options = prepared.options;
+  if (auto possible = request.pid ? prepare_attachment(request, probe, prepared) : prepare_command(request, options);
+      !possible) {
+    return tl::unexpected<Error>(possible.error());
+  }
   const auto output = expand_name(request.output, name_facts());
   if (!output) {
     return tl::unexpected<Error>(output.error());
@@ -108,15 +153,7 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
   if (auto writable = check_writable(*output); !writable) {
     return tl::unexpected<Error>(writable.error());
   }
-  const auto collector = find_collector();
-  if (!collector) {
-    return tl::unexpected<Error>(collector.error());
-  }
-  log_detail("the collector is " + *collector);
-
-  daemon::RecordOptions options;
   options.output = *output;
-  options.command = request.command;
   options.config = request.config;
   collectors::calibrate(probe, options.config);
   options.core = collectors::measure_core_times();
@@ -129,10 +166,11 @@ Result<daemon::RecordOptions> prepare(const RecordRequest& request) {
       1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
   options.source_name = "clock";
   options.method_name = method_name(request.config.method);
-  options.collector = *collector;
-  options.recorded_itself = daemon::recorded_itself();
-  options.warnings = options.recorded_itself ? inside_another() : limits_of(request, probe);
-  return options;
+  options.recorded_itself = !request.pid && daemon::recorded_itself();
+  const std::vector<profile::MessageRow> limits =
+      options.recorded_itself ? inside_another() : limits_of(request, probe);
+  options.warnings.insert(options.warnings.end(), limits.begin(), limits.end());
+  return prepared;
 }
 
 void say_where(const daemon::RecordOutcome& outcome) {
@@ -169,24 +207,22 @@ int run_record(const Arguments& arguments) {
   }
   const RecordRequest& request = *parsed->request;
   start_logging({request.quiet, request.verbosity});
-  if (!request.pids.empty()) {
-    return refuse({ErrorCode::unsupported,
-                   "-p: this version of crosstalk can not attach to running processes; record a command instead"});
+  auto prepared = prepare(request);
+  if (!prepared) {
+    return refuse(prepared.error());
   }
-  auto options = prepare(request);
-  if (!options) {
-    return refuse(options.error());
-  }
-  for (const profile::MessageRow& warning : options->warnings) {
+  daemon::RecordOptions& options = prepared->options;
+  for (const profile::MessageRow& warning : options.warnings) {
     log_warning(warning.text);
   }
   ProgressLine line(!request.quiet);
-  options->progress = [&line](const daemon::Progress& progress) { line.show(progress); };
-  options->warn = [&line](const std::string& text) {
+  options.progress = [&line](const daemon::Progress& progress) { line.show(progress); };
+  options.warn = [&line](const std::string& text) {
     line.erase();
     log_warning(text);
   };
-  const auto outcome = daemon::record(*options);
+  const auto outcome =
+      prepared->attachment ? daemon::record_attached(options, *prepared->attachment) : daemon::record(options);
   line.erase();
   if (!outcome) {
     return refuse(outcome.error());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +48,8 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 /// Options as text, before they are judged.
 struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
+  std::string pid;                // empty: not given
+  std::optional<double> seconds;  // of --duration
   std::vector<std::string> events;
   double budget_percent = 3;
   bool no_children = false, no_lookahead = false;
@@ -56,6 +60,7 @@ constexpr const char* examples =
     "  crosstalk record ./server --port 8080       then: crosstalk report\n"
     "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
     "  crosstalk record --period 1ms --budget 5 ./short-run\n"
+    "  crosstalk record -p 4711 --duration 10      a running process, from outside\n"
     "\n"
     "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
     "126 when it can not be executed, 125 when crosstalk refused before it started.\n"
@@ -100,8 +105,11 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
       ->type_name("BYTES")
       ->check(refuse_negative, "");
-  // Understood, so that it is refused in a clear line; not in the help, since it can not be used yet.
-  app.add_option("-p,--pid", request.pids)->group("");
+  app.add_option("-p,--pid", texts.pid,
+                 "Attach to this running process instead, from outside: nothing of it is changed")
+      ->type_name("PID");
+  app.add_option("--duration", texts.seconds, "With -p: leave the process after so many seconds [when it ends]")
+      ->type_name("S");
 }
 
 Result<void> choose_events(const std::vector<std::string>& events, profile::SessionConfig& config) {
@@ -151,6 +159,40 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
   return choose_events(texts.events, request.config);
 }
 
+/// What is to be attached to, if anything.
+Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
+  constexpr double longest_s = 1e9;
+  constexpr double ns = 1e9;
+  if (texts.seconds && texts.pid.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "--duration goes with -p: a command that was launched is recorded to its end");
+  }
+  if (texts.seconds && !(*texts.seconds > 0 && *texts.seconds <= longest_s)) {
+    return fail(ErrorCode::invalid_argument, "--duration: choose more than 0 seconds");
+  }
+  request.duration_ns = static_cast<std::uint64_t>(texts.seconds.value_or(0) * ns);
+  if (texts.pid.empty()) {
+    return {};
+  }
+  pid_t pid = 0;
+  const char* const end = texts.pid.data() + texts.pid.size();
+  const auto [rest, error] = std::from_chars(texts.pid.data(), end, pid);
+  if (error == std::errc() && rest != end && *rest == ',') {
+    return fail(ErrorCode::unsupported, "-p: this version of crosstalk attaches to one process at a time");
+  }
+  if (error != std::errc() || rest != end || pid <= 0) {
+    return fail(ErrorCode::invalid_argument, "-p: '" + texts.pid + "' is no process id; give a number above 0");
+  }
+  if (!request.command.empty()) {
+    return fail(ErrorCode::invalid_argument, "-p: attach to a process or run a command, not both");
+  }
+  if (request.config.clock == profile::ClockKind::posix) {
+    return fail(ErrorCode::invalid_argument, "-p: the event thread-timer is only for commands that are launched");
+  }
+  request.pid = pid;
+  return {};
+}
+
 /// The command is what the parser left over: after an optional "--", or from the first word on.
 Result<std::vector<std::string>> command_of(const CLI::App& app, std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
@@ -170,7 +212,8 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
       "Runs a command, observes which of its threads communicate through which cache lines and\n"
       "where their time goes, and writes a profile.\n",
       "crosstalk record");
-  describe(app, "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...", examples);
+  describe(app, "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...\n       crosstalk record [OPTION]... -p PID",
+           examples);
   app.prefix_command();
   RecordRequest request;
   Texts texts;
@@ -190,7 +233,10 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   if (auto judged = judge(texts, request); !judged) {
     return tl::unexpected<Error>(judged.error());
   }
-  if (request.command.empty() && request.pids.empty()) {
+  if (auto judged = judge_attachment(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  if (request.command.empty() && !request.pid) {
     return fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help");
   }
   return Parsed<RecordRequest>{std::move(request), ""};

@@ -2,6 +2,10 @@
 // The command line of `crosstalk record`.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +21,10 @@ struct RecordRequest {
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
-  std::string pids;                  // of -p; empty: not given
+  std::optional<pid_t> pid;          // of -p: the process to attach to
+  std::uint64_t duration_ns = 0;     // of the attachment; 0: until the process ends
   profile::SessionConfig config;     // what the user chose, defaults elsewhere
-  std::vector<std::string> command;  // empty only with -p
+  std::vector<std::string> command;  // empty with -p, and only then
 };
 
 [[nodiscard]] Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments);

@@ -18,7 +18,7 @@ bool InterpretedMemory::fetch(std::uint64_t address, unsigned width, std::uint64
   const std::uint64_t offset = address - block;
   bits = 0;
   if (!fetch_block(block)) {
-    return false;
+    return reader_.read_data(reader_.context, address, &bits, width);
   }
   const unsigned in_first = offset + width <= block_bytes ? width : static_cast<unsigned>(block_bytes - offset);
   std::memcpy(&bits, bytes_ + offset, in_first);

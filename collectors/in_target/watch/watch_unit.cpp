@@ -30,15 +30,6 @@ std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_a
 
 WatchUnit& watch_unit() { return the_unit; }
 
-// That of a thread that runs on another processor is moved there, by an interrupt: slow, and three quarters of the time
-// are its loss too (measured with two threads that count). That of one that sleeps, or of the caller, is quick and
-// costs it nothing.
-std::uint64_t lost_by_interruption(std::uint64_t took_ns) {
-  constexpr std::uint64_t quick_ns = 18'000;
-  constexpr std::uint64_t descheduled_ns = 200'000;  // the caller itself was away
-  return took_ns < quick_ns || took_ns > descheduled_ns ? 0 : took_ns / 4 * 3;
-}
-
 void WatchUnit::start(std::uint32_t words, std::uint64_t horizon_ns) {
   words_configured_ = words;
   plan_.store(watch_policy::SlotPlan::of(words), std::memory_order_relaxed);

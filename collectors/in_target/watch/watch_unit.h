@@ -22,6 +22,7 @@
 #include "collectors/in_target/processes/cross_process_state.h"
 #include "collectors/in_target/threads/thread_state.h"
 #include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/interruption.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/selection.h"
 #include "collectors/watch_policy/words.h"
@@ -38,8 +39,7 @@ struct WatchRequest {
   bool suspected = false;
 };
 
-/// What moving a watchpoint has cost the thread that it belongs to, from how long it took.
-std::uint64_t lost_by_interruption(std::uint64_t took_ns);
+using watch_policy::lost_by_interruption;
 
 class WatchUnit {
  public:

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/kernel_events.h"
+
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+namespace crosstalk::observer {
+namespace {
+
+struct Opened {
+  OpenEvent event;
+  int error = 0;  // errno of the refusal
+};
+
+Opened open_event(const perf_event_attr& attributes, pid_t tid) {
+  Opened opened;
+  const long fd = ::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) {
+    opened.error = errno;
+    return opened;
+  }
+  opened.event.fd.reset(static_cast<int>(fd));
+  if (::ioctl(opened.event.fd.get(), PERF_EVENT_IOC_ID, &opened.event.id) != 0) {
+    opened.error = errno;
+    opened.event.fd.reset();
+  }
+  return opened;
+}
+
+tl::unexpected<Error> refusal(pid_t tid, int error) {
+  const std::string thread = "thread " + std::to_string(tid);
+  switch (error) {
+    case ESRCH:
+      return fail(ErrorCode::not_found, thread + " is gone");
+    case EACCES:
+    case EPERM: {
+      std::string paranoid = "unknown";
+      std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+      return fail(ErrorCode::permission, "perf events on " + thread +
+                                             " are forbidden: it is another user's, or kernel.perf_event_paranoid (" +
+                                             paranoid +
+                                             ") is above 2; record as root, or as its user after sudo "
+                                             "sysctl kernel.perf_event_paranoid=2");
+    }
+    case EMFILE:
+      return fail(ErrorCode::system, "no descriptor is left for events on " + thread + "; see ulimit -n");
+    default:
+      return fail(ErrorCode::system, "cannot open a clock on " + thread + ": " + std::strerror(error));
+  }
+}
+
+}  // namespace
+
+Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings) {
+  Opened opened = open_event(clock_attributes(settings), tid);
+  if (opened.error != 0) {
+    return refusal(tid, opened.error);
+  }
+  return std::move(opened.event);
+}
+
+bool kernel_allowed(pid_t tid) {
+  constexpr std::uint64_t some_period_ns = 1'000'000;
+  return open_event(clock_attributes({some_period_ns, true}), tid).error == 0;
+}
+
+Result<PerfRing> map_ring(const OpenEvent& clock) {
+  constexpr std::uint32_t most_pages = 32;  // a whole watch's accesses beside some samples of the clock
+  constexpr std::uint32_t least_pages = 4;
+  for (std::uint32_t pages = most_pages; pages > least_pages; pages /= 2) {
+    if (Result<PerfRing> ring = PerfRing::map(clock.fd.get(), pages)) {
+      return ring;
+    }
+  }
+  return PerfRing::map(clock.fd.get(), least_pages);
+}
+
+void enable_clock(const OpenEvent& clock) { ::ioctl(clock.fd.get(), PERF_EVENT_IOC_ENABLE, 0); }
+
+void set_clock_period(const OpenEvent& clock, std::uint64_t period_ns) {
+  ::ioctl(clock.fd.get(), PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
+std::uint64_t read_clock(const OpenEvent& clock) {
+  std::uint64_t count = 0;
+  return ::read(clock.fd.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
+}
+
+std::optional<OpenEvent> open_breakpoint(pid_t tid, const WatchedPlace& place, const OpenEvent& clock) {
+  Opened opened = open_event(watch_attributes(place), tid);
+  if (opened.error != 0 || ::ioctl(opened.event.fd.get(), PERF_EVENT_IOC_SET_OUTPUT, clock.fd.get()) != 0) {
+    return std::nullopt;
+  }
+  return std::move(opened.event);
+}
+
+void enable_breakpoint(const OpenEvent& breakpoint, std::uint32_t accesses) {
+  ::ioctl(breakpoint.fd.get(), PERF_EVENT_IOC_REFRESH, accesses);
+}
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// perf events on threads of another process: opened, enabled, moved. They end with their descriptors, which are this
+// process's: when it dies, however it does, nothing is left in the target.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "collectors/observer/perf_attributes.h"
+#include "collectors/observer/watched_thread.h"
+
+namespace crosstalk::observer {
+
+/// A disabled clock of thread `tid`. Errors: not_found (the thread is gone), permission, system; in one line, with the
+/// remedy.
+[[nodiscard]] Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings);
+/// May this user see what threads of others do in the kernel? Asked of thread `tid`.
+[[nodiscard]] bool kernel_allowed(pid_t tid);
+/// The ring of a clock, with as much memory as the user has left to lock.
+[[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock);
+void enable_clock(const OpenEvent& clock);
+void set_clock_period(const OpenEvent& clock, std::uint64_t period_ns);
+/// What the clock has counted: CPU time of its thread, nanoseconds, also after the thread's end.
+[[nodiscard]] std::uint64_t read_clock(const OpenEvent& clock);
+
+/// A disabled breakpoint of thread `tid` that writes into the ring of `clock`. Nothing where there is no debug register
+/// for it, or no thread.
+[[nodiscard]] std::optional<OpenEvent> open_breakpoint(pid_t tid, const WatchedPlace& place, const OpenEvent& clock);
+/// Lets it report so many accesses; then the kernel switches it off.
+void enable_breakpoint(const OpenEvent& breakpoint, std::uint32_t accesses);
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/perf_attributes.h"
+
+#include <linux/hw_breakpoint.h>
+
+#include <ctime>
+
+namespace crosstalk::observer {
+namespace {
+
+perf_event_attr common_attributes() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.disabled = 1;
+  attributes.exclude_hv = 1;
+  attributes.sample_type = sample_fields;
+  attributes.sample_regs_user = sampled_registers;
+  attributes.use_clockid = 1;  // events of one ring must have the same clock; ours is that of all records
+  attributes.clockid = CLOCK_MONOTONIC;
+  attributes.wakeup_events = 1;
+  return attributes;
+}
+
+}  // namespace
+
+perf_event_attr clock_attributes(const ClockSettings& settings) {
+  perf_event_attr attributes = common_attributes();
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  attributes.sample_period = settings.period_ns;
+  attributes.sample_stack_user = clock_stack_bytes;
+  attributes.exclude_kernel = settings.with_kernel ? 0 : 1;
+  attributes.task = 1;
+  attributes.mmap = 1;
+  attributes.comm = 1;
+  attributes.comm_exec = 1;
+  return attributes;
+}
+
+perf_event_attr watch_attributes(const WatchedPlace& place) {
+  perf_event_attr attributes = common_attributes();
+  attributes.type = PERF_TYPE_BREAKPOINT;
+  attributes.bp_addr = place.address;
+  attributes.bp_len = place.length;
+  attributes.bp_type = place.mode == watch_policy::WatchMode::write_only ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
+  attributes.sample_period = 1;
+  attributes.sample_stack_user = watch_stack_bytes;
+  attributes.exclude_kernel = 1;
+  return attributes;
+}
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the kernel: the events that are opened on a thread of another process. Pure functions.
+//
+// All events of a thread write into one ring, the clock's. They have the same fields, so that a record can be parsed
+// before it is known whose it is.
+#pragma once
+
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+
+#include <bit>
+#include <cstdint>
+
+#include "collectors/watch_policy/runs.h"
+
+namespace crosstalk::observer {
+
+inline constexpr std::uint64_t sample_fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                                               PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
+                                               PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
+// rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, rflags; r8 to r15.
+inline constexpr std::uint64_t sampled_registers =
+    ((std::uint64_t{1} << (PERF_REG_X86_FLAGS + 1U)) - 1) | (std::uint64_t{0xff} << PERF_REG_X86_R8);
+inline constexpr std::size_t sampled_register_count = std::popcount(sampled_registers);
+
+/// Bytes of stack in a sample of the clock: enough for the code's own frames.
+inline constexpr std::uint32_t clock_stack_bytes = 4096;
+/// In one of a watched access: the words in which compilers keep what registers have no room for, and some callers.
+inline constexpr std::uint32_t watch_stack_bytes = 512;
+
+struct ClockSettings {
+  std::uint64_t period_ns = 0;
+  bool with_kernel = false;  // also what the thread does in the kernel; not every user may ask for that
+};
+/// A clock of the thread's CPU time. It begins disabled, tells of the thread's own threads, and wakes who waits for it
+/// at each sample.
+[[nodiscard]] perf_event_attr clock_attributes(const ClockSettings& settings);
+
+struct WatchedPlace {
+  std::uint64_t address = 0;                                           // aligned to `length`
+  std::uint32_t length = 8;                                            // 1, 2, 4 or 8
+  watch_policy::WatchMode mode = watch_policy::WatchMode::read_write;  // not off
+};
+/// A data breakpoint that reports each access into the ring. It begins disabled.
+[[nodiscard]] perf_event_attr watch_attributes(const WatchedPlace& place);
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/process_maps.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace crosstalk::observer {
+namespace {
+
+/// Takes a number off the front of `text`, with the character behind it.
+bool take_number(std::string_view& text, int base, char behind, std::uint64_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end == text.data() + text.size() || *end != behind) {
+    return false;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  return true;
+}
+
+// begin-end perms offset major:minor inode   path
+std::optional<Mapping> parse_line(std::string_view line) {
+  constexpr std::size_t permissions = 4;
+  Mapping mapping;
+  if (!take_number(line, 16, '-', mapping.begin) || !take_number(line, 16, ' ', mapping.end) ||
+      mapping.end <= mapping.begin || line.size() <= permissions) {
+    return std::nullopt;
+  }
+  mapping.readable = line[0] == 'r';
+  mapping.writable = line[1] == 'w';
+  mapping.executable = line[2] == 'x';
+  line.remove_prefix(permissions + 1);
+  std::uint64_t device = 0;
+  if (!take_number(line, 16, ' ', mapping.offset) || !take_number(line, 16, ':', device) ||
+      !take_number(line, 16, ' ', device)) {
+    return std::nullopt;
+  }
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), mapping.inode);
+  if (error != std::errc()) {
+    return std::nullopt;
+  }
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  constexpr std::string_view deleted = " (deleted)";
+  if (line.ends_with(deleted)) {
+    line.remove_suffix(deleted.size());
+  }
+  mapping.path = line;
+  return mapping;
+}
+
+}  // namespace
+
+std::vector<Mapping> parse_maps(std::string_view text) {
+  std::vector<Mapping> maps;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (auto mapping = parse_line(text.substr(0, end))) {
+      maps.push_back(std::move(*mapping));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::sort(maps.begin(), maps.end(), [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
+  return maps;
+}
+
+const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t address) {
+  const auto after = std::upper_bound(maps.begin(), maps.end(), address,
+                                      [](std::uint64_t at, const Mapping& mapping) { return at < mapping.begin; });
+  if (after == maps.begin()) {
+    return nullptr;
+  }
+  const Mapping& mapping = *std::prev(after);
+  return mapping.contains(address) ? &mapping : nullptr;
+}
+
+bool is_watchable(const Mapping* mapping) {
+  return mapping != nullptr && mapping->readable && !mapping->path.starts_with("[v");  // [vvar], [vdso], [vsyscall]
+}
+
+}  // namespace crosstalk::observer

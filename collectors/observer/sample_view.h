@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The access of a sample, found by the same code as inside a target (collectors/in_target/access/finder.h).
+//
+// When a sample is read here its thread has long gone on. So of its memory only what can not have changed since is
+// looked at: the code, what is mapped for reading only, and the piece of stack that came with the sample.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "collectors/in_target/access/finder.h"
+#include "collectors/observer/perf_records.h"
+#include "collectors/observer/process_maps.h"
+#include "collectors/observer/target_process.h"
+
+namespace crosstalk::observer {
+
+class SampleView {
+ public:
+  /// All must outlive it.
+  SampleView(const PerfSample& sample, const TargetMemory& memory, const std::vector<Mapping>& maps)
+      : sample_(sample), memory_(memory), maps_(maps) {}
+
+  /// The access that took the sample's time, or will come next.
+  [[nodiscard]] std::optional<in_target::FoundAccess> find(in_target::AccessFinder& finder);
+  /// The access that a watchpoint has reported.
+  [[nodiscard]] std::optional<in_target::FoundAccess> find_retired(in_target::AccessFinder& finder);
+  /// An access was found where nothing is known to be mapped.
+  [[nodiscard]] bool missed_mapping() const { return missed_mapping_; }
+
+ private:
+  in_target::CodeReader reader() { return {this, read_code, read_data}; }
+  [[nodiscard]] bool plausible(const in_target::FoundAccess& access);
+  static bool read_code(void* view, std::uint64_t address, void* out, std::size_t bytes);
+  static bool read_data(void* view, std::uint64_t address, void* out, std::size_t bytes);
+
+  const PerfSample& sample_;
+  const TargetMemory& memory_;
+  const std::vector<Mapping>& maps_;
+  bool missed_mapping_ = false;
+};
+
+}  // namespace crosstalk::observer

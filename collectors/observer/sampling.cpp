@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/sampling.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collectors/observer/sample_view.h"
+
+namespace crosstalk::observer {
+namespace {
+
+constexpr std::uint64_t line_mask = ~(std::uint64_t{profile::cache_line} - 1);
+
+}  // namespace
+
+bool StackAllowance::take(std::uint64_t now_ns) {
+  constexpr std::uint64_t burst_ns = 1'000'000'000;
+  if (rate_ == 0) {
+    return false;
+  }
+  const std::uint64_t price = burst_ns / rate_;
+  const std::uint64_t from = now_ns > paid_until_ns_ + burst_ns ? now_ns - burst_ns : paid_until_ns_;
+  if (from + price > now_ns) {
+    return false;
+  }
+  paid_until_ns_ = from + price;
+  return true;
+}
+
+Sampling::Sampling(Target& target, in_target::AccessFinder& finder, watch_policy::Board& board,
+                   watch_policy::Budget& budget, Watches& watches)
+    : target_(target),
+      finder_(finder),
+      board_(board),
+      budget_(budget),
+      watches_(watches),
+      stacks_(target.arena().config.stacks_per_s) {}
+
+/// The first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
+collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSample& sample) const {
+  collectors::Observation seen;
+  seen.thread = thread.number();
+  seen.time_ns = sample.time_ns;
+  seen.thread_cpu_ns = sample.count;
+  seen.cpu_ns = thread.samples == 0 ? thread.first_weight_ns : sample.count - std::min(thread.cpu_ns, sample.count);
+  seen.cpu = static_cast<std::uint16_t>(sample.cpu);
+  seen.in_kernel = sample.in_kernel;
+  seen.registers = sample.registers;
+  seen.flags = sample.flags;
+  seen.ip = sample.has_registers ? sample.registers[Register::rip] : sample.ip;
+  seen.weight = seen.cpu_ns;
+  return seen;
+}
+
+void Sampling::locate(const PerfSample& sample, const WatchedThread& thread, collectors::Observation& seen) {
+  if (seen.in_kernel || !sample.has_registers) {
+    return;
+  }
+  SampleView view(sample, target_.memory(), target_.maps());
+  if (const auto found = view.find(finder_)) {
+    seen.access_ip = found->instruction;
+    seen.address = found->address;
+    seen.width = found->width;
+    seen.kind = found->kind;
+    seen.from = found->from;
+    seen.on_own_stack = thread.on_stack(seen.address);
+  } else {
+    maps_are_old_ = maps_are_old_ || view.missed_mapping();
+  }
+}
+
+/// Opens a watch where the policy, the unit and the budget allow. The access lies back by the time that the line is
+/// watched: its thread's next one is waited for.
+void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record) {
+  const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
+  const auto offset = static_cast<std::uint32_t>(seen.address & ~line_mask);
+  const watch_policy::SampledAccess access{offset, seen.width, seen.kind, true, seen.on_own_stack};
+  const watch_policy::Suspicion known = board_.publish(
+      seen.address & line_mask,
+      {static_cast<std::uint16_t>(seen.thread), static_cast<std::uint8_t>(offset), seen.width, seen.kind, now_ms});
+  const bool suspected = watch_policy::is_suspected(known, now_ms);
+  record.flags |= suspected ? unsigned{profile::sample_suspected} : 0U;
+  if (!watches_.usable() || target_.threads().size() < 2 || !is_watchable(mapping_at(target_.maps(), seen.address)) ||
+      !watch_policy::begins_watch(target_.arena().config.method, seen.kind, suspected)) {
+    return;
+  }
+  record.flags |= profile::sample_eligible;
+  if (!watch_policy::is_drawn(access, known, suspected, thread.samples + thread.number(), thread.random) ||
+      !watches_.has_room(suspected) || !budget_.affords(watches_.mean_cost_ns(), !suspected)) {
+    return;
+  }
+  record.watch = watches_.open(thread, {seen.address & line_mask, access, known, suspected});
+  if (record.watch != 0) {
+    record.flags |= profile::sample_armed;
+    record.from = profile::AddressFrom::next;
+  }
+}
+
+void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::Sample& record) {
+  profile::StackSlice slice;
+  slice.registers = sample.registers;
+  const std::uint64_t room = thread.stack_high - std::min(sample.registers[Register::rsp], thread.stack_high);
+  slice.bytes = std::min<std::uint64_t>({sample.stack.size(), room, target_.arena().config.stack_bytes}) & ~7ULL;
+  if (slice.bytes == 0 || !stacks_.take(sample.time_ns)) {
+    thread.records->write(record);
+    return;
+  }
+  record.has_stack = 1;
+  thread.records->write(record, &slice, sizeof slice, sample.stack.data(), slice.bytes);
+}
+
+void Sampling::take(WatchedThread& thread, const PerfSample& sample) {
+  if (sample.has_registers) {
+    target_.learn_stack(thread, sample.registers[Register::rsp]);
+  }
+  collectors::Observation seen = observe(thread, sample);
+  if (thread.samples == 0) {
+    set_clock_period(thread.clock, target_.period_ns());
+  }
+  thread.cpu_ns = sample.count;
+  ++thread.samples;
+  profile::ThreadSlot& slot = thread.records->slot();
+  const std::uint64_t cost_ns = target_.arena().config.perf_sample_cost_ns;
+  slot.samples.store(thread.samples, std::memory_order_relaxed);
+  slot.cpu_ns.store(sample.count, std::memory_order_relaxed);
+  slot.handlers_ns.fetch_add(cost_ns, std::memory_order_relaxed);
+  budget_.earn(seen.cpu_ns);
+  budget_.spend(cost_ns);
+  locate(sample, thread, seen);
+  profile::Sample record = collectors::record_of(seen);
+  if (seen.address != 0) {
+    watch(thread, seen, record);
+  }
+  write(thread, sample, record);
+}
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sample of a clock goes through: its access is found, put on the bulletin board, perhaps watched, and written.
+// The steps are those inside a target (collectors/in_target/sampling/sampling.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "collectors/in_target/access/finder.h"
+#include "collectors/observation.h"
+#include "collectors/observer/perf_records.h"
+#include "collectors/observer/target.h"
+#include "collectors/observer/watches.h"
+
+namespace crosstalk::observer {
+
+/// How many stacks may be written: so many a second, and a second's worth at once.
+class StackAllowance {
+ public:
+  explicit StackAllowance(std::uint32_t stacks_per_s) : rate_(stacks_per_s) {}
+  bool take(std::uint64_t now_ns);
+
+ private:
+  std::uint32_t rate_;
+  std::uint64_t paid_until_ns_ = 0;
+};
+
+/// Not thread-safe.
+class Sampling {
+ public:
+  Sampling(Target& target, in_target::AccessFinder& finder, watch_policy::Board& board, watch_policy::Budget& budget,
+           Watches& watches);
+
+  void take(WatchedThread& thread, const PerfSample& sample);
+  /// An access was found where nothing is known to be mapped: the mappings have changed.
+  [[nodiscard]] bool maps_are_old() const { return maps_are_old_; }
+  void maps_were_read() { maps_are_old_ = false; }
+
+ private:
+  collectors::Observation observe(WatchedThread& thread, const PerfSample& sample) const;
+  void locate(const PerfSample& sample, const WatchedThread& thread, collectors::Observation& seen);
+  void watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record);
+  void write(WatchedThread& thread, const PerfSample& sample, profile::Sample& record);
+
+  Target& target_;
+  in_target::AccessFinder& finder_;
+  watch_policy::Board& board_;
+  watch_policy::Budget& budget_;
+  Watches& watches_;
+  StackAllowance stacks_;
+  bool maps_are_old_ = true;
+};
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of a process, read off their headers where they are mapped: a file that was replaced since, or that is
+// not to be seen from here, says nothing about what runs.
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectors/observer/target_process.h"
+
+namespace crosstalk::observer {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::size_t most_segments = 64;
+constexpr std::size_t most_note_bytes = 4096;
+
+constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+/// Finds the build id among an ELF file's notes.
+void take_build_id(const std::vector<std::uint8_t>& notes, profile::ModuleLoad& record) {
+  constexpr std::uint64_t step = 4;
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, notes.data() + at, sizeof note);
+    const std::uint64_t name = at + sizeof note;
+    const std::uint64_t content = name + rounded_up(note.n_namesz, step);
+    if (content + note.n_descsz > notes.size()) {
+      return;
+    }
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0 &&
+        note.n_descsz <= sizeof record.build_id) {
+      std::memcpy(record.build_id, notes.data() + content, note.n_descsz);
+      record.build_id_size = static_cast<std::uint8_t>(note.n_descsz);
+      return;
+    }
+    at = content + rounded_up(note.n_descsz, step);
+  }
+}
+
+/// The headers of the ELF file that is mapped from its begin on at `begin`; empty: there is none.
+std::vector<Elf64_Phdr> headers_at(std::uint64_t begin, const TargetMemory& memory) {
+  Elf64_Ehdr header;
+  if (!memory.read(begin, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr) ||
+      header.e_phnum > most_segments) {
+    return {};
+  }
+  std::vector<Elf64_Phdr> segments(header.e_phnum);
+  const std::size_t bytes = segments.size() * sizeof(Elf64_Phdr);
+  return memory.read(begin + header.e_phoff, segments.data(), bytes) ? segments : std::vector<Elf64_Phdr>();
+}
+
+/// [begin, end) of the segments as the file has them.
+void take_extent(const std::vector<Elf64_Phdr>& segments, profile::ModuleLoad& record) {
+  record.begin = UINT64_MAX;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type == PT_LOAD) {
+      record.begin = std::min(record.begin, segment.p_vaddr);
+      record.end = std::max(record.end, segment.p_vaddr + segment.p_memsz);
+    }
+  }
+}
+
+void take_notes(const std::vector<Elf64_Phdr>& segments, const TargetMemory& memory, profile::ModuleLoad& record) {
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type == PT_NOTE && record.build_id_size == 0 && segment.p_memsz <= most_note_bytes) {
+      std::vector<std::uint8_t> notes(segment.p_memsz);
+      if (memory.read(record.bias + segment.p_vaddr, notes.data(), notes.size())) {
+        take_build_id(notes, record);
+      }
+    }
+  }
+}
+
+/// Is code of the same file mapped within the module? Else it is a file that somebody reads.
+bool has_code(const std::vector<Mapping>& maps, const Mapping& first, const profile::ModuleLoad& record) {
+  return std::any_of(maps.begin(), maps.end(), [&](const Mapping& mapping) {
+    return mapping.executable && mapping.inode == first.inode && mapping.path == first.path &&
+           mapping.begin < record.end && mapping.end > record.begin;
+  });
+}
+
+}  // namespace
+
+std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const TargetMemory& memory) {
+  std::vector<TargetModule> modules;
+  for (const Mapping& first : maps) {
+    const bool vdso = first.path == "[vdso]";
+    if (!first.readable || first.offset != 0 || (!first.path.starts_with('/') && !vdso)) {
+      continue;
+    }
+    const std::vector<Elf64_Phdr> segments = headers_at(first.begin, memory);
+    TargetModule module;
+    module.record.header.type = profile::RecordType::module_load;
+    take_extent(segments, module.record);
+    if (module.record.begin >= module.record.end) {
+      continue;
+    }
+    module.record.bias = first.begin - module.record.begin / page_bytes * page_bytes;
+    module.record.begin += module.record.bias;
+    module.record.end += module.record.bias;
+    if (!has_code(maps, first, module.record)) {
+      continue;
+    }
+    take_notes(segments, memory, module.record);
+    module.record.is_vdso = vdso ? 1 : 0;
+    module.path = vdso ? std::string() : first.path;
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+}  // namespace crosstalk::observer

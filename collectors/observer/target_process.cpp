@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/target_process.h"
+
+#include <dirent.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace crosstalk::observer {
+namespace {
+
+std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The value of a line "key:\tvalue" of /proc/.../status; empty: there is none.
+std::string field(const std::string& status, std::string_view key) {
+  for (std::size_t at = 0; at < status.size();) {
+    const std::size_t end = std::min(status.find('\n', at), status.size());
+    const std::string_view line(status.data() + at, end - at);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ':') {
+      const std::size_t begin = line.find_first_not_of(" \t", key.size() + 1);
+      return begin == std::string_view::npos ? std::string() : std::string(line.substr(begin));
+    }
+    at = end + 1;
+  }
+  return {};
+}
+
+std::uint64_t number(const std::string& text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// Kernel threads have no memory of their own, so no sizes of it in their status.
+bool is_kernel_thread(const std::string& status) { return field(status, "VmSize").empty(); }
+
+tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
+  return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + why);
+}
+
+Result<void> check_memory(pid_t pid) {
+  const std::vector<Mapping> maps = maps_of(pid);
+  const auto readable = std::find_if(maps.begin(), maps.end(), [](const Mapping& mapping) {
+    return mapping.readable && !mapping.path.starts_with("[v");
+  });
+  std::uint64_t word = 0;
+  if (readable != maps.end() && TargetMemory(pid).read(readable->begin, &word, sizeof word)) {
+    return {};
+  }
+  const std::string scope = text_of_file("/proc/sys/kernel/yama/ptrace_scope");
+  if (number(scope) != 0) {
+    return fail(ErrorCode::permission,
+                "-p " + std::to_string(pid) + ": its memory may not be read: kernel.yama.ptrace_scope is " +
+                    scope.substr(0, 1) + "; sudo sysctl kernel.yama.ptrace_scope=0, or record as root");
+  }
+  return fail(ErrorCode::permission, "-p " + std::to_string(pid) +
+                                         ": its memory may not be read: it is another user's; record as that user "
+                                         "or as root");
+}
+
+}  // namespace
+
+bool TargetMemory::read(std::uint64_t address, void* out, std::size_t bytes) const {
+  iovec here{out, bytes};
+  iovec there{reinterpret_cast<void*>(address), bytes};  // NOLINT: an address of the target
+  return ::process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+Result<void> check_process(pid_t pid) {
+  const std::string status = text_of_file(folder_of(pid) + "/status");
+  if (status.empty()) {
+    return refuse(pid, "there is no process of that id");
+  }
+  if (const std::uint64_t process = number(field(status, "Tgid")); process != static_cast<std::uint64_t>(pid)) {
+    return refuse(pid, "that is a thread of process " + std::to_string(process) + "; give the process's id");
+  }
+  if (pid == ::getpid()) {
+    return refuse(pid, "that is this recorder itself");
+  }
+  if (field(status, "State").starts_with('Z')) {
+    return refuse(pid, "it has ended and waits for its parent to ask how (a zombie)");
+  }
+  if (is_kernel_thread(status)) {
+    return refuse(pid, "it is a thread of the kernel; crosstalk observes programs");
+  }
+  return check_memory(pid);
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> threads;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((folder_of(pid) + "/task").c_str()), ::closedir);
+  while (folder) {
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) {
+      break;
+    }
+    const std::uint64_t tid = number(static_cast<const char*>(entry->d_name));
+    if (tid != 0) {
+      threads.push_back(static_cast<pid_t>(tid));
+    }
+  }
+  return threads;
+}
+
+std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
+  const std::string status = text_of_file(folder_of(pid) + "/task/" + std::to_string(tid) + "/status");
+  if (status.empty()) {
+    return std::nullopt;
+  }
+  return ThreadFacts{field(status, "Name"), number(field(status, "voluntary_ctxt_switches")) +
+                                                number(field(status, "nonvoluntary_ctxt_switches"))};
+}
+
+ProcessFacts process_facts(pid_t pid) {
+  ProcessFacts facts;
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink((folder_of(pid) + "/exe").c_str(), path, sizeof path);
+  facts.executable = length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+  const std::string line = text_of_file(folder_of(pid) + "/cmdline");
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find('\0', at), line.size());
+    facts.arguments.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  facts.parent = static_cast<pid_t>(number(field(text_of_file(folder_of(pid) + "/status"), "PPid")));
+  return facts;
+}
+
+std::vector<Mapping> maps_of(pid_t pid) { return parse_maps(text_of_file(folder_of(pid) + "/maps")); }
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that is watched from outside: what /proc says of it, its memory as the kernel reads it for us, and the
+// modules in it. Nothing here changes anything in it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/observer/process_maps.h"
+#include "profile/records.h"
+
+namespace crosstalk::observer {
+
+/// The memory of a process (process_vm_readv): any address is safe, and what can not be read is not.
+class TargetMemory {
+ public:
+  explicit TargetMemory(pid_t pid) : pid_(pid) {}
+  /// All of the bytes, or false with `out` in any state.
+  bool read(std::uint64_t address, void* out, std::size_t bytes) const;
+
+ private:
+  pid_t pid_;
+};
+
+/// Refuses, in one line, a process that can not be watched: there is none of that id, a thread's id, a zombie, a
+/// kernel thread, ourselves, or one whose memory this user may not read.
+[[nodiscard]] Result<void> check_process(pid_t pid);
+
+/// The ids of its threads; empty: it is gone.
+[[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+
+struct ThreadFacts {
+  std::string name;
+  std::uint64_t switches = 0;  // context switches of its whole life
+};
+/// Nothing: there is no such thread any more.
+[[nodiscard]] std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid);
+
+struct ProcessFacts {
+  std::string executable;              // the file; empty: not known
+  std::vector<std::string> arguments;  // its command line
+  pid_t parent = 0;
+};
+[[nodiscard]] ProcessFacts process_facts(pid_t pid);
+
+[[nodiscard]] std::vector<Mapping> maps_of(pid_t pid);
+
+/// A program or library in memory. The record has no time yet.
+struct TargetModule {
+  profile::ModuleLoad record;
+  std::string path;  // empty of the vdso
+};
+/// The modules among the mappings of a process, read off their headers in its memory.
+[[nodiscard]] std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const TargetMemory& memory);
+
+}  // namespace crosstalk::observer

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches a line in all threads of the target, from outside: what the watch policy (collectors/watch_policy/) decides
+// is carried out here by breakpoint events of the threads.
+//
+// A thread goes on as soon as its access is in the ring; the observer reads of it some 100 us later. So what inside a
+// target happens between two accesses happens here behind them:
+//   - Each thread is armed with a number of shots. The kernel reports so many accesses and then switches the breakpoint
+//     off: a thread that hammers on the line loses a bounded time, however late the observer is.
+//   - The policy is run over the reported accesses, in the order of their times: of each run of an owner it takes the
+//     first access and the first store, as it would by arming and disarming. The rest is passed over.
+//   - What a breakpoint reports is changed afterwards, and only where it matters: a thread whose accesses are wanted is
+//     given new shots, and one that goes on with what is not wanted has its breakpoint changed or closed.
+//   - The sampled access lies back by then, too. So a watch begins with the sampled thread's next access, and the
+//   sample
+//     is marked as one that came before its access.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "collectors/observer/perf_attributes.h"
+#include "collectors/observer/perf_records.h"
+#include "collectors/observer/watched_thread.h"
+#include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/budget.h"
+#include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/selection.h"
+#include "collectors/watch_policy/words.h"
+
+namespace crosstalk::observer {
+
+/// Accesses that a breakpoint reports before the kernel switches it off.
+inline constexpr std::uint32_t shots_a_breakpoint = 16;
+
+/// What watching needs of the world.
+class WatchWorld {
+ public:
+  WatchWorld() = default;
+  WatchWorld(const WatchWorld&) = delete;
+  WatchWorld& operator=(const WatchWorld&) = delete;
+  virtual ~WatchWorld() = default;
+
+  /// A breakpoint of the thread, disabled, whose reports go into the thread's ring. Nothing: it can not be had now.
+  virtual std::optional<OpenEvent> prepare(const WatchedThread& thread, const WatchedPlace& place) = 0;
+  /// Enables it for so many accesses.
+  virtual void enable(const OpenEvent& breakpoint, std::uint32_t shots) = 0;
+  virtual std::uint64_t now_ns() = 0;  // CLOCK_MONOTONIC
+  virtual std::uint64_t cpu_ns() = 0;  // CPU time of the observer
+  /// Unique in the recording, > 0.
+  virtual std::uint32_t new_watch() = 0;
+  /// Was the access before these registers a store, as far as its code tells?
+  virtual bool was_store(const PerfSample& trap) = 0;
+};
+
+struct WatchRequest {
+  std::uint64_t line = 0;
+  watch_policy::SampledAccess access;
+  watch_policy::Suspicion suspicion;
+  bool suspected = false;
+};
+
+struct WatchSettings {
+  std::uint32_t registers = 0;  // 0..4
+  std::uint64_t horizon_ns = 0;
+  std::uint64_t trap_cost_ns = 0;  // what a reported access costs its thread
+};
+
+/// Not thread-safe.
+class Watches {
+ public:
+  Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy::Board& board, watch_policy::Budget& budget,
+          const WatchSettings& settings);
+
+  [[nodiscard]] bool usable() const { return plan_.slots > 0; }
+  /// Is there a slot for such a watch?
+  [[nodiscard]] bool has_room(bool suspected) const;
+  [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_; }
+  /// The observer's own CPU time that went into watching.
+  [[nodiscard]] std::uint64_t own_ns() const { return own_ns_; }
+  /// Opens a watch and writes so into the thread's ring; its id. 0: no other thread could be armed.
+  std::uint32_t open(WatchedThread& self, const WatchRequest& request);
+  /// A sample of `thread` that is no clock's. Samples of all threads come by ascending time.
+  void trapped(WatchedThread& thread, const PerfSample& trap);
+  /// Makes the breakpoints what the policy wants after the samples so far, and closes watches whose time is over.
+  void settle();
+  /// When the next watch ends by its time; UINT64_MAX: there is none.
+  [[nodiscard]] std::uint64_t next_end_ns() const;
+  /// The thread is gone.
+  void leave(const WatchedThread& thread);
+  void close_all();
+
+ private:
+  using WatchMode = watch_policy::WatchMode;
+  struct Breakpoint {
+    OpenEvent event;
+    WatchMode mode = WatchMode::off;  // of the event
+    std::uint32_t left = 0;           // accesses that it can still report
+  };
+  struct Part {  // of one thread in a watch
+    WatchedThread* thread = nullptr;
+    std::array<WatchMode, watch_policy::words_per_slot> wanted{};
+    std::array<std::optional<Breakpoint>, watch_policy::words_per_slot> breakpoint;
+  };
+  struct Slot {
+    std::uint32_t watch = 0;  // 0: idle
+    bool suspected = false, changed = false;
+    std::uint64_t line = 0;
+    std::uint64_t cost_ns = 0;
+    watch_policy::WordChoice choice;
+    watch_policy::WatchProgress progress;
+    std::vector<Part> parts;
+  };
+
+  bool prepare(Slot& slot, Part& part, std::uint32_t word);
+  bool prepare_all(Slot& slot, Part& part);
+  void enable(Slot& slot, Part& part, std::uint32_t word);
+  void prepare_others(Slot& slot, WatchedThread& self, std::uint32_t partner);
+  void write_open(const Slot& slot, const WatchedThread& self, std::uint64_t horizon_ns, std::uint64_t begin_ns) const;
+  void take(Slot& slot, Part& part, std::uint32_t word, const PerfSample& trap);
+  void settle(Slot& slot, Part& part, std::uint32_t word);
+  void close(Slot& slot, profile::CloseReason reason, std::uint64_t time_ns);
+  void charge(Slot& slot, std::uint64_t ns, const WatchedThread& payer);
+  void charge_own(Slot& slot, std::uint64_t ns);
+  void attribute(Slot& slot, std::uint64_t ns);
+
+  WatchWorld& world_;
+  const WatchedThreads& threads_;
+  watch_policy::Board& board_;
+  watch_policy::Budget& budget_;
+  WatchSettings settings_;
+  watch_policy::SlotPlan plan_;
+  std::uint64_t mean_cost_ns_;
+  std::uint64_t own_ns_ = 0;
+  std::array<Slot, watch_policy::watch_slots> slots_;
+};
+
+}  // namespace crosstalk::observer

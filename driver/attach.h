@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk record -p`: what the session is to attach to, and the observer as the session's collector.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/attached_process.h"
+#include "driver/record_options.h"
+#include "profile/model.h"
+
+namespace crosstalk::driver {
+
+struct AttachedTarget {
+  daemon::Attachment attachment;
+  std::vector<std::string> command;           // its command line; never empty
+  std::vector<profile::MessageRow> warnings;  // what can not be known of it from outside
+};
+
+/// Refuses what can not be watched from outside. `registers`: debug registers that a thread may have.
+[[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers);
+
+}  // namespace crosstalk::driver
