@@ -118,14 +118,14 @@ Result<void> prepare_command(const RecordRequest& request, daemon::RecordOptions
 
 /// The process must be one that can be attached to, by events that are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
+  auto target = attach_to(request, probe.watchpoints_allowed ? probe.debug_registers : 0);
+  if (!target) {
+    return tl::unexpected<Error>(target.error());
+  }
   const auto* const clock = facility(probe, "perf task-clock");
   if (!probe.perf_allowed && clock != nullptr) {
     return fail(ErrorCode::permission, "-p: perf events are forbidden (" + clock->found + ")" +
                                            (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
-  }
-  auto target = attach_to(request, probe.watchpoints_allowed ? probe.debug_registers : 0);
-  if (!target) {
-    return tl::unexpected<Error>(target.error());
   }
   prepared.options.attached = true;
   prepared.options.command = std::move(target->command);

@@ -101,6 +101,28 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   EXPECT_NE(record_error({"-o"}).find("--help"), std::string::npos);
 }
 
+TEST(RecordCommandLine, TakesAProcessInsteadOfACommand) {
+  const RecordRequest request = recorded({"-p", "4711", "--duration", "2.5"});
+  EXPECT_EQ(request.pid, 4711);
+  EXPECT_EQ(request.duration_ns, 2'500'000'000U);
+  EXPECT_TRUE(request.command.empty());
+  EXPECT_EQ(recorded({"--pid=1"}).duration_ns, 0U);
+  EXPECT_FALSE(recorded({"ls"}).pid);
+}
+
+TEST(RecordCommandLine, RefusesWhatIsNoAttachment) {
+  for (const char* const pid : {"0", "-1", "x", "1x", "99999999999"}) {
+    EXPECT_NE(record_error({"-p", pid}).find("no process id"), std::string::npos) << pid;
+  }
+  EXPECT_NE(record_error({"-p", "1,2"}).find("one process at a time"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1", "ls"}).find("not both"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1", "--event", "thread-timer"}).find("thread-timer"), std::string::npos);
+  EXPECT_NE(record_error({"--duration", "1", "ls"}).find("-p"), std::string::npos);
+  for (const char* const seconds : {"0", "-1", "nan", "1e10", "x"}) {
+    EXPECT_NE(record_error({"-p", "1", "--duration", seconds}).find("--duration"), std::string::npos) << seconds;
+  }
+}
+
 TEST(RecordCommandLine, HelpIsTextAndNoRequest) {
   const auto parsed = parse_record({"--help"});
   ASSERT_TRUE(parsed);

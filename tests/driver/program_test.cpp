@@ -127,7 +127,7 @@ TEST_F(Program, RefusesWhatItDoesNotKnow) {
 TEST_F(Program, RecordRefusesBeforeTheCommandStarts) {
   const std::string mark = (folder_ / "started").string();
   expect_refused({"record"}, 125, "no command");
-  expect_refused({"record", "-p", "1"}, 125, "attach");
+  expect_refused({"record", "-p", "2147483647"}, 125, "no process");
   expect_refused({"record", "-o", "/proc/x.db", "touch", mark}, 125, "can not be written");
   expect_refused({"record", "-o", "%x", "touch", mark}, 125, "%");
   for (const char* const source : {"pebs", "ibs", "ibs-kmod"}) {

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running processes are watched from outside: what is found is right, and nothing of them differs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+from harness import needs_watchpoints
+
+MAX_DISTANCE = 0.35
+MAX_VERDICT_ERROR = 0.20
+STARTED_S = 0.5
+
+# Threads that begin a second after the process, and one that ends.
+LATE_THREADS = """
+import hashlib, threading, time
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        hashlib.sha256(bytes(1 << 20)).digest()
+time.sleep(1.5)
+threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (0.5, 2.5)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("done")
+"""
+
+
+class Attachment(harness.Case):
+    def start(self, command):
+        """The command, running; it does not outlive the test."""
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        time.sleep(STARTED_S)
+        return process
+
+    def attach(self, pid, *options, output="run.db", **more):
+        profile = self.path(output)
+        result = harness.run([harness.CROSSTALK, "record", "-q", "-o", profile, "-p", str(pid), *options], **more)
+        result.profile = profile
+        return result
+
+    def observe_running(self, command, seconds):
+        """Attaches to the command for so long; the report, and what the command printed at its own end."""
+        process = self.start(command)
+        result = self.attach(process.pid, "--duration", str(seconds))
+        self.assertEqual(result.status, 0, result.stderr)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, err), (0, ""))
+        return self.report(result.profile), out
+
+
+class Sharing(Attachment):
+    def check(self, name, *arguments, seconds=4):
+        program = harness.workload(name)
+        report, out = self.observe_running([program, "--seconds", str(2 * seconds + 2), *arguments], seconds)
+        truth = json.loads(out.strip().splitlines()[-1])
+        costs = harness.cells_by_truth(report, truth)
+        self.assertTrue(costs, "no communication was found")
+        print(f"{name}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")
+        self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
+        self.check_directions(costs, truth)
+        self.assertAlmostEqual(harness.true_share(costs), harness.known_true_share(truth), delta=MAX_VERDICT_ERROR)
+        self.assertTrue(harness.object_named(report["objects"][0], truth["object"]), report["objects"][0]["name"])
+        self.assertIn("watched_from_outside", {warning["code"] for warning in report["warnings"]})
+        self.assertIsNone(report["exit_status"])
+        return report
+
+    @needs_watchpoints
+    def test_ping_pong(self):
+        report = self.check("ping_pong")
+        self.assertIn("ping_pong", report["command"])
+        self.assertEqual(os.path.basename(report["lines"][0]["file"]), "ping_pong.cpp")
+
+    @needs_watchpoints
+    def test_false_sharing(self):
+        report = self.check("false_sharing")
+        loop = max(report["loops"], key=lambda row: row["self_s"])
+        self.assertEqual(os.path.basename(loop["file"]), "false_sharing.cpp")
+        self.assertGreater(loop["share"], 0.8)
+
+    @needs_watchpoints
+    def test_false_sharing_in_a_static_program(self):
+        self.check("static/false_sharing")
+
+    @needs_watchpoints
+    def test_nothing_is_found_where_nothing_is_shared(self):
+        report, _ = self.observe_running([harness.workload("false_sharing"), "--seconds", "8", "--stride", "64"], 4)
+        self.assertGreater(report["sampling"]["armed"], 5)
+        self.assertLess(harness.total_cost(report), 0.02 * harness.cpu_seconds(report))
+
+
+class Mixed(Attachment):
+    @needs_watchpoints
+    def test_both_sorts_of_sharing(self):
+        report, out = self.observe_running([harness.workload("mixed"), "--seconds", "14", "--true-tenths", "5"], 6)
+        truth = json.loads(out.strip().splitlines()[-1])
+        self.assertTrue([entry for entry in report["objects"]
+                         if any(harness.object_named(entry, name) for name in (*truth["data"], *truth["sync"]))])
+        index = {thread["index"]: thread["tid"] for thread in report["threads"]}
+        pairs = {(index[cell["producer"]], index[cell["consumer"]]) for cell in report["communication"]["cells"]}
+        one, other = truth["tids"][1:3]
+        self.assertEqual(pairs, {(one, other), (other, one)})
+
+
+class Unharmed(Attachment):
+    """What a process can see of itself is as if nobody watched."""
+
+    def facts(self, pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            fields = dict(line.rstrip("\n").split(":", 1) for line in status)
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            mapped = maps.read()
+        kept = ("TracerPid", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads", "FDSize", "Seccomp")
+        return {key: fields.get(key) for key in kept}, mapped, sorted(os.listdir(f"/proc/{pid}/fd"))
+
+    def test_while_attached_and_after(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
+        before = self.facts(process.pid)
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p", str(process.pid),
+                               "--duration", "3"], stderr=subprocess.PIPE, text=True) as recorder:
+            time.sleep(2)
+            during = self.facts(process.pid)
+            self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
+        self.assertEqual(during, before)
+        self.assertEqual(self.facts(process.pid), before)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_recorder_that_is_killed(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
+                               str(process.pid)], stderr=subprocess.DEVNULL) as recorder:
+            time.sleep(2.5)
+            recorder.kill()
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(json.loads(out.strip().splitlines()[-1])["workload"], "false_sharing")
+        self.assertGreater(self.report(self.path("run.db"))["sampling"]["samples"], 0)
+
+    @needs_watchpoints
+    def test_a_recorder_that_stands_still(self):
+        # The breakpoints that are set then go on reporting: the kernel switches them off after some accesses.
+        process = self.start([harness.workload("false_sharing"), "--seconds", "4"])
+        recorder = subprocess.Popen([harness.CROSSTALK, "record", "-q", "--budget", "100", "--period", "100us", "-o",
+                                     self.path("run.db"), "-p", str(process.pid)], stderr=subprocess.DEVNULL)
+        time.sleep(1.5)
+        recorder.send_signal(signal.SIGSTOP)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        recorder.send_signal(signal.SIGCONT)
+        self.assertEqual(recorder.wait(timeout=60), 0)
+
+
+class Ends(Attachment):
+    def test_the_process_ends(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "2"])
+        result = self.attach(process.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, json.loads(out.strip().splitlines()[-1])["workload"]),
+                         (0, "false_sharing"))
+        report = self.report(result.profile)
+        self.assertGreater(report["sampling"]["samples"], 0)
+        self.assertLess(report["duration_s"], 30)
+
+    def test_an_interrupt_ends_the_attachment(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "30"])
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
+                               str(process.pid)], stderr=subprocess.PIPE, text=True) as recorder:
+            time.sleep(2.5)
+            recorder.send_signal(signal.SIGINT)
+            self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
+        self.assertIsNone(process.poll())
+        report = self.report(self.path("run.db"))
+        self.assertGreater(report["sampling"]["samples"], 0)
+        self.assertNotIn("incomplete", {warning["code"] for warning in report["warnings"]})
+
+    def test_it_executes_another_program(self):
+        process = self.start(["/bin/sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 1; exec "
+                              f"{harness.workload('false_sharing')} --seconds 3"])
+        result = self.attach(process.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        commands = [entry["command"] for entry in self.report(result.profile)["processes"]]
+        self.assertTrue(any("false_sharing" in command and "/bin/sh" not in command for command in commands), commands)
+
+
+class Threads(Attachment):
+    def test_threads_that_begin_later(self):
+        report, out = self.observe_running([sys.executable, "-c", LATE_THREADS], 3.5)
+        self.assertEqual(out, "done\n")
+        busy = [thread["cpu_s"] for thread in report["threads"] if thread["cpu_s"] and thread["cpu_s"] > 0.01]
+        self.assertEqual(len(report["threads"]), 3, report["threads"])
+        self.assertEqual(len(busy), 2, report["threads"])
+
+
+class Refusals(Attachment):
+    def refused(self, pid, word):
+        result = harness.run([harness.CROSSTALK, "record", "-o", self.path("no.db"), "-p", str(pid)])
+        self.assert_one_line_error(result, statuses=(125,))
+        self.assertIn(word, result.stderr)
+        self.assertFalse(os.path.exists(self.path("no.db")))
+
+    def test_no_process(self):
+        self.refused(2**31 - 1, "no process")
+        self.refused("x", "process id")
+
+    def test_a_zombie(self):
+        with subprocess.Popen(["/bin/true"]) as process:
+            time.sleep(STARTED_S)
+            self.refused(process.pid, "zombie")
+
+    @unittest.skipUnless(os.path.exists("/proc/2/status"), "kernel threads are not to be seen here")
+    def test_a_thread_of_the_kernel(self):
+        self.refused(2, "kernel")
+
+    def test_another_users_process(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        process = self.start(["/bin/sleep", "30"])
+        os.chmod(self.folder, 0o777)
+        result = harness.run([harness.CROSSTALK, "record", "-o", self.path("no.db"), "-p", str(process.pid)],
+                             user=65534, group=65534)
+        self.assert_one_line_error(result, statuses=(125,))
+        self.assertIn("-p", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/perf_records.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/observer/perf_bytes.h"
+
+namespace crosstalk::observer {
+namespace {
+
+TEST(PerfRecords, ASampleHasItsFieldsInTheKernelsOrder) {
+  const Bytes bytes = sample_record({});
+  const auto parsed = parse_perf_record(bytes);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->bytes, bytes.size());
+  const auto& sample = std::get<PerfSample>(parsed->record);
+  EXPECT_EQ(sample.event, 7U);
+  EXPECT_EQ(sample.ip, 0x401000U);
+  EXPECT_EQ(sample.pid, 10);
+  EXPECT_EQ(sample.tid, 11);
+  EXPECT_EQ(sample.time_ns, 1000U);
+  EXPECT_EQ(sample.address, 0x5000U);
+  EXPECT_EQ(sample.cpu, 1U);
+  EXPECT_EQ(sample.count, 4'000'000U);
+  EXPECT_FALSE(sample.in_kernel);
+  ASSERT_TRUE(sample.has_registers);
+  EXPECT_EQ(sample.registers[Register::rax], 100U);
+  EXPECT_EQ(sample.registers[Register::rbx], 101U);
+  EXPECT_EQ(sample.registers[Register::rcx], 102U);
+  EXPECT_EQ(sample.registers[Register::rdx], 103U);
+  EXPECT_EQ(sample.registers[Register::rsp], 107U);
+  EXPECT_EQ(sample.registers[Register::rip], 108U);
+  EXPECT_EQ(sample.flags, 109U);
+  EXPECT_EQ(sample.registers[Register::r8], 110U);
+  EXPECT_EQ(sample.registers[Register::r15], 117U);
+  ASSERT_EQ(sample.stack.size(), 32U);
+  EXPECT_EQ(sample.stack[31], std::byte{31});
+}
+
+TEST(PerfRecords, ASampleOfTheKernelSaysSo) {
+  SampleText text;
+  text.misc = PERF_RECORD_MISC_KERNEL;
+  const auto parsed = parse_perf_record(sample_record(text));
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(std::get<PerfSample>(parsed->record).in_kernel);
+}
+
+TEST(PerfRecords, RegistersMayBeMissing) {
+  SampleText text;
+  text.abi = PERF_SAMPLE_REGS_ABI_NONE;
+  text.stack_bytes = 0;
+  const auto parsed = parse_perf_record(sample_record(text));
+  ASSERT_TRUE(parsed);
+  EXPECT_FALSE(std::get<PerfSample>(parsed->record).has_registers);
+  EXPECT_TRUE(std::get<PerfSample>(parsed->record).stack.empty());
+}
+
+TEST(PerfRecords, MoreStackThanThereIsIsNone) {
+  SampleText text;
+  text.stack_used = 65;
+  const auto parsed = parse_perf_record(sample_record(text));
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(std::get<PerfSample>(parsed->record).stack.empty());
+}
+
+TEST(PerfRecords, ThreadsComeAndGo) {
+  Bytes body;
+  for (const std::uint32_t id : {1U, 2U, 3U, 4U}) {  // pid, parent's pid, tid, parent's tid
+    put(body, id);
+  }
+  put(body, std::uint64_t{55});
+  const auto fork = parse_perf_record(record(PERF_RECORD_FORK, 0, body));
+  ASSERT_TRUE(fork);
+  EXPECT_EQ(std::get<PerfFork>(fork->record).pid, 1);
+  EXPECT_EQ(std::get<PerfFork>(fork->record).tid, 3);
+  EXPECT_EQ(std::get<PerfFork>(fork->record).parent_tid, 4);
+  EXPECT_EQ(std::get<PerfFork>(fork->record).time_ns, 55U);
+  const auto exit = parse_perf_record(record(PERF_RECORD_EXIT, 0, body));
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(std::get<PerfExit>(exit->record).tid, 3);
+}
+
+TEST(PerfRecords, ANewNameIsNoNewProgram) {
+  Bytes body;
+  put(body, std::uint32_t{1});
+  put(body, std::uint32_t{2});
+  put(body, std::uint64_t{0});  // the name
+  const auto name = parse_perf_record(record(PERF_RECORD_COMM, 0, body));
+  ASSERT_TRUE(name);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(name->record));
+  const auto program = parse_perf_record(record(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, body));
+  ASSERT_TRUE(program);
+  EXPECT_EQ(std::get<PerfExec>(program->record).tid, 2);
+}
+
+TEST(PerfRecords, LossesAreCounted) {
+  Bytes body;
+  put(body, std::uint64_t{9});
+  put(body, std::uint64_t{3});
+  const auto lost = parse_perf_record(record(PERF_RECORD_LOST, 0, body));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(std::get<PerfLost>(lost->record).records, 3U);
+}
+
+TEST(PerfRecords, WhatNobodyAskedForIsPassedOver) {
+  const auto other = parse_perf_record(record(4711, 0, Bytes(16)));
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(other->record));
+  EXPECT_EQ(other->bytes, 24U);
+}
+
+TEST(PerfRecords, BytesThatCanNotBeARecordAreRefused) {
+  EXPECT_FALSE(parse_perf_record({}));
+  EXPECT_FALSE(parse_perf_record(Bytes(7)));
+  EXPECT_FALSE(parse_perf_record(Bytes(8)));  // of size 0
+  Bytes cut = sample_record({});
+  cut.resize(cut.size() - 8);
+  EXPECT_FALSE(parse_perf_record(cut));
+  EXPECT_FALSE(parse_perf_record(record(PERF_RECORD_SAMPLE, 0, Bytes(64))));  // its fields end too early
+  EXPECT_FALSE(parse_perf_record(record(PERF_RECORD_LOST, 0, Bytes(4))));     // not a multiple of 8
+}
+
+TEST(PerfRecords, AStackThatIsLongerThanTheRecordIsRefused) {
+  SampleText text;
+  Bytes bytes = sample_record(text);
+  const std::uint64_t huge = UINT64_MAX - 7;
+  std::memcpy(bytes.data() + bytes.size() - 8 - text.stack_bytes - 8, &huge, sizeof huge);
+  EXPECT_FALSE(parse_perf_record(bytes));
+}
+
+}  // namespace
+}  // namespace crosstalk::observer

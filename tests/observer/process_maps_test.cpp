@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/process_maps.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::observer {
+namespace {
+
+constexpr const char* text =
+    "7ffff000-7ffff800 rw-p 00000000 00:00 0                          [stack]\n"
+    "00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a program\n"
+    "00651000-00652000 rw-p 00051000 08:02 173521      /usr/bin/gone (deleted)\n"
+    "00e03000-00e24000 rw-p 00000000 00:00 0 \n"
+    "7fff0000-7fff2000 r-xp 00000000 00:00 0                          [vdso]\n"
+    "no mapping at all\n"
+    "5-4 r--p 0 0:0 0 ends before it begins\n";
+
+TEST(ProcessMaps, LinesAreUnderstoodAndOrdered) {
+  const std::vector<Mapping> maps = parse_maps(text);
+  ASSERT_EQ(maps.size(), 5U);
+  EXPECT_EQ(maps[0].begin, 0x400000U);
+  EXPECT_EQ(maps[0].end, 0x452000U);
+  EXPECT_EQ(maps[0].offset, 0x1000U);
+  EXPECT_TRUE(maps[0].readable && maps[0].executable && !maps[0].writable);
+  EXPECT_EQ(maps[0].inode, 173521U);
+  EXPECT_EQ(maps[0].path, "/usr/bin/a program");
+  EXPECT_EQ(maps[1].path, "/usr/bin/gone");
+  EXPECT_EQ(maps[2].path, "");
+  EXPECT_EQ(maps[4].path, "[stack]");
+}
+
+TEST(ProcessMaps, AnAddressIsFoundInItsMapping) {
+  const std::vector<Mapping> maps = parse_maps(text);
+  EXPECT_EQ(mapping_at(maps, 0x3fffff), nullptr);
+  EXPECT_EQ(mapping_at(maps, 0x400000), maps.data());
+  EXPECT_EQ(mapping_at(maps, 0x451fff), maps.data());
+  EXPECT_EQ(mapping_at(maps, 0x452000), nullptr);
+  EXPECT_EQ(mapping_at(maps, UINT64_MAX), nullptr);
+  EXPECT_EQ(mapping_at({}, 0), nullptr);
+}
+
+TEST(ProcessMaps, TheKernelsOwnPagesAreNotWatched) {
+  const std::vector<Mapping> maps = parse_maps(text);
+  EXPECT_TRUE(is_watchable(mapping_at(maps, 0xe03000)));
+  EXPECT_FALSE(is_watchable(mapping_at(maps, 0x7fff0000)));
+  EXPECT_FALSE(is_watchable(nullptr));
+}
+
+TEST(ProcessMaps, NothingIsMappedByNoText) { EXPECT_TRUE(parse_maps("").empty()); }
+
+}  // namespace
+}  // namespace crosstalk::observer

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/target_process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace crosstalk::observer {
+namespace {
+
+/// A child of the test that sleeps, or has ended and is not asked how.
+class ChildProcess {
+ public:
+  explicit ChildProcess(bool ends) : pid_(::fork()) {
+    if (pid_ == 0) {
+      while (!ends) {
+        ::pause();
+      }
+      ::_exit(0);
+    }
+    siginfo_t info{};
+    if (ends) {
+      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+    }
+  }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  ~ChildProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+std::string refusal(pid_t pid) {
+  const auto checked = check_process(pid);
+  return checked ? std::string() : checked.error().message;
+}
+
+TEST(TargetProcess, AProcessOfOursCanBeWatched) {
+  const ChildProcess child(false);
+  EXPECT_EQ(refusal(child.pid()), "");
+}
+
+TEST(TargetProcess, WhatIsNoProcessIsRefused) {
+  EXPECT_NE(refusal(INT32_MAX).find("there is no process"), std::string::npos);
+  EXPECT_NE(refusal(::getpid()).find("itself"), std::string::npos);
+  const ChildProcess zombie(true);
+  EXPECT_NE(refusal(zombie.pid()).find("zombie"), std::string::npos);
+}
+
+TEST(TargetProcess, AThreadsIdIsRefusedWithItsProcess) {
+  std::atomic<pid_t> tid{0};
+  std::atomic<bool> stop{false};
+  std::thread thread([&] {
+    tid = static_cast<pid_t>(::syscall(SYS_gettid));
+    stop.wait(false);
+  });
+  while (tid == 0) {
+    std::this_thread::yield();
+  }
+  const std::vector<pid_t> threads = threads_of(::getpid());
+  EXPECT_NE(std::find(threads.begin(), threads.end(), tid.load()), threads.end());
+  EXPECT_NE(refusal(tid).find("a thread of process " + std::to_string(::getpid())), std::string::npos);
+  stop = true;
+  stop.notify_all();
+  thread.join();
+}
+
+TEST(TargetProcess, MemoryIsReadOrNot) {
+  const std::uint64_t word = 4711;
+  std::uint64_t copy = 0;
+  const TargetMemory memory(::getpid());
+  EXPECT_TRUE(memory.read(reinterpret_cast<std::uint64_t>(&word), &copy, sizeof copy));
+  EXPECT_EQ(copy, word);
+  EXPECT_FALSE(memory.read(0, &copy, sizeof copy));
+}
+
+TEST(TargetProcess, ModulesAreReadOffTheirHeaders) {
+  const ChildProcess child(false);
+  const std::vector<TargetModule> modules = modules_of(maps_of(child.pid()), TargetMemory(child.pid()));
+  const std::string executable = process_facts(child.pid()).executable;
+  const auto own = std::find_if(modules.begin(), modules.end(),
+                                [&](const TargetModule& module) { return module.path == executable; });
+  ASSERT_NE(own, modules.end());
+  const auto here = reinterpret_cast<std::uint64_t>(&refusal);
+  EXPECT_LE(own->record.begin, here);
+  EXPECT_GT(own->record.end, here);
+  EXPECT_LE(own->record.bias, own->record.begin);
+  const auto libc = std::find_if(modules.begin(), modules.end(), [](const TargetModule& module) {
+    return module.path.find("libc.so") != std::string::npos;
+  });
+  ASSERT_NE(libc, modules.end());
+  EXPECT_EQ(libc->record.build_id_size, 20);
+  EXPECT_EQ(std::count_if(modules.begin(), modules.end(),
+                          [](const TargetModule& module) { return module.record.is_vdso != 0; }),
+            1);
+}
+
+}  // namespace
+}  // namespace crosstalk::observer
