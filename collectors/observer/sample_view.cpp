@@ -13,7 +13,7 @@ constexpr std::uint64_t fs_base_unknown = 0;
 }  // namespace
 
 bool SampleView::plausible(const in_target::FoundAccess& access) {
-  constexpr std::uint64_t first_page_end = 64 * 1024;
+  constexpr std::uint64_t first_page_end = std::uint64_t{64} << 10U;
   constexpr std::uint64_t user_end = 1ULL << 47U;
   const bool mapped = mapping_at(maps_, access.address) != nullptr;
   missed_mapping_ = !mapped && access.address >= first_page_end && access.address < user_end;

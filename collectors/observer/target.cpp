@@ -72,16 +72,11 @@ void Target::meet_all() {
   }
 }
 
-Result<void> Target::meet(pid_t tid) {
-  if (watched(tid)) {
-    return {};
-  }
+Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   const profile::SessionConfig& config = arena().config;
   std::uint64_t random = ((config.seed != 0 ? config.seed : monotonic_ns()) + ++begun_) * 0x9e3779b97f4a7c15ULL | 1U;
-  const std::uint64_t first_ns = watch_policy::first_expiry(period_ns_, random);
-  Result<OpenEvent> clock = open_clock(tid, {first_ns, with_kernel_});
+  Result<OpenEvent> clock = open_clock(tid, {watch_policy::first_expiry(period_ns_, random), with_kernel_});
   if (!clock) {
-    missed_ += clock.error().code == ErrorCode::not_found ? 1 : 0;
     return tl::unexpected<Error>(clock.error());
   }
   Result<PerfRing> events = map_ring(*clock);
@@ -90,31 +85,40 @@ Result<void> Target::meet(pid_t tid) {
                 events.error().message + "; more locked memory helps: kernel.perf_event_mlock_kb, ulimit -l");
   }
   const std::optional<ThreadFacts> facts = thread_facts(pid_, tid);
-  std::unique_ptr<ArenaRing> records = arena_.claim(pid_, tid);
-  if (!facts || !records) {
-    if (records) {
-      records->end();
-    }
-    return fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone");
+  std::unique_ptr<ArenaRing> records = facts ? arena_.claim(pid_, tid) : nullptr;
+  if (!records) {
+    return fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone, or there is no room for it");
   }
   auto thread = std::make_unique<WatchedThread>(tid, std::move(records), std::move(*clock), std::move(*events));
   thread->random = random;
   thread->first_weight_ns = period_ns_;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
-  if (tid == pid_) {
-    const auto stack =
-        std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
-    thread->stack_low = stack != maps_.end() ? stack->begin : 0;
-    thread->stack_high = stack != maps_.end() ? stack->end : 0;
+  const auto stack =
+      std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
+  if (tid == pid_ && stack != maps_.end()) {
+    thread->stack_low = stack->begin;
+    thread->stack_high = stack->end;
   }
   write_start(*thread, facts->name);
-  thread->records->go_live();
-  if (!std::exchange(announced_, true)) {
-    write_process(*thread);
+  return thread;
+}
+
+Result<void> Target::meet(pid_t tid) {
+  if (watched(tid)) {
+    return {};
   }
-  enable_clock(thread->clock);
-  threads_.push_back(std::move(thread));
+  Result<std::unique_ptr<WatchedThread>> thread = make_thread(tid);
+  if (!thread) {
+    missed_ += thread.error().code == ErrorCode::not_found ? 1 : 0;
+    return tl::unexpected<Error>(thread.error());
+  }
+  (*thread)->records->go_live();
+  if (!std::exchange(announced_, true)) {
+    write_process(**thread);
+  }
+  enable_clock((*thread)->clock);
+  threads_.push_back(std::move(*thread));
   return {};
 }
 
@@ -144,7 +148,7 @@ void Target::write_process(WatchedThread& thread) const {
   for (const std::string& argument : facts.arguments) {
     text += argument + '\0';
   }
-  constexpr std::size_t longest = 16 * 1024;
+  constexpr std::size_t longest = std::size_t{16} << 10U;
   thread.records->write(record, text.data(), std::min(text.size(), longest));
 }
 

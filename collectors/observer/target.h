@@ -53,6 +53,7 @@ class Target {
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
  private:
+  [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;
   [[nodiscard]] bool watched(pid_t tid) const;
