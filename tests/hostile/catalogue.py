@@ -142,6 +142,7 @@ CATALOGUE = [
     Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
     Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
     Program("memory.small_stack", "sh -c 'ulimit -s 256; @/memory small_stack'", "a main stack of 256 KiB", traps=True),
+    Program("memory.moving_page", "@/memory moving_page", "a page that threads exchange is moved, a hundred times"),
 
     # ---- descriptors ----------------------------------------------------------------------------------------
     Program("descriptors.up_to_the_limit", "@/descriptors up_to_the_limit 512 80", "80 threads and as many sockets as 512 descriptors allow"),
@@ -160,6 +161,10 @@ CATALOGUE = [
     Program("descriptors.few_for_all", "@/descriptors inherited_limit", "32 descriptors, for the recorder, too", around="prlimit --nofile=32:32"),
     Program("descriptors.selectable", "@/descriptors selectable", "descriptors are low enough for select", traps=True),
     Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
+    Program("descriptors.short_of_numbers", f"{USUAL_LIMIT} @/descriptors short_of_numbers 2'", "two numbers are left, and each open gets the one that it should"),
+    Program("descriptors.own_table", f"{USUAL_LIMIT} @/descriptors own_table'", "a thread with descriptors of its own", traps=True),
+    Program("descriptors.limit_of_children", f"{USUAL_LIMIT} @/descriptors limit_of_children'", "children by vfork, _Fork, fork by syscall(), posix_spawn and system have their parent's limit"),
+    Program("descriptors.spawn_actions", f"{USUAL_LIMIT} @/descriptors spawn_actions'", "file actions of posix_spawn, closefrom among them", traps=True),
 
     # ---- threads --------------------------------------------------------------------------------------------
     Program("threads.cancelled", "@/threads cancelled", "threads are cancelled at any instruction and at cancellation points; handlers and destructors run"),
@@ -174,6 +179,10 @@ CATALOGUE = [
     Program("threads.errors", "@/threads errors", "errno is each thread's own"),
     Program("threads.as_many_as_allowed", "@/threads as_many_as_allowed", "as many threads as RLIMIT_NPROC allows", own_user=True),
     Program("threads.registers", "@/threads registers", "flags and vector registers survive"),
+    Program("threads.last_words", "@/threads last_words", "thread-local objects are destroyed, destructors of keys called as often as libc says"),
+    Program("threads.keys", "@/threads keys", "all of libc's keys are the program's", traps=True),
+    Program("threads.inheriting_locks", "@/threads inheriting_locks", "robust locks with priority inheritance"),
+    Program("threads.signals_from_the_start", "@/threads signals_from_the_start", "threads handle signals from their first instruction to their last"),
 
     # ---- children -------------------------------------------------------------------------------------------
     Program("children.failed_exec", "@/forks failed_exec", "execs that fail change nothing", traps=True),
@@ -205,6 +214,8 @@ CATALOGUE = [
     *(Program(f"children.terminal_{what}", "@/children at_a_terminal", f"a terminal: {what}", around=f"python3 @HERE/around.py {what}", needs=("python3",))
       for what in ("hang_up", "interrupt", "quit")),
     Program("children.many", "@/children many", "48 children, eight at a time"),
+    Program("children.executes_memory", "@/children executes_memory", "a program without a name is executed", traps=True),
+    Program("children.vfork_storm", "@/children vfork_storm", "six threads make children by vfork at once"),
     Program("children.pipeline", "sh -c '@/children writes_much | head -n 3; echo done'", "a writer whose reader goes away", traps=True),
     Program("children.setuid", "sh -c 'cp @/children s && chown 65534 s && chmod 4755 s && @/children run ./s busy 3'", "a set-user-id program as child", traps=True, needs=("root",)),
     *(Program(f"children.{small}", f"@/children run @/{small} one two", f"{small} as child", traps=True, says=small, needs=(small,))
@@ -237,6 +248,8 @@ CATALOGUE = [
     Program("libraries.other_namespace", "@/libraries other_namespace", "dlmopen: a second libc"),
     Program("libraries.fake_clock", "@/libraries fake_clock", "a preloaded clock_gettime is the program's only", environment=("LD_PRELOAD=@/libfake_clock.so",), traps=True),
     Program("libraries.farewells", "@/libraries farewells", "what is to be done at exit is done", traps=True),
+    Program("libraries.storm", "@/libraries storm", "four threads load, use and unload a library at once"),
+    Program("libraries.looked_at_together", "@/libraries looked_at_together", "who looks at the modules waits for threads that start and allocate", traps=True),
     Program("libraries.own_malloc", "@/own_malloc", "an allocator serves the program only"),
 
     # ---- states ---------------------------------------------------------------------------------------------

@@ -191,6 +191,8 @@ void close_event(OwnedEvent& event) {
 }
 
 bool has_hidden_numbers() { return true; }
+bool has_spare_numbers() { return test::kernel->spare_numbers; }
+long open_hidden(Opener open, const void* what) { return open(what); }
 
 // Of processes there is one here.
 

@@ -33,18 +33,25 @@ struct World {
   std::int32_t last_timer = 0;
   std::vector<std::int32_t> lost;  // threads that were ended for they had gone
   std::uint32_t clocks_started = 0;
+  std::vector<std::string> said;
   bool has_room = true;  // for another observed thread
 };
 World* world = nullptr;
 
 constexpr std::uint64_t second = 1'000'000'000;
 
+/// As the kernel knows a thread that libc has not yet, or no longer, in its hands.
+void tell_of_locks(const void* list) { system_call(SYS_set_robust_list, list, std::size_t{24}); }
+
 /// A thread that does nothing until it is let go.
 class Idle {
  public:
-  explicit Idle(bool blocks_all = false) {
+  explicit Idle(bool blocks_all = false, bool has_locks = true) {
     std::promise<std::int32_t> started;
-    thread_ = std::thread([this, blocks_all, &started] {
+    thread_ = std::thread([this, blocks_all, has_locks, &started] {
+      if (!has_locks) {
+        tell_of_locks(nullptr);
+      }
       sigset_t all;
       sigfillset(&all);
       if (blocks_all) {
@@ -147,6 +154,45 @@ TEST_F(FoundThreads, ThoseThatAreObservedAndThoseThatCanNotTickGetNone) {
   EXPECT_TRUE(world_.timers.empty());
 }
 
+TEST_F(FoundThreads, OneThatIsJustStartingIsNotTakenForOneMadeWithoutLibc) {
+  std::atomic<int> step = 0;
+  static const std::uint64_t locks[3] = {};
+  std::thread stranger([&step] {
+    tell_of_locks(nullptr);
+    for (step = 1; step < 2;) {
+    }
+    tell_of_locks(static_cast<const void*>(locks));
+    for (step = 3; step < 4;) {
+    }
+    tell_of_locks(nullptr);
+  });
+  const auto wait_for = [&step](int wanted) {
+    while (step < wanted) {
+      std::this_thread::yield();
+    }
+  };
+  wait_for(1);
+  find_threads(now_ns_ += 100 * second);
+  EXPECT_TRUE(world_.said.empty());
+  EXPECT_TRUE(world_.timers.empty());
+  step = 2;
+  wait_for(3);
+  find_threads(now_ns_ += 100 * second);
+  EXPECT_TRUE(world_.said.empty());
+  EXPECT_EQ(world_.timers.size(), 1U) << "it is found all the same";
+  step = 4;
+  stranger.join();
+}
+
+TEST_F(FoundThreads, OnesMadeWithoutLibcAreLeftAloneAndTheUserIsTold) {
+  Idle raw(false, false);
+  find_threads(now_ns_ += 100 * second);
+  EXPECT_TRUE(world_.said.empty());
+  look();
+  EXPECT_EQ(world_.said, std::vector<std::string>{"raw_threads"});
+  EXPECT_TRUE(world_.timers.empty());
+}
+
 TEST_F(FoundThreads, AnObservedThreadThatIsGoneIsEnded) {
   Idle known;
   Idle other;
@@ -209,7 +255,7 @@ long start_thread_timer(std::int32_t tid, std::uint64_t /*first_ns*/, std::uint6
   return world->last_timer;
 }
 void delete_thread_timer(std::int32_t id) { world->timers.erase(id); }
-void emit_message(const char* /*code*/, const char* /*text*/) {}
+void emit_message(const char* code, const char* /*text*/) { world->said.emplace_back(code); }
 void step_aside(const char* code, const char* /*text*/, StepAside /*how*/) { ADD_FAILURE() << code; }
 void start_clock(ThreadState& /*self*/) { ++world->clocks_started; }
 ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/) {

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -70,8 +72,25 @@ TEST(TaskStatus, FlagsAreFoundBehindAnyName) {
 
 TEST(TaskStatus, AThreadOfTheProgramsIsNoWorkerOfTheKernels) {
   prctl(PR_SET_NAME, "iou-wrk-) S 1 1");
-  EXPECT_FALSE(is_kernel_worker(gettid()));
-  EXPECT_FALSE(is_kernel_worker(0x3fffff));
+  EXPECT_FALSE(runs_no_code(gettid()));
+  EXPECT_FALSE(runs_no_code(0x3fffff));
+}
+
+// It stays in the list of threads until the last one ends.
+TEST(TaskStatus, AFirstThreadThatHasLeftTheOthersRunsNoCode) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] {
+      for (int i = 0; i < 1000 && !runs_no_code(getpid()); ++i) {
+        usleep(1000);
+      }
+      _exit(runs_no_code(getpid()) && !runs_no_code(gettid()) ? 0 : 1);
+    }).detach();
+    syscall(SYS_exit, 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -136,6 +136,17 @@ TEST_F(WatchUnitTest, ANewThreadIsWatchedFromTheNextWatchOn) {
   EXPECT_EQ(mode(1), WatchMode::read_write);
 }
 
+TEST_F(WatchUnitTest, NothingIsOpenedWhileTheProgramIsShortOfDescriptors) {
+  start(2);
+  const std::size_t before = kernel_.events.size();
+  kernel_.spare_numbers = false;
+  EXPECT_FALSE(open(0));
+  EXPECT_FALSE(any_armed());
+  EXPECT_EQ(kernel_.events.size(), before);
+  kernel_.spare_numbers = true;
+  EXPECT_TRUE(open(0));
+}
+
 TEST_F(WatchUnitTest, WhoLeavesIsWatchedNoMore) {
   start(2);
   ASSERT_TRUE(open(0));

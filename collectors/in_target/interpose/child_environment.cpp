@@ -5,7 +5,6 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +93,12 @@ constinit bool hidden = false;
 
 bool knows_environment() { return remembered.known; }
 
+bool environment_hidden() { return hidden; }
+
+bool is_own_entry(const char* entry) {
+  return entry == static_cast<const char*>(remembered.preload) || entry == static_cast<const char*>(remembered.arena);
+}
+
 bool arena_in_reach() {
   const char* name = static_cast<const char*>(remembered.arena) + remembered.arena_prefix_bytes;
   return system_call(SYS_faccessat, AT_FDCWD, name, R_OK | W_OK) >= 0;
@@ -166,9 +171,6 @@ void rewrite_environment(Strings environment, const EnvironmentSurvey& s, Change
   out[count] = nullptr;
 }
 
-namespace {
-
-/// Removes us from `environ`, for children that libc starts by itself.
 void clean_environ() {
   if (environ == nullptr) {
     return;
@@ -188,6 +190,8 @@ void clean_environ() {
   }
   *out = nullptr;
 }
+
+namespace {
 
 struct OwnPath {
   char* out;
@@ -238,95 +242,6 @@ void hide_environment() {
     clean_environ();
     hidden = true;
   }
-}
-
-// ---- for libc's own children
-
-namespace {
-
-// Static, since other threads may be reading `environ`, or have it copied, when it is put back.
-struct Revealed {
-  std::atomic<bool> taken{false};
-  std::uint32_t users = 0;
-  bool in_place = false;
-  char** before = nullptr;  // what `environ` was
-  const char* preload_before = nullptr;
-  char* entries[entry_limit + 3] = {};
-  char preload[preload_limit + 1] = {};
-};
-constinit Revealed revealed;
-
-void take_revealed() {
-  while (revealed.taken.exchange(true, std::memory_order_acquire)) {
-    system_call(SYS_sched_yield);
-  }
-}
-
-void give_revealed() { revealed.taken.store(false, std::memory_order_release); }
-
-void reveal() {
-  if (!hidden || wanted_change(true) != Change::add) {
-    return;
-  }
-  const EnvironmentSurvey survey = survey_environment(environ);
-  if (!needs_change(Change::add, survey)) {
-    return;
-  }
-  revealed.before = environ;
-  revealed.preload_before = survey.preload;
-  rewrite_environment(environ, survey, Change::add, static_cast<char**>(revealed.entries),
-                      static_cast<char*>(revealed.preload));
-  environ = static_cast<char**>(revealed.entries);
-  revealed.in_place = true;
-}
-
-// What the program has taken out of `environ` meanwhile, or replaced, stays so; what it has put in has made libc copy
-// all of it to another place.
-void hide_again() {
-  if (!revealed.in_place) {
-    return;
-  }
-  revealed.in_place = false;
-  if (environ != static_cast<char**>(revealed.entries)) {
-    clean_environ();
-    return;
-  }
-  char** out = revealed.before;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (*entry == static_cast<char*>(revealed.preload)) {
-      *out++ = const_cast<char*>(revealed.preload_before);  // NOLINT: it was an entry of `environ`
-    } else if (*entry != static_cast<char*>(remembered.preload) && *entry != static_cast<char*>(remembered.arena)) {
-      *out++ = *entry;
-    }
-  }
-  if (out != nullptr) {
-    *out = nullptr;
-  }
-  environ = revealed.before;
-}
-
-}  // namespace
-
-RevealedEnvironment::RevealedEnvironment() {
-  take_revealed();
-  if (revealed.users++ == 0) {
-    reveal();
-  }
-  give_revealed();
-}
-
-RevealedEnvironment::~RevealedEnvironment() {
-  take_revealed();
-  if (--revealed.users == 0) {
-    hide_again();
-  }
-  give_revealed();
-}
-
-void environment_after_fork() {
-  revealed.users = 0;
-  hide_again();
-  give_revealed();
 }
 
 }  // namespace crosstalk::in_target

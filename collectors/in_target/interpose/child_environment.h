@@ -22,6 +22,13 @@ Change wanted_change(bool for_child);
 /// Has remember_environment() found what it was to remember?
 bool knows_environment();
 
+/// Is `environ` without us, by hide_environment()? Not that of a process that is left alone from its start.
+bool environment_hidden();
+/// Is it one of the entries that rewrite_environment() adds?
+bool is_own_entry(const char* entry);
+/// Removes us from `environ`.
+void clean_environ();
+
 /// Could a program that is executed now open the arena? Not from another user namespace, nor without /proc.
 bool arena_in_reach();
 
@@ -54,15 +61,5 @@ int with_environment(Strings environment, Change change, Call call) {
   rewrite_environment(environment, s, change, out, text);
   return call(out);
 }
-
-/// While one lives, `environ` has what makes children observed, for those that libc starts by itself (system, popen).
-/// Where several threads are at it, the first puts it in and the last takes it out. Normal context.
-class RevealedEnvironment {
- public:
-  RevealedEnvironment();
-  ~RevealedEnvironment();
-  RevealedEnvironment(const RevealedEnvironment&) = delete;
-  RevealedEnvironment& operator=(const RevealedEnvironment&) = delete;
-};
 
 }  // namespace crosstalk::in_target

@@ -68,6 +68,10 @@ void on_user_dispatch();
 /// The target is about to open a breakpoint: when this returns, none of the debug registers is ours, in any thread.
 void on_breakpoint_wanted();
 
+/// The calling thread, or (`new_thread`) one that it is about to make, will have descriptors of its own: when this
+/// returns, none of ours is in use, unless there is no other thread.
+void on_own_descriptors(bool new_thread = false);
+
 /// The target is about to unmap a range: when this returns, nothing of ours is in the kernel's pages of fast clocks
 /// (the vdso), if they are in it, nor will be.
 void on_unmap(std::uint64_t begin, std::uint64_t bytes);
@@ -105,8 +109,10 @@ void blocks_after_fork();
 
 /// Emits ModuleLoad and ModuleUnload for what is new and gone since the last call; cheap when nothing is.
 /// Normal context only; at once a no-op while another thread is in it. Core calls: at attach (the first
-/// call reports every module), at thread start and at exit.
+/// call reports every module), and at exit.
 void on_module_change();
+/// A thread starts with `routine`: the same, unless that is in a known module and a look is not long ago.
+void on_thread_in_module(std::uint64_t routine);
 /// Core calls for each sampled or trapped instruction pointer: one that lies in no known module makes the
 /// next interposed call (malloc, say) look for new modules. Any context; some ten nanoseconds.
 void note_code_address(std::uint64_t ip);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The limit of descriptors as the target sees it: not while we have raised it for a moment (sys/hidden_numbers.h).
-// Forks wait by pthread_atfork(), spawned children in exec.cpp.
+// Forks wait by pthread_atfork(), spawned children in exec.cpp. What a child has inherited that came another way
+// (vfork, _Fork, clone) is put back when it asks, or executes a program.
 #include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cerrno>
 
+#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 
@@ -23,7 +25,7 @@ auto ask(int resource, Call call) {
   if (resource != RLIMIT_NOFILE) {
     return call();
   }
-  const SteadyLimit steady;
+  const SteadyLimit steady(may_make_system_calls());
   return call();
 }
 

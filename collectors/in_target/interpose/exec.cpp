@@ -16,6 +16,7 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/exec_file.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/interpose/revealed_environment.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -75,6 +76,8 @@ int run_exec(const ExecFile& file, Strings environment, Call call) {
   }
   const bool other_process = in_other_process();
   const bool quiesce = !other_process;
+  // Whoever has raised the limit dies with the program, and would not put it back.
+  const SteadyLimit steady(may_make_system_calls());
   const Prospect prospect(file, other_process);
   const int result = with_environment(environment, prospect.change(), [&](Strings changed) {
     if (quiesce) {
@@ -228,7 +231,7 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawn, "posix_spawn",
                     (pid_t*, const char*, FileActions, Attributes, Strings, Strings));
 int wrap_posix_spawn(pid_t* pid, const char* path, FileActions actions, Attributes attributes, Strings arguments,
                      Strings environment) {
-  const SteadyLimit steady;
+  const SteadyLimit steady(may_make_system_calls());
   return run_spawn({.path = path}, pid, environment, [&](pid_t* child, Strings changed) {
     return real_posix_spawn(child, path, actions, attributes, arguments, changed);
   });
@@ -238,7 +241,7 @@ CROSSTALK_INTERPOSE(int, wrap_posix_spawnp, "posix_spawnp",
                     (pid_t*, const char*, FileActions, Attributes, Strings, Strings));
 int wrap_posix_spawnp(pid_t* pid, const char* file, FileActions actions, Attributes attributes, Strings arguments,
                       Strings environment) {
-  const SteadyLimit steady;
+  const SteadyLimit steady(may_make_system_calls());
   return run_spawn({.path = file, .search = true}, pid, environment, [&](pid_t* child, Strings changed) {
     return real_posix_spawnp(child, file, actions, attributes, arguments, changed);
   });
@@ -253,13 +256,16 @@ CROSSTALK_REAL constinit RealFunction<FILE*(const char*, const char*)> real_pope
 
 CROSSTALK_INTERPOSE(int, wrap_system, "system", (const char* line));
 int wrap_system(const char* line) {
+  if (may_make_system_calls()) {
+    leave_limit_alone();
+  }
   const RevealedEnvironment revealed;
   return real_system(line);
 }
 
 CROSSTALK_INTERPOSE(FILE*, wrap_popen, "popen", (const char* line, const char* mode));
 FILE* wrap_popen(const char* line, const char* mode) {
-  const SteadyLimit steady;
+  const SteadyLimit steady(may_make_system_calls());
   const RevealedEnvironment revealed;
   return real_popen(line, mode);
 }

@@ -3,6 +3,8 @@
 // function found behind it.
 #pragma once
 
+#include <link.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -18,6 +20,10 @@ namespace crosstalk::in_target {
 /// versions of glibc when it succeeds), which malloc itself can not afford, and it overwrites what the
 /// target's dlerror() would say. It also finds what was loaded RTLD_LOCAL. Normal context.
 void* next_definition(const char* name);
+
+/// libc's dl_iterate_phdr(), which we stand in for.
+using ModuleVisitor = int (*)(dl_phdr_info*, std::size_t, void*);
+int iterate_modules(ModuleVisitor visitor, void* data);
 
 /// Load bias of this library.
 std::uint64_t own_bias();

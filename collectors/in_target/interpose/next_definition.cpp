@@ -3,6 +3,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
@@ -29,16 +30,10 @@ const T* at(std::uint64_t address) {
 /// The dynamic linker relocates these pointers in place for all but read-only dynamic sections (vdso).
 std::uint64_t relocated(std::uint64_t pointer, std::uint64_t bias) { return pointer < bias ? pointer + bias : pointer; }
 
-SymbolTables tables_of(const dl_phdr_info& module) {
+SymbolTables tables_in(const Elf64_Dyn* entry, std::uint64_t bias) {
   SymbolTables tables;
-  const Elf64_Dyn* entry = nullptr;
-  for (int i = 0; i < module.dlpi_phnum; ++i) {
-    if (module.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      entry = at<Elf64_Dyn>(module.dlpi_addr + module.dlpi_phdr[i].p_vaddr);
-    }
-  }
   for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
-    const std::uint64_t address = relocated(entry->d_un.d_ptr, module.dlpi_addr);
+    const std::uint64_t address = relocated(entry->d_un.d_ptr, bias);
     switch (entry->d_tag) {
       case DT_SYMTAB:
         tables.symbols = at<Elf64_Sym>(address);
@@ -57,6 +52,16 @@ SymbolTables tables_of(const dl_phdr_info& module) {
     }
   }
   return tables;
+}
+
+SymbolTables tables_of(const dl_phdr_info& module) {
+  const Elf64_Dyn* dynamic = nullptr;
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    if (module.dlpi_phdr[i].p_type == PT_DYNAMIC) {
+      dynamic = at<Elf64_Dyn>(module.dlpi_addr + module.dlpi_phdr[i].p_vaddr);
+    }
+  }
+  return tables_in(dynamic, module.dlpi_addr);
 }
 
 std::uint32_t gnu_hash_of(const char* name) {
@@ -135,14 +140,47 @@ int visit(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   return 0;
 }
 
+using Iterate = int(ModuleVisitor, void*);
+constinit std::atomic<Iterate*> real_iterate{nullptr};
+
+// We stand in for it, too, so it can not be asked for itself. The loader's list is read without its lock: this is
+// called first before there are other threads.
+Iterate* find_iterate() {
+  std::uint64_t before_own = 0;
+  std::uint64_t behind_own = 0;
+  bool past_own = false;
+  for (const link_map* module = _r_debug.r_map; module != nullptr && behind_own == 0; module = module->l_next) {
+    if (module->l_addr == own_bias()) {
+      past_own = true;
+      continue;
+    }
+    const std::uint64_t value = value_in(tables_in(module->l_ld, module->l_addr), "dl_iterate_phdr");
+    if (value != 0 && past_own) {
+      behind_own = module->l_addr + value;
+    } else if (value != 0 && before_own == 0) {
+      before_own = module->l_addr + value;
+    }
+  }
+  return reinterpret_cast<Iterate*>(behind_own != 0 ? behind_own : before_own);  // NOLINT: a symbol is an address
+}
+
 }  // namespace
+
+int iterate_modules(ModuleVisitor visitor, void* data) {
+  Iterate* iterate = real_iterate.load(std::memory_order_relaxed);
+  if (iterate == nullptr) {
+    iterate = find_iterate();
+    real_iterate.store(iterate, std::memory_order_relaxed);  // every thread finds the same
+  }
+  return iterate != nullptr ? iterate(visitor, data) : 0;
+}
 
 std::uint64_t own_bias() { return reinterpret_cast<std::uint64_t>(&__ehdr_start); }  // NOLINT: our own header
 
 void* next_definition(const char* name) {
   const SavedErrno saved;
   Query query{name};
-  ::dl_iterate_phdr(visit, &query);
+  iterate_modules(visit, &query);
   return query.found != nullptr ? query.found : query.before_own;
 }
 

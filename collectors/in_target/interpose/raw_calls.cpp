@@ -2,9 +2,11 @@
 // prctl() and syscall(), by which a program asks the kernel for what our handlers, or what we hold, would get in the
 // way of: the core is told before. syscall() is called often by some programs: its wrapper is a look-up in a table and
 // a jump, without a frame, so that even syscall(SYS_vfork) returns to where it did.
+#include <linux/close_range.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -81,20 +83,21 @@ constexpr std::uint64_t bit_of(long number, std::size_t word) {
 }
 constexpr std::uint64_t noted(std::size_t word) {
   std::uint64_t bits = 0;
-  for (const long number :
-       {SYS_munmap, SYS_rt_sigaction, SYS_mremap, SYS_mlockall, SYS_prctl, SYS_perf_event_open, SYS_seccomp}) {
+  for (const long number : {SYS_munmap, SYS_rt_sigaction, SYS_mremap, SYS_mlockall, SYS_prctl, SYS_unshare,
+                            SYS_perf_event_open, SYS_seccomp, SYS_close_range}) {
     bits |= bit_of(number, word);
   }
   return bits;
 }
 /// A bit for each system call of which the core may have to be told.
-__attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted_calls[5];
-const std::uint64_t crosstalk_noted_calls[5] = {noted(0), noted(1), noted(2), noted(3), noted(4)};
+__attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted_calls[7];
+const std::uint64_t crosstalk_noted_calls[7] = {noted(0), noted(1), noted(2), noted(3), noted(4), noted(5), noted(6)};
 
 long crosstalk_lock_all(long /*number*/, long flags) { return wrap_mlockall(static_cast<int>(flags)); }
 
 /// The function that is to be jumped to.
-__attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first, long second) {
+__attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first, long second,
+                                                                            long third) {
   const SavedErrno saved;
   if (crosstalk_real_syscall == nullptr) {
     crosstalk_real_syscall = libc_syscall.address();
@@ -117,6 +120,16 @@ __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long
     case SYS_perf_event_open:
       if (asks_for_breakpoint(first)) {
         on_breakpoint_wanted();
+      }
+      break;
+    case SYS_unshare:
+      if ((first & CLONE_FILES) != 0) {
+        on_own_descriptors();
+      }
+      break;
+    case SYS_close_range:
+      if ((static_cast<unsigned long>(third) & CLOSE_RANGE_UNSHARE) != 0) {
+        on_own_descriptors();
       }
       break;
     case SYS_munmap:
@@ -142,7 +155,7 @@ syscall:
   .cfi_startproc
   endbr64
   movq crosstalk_real_syscall(%rip), %rax
-  cmpq $319, %rdi
+  cmpq $447, %rdi
   ja 2f
   btq %rdi, crosstalk_noted_calls(%rip)
   jc 1f

@@ -40,7 +40,7 @@ constexpr std::size_t max_starts = 512;
 constinit Start starts[max_starts] = {};
 
 constinit pthread_key_t end_key = 0;
-constinit bool has_end_key = false;
+constinit std::atomic<bool> has_end_key{false};
 
 Start* take_start() {
   for (Start& start : starts) {
@@ -67,7 +67,7 @@ void on_thread_end(void* /*value*/) {
 }
 
 // `stack_high`: where the thread's own frames begin. glibc puts its control block on top of the stack.
-void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high) {
+void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high, StartRoutine routine) {
   const Passage passage;
   if (!observing()) {
     return;
@@ -83,7 +83,7 @@ void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high) {
     self->handler_stack = lend_handler_stack();
     start_clock(*self);
     charge_own_calls(*self, thread_cpu_ns() - begin_ns);
-    on_module_change();
+    on_thread_in_module(reinterpret_cast<std::uint64_t>(routine));
   }
   errno = saved_errno;
 }
@@ -95,7 +95,7 @@ void* run_observed(void* argument) {
   const std::size_t stack_bytes = start->stack_bytes;
   inherit_mask_shadow(start->mask);
   start->taken.store(false, std::memory_order_release);
-  begin_observed(stack_bytes, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 64);
+  begin_observed(stack_bytes, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 64, routine);
   return routine(own_argument);
 }
 
@@ -144,7 +144,24 @@ CROSSTALK_REAL constinit RealFunction<int(CloneRoutine, void*, int, void*, pid_t
 
 }  // namespace
 
-void end_threads_with_a_key() { has_end_key = pthread_key_create(&end_key, on_thread_end) == 0; }
+namespace {
+using Destructor = void (*)(void*);
+CROSSTALK_REAL constinit RealFunction<int(pthread_key_t*, Destructor)> real_key_create{"pthread_key_create"};
+}  // namespace
+
+void end_threads_with_a_key() { has_end_key = real_key_create(&end_key, on_thread_end) == 0; }
+
+CROSSTALK_INTERPOSE(int, create_key, "pthread_key_create", (pthread_key_t*, Destructor));
+
+// The last of libc's keys is the program's, too. Without it, find_threads() finds out who has ended.
+int create_key(pthread_key_t* key, Destructor destructor) {
+  const int result = real_key_create(key, destructor);
+  if (result != EAGAIN || !has_end_key.exchange(false)) {
+    return result;
+  }
+  pthread_key_delete(end_key);
+  return real_key_create(key, destructor);
+}
 
 CROSSTALK_INTERPOSE(int, create_thread, "pthread_create", (pthread_t*, const pthread_attr_t*, StartRoutine, void*));
 
@@ -179,6 +196,10 @@ CROSSTALK_INTERPOSE(int, clone_thread, "clone", (CloneRoutine, void*, int, void*
 // registers and on the stack alike for both declarations, so to read and pass on what is there is harmless.
 int clone_thread(CloneRoutine routine, void* stack, int flags, void* argument, pid_t* parent_tid, void* tls,
                  pid_t* child_tid) {
+  if ((flags & CLONE_THREAD) != 0 && (flags & CLONE_FILES) == 0) {
+    const SavedErrno saved;
+    on_own_descriptors(true);
+  }
   Start* start = (flags & CLONE_THREAD) != 0 && observing() ? take_start() : nullptr;
   if (start == nullptr) {
     return real_clone(routine, stack, flags, argument, parent_tid, tls, child_tid);

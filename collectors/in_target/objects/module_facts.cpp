@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target::modules {
@@ -136,7 +137,7 @@ std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size
 
 bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit) {
   constexpr int most_reads = 512;  // of about ten lines each
-  const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const long fd = open_to_read("/proc/self/maps");
   if (fd < 0) {
     return false;
   }

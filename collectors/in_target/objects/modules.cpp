@@ -9,7 +9,9 @@
 //     matters is missed;
 //   - before and after each dlclose (interposing that is safe: its caller does not matter), so that what
 //     lived between two looks is seen before it goes;
-//   - when the core asks: at attach, at thread start, at exit.
+//   - when the core asks: at attach, at exit, and where a thread starts, but there once in a tenth of a second unless
+//     it starts in a module that is not known: glibc walks all of its modules for each look, under a lock that all
+//     share, and that the program holds while it looks at its modules itself.
 // A look without a change is one callback (glibc counts loads and unloads in dlpi_adds and dlpi_subs).
 // A new module is dated to the look before, when it was not there: so no sample in it is older than it.
 #include "collectors/in_target/objects/modules.h"
@@ -43,7 +45,7 @@ struct Book {
   std::atomic<std::uint32_t> count{0};  // slots in use, freed ones (end = 0) among them
   unsigned long long adds = 0;          // dlpi_adds and dlpi_subs at the last look
   unsigned long long subs = 0;
-  std::uint64_t last_look_ns = 0;
+  std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag where a thread starts
   std::int64_t lowest_static_tls = 0;
   bool complete = false;       // every record of the last look was taken
   char path[path_limit] = {};  // of the module being reported: the stack may be small
@@ -208,7 +210,7 @@ int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   if (slot == nullptr) {
     return 1;
   }
-  load.time_ns = look.first || look.any_gone ? look.now_ns : book.last_look_ns;
+  load.time_ns = look.first || look.any_gone ? look.now_ns : book.last_look_ns.load(std::memory_order_relaxed);
   fill_tls(*module, look.first, load);
   const std::size_t path_bytes = path_of(*module, load, book.path);
   if (!emit(&load, sizeof(load), book.path, path_bytes)) {
@@ -219,6 +221,35 @@ int report_new(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   slot->begin.store(load.begin, std::memory_order_relaxed);
   slot->end.store(load.end, std::memory_order_relaxed);
   return 0;
+}
+
+/// The program's own looks at the modules, by dl_iterate_phdr(). Meanwhile it holds the loader's lock, perhaps waiting
+/// for a thread that starts or allocates, and we would have that one wait for the lock.
+constinit std::atomic<std::uint32_t> lookers{0};
+constinit std::atomic<std::uint64_t> last_looker_ns{0};
+
+// One that has left by an exception, or was cancelled, is never counted down.
+bool program_looks() {
+  constexpr std::uint64_t patience_ns = 10'000'000'000;
+  return lookers.load(std::memory_order_seq_cst) != 0 &&
+         monotonic_ns() < last_looker_ns.load(std::memory_order_relaxed) + patience_ns;
+}
+
+// Whoever of us has not seen that it comes has the flag by then, and is waited for.
+void begin_looking() {
+  constexpr int patience = 1000;
+  const std::int32_t pid = kernel_process_id();
+  last_looker_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  lookers.fetch_add(1, std::memory_order_seq_cst);
+  for (int i = 0; i < patience && book.looked_at.held_by(pid); ++i) {
+    system_call(SYS_sched_yield);
+  }
+}
+
+void end_looking() {
+  std::uint32_t count = lookers.load(std::memory_order_relaxed);
+  while (count != 0 && !lookers.compare_exchange_weak(count, count - 1, std::memory_order_release)) {
+  }
 }
 
 }  // namespace
@@ -235,16 +266,44 @@ void on_module_change() {
   if (!lock.held()) {
     return;
   }
+  if (program_looks()) {
+    blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
+    return;
+  }
   Look look;
   look.now_ns = monotonic_ns();
-  look.first = book.last_look_ns == 0;
-  ::dl_iterate_phdr(mark_seen, &look);
+  look.first = book.last_look_ns.load(std::memory_order_relaxed) == 0;
+  iterate_modules(mark_seen, &look);
   if (look.changed) {
     report_gone(look);
-    ::dl_iterate_phdr(report_new, &look);
+    iterate_modules(report_new, &look);
     book.complete = look.complete;
   }
-  book.last_look_ns = look.now_ns;
+  book.last_look_ns.store(look.now_ns, std::memory_order_relaxed);
+}
+
+namespace {
+
+bool is_known_code(std::uint64_t ip) {
+  using modules::book;
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (ip >= book.known[i].begin.load(std::memory_order_relaxed) &&
+        ip < book.known[i].end.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void on_thread_in_module(std::uint64_t routine) {
+  constexpr std::uint64_t interval_ns = 100'000'000;
+  const std::uint64_t last_ns = modules::book.last_look_ns.load(std::memory_order_relaxed);
+  if (!is_known_code(routine) || monotonic_ns() > last_ns + interval_ns) {
+    on_module_change();
+  }
 }
 
 namespace {
@@ -262,21 +321,28 @@ void hold_modules_for_fork() {
 
 void release_modules_after_fork() { fork_hold.give(modules::book.looked_at); }
 
+void modules_after_fork() { modules::lookers.store(0, std::memory_order_relaxed); }
+
 void note_code_address(std::uint64_t ip) {
-  using modules::book;
-  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (ip >= book.known[i].begin.load(std::memory_order_relaxed) &&
-        ip < book.known[i].end.load(std::memory_order_relaxed)) {
-      return;
-    }
+  if (!is_known_code(ip)) {
+    blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
   }
-  blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
 }
 
 namespace {
 CROSSTALK_REAL constinit RealFunction<int(void*)> real_dlclose("dlclose");
 }  // namespace
+
+CROSSTALK_INTERPOSE(int, wrap_dl_iterate_phdr, "dl_iterate_phdr", (ModuleVisitor, void*));
+int wrap_dl_iterate_phdr(ModuleVisitor visitor, void* data) {
+  if (!may_make_system_calls()) {
+    return iterate_modules(visitor, data);
+  }
+  modules::begin_looking();
+  const int result = iterate_modules(visitor, data);
+  modules::end_looking();
+  return result;
+}
 
 CROSSTALK_INTERPOSE(int, wrap_dlclose, "dlclose", (void* handle));
 int wrap_dlclose(void* handle) {

@@ -50,5 +50,7 @@ namespace crosstalk::in_target {
 /// For pthread_atfork(): no thread is about to look at the modules, which takes the loader's lock, while another forks.
 void hold_modules_for_fork();
 void release_modules_after_fork();
+/// In the child, where no other thread looks at them.
+void modules_after_fork();
 
 }  // namespace crosstalk::in_target

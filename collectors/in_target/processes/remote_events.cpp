@@ -7,6 +7,7 @@
 
 #include "collectors/in_target/processes/cross_process_state.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/armed_time.h"
 
@@ -43,13 +44,15 @@ int descriptor_of(std::uint64_t holder) { return static_cast<int>(holder & 0xfff
 
 // A copy of another process's descriptor.
 long borrow_descriptor(std::int32_t pid, int fd) {
-  const long process = system_call(SYS_pidfd_open, pid, 0);
-  if (process < 0) {
-    return process;
-  }
-  const long copy = system_call(SYS_pidfd_getfd, process, fd, 0);
-  system_call(SYS_close, process);
-  return copy;
+  return open_for_a_moment([=] {
+    const long process = system_call(SYS_pidfd_open, pid, 0);
+    if (process < 0) {
+      return process;
+    }
+    const long copy = system_call(SYS_pidfd_getfd, process, fd, 0);
+    system_call(SYS_close, process);
+    return copy;
+  });
 }
 
 void note_place(ThreadWatchpoints& thread, std::uint32_t event, const WatchPlace& place) {

@@ -9,6 +9,7 @@
 
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_status.h"
 
@@ -29,7 +30,7 @@ std::uint32_t ask_allowance() {
   if (system_call(SYS_prlimit64, 0, RLIMIT_SIGPENDING, nullptr, &limit) < 0) {
     return 0;
   }
-  const bool known = read_task_status(0, status);
+  const bool known = has_spare_numbers() && read_task_status(0, status);
   const std::uint64_t ours = live.load(std::memory_order_relaxed);
   const std::uint64_t others = status.signals_queued > ours ? status.signals_queued - ours : 0;
   const std::uint64_t free = limit.rlim_cur > others ? limit.rlim_cur - others : 0;

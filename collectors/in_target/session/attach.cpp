@@ -156,6 +156,8 @@ ThreadState* begin_main_thread() {
 bool begin_process(bool after_fork) {
   Runtime& r = runtime();
   r.pid = kernel_process_id();
+  raise_limits_in(r.pid);
+  mend_inherited_limit();
   ThreadState* self = begin_main_thread();
   if (self == nullptr) {
     return false;
@@ -184,6 +186,7 @@ void in_forked_child() {
   const OwnFloatState float_state;
   Runtime& r = runtime();
   environment_after_fork();
+  modules_after_fork();
   if (!r.observing.exchange(false)) {
     return;
   }
@@ -408,6 +411,15 @@ void on_breakpoint_wanted() {
   if (observing() && kernel_process_id() == runtime().pid) {
     forgo_watchpoints("breakpoints_wanted",
                       "the program opens breakpoints of its own: communication is not observed in it from then on");
+  }
+}
+
+void on_own_descriptors(bool new_thread) {
+  if (observing() && kernel_process_id() == runtime().pid && (new_thread || registry().live() > 1)) {
+    forgo_descriptors(
+        "own_descriptors",
+        "a thread of the program has descriptors of its own, apart from the others': communication is not "
+        "observed from then on");
   }
 }
 

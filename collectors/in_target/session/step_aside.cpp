@@ -146,6 +146,13 @@ void forgo_watchpoints(const char* code, const char* text) {
   end_all();
 }
 
+void forgo_descriptors(const char* code, const char* text) {
+  const OwnFloatState float_state;
+  forgo_watchpoints(code, text);
+  runtime().config.perf_allowed = 0;
+  each_live([](ThreadState& thread) { forgo_perf_clock(thread); });
+}
+
 void forgo_vdso() {
   vdso_clock_gettime.store(nullptr, std::memory_order_seq_cst);
   if (observing()) {

@@ -20,6 +20,8 @@ void step_aside(const char* code, const char* text, StepAside how);
 void forgo_traps(const char* code, const char* text);
 /// Does without watchpoints: no debug register of any thread is ours when it returns. For good. Normal context.
 void forgo_watchpoints(const char* code, const char* text);
+/// Does without descriptors of any kind, as above.
+void forgo_descriptors(const char* code, const char* text);
 /// Does without the vdso: no thread is in it for us when it returns. For good. Normal context.
 void forgo_vdso();
 /// Does without POSIX timers: threads have perf clocks, or none. For good. False: there were none. Any context.

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <atomic>
+
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 
@@ -21,9 +23,11 @@ struct Place {
   rlim_t needed = 0;  // soft limit with which the numbers from there on can be had; 0: there are none
 };
 
+// Never the hard limit itself, to which programs raise their soft one: what we have raised can be told by its value.
 Place place_under(const rlimit64& limit) {
   Place place{limit.rlim_cur < high_enough ? limit.rlim_cur : high_enough, 0};
-  const rlim_t highest = place.first + wanted_numbers < limit.rlim_max ? place.first + wanted_numbers : limit.rlim_max;
+  const rlim_t most = limit.rlim_max > 0 ? limit.rlim_max - 1 : 0;
+  const rlim_t highest = place.first + wanted_numbers < most ? place.first + wanted_numbers : most;
   if (highest >= place.first + least_numbers || limit.rlim_cur > high_enough) {
     place.needed = highest;
   }
@@ -32,15 +36,34 @@ Place place_under(const rlimit64& limit) {
 
 bool ask_limit(rlimit64& limit) { return system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit) >= 0; }
 
+constexpr unsigned spare_numbers = 24;  // that the target must have left: more than it takes while one is moved
+
+// The highest numbers are given out last, so in most programs they are all free.
+bool spares_under(rlim_t soft) {
+  constexpr unsigned most_asked = 64;
+  unsigned free = 0;
+  for (unsigned asked = 1; asked <= most_asked && asked <= soft && free < spare_numbers; ++asked) {
+    free += system_call(SYS_fcntl, soft - asked, F_GETFD) == -EBADF ? 1 : 0;
+  }
+  return free == spare_numbers;
+}
+
 // One thread at a time, or the second would find, and put back, the limit as the first has raised it.
 constinit ProcessFlag limit_taken;
 constexpr int limit_tries = 2000;
 constinit bool held_for_fork = false;  // by the forking thread: glibc lets one fork at a time
+constinit std::atomic<std::int32_t> raised_in{0};
+constinit std::atomic<std::uint64_t> left_alone_until_ns{0};
 
+// How the limit was raised last, for children that were made just then.
+constinit std::atomic<rlim_t> last_soft{0}, last_raised{0};
+
+// A child that shares our memory must not take the flag: to it, it looks free, since flags are a process's.
 bool hold() {
   constexpr int patience = 1000;
-  for (int i = 0; i < patience; ++i) {
-    if (limit_taken.try_take(kernel_process_id())) {
+  const std::int32_t pid = kernel_process_id();
+  for (int i = 0; i < patience && raised_in.load(std::memory_order_relaxed) == pid; ++i) {
+    if (limit_taken.try_take(pid)) {
       return true;
     }
     system_call(SYS_sched_yield);
@@ -57,6 +80,27 @@ void put_back(const rlimit64& old, const rlimit64& raised) {
   }
 }
 
+// The descriptor once more, under a hidden number; the flag is held. `close_it`: the low number is given back as soon
+// as may be.
+long duplicate(long fd, const rlimit64& limit, const Place& place, bool close_it) {
+  const bool raise = place.needed > limit.rlim_cur;
+  const rlimit64 raised{place.needed, limit.rlim_max};
+  rlimit64 old = limit;
+  if (raise) {
+    last_soft.store(limit.rlim_cur, std::memory_order_relaxed);
+    last_raised.store(raised.rlim_cur, std::memory_order_relaxed);
+    system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, &old);
+  }
+  const long hidden = system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, place.first);
+  if (close_it) {
+    system_call(SYS_close, fd);
+  }
+  if (raise) {
+    put_back(old, raised);
+  }
+  return hidden;
+}
+
 }  // namespace
 
 bool has_hidden_numbers() {
@@ -64,33 +108,61 @@ bool has_hidden_numbers() {
   return ask_limit(limit) && place_under(limit).needed != 0;
 }
 
-long duplicate_hidden(int fd) {
+bool has_spare_numbers() {
+  rlimit64 limit{};
+  return ask_limit(limit) && spares_under(limit.rlim_cur);
+}
+
+// All that takes time is done before there is a descriptor.
+long open_hidden(Opener open, const void* what) {
   const TryLock lock(limit_taken, kernel_process_id(), limit_tries);
-  rlimit64 old{};
-  if (!lock.held() || !ask_limit(old)) {
+  rlimit64 limit{};
+  if (!lock.held() || !ask_limit(limit)) {
     return -EAGAIN;
   }
-  const Place place = place_under(old);
+  const Place place = place_under(limit);
   if (place.needed == 0) {
     return -EMFILE;
   }
-  if (place.needed <= old.rlim_cur) {
-    return system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, place.first);
+  if (monotonic_ns() < left_alone_until_ns.load(std::memory_order_relaxed) || !spares_under(limit.rlim_cur)) {
+    return -EAGAIN;
   }
-  const rlimit64 raised{place.needed, old.rlim_max};
-  system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, &old);
-  const long hidden = system_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, place.first);
-  put_back(old, raised);
-  return hidden;
+  const long fd = open(what);
+  return fd < 0 ? fd : duplicate(fd, limit, place, true);
 }
 
 void reserve_hidden_numbers(int any_fd) {
-  if (const long high = duplicate_hidden(any_fd); high >= 0) {
+  rlimit64 limit{};
+  if (!ask_limit(limit) || place_under(limit).needed == 0) {
+    return;
+  }
+  if (const long high = duplicate(any_fd, limit, place_under(limit), false); high >= 0) {
     system_call(SYS_close, high);
   }
 }
 
-SteadyLimit::SteadyLimit() : held_(hold()) {}
+void raise_limits_in(std::int32_t pid) { raised_in.store(pid, std::memory_order_relaxed); }
+
+void mend_inherited_limit() {
+  rlimit64 limit{};
+  const rlim_t raised = last_raised.load(std::memory_order_relaxed);
+  if (raised != 0 && ask_limit(limit) && limit.rlim_cur == raised) {
+    limit.rlim_cur = last_soft.load(std::memory_order_relaxed);
+    system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
+  }
+}
+
+void leave_limit_alone() {
+  constexpr std::uint64_t some_ns = 20'000'000;
+  left_alone_until_ns.store(monotonic_ns() + some_ns, std::memory_order_relaxed);
+  const SteadyLimit steady(true);  // whoever has just raised it is done after this
+}
+
+SteadyLimit::SteadyLimit(bool may_ask) : held_(may_ask && hold()) {
+  if (may_ask) {
+    mend_inherited_limit();
+  }
+}
 
 SteadyLimit::~SteadyLimit() {
   if (held_) {

@@ -1,28 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers for our descriptors in the target's table that take none of the target's: above its soft limit. To get one
-// there, the limit is raised for some microseconds. Whoever asks for the limit, or forks, in that time must not find it
-// raised (interpose/descriptor_limits.cpp).
+// there, the limit is raised for some microseconds. Whoever asks for the limit, or makes a process, in that time must
+// not find it raised (interpose/descriptor_limits.cpp), and what a child has inherited all the same is put back.
 #pragma once
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+
+#include <cstdint>
+
+#include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 
 /// Are there numbers that the target can not miss? Not where its hard limit of descriptors is its soft limit and a low
 /// one: then we have no descriptor at all. Signal-safe.
 bool has_hidden_numbers();
-/// The descriptor `fd` once more, under a hidden number, or -errno: -EMFILE when there is none, -EAGAIN when another
-/// thread is at it. Signal-safe.
-long duplicate_hidden(int fd);
+/// Are more than a few numbers free below the target's limit? The kernel gives each new descriptor the lowest free
+/// number first, so ours has one of the target's until it is moved, and a target that is short of them would get EMFILE
+/// meanwhile. Some microseconds. Signal-safe.
+bool has_spare_numbers();
+
+using Opener = long (*)(const void* what);
+/// Opens a descriptor by `open(what)` and moves it to a hidden number at once. Its number, or -errno: what `open` said;
+/// -EMFILE: there are no hidden numbers; -EAGAIN: the target is short of numbers, or another thread is at it.
+/// Signal-safe.
+long open_hidden(Opener open, const void* what);
+template <class Open>
+long open_hidden(const Open& open) {
+  return open_hidden([](const void* what) -> long { return (*static_cast<const Open*>(what))(); }, &open);
+}
+/// The same for what must be had: it keeps its low number where it can not be moved. For a moment.
+template <class Open>
+long open_for_a_moment(const Open& open) {
+  const long hidden = open_hidden(open);
+  return hidden == -EAGAIN || hidden == -EMFILE ? open() : hidden;
+}
+/// A file, so.
+inline long open_to_read(const char* path, int more_flags = 0) {
+  return open_for_a_moment([=] { return system_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | more_flags); });
+}
+
 /// Makes the kernel's table of descriptors as large as our hidden ones will need, while the process has one thread:
 /// later the kernel waits milliseconds (an RCU grace period) for the others. `any_fd`: any open one.
 void reserve_hidden_numbers(int any_fd);
+
+/// The limit is raised in this process from now on, and in no child that shares its memory or has a copy of it.
+void raise_limits_in(std::int32_t pid);
+/// In a process that was made while the limit was raised: it is again what it was. Signal-safe.
+void mend_inherited_limit();
+/// For some milliseconds from now on the limit is not raised: libc is about to make a process, and nothing of ours
+/// comes to know when that is done. Normal context.
+void leave_limit_alone();
 
 /// Keeps the limit from being raised in this process for a scope: around a fork, or a question for it. Waits for some
 /// milliseconds at most, then goes on without. Normal context.
 class SteadyLimit {
  public:
-  SteadyLimit();
+  /// `may_ask`: system calls may be made here.
+  explicit SteadyLimit(bool may_ask);
   ~SteadyLimit();
   SteadyLimit(const SteadyLimit&) = delete;
   SteadyLimit& operator=(const SteadyLimit&) = delete;

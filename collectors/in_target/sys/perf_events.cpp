@@ -53,15 +53,7 @@ long perf_event_open(const perf_event_attr& attr, std::int32_t tid) {
 
 // Opens an event for good, under a hidden number or not at all: what the target may open is not less for us.
 long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event) {
-  if (!has_hidden_numbers()) {
-    return -EMFILE;
-  }
-  const long fd = perf_event_open(attr, tid);
-  if (fd < 0) {
-    return fd;
-  }
-  const long hidden = duplicate_hidden(static_cast<int>(fd));
-  system_call(SYS_close, fd);
+  const long hidden = open_hidden([&] { return perf_event_open(attr, tid); });
   if (hidden < 0) {
     return hidden;
   }

@@ -8,13 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 
-inline long open_task_list() {
-  return system_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
+inline long open_task_list() { return open_to_read("/proc/self/task", O_DIRECTORY); }
 
 /// Calls `visit(tid)` for each thread in a list that is open, ten thousand at most. Signal-safe if `visit` is.
 template <class Visit>

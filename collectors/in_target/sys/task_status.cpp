@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -33,7 +34,7 @@ long open_numbered(const char* before, std::int32_t number, const char* after) {
     *at++ = digits[--count];
   }
   *put_text(at, after) = 0;
-  return system_call(SYS_openat, AT_FDCWD, static_cast<char*>(path), O_RDONLY | O_CLOEXEC);
+  return open_to_read(static_cast<char*>(path));
 }
 
 const char* skip_blanks(const char* at, const char* end) {
@@ -133,8 +134,7 @@ bool read_status(long fd, TaskStatus& status) {
 }  // namespace
 
 bool read_task_status(std::int32_t tid, TaskStatus& status) {
-  return read_status(tid == 0 ? system_call(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC)
-                              : open_numbered("/proc/self/task/", tid, "/status"),
+  return read_status(tid == 0 ? open_to_read("/proc/self/status") : open_numbered("/proc/self/task/", tid, "/status"),
                      status);
 }
 
@@ -159,7 +159,8 @@ std::uint32_t parse_task_flags(const char* line, std::size_t length) {
   return at > line ? static_cast<std::uint32_t>(number_at(at, end, 10)) : 0;
 }
 
-bool is_kernel_worker(std::int32_t tid) {
+bool runs_no_code(std::int32_t tid) {
+  constexpr std::uint32_t exiting = 0x4;         // PF_EXITING
   constexpr std::uint32_t io_worker = 0x10;      // PF_IO_WORKER
   constexpr std::uint32_t user_worker = 0x4000;  // PF_USER_WORKER, Linux 6.4
   const long fd = open_numbered("/proc/self/task/", tid, "/stat");
@@ -169,7 +170,8 @@ bool is_kernel_worker(std::int32_t tid) {
   char buffer[256];
   const long got = system_call(SYS_read, fd, static_cast<char*>(buffer), sizeof buffer);
   system_call(SYS_close, fd);
-  return got > 0 && (parse_task_flags(buffer, static_cast<std::size_t>(got)) & (io_worker | user_worker)) != 0;
+  return got > 0 &&
+         (parse_task_flags(buffer, static_cast<std::size_t>(got)) & (exiting | io_worker | user_worker)) != 0;
 }
 
 }  // namespace crosstalk::in_target

@@ -26,7 +26,8 @@ bool read_process_status(std::int32_t pid, TaskStatus& status);
 
 /// The kernel's flags of a thread in a line of /proc/PID/stat; 0 when it is none.
 std::uint32_t parse_task_flags(const char* line, std::size_t length);
-/// Is it one that the kernel made in this process for its own work (io_uring)? It never runs user code. Signal-safe.
-bool is_kernel_worker(std::int32_t tid);
+/// A thread that never runs the program's code (any more): the kernel has made it for its own work (io_uring), or it is
+/// about to be gone, as a first thread is that has left the others. Signal-safe.
+bool runs_no_code(std::int32_t tid);
 
 }  // namespace crosstalk::in_target

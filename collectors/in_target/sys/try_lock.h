@@ -17,6 +17,7 @@ class ProcessFlag {
     std::int32_t holder = holder_.load(std::memory_order_relaxed);
     return holder != pid && holder_.compare_exchange_strong(holder, pid, std::memory_order_acquire);
   }
+  [[nodiscard]] bool held_by(std::int32_t pid) const { return holder_.load(std::memory_order_seq_cst) == pid; }
   void give() { holder_.store(0, std::memory_order_release); }
 
  private:

@@ -14,6 +14,7 @@ struct Found {
   std::atomic<std::int32_t> tid;    // 0: free
   std::atomic<std::int32_t> timer;  // id + 1; 0: it gets none, or has had its own
   std::uint32_t look = 0;           // in which it was last seen
+  bool settled = false;             // it is known whether it gets one
 };
 using FoundTable = std::array<Found, 256>;
 

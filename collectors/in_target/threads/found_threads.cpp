@@ -14,6 +14,7 @@
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
 #include "collectors/in_target/sys/task_status.h"
@@ -53,17 +54,35 @@ void say_left_alone() {
 }
 
 // libc's own thread for SIGEV_THREAD timers waits for our signal's number; whoever blocks it would never tick.
-bool can_tick(std::int32_t tid) {
+bool lets_ticks_in(std::int32_t tid) {
   constexpr std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
   TaskStatus status;
-  if (is_kernel_worker(tid)) {
-    return false;
+  return read_task_status(tid, status) && (status.blocked & bit) == 0;
+}
+
+// One of libc's has no list of locks, too, before its first instructions and when it is about to be gone: only who has
+// none at two looks was made without libc.
+void judge(Found& found, std::int32_t tid, bool first_time) {
+  if (runs_no_code(tid)) {
+    found.settled = true;
+    return;
   }
   if (!has_usual_stack(tid)) {
-    say_left_alone();
-    return false;
+    found.settled = !first_time;
+    if (!first_time) {
+      say_left_alone();
+    }
+    return;
   }
-  return read_task_status(tid, status) && (status.blocked & bit) == 0;
+  found.settled = true;
+  const long timer =
+      lets_ticks_in(tid) ? start_thread_timer(tid, runtime().config.period_ns, runtime().config.period_ns) : -1;
+  if (timer >= 0) {
+    found.timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_release);
+    if (registry().find(tid) != nullptr) {  // it has become known by another way meanwhile
+      drop_timer(found);
+    }
+  }
 }
 
 void meet(std::int32_t tid) {
@@ -74,6 +93,9 @@ void meet(std::int32_t tid) {
   }
   if (Found* known = find_found(tid); known != nullptr) {
     known->look = look_number;
+    if (!known->settled) {
+      judge(*known, tid, false);
+    }
     return;
   }
   Found* const place = find_found(0);
@@ -84,16 +106,7 @@ void meet(std::int32_t tid) {
   place->look = look_number;
   place->timer.store(0, std::memory_order_relaxed);
   place->tid.store(tid, std::memory_order_release);
-  if (!can_tick(tid)) {
-    return;
-  }
-  const long timer = start_thread_timer(tid, runtime().config.period_ns, runtime().config.period_ns);
-  if (timer >= 0) {
-    place->timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_release);
-    if (registry().find(tid) != nullptr) {  // it has become known by another way meanwhile
-      drop_timer(*place);
-    }
-  }
+  judge(*place, tid, true);
 }
 
 bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
@@ -134,7 +147,7 @@ bool worth_a_look() {
 
 void look() {
   ++look_number;
-  const long list = worth_a_look() ? open_task_list() : -1;
+  const long list = worth_a_look() && has_spare_numbers() ? open_task_list() : -1;
   if (list < 0) {
     return;
   }
@@ -148,7 +161,7 @@ void look() {
 
 void leave_to_tracer() {
   TaskStatus status;
-  if (look_number % tracer_one_in == 0 && read_task_status(0, status) && status.tracer != 0) {
+  if (look_number % tracer_one_in == 0 && has_spare_numbers() && read_task_status(0, status) && status.tracer != 0) {
     step_aside("traced", "a debugger or tracer has come: the program is not observed from then on", StepAside::now);
   }
 }

@@ -36,6 +36,15 @@ void too_many_strays() {
   }
 }
 
+void descriptors_scarce() {
+  static constinit Once once;
+  if (once.first()) {
+    emit_message("descriptors_scarce",
+                 "the program has few descriptors left under its limit, and could miss one that a watchpoint has for a "
+                 "moment: while that is so, communication is not observed in it; a higher limit helps (ulimit -n)");
+  }
+}
+
 void descriptors_closed() {
   static constinit Once once;
   if (once.first()) {

@@ -8,6 +8,8 @@ namespace crosstalk::in_target {
 
 /// Opening watch events has failed with `error` (-errno) after `opened` of them.
 void watch_events_missing(long error, std::uint32_t opened);
+/// The target has so few descriptors left that no watch is begun.
+void descriptors_scarce();
 /// The target has closed descriptors of ours.
 void descriptors_closed();
 /// A thread's watchpoints fire again and again where none is set.

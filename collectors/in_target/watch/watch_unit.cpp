@@ -77,6 +77,9 @@ long WatchUnit::open_events(ThreadState& self) {
     opened += error == 0 ? 1 : 0;
   }
   if (error == -EAGAIN) {
+    if (!has_spare_numbers()) {
+      descriptors_scarce();
+    }
     return error;
   }
   const std::uint32_t words = watch_policy::SlotPlan::of(opened).registers;
@@ -283,6 +286,10 @@ void WatchUnit::arm_self(Slot& slot, ThreadState& self, const watch_policy::Samp
 bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns) {
   if (!has_hidden_numbers()) {
     return false;  // the target has changed its limit: a watch that nobody is armed for would find nothing
+  }
+  if (!has_spare_numbers()) {
+    descriptors_scarce();
+    return false;
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
   const watch_policy::SlotPlan slots = plan_for(self);

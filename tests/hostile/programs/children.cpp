@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -454,6 +455,60 @@ int writes_much(int, char**) {
   return 0;
 }
 
+/// A program without a name: a copy of this one in memory is executed.
+int executes_memory(int, char**) {
+  const int source = open(self, O_RDONLY);
+  const int copy = memfd_create("copy", MFD_CLOEXEC);
+  struct stat status {};
+  require(source >= 0 && copy >= 0 && fstat(source, &status) == 0, "memfd_create");
+  for (off_t done = 0; done < status.st_size;) {
+    require(sendfile(copy, source, &done, static_cast<std::size_t>(status.st_size - done)) > 0, "sendfile");
+  }
+  exchange(0.1);
+  for (const int result : {5, 6}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string number = std::to_string(result);
+      char name[] = "nobody";
+      char word[] = "busy";
+      char* arguments[] = {name, word, const_cast<char*>(number.c_str()), nullptr};
+      fexecve(copy, arguments, environ);
+      _exit(90);
+    }
+    say("%s", end_of(child).c_str());
+  }
+  return 0;
+}
+
+/// Many threads make children by vfork at once, each of which executes a program.
+int vfork_storm(int, char**) {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> makers;
+  for (int n = 0; n < 6; ++n) {
+    makers.emplace_back([&wrong] {
+      for (int k = 0; k < 15; ++k) {
+        char word[] = "busy";
+        char number[] = "4";
+        char seconds[] = "0.004";
+        char* arguments[] = {self, word, number, seconds, nullptr};
+        const pid_t child = vfork();
+        if (child == 0) {
+          execve(self, arguments, environ);
+          _exit(90);
+        }
+        burn(0.002);
+        int status = 0;
+        wrong += waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 4 ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& maker : makers) {
+    maker.join();
+  }
+  say("wrong %d", wrong.load());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -476,6 +531,8 @@ int main(int argc, char** argv) {
                    {"stops_itself", stops_itself},
                    {"at_a_terminal", at_a_terminal},
                    {"many", many},
-                   {"writes_much", writes_much}},
+                   {"writes_much", writes_much},
+                   {"executes_memory", executes_memory},
+                   {"vfork_storm", vfork_storm}},
                   argc, argv);
 }

@@ -3,6 +3,7 @@
 // it closes are closed.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -290,6 +292,166 @@ int passed_on(int, char**) {
   return 0;
 }
 
+/// Opens and closes a file for so long, beside threads that stay and others that come and go. What was not as it is
+/// where nobody else opens anything.
+struct Opened {
+  long times = 0, other_number = 0, refused = 0;
+};
+Opened open_often(double seconds, bool come_and_go) {
+  const Burners burners(2);
+  std::atomic<bool> over{false};
+  std::thread maker([&] {
+    while (!over) {
+      come_and_go ? std::thread([] { burn(0.002); }).join() : burn(0.002);
+    }
+  });
+  int lowest = INT_MAX;
+  for (int n = 0; n < 100; ++n) {
+    const int fd = open("/dev/null", O_RDONLY);
+    lowest = fd < 0 ? lowest : std::min(fd, lowest);
+    close(fd);
+  }
+  Opened seen;
+  for (const double end = now() + seconds; now() < end; ++seen.times) {
+    const int fd = open("/dev/null", O_RDONLY);
+    seen.refused += fd < 0 ? 1 : 0;
+    seen.other_number += fd >= 0 && fd != lowest ? 1 : 0;
+    close(fd);
+  }
+  over = true;
+  maker.join();
+  return seen;
+}
+
+/// How often a number was another one than the program expects. For figures, not for the catalogue: some are.
+int open_and_count(int argc, char** argv) {
+  const Opened seen = open_often(argc > 1 ? std::stod(argv[1]) : 1, std::string(argv[0]) == "come_and_go");
+  say("of %ld opens %ld got another number, %ld failed", seen.times, seen.other_number, seen.refused);
+  return 0;
+}
+
+/// Few numbers are left: whoever takes one for a moment is seen.
+int short_of_numbers(int, char** argv) {
+  exchange(0.2);
+  const int wanted = std::stoi(argv[0]);
+  std::vector<int> files;
+  for (int fd = 0; fd >= 0;) {
+    files.push_back(fd = open("/dev/null", O_RDONLY));
+  }
+  files.pop_back();
+  for (int n = 0; n < wanted; ++n) {
+    close(files.back());
+    files.pop_back();
+  }
+  const Opened seen = open_often(1, true);
+  say("%ld got another number, %ld failed", seen.other_number, seen.refused);
+  return 0;
+}
+
+/// One thread has descriptors of its own, with the same numbers as those of the others.
+int own_table(int, char**) {
+  const Burners burners(2);
+  exchange(0.1);
+  int wrong = 0;
+  std::thread([&wrong] {
+    require(unshare(CLONE_FILES) == 0, "unshare");
+    for (int n = 0; n < 40; ++n) {
+      int ends[2];
+      char byte = 'x';
+      require(pipe(ends) == 0, "pipe");
+      burn(0.005);
+      wrong += write(ends[1], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1 ? 0 : 1;
+      wrong += close(ends[0]) == 0 && close(ends[1]) == 0 ? 0 : 1;
+    }
+    wrong += static_cast<int>(open_descriptors().size());
+  }).join();
+  exchange(0.1);
+  say("wrong and open %d, outside%s", wrong, listed(open_descriptors()).c_str());
+  return 0;
+}
+
+/// Prints nothing, ends with 0 where the soft limit is the one that is given.
+int has_limit(int, char** argv) { return soft_limit() == std::stoul(argv[0]) ? 0 : 1; }
+
+/// vfork is called in a frame of its own: the child writes into it.
+[[gnu::noinline]] pid_t executed_by_vfork(char** arguments) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    execv(arguments[0], arguments);
+    _exit(9);
+  }
+  return child;
+}
+
+/// Children by all ways have the limit that they should, while threads come and go.
+int limit_of_children(int, char**) {
+  const std::string wanted = std::to_string(soft_limit());
+  std::atomic<bool> over{false};
+  std::thread maker([&] {
+    while (!over) {
+      std::thread([] { burn(0.002); }).join();
+    }
+  });
+  char self[] = "/proc/self/exe";
+  char word[] = "has_limit";
+  char* arguments[] = {self, word, const_cast<char*>(wanted.c_str()), nullptr};
+  const std::string shell = "test $(ulimit -S -n) = " + wanted;
+  int wrong = 0;
+  const auto wait_for = [&wrong](pid_t child) {
+    int status = -1;
+    wrong += waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+  };
+  for (int n = 0; n < 40; ++n) {
+    wait_for(executed_by_vfork(arguments));
+    pid_t child = _Fork();
+    if (child == 0) {
+      _exit(soft_limit() == std::stoul(wanted) ? 0 : 9);
+    }
+    wait_for(child);
+    child = static_cast<pid_t>(syscall(SYS_fork));
+    if (child == 0) {
+      execv(self, arguments);
+      _exit(9);
+    }
+    wait_for(child);
+    require(posix_spawn(&child, self, nullptr, nullptr, arguments, environ) == 0, "posix_spawn");
+    wait_for(child);
+    wrong += std::system(shell.c_str()) == 0 ? 0 : 1;
+  }
+  over = true;
+  maker.join();
+  say("wrong %d", wrong);
+  return 0;
+}
+
+int list(int, char**) {
+  say("open%s", listed(open_descriptors()).c_str());
+  return 0;
+}
+
+/// A program that the child executes finds the descriptors that the actions have made, and no other.
+int spawn_actions(int, char**) {
+  const Burners burners(2);
+  exchange(0.15);
+  const int extra = open("/dev/null", O_RDONLY);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 20, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, extra, 3);
+  posix_spawn_file_actions_addclose(&actions, 20);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 4);
+  char self[] = "/proc/self/exe";
+  char word[] = "list";
+  char* arguments[] = {self, word, nullptr};
+  for (int n = 0; n < 20; ++n) {
+    pid_t child = 0;
+    require(posix_spawn(&child, self, &actions, nullptr, arguments, environ) == 0, "posix_spawn");
+    say("%s", end_of(child).c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -304,6 +466,13 @@ int main(int argc, char** argv) {
                    {"closed_at_start", closed_at_start},
                    {"limits_of_zero", limits_of_zero},
                    {"selectable", selectable},
-                   {"passed_on", passed_on}},
+                   {"passed_on", passed_on},
+                   {"open_and_count", open_and_count},
+                   {"short_of_numbers", short_of_numbers},
+                   {"own_table", own_table},
+                   {"has_limit", has_limit},
+                   {"limit_of_children", limit_of_children},
+                   {"list", list},
+                   {"spawn_actions", spawn_actions}},
                   argc, argv);
 }

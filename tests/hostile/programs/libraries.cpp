@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that come and go, that live in a namespace of their own, and that others have preloaded.
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "hostile.h"
 
@@ -109,12 +111,62 @@ int farewells(int, char**) {
   std::exit(51);
 }
 
+/// Libraries come and go in several threads, others start in them.
+int storm(int, char**) {
+  const std::string path = beside_this_program("libplugin.so");
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> users;
+  for (int n = 0; n < 4; ++n) {
+    users.emplace_back([&] {
+      for (int k = 0; k < 40; ++k) {
+        void* library = dlopen(path.c_str(), RTLD_NOW);
+        require(library != nullptr, "dlopen");
+        const auto work = reinterpret_cast<Work>(dlsym(library, "plugin_work"));
+        std::thread other([work, &wrong] { wrong += work(0.001) == 77 ? 0 : 1; });
+        wrong += work(0.001) == 77 ? 0 : 1;
+        other.join();
+        wrong += dlclose(library) == 0 ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& user : users) {
+    user.join();
+  }
+  say("wrong %d, still mapped: %s", wrong.load(), yes(is_mapped(path)));
+  return 0;
+}
+
+/// While one thread looks at the modules, which holds a lock of the loader's, it waits for others, which start and
+/// allocate.
+int looked_at_together(int, char**) {
+  exchange(0.2);
+  std::atomic<int> done{0};
+  for (int n = 0; n < 5; ++n) {
+    dl_iterate_phdr(
+        [](dl_phdr_info*, std::size_t, void* data) {
+          std::thread([] {
+            burn(0.03);
+            for (int k = 0; k < 1000; ++k) {
+              std::free(std::malloc(static_cast<std::size_t>(k)));
+            }
+          }).join();
+          ++*static_cast<std::atomic<int>*>(data);
+          return 1;
+        },
+        &done);
+  }
+  say("done %d", done.load());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return dispatch({{"come_and_go", come_and_go},
                    {"other_namespace", other_namespace},
                    {"fake_clock", fake_clock},
-                   {"farewells", farewells}},
+                   {"farewells", farewells},
+                   {"storm", storm},
+                   {"looked_at_together", looked_at_together}},
                   argc, argv);
 }

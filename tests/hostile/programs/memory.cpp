@@ -23,6 +23,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hostile.h"
@@ -372,6 +373,32 @@ int small_stack(int, char**) {
   return 0;
 }
 
+/// A page that two threads exchange goes from one place to the other and back; each time it is found as it was left.
+int moving_page(int, char**) {
+  char* const places = map(4 * page);
+  require(places != nullptr && munmap(places + page, page) == 0, "mmap");
+  char* here = places;
+  char* there = places + page;
+  int wrong = 0;
+  for (int n = 1; n <= 100; ++n) {
+    auto* const words = reinterpret_cast<std::atomic<std::uint64_t>*>(here);
+    const auto add = [words] {
+      for (int k = 0; k < 200'000; ++k) {
+        ++*words;
+      }
+    };
+    std::thread other(add);
+    add();
+    other.join();
+    void* const moved = mremap(here, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, there);
+    require(moved == there, "mremap");
+    std::swap(here, there);
+    wrong += *reinterpret_cast<std::uint64_t*>(here) == static_cast<std::uint64_t>(n) * 400'000 ? 0 : 1;
+  }
+  say("wrong %d", wrong);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -389,6 +416,7 @@ int main(int argc, char** argv) {
                    {"small_files", small_files},
                    {"program_break", program_break},
                    {"heap_in_use", heap_in_use},
-                   {"small_stack", small_stack}},
+                   {"small_stack", small_stack},
+                   {"moving_page", moving_page}},
                   argc, argv);
 }

@@ -370,6 +370,137 @@ int registers(int, char**) {
   return 0;
 }
 
+std::atomic<int> rounds{0};
+pthread_key_t round_key;
+
+/// Thread-local objects are destroyed, and keys' destructors called again for what they have set, as often as libc
+/// says.
+int last_words(int, char**) {
+  const Burners burners(1);
+  require(pthread_key_create(&round_key,
+                             [](void* value) {
+                               ++rounds;
+                               burn(0.0005);
+                               pthread_setspecific(round_key, value);
+                             }) == 0,
+          "pthread_key_create");
+  for (int n = 0; n < 100; ++n) {
+    std::thread([] {
+      thread_local const Guard guard;
+      static_cast<void>(&guard);
+      pthread_setspecific(round_key, &round_key);
+      burn(0.001);
+    }).join();
+  }
+  say("%d rounds, %d objects", rounds.load(), destroyed.load());
+  return 0;
+}
+
+/// All keys that libc has to give.
+int keys(int, char**) {
+  exchange(0.2);
+  std::vector<pthread_key_t> taken;
+  pthread_key_t key = 0;
+  while (pthread_key_create(&key, nullptr) == 0) {
+    taken.push_back(key);
+  }
+  say("%zu keys", taken.size());
+  for (int n = 0; n < 20; ++n) {
+    std::thread([&] {
+      int wrong = 0;
+      for (const pthread_key_t one : taken) {
+        wrong += pthread_getspecific(one) == nullptr && pthread_setspecific(one, &taken) == 0 ? 0 : 1;
+      }
+      burn(0.005);
+      if (wrong != 0) {
+        say("%d keys had a value", wrong);
+      }
+    }).join();
+  }
+  return 0;
+}
+
+/// Locks that hand their owner a waiter's priority, and whose owners die.
+int inheriting_locks(int, char**) {
+  static pthread_mutex_t lock;
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  require(pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT) == 0, "PTHREAD_PRIO_INHERIT");
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&lock, &attributes);
+  std::atomic<int> died{0};
+  std::atomic<int> wrong{0};
+  std::uint64_t sum = 0;
+  const auto work = [&](bool dies) {
+    for (int n = 0; n < 2000; ++n) {
+      const int result = pthread_mutex_lock(&lock);
+      if (result == EOWNERDEAD) {
+        ++died;
+        pthread_mutex_consistent(&lock);
+      } else if (result != 0) {
+        ++wrong;
+      }
+      ++sum;
+      burn(0.00002);
+      if (dies && n == 1999) {
+        return;
+      }
+      pthread_mutex_unlock(&lock);
+    }
+  };
+  std::thread others[4];
+  for (int n = 0; n < 4; ++n) {
+    others[n] = std::thread(work, n == 0);
+  }
+  for (std::thread& other : others) {
+    other.join();
+  }
+  if (pthread_mutex_lock(&lock) == EOWNERDEAD) {
+    ++died;
+  }
+  say("sum %llu, died %d, wrong %d", static_cast<unsigned long long>(sum), died.load(), wrong.load());
+  return 0;
+}
+
+std::atomic<int> received{0};
+
+/// Threads are sent signals from their first instruction to their last; the handler asks for limits and allocates.
+int signals_from_the_start(int, char**) {
+  exchange(0.2);
+  rlimit first{};
+  getrlimit(RLIMIT_NOFILE, &first);
+  static rlim_t wanted;
+  static std::atomic<int> other_limits{0};
+  wanted = first.rlim_cur;
+  handle(SIGUSR1, [](int) {
+    rlimit seen{};
+    getrlimit(RLIMIT_NOFILE, &seen);
+    other_limits += seen.rlim_cur == wanted ? 0 : 1;
+    ++received;
+  });
+  int sent = 0;
+  for (int n = 0; n < 60; ++n) {
+    std::atomic<bool> over{false};
+    std::thread target([&over] {
+      burn(0.0005);
+      while (!over) {
+        sched_yield();
+      }
+    });
+    for (int k = 0; k < 5; ++k) {
+      const int before = received;
+      sent += pthread_kill(target.native_handle(), SIGUSR1) == 0 ? 1 : 0;
+      while (received == before) {
+        sched_yield();
+      }
+    }
+    over = true;
+    target.join();
+  }
+  say("sent %d, received %d, other limits %d", sent, received.load(), other_limits.load());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -384,6 +515,10 @@ int main(int argc, char** argv) {
                    {"not_dumpable", not_dumpable},
                    {"errors", errors},
                    {"as_many_as_allowed", as_many_as_allowed},
-                   {"registers", registers}},
+                   {"registers", registers},
+                   {"last_words", last_words},
+                   {"keys", keys},
+                   {"inheriting_locks", inheriting_locks},
+                   {"signals_from_the_start", signals_from_the_start}},
                   argc, argv);
 }
