@@ -92,7 +92,20 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
   return result;
 }
 
-void warn_of_recording(const profile::Session& session, const SamplingSummary& sampling, std::vector<Warning>& out) {
+/// Where it is most of what observing took: what the functions take that stand in for malloc() and others.
+const char* remedy_for_allocation(const SamplingSummary& sampling, bool left_out) {
+  if (sampling.stand_ins_s <= sampling.handlers_s + sampling.switches_s) {
+    return "";
+  }
+  return left_out
+             ? ", most of it in the functions that stand in for malloc() and others: "
+               "a few nanoseconds a call, though small blocks are not listed"
+             : ", most of it in keeping a list of heap blocks: --heap-threshold 4096 leaves small ones unnamed and "
+               "costs less";
+}
+
+void warn_of_recording(const profile::Session& session, const SamplingSummary& sampling, bool left_out,
+                       std::vector<Warning>& out) {
   if (!session.complete) {
     out.push_back({"incomplete_profile",
                    "the recorder did not end in an orderly way: what happened after its last write is missing"});
@@ -104,13 +117,9 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
   }
   if (sampling.overhead_fraction && session.config.budget > 0 &&
       *sampling.overhead_fraction > session.config.budget * 1.1) {
-    const bool allocates = sampling.stand_ins_s > sampling.handlers_s + sampling.switches_s;
     out.push_back({"over_budget", "observing took " + percent(*sampling.overhead_fraction) +
                                       " of the threads' CPU time, more than the budget of " +
-                                      percent(session.config.budget) +
-                                      (allocates ? ", most of it in keeping a list of heap blocks: --heap-threshold "
-                                                   "4096 leaves small ones unnamed and costs less"
-                                                 : "")});
+                                      percent(session.config.budget) + remedy_for_allocation(sampling, left_out)});
   }
   if (sampling.samples == 0) {
     out.push_back({"no_samples",
@@ -250,7 +259,7 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
     result.push_back({message.code, message.count > 1 ? message.text + " (" + std::to_string(message.count) + " times)"
                                                       : message.text});
   }
-  warn_of_recording(session, sampling, result);
+  warn_of_recording(session, sampling, widest != nullptr, result);
   const bool counted = std::any_of(communication.cells.begin(), communication.cells.end(), [](const Cell& cell) {
     return cell.true_sharing.count || cell.false_sharing.count;
   });

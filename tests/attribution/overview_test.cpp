@@ -150,6 +150,24 @@ TEST(Warnings, BlocksLeftOutAreOneLine) {
   EXPECT_EQ(warnings[1].code, "no_perf");
 }
 
+TEST(Warnings, WhatAllocationTakesHasARemedyWhileAllBlocksAreListed) {
+  profile::Session session;
+  session.complete = true;
+  session.config.budget = 0.03;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  sampling.overhead_fraction = 0.1;
+  sampling.handlers_s = 0.01;
+  sampling.stand_ins_s = 0.1;
+  EXPECT_NE(warnings_of(session, {}, sampling, {}, {})[0].message.find("--heap-threshold 4096"), std::string::npos);
+  const std::vector<profile::MessageRow> messages = {{"small_blocks_unnamed", "heap blocks below 64 bytes", 1}};
+  const auto warnings = warnings_of(session, messages, sampling, {}, {});
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[1].code, "over_budget");
+  EXPECT_EQ(warnings[1].message.find("--heap-threshold"), std::string::npos);
+  EXPECT_NE(warnings[1].message.find("malloc()"), std::string::npos);
+}
+
 Analysis analysis_of_two_threads() {
   Analysis a;
   for (std::uint32_t i = 0; i < 2; ++i) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t window_ns = 20'000'000;
 constexpr double share = 0.0075;
-constexpr std::uint64_t affordable_blocks = 5000;  // in a window: 150 us of 20 ms
+constexpr std::uint64_t affordable_blocks = 1500;  // in a window: 150 us of 20 ms
 
 BlockCounts of(std::uint64_t bytes, std::uint64_t count) {
   BlockCounts made{};
@@ -50,7 +50,7 @@ TEST(BlockThreshold, WhatIsAffordableIsTheLeastClass) {
 
 TEST(BlockThreshold, ABurstAtTheStartIsAfforded) {
   BlockThreshold threshold;
-  EXPECT_EQ(after(threshold, of(48, 150'000), 1), 0U);  // 4.5 ms of work
+  EXPECT_EQ(after(threshold, of(48, 90'000), 1), 0U);  // 9 ms of work
   EXPECT_EQ(after(threshold, of(48, 100), 1000), 0U);
 }
 
