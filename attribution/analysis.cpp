@@ -16,6 +16,7 @@
 #include "attribution/estimate/strata.h"
 #include "attribution/findings.h"
 #include "attribution/gain_limits.h"
+#include "attribution/jit_hint.h"
 #include "attribution/loops/code_time.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
@@ -240,6 +241,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
                                   defects_of(timelines, digest, strata, code));
   if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads())) {
     analysis.warnings.push_back({"unsampled_threads", std::move(*unsampled)});
+  }
+  if (auto hint = jit_hint(time.fileless_s, analysis.cpu_s, analysis.communication, profile.processes())) {
+    analysis.warnings.push_back({"code_without_names", std::move(*hint)});
   }
   if (estimated.expansion.unknown) {
     analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown + "; " +

@@ -15,6 +15,7 @@
 
 #include "attribution/groups.h"
 #include "attribution/objects/program_view.h"
+#include "attribution/sentences.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -221,11 +222,10 @@ std::string shown_name(std::string name) {
   return name;
 }
 
-/// By its name, as it is and as it is shown, or with the field that findings name.
+/// By its name, as it is and as it is shown, or with the field as findings name it.
 bool matches_object(const std::string& pattern, const ObjectRow& row) {
   const std::string shown = shown_name(row.name);
-  const std::string field = row.field.empty() || row.field.front() == '[' ? row.field : "." + row.field;
-  return matches(pattern, row.name) || matches(pattern, shown) || matches(pattern, shown + field);
+  return matches(pattern, row.name) || matches(pattern, shown) || matches(pattern, shown_name(object_in_words(row)));
 }
 
 Result<void> keep_object(Analysis& analysis, const std::string& pattern) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attribution/advice.h"
+#include "attribution/handovers.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/sharing_kind.h"
 #include "attribution/sentences.h"
@@ -48,8 +49,18 @@ std::string who(const Analysis& analysis, const Exchange& e) {
   return begun(threads_in_words(analysis, e.threads)) + " exchange";
 }
 
+/// " (40 heap blocks of 64 bytes)".
+std::string about_blocks(const ObjectRow& object) {
+  const std::string each = object.size ? " of " + size_in_words(*object.size) : "";
+  return std::string(object.field.empty() ? " (" : " (in ") + std::to_string(object.blocks) + " heap blocks" + each +
+         ")";
+}
+
 /// " (global, 64 bytes)"; of a field, the size is that of what it lies in: " (in a global of 216 bytes)".
 std::string about(const ObjectRow& object) {
+  if (object.blocks > 1) {
+    return about_blocks(object);
+  }
   const std::string kind = kind_name(object.kind);
   if (!object.size) {
     return kind.empty() ? "" : " (" + kind + ")";
@@ -76,13 +87,23 @@ std::string about(const ObjectRow& object) {
 }
 
 std::string what(const ObjectRow& object) {
-  std::string name = object.name;
-  if (!object.field.empty()) {
-    name += (object.field.front() == '[' ? "" : ".") + object.field;
-  }
-  const bool one = object.size && static_cast<double>(*object.size) <= line_bytes;
-  return std::string(one ? "the cache line" : "cache lines") + " of `" + name + "`" + about(object);
+  const bool one = object.size && static_cast<double>(*object.size) <= line_bytes && object.blocks < 2;
+  return std::string(one ? "the cache line" : "cache lines") + " of `" + object_in_words(object) + "`" + about(object);
 }
+
+/// "cache lines of the condition variable `c` (global, 48 bytes) and of its lock `m` (global, 40 bytes)".
+std::string what_with_locks(const ObjectRow& condition, const std::vector<const ObjectRow*>& locks) {
+  std::string text = "cache lines of the condition variable `" + object_in_words(condition) + "`" + about(condition);
+  for (const ObjectRow* lock : locks) {
+    text += " and of its lock `" + object_in_words(*lock) + "`" + about(*lock);
+  }
+  return text;
+}
+
+constexpr const char* handover_advice =
+    "Each hand-over moves both and wakes a thread: hand over more at a time, and notify after the lock is released, "
+    "only "
+    "where somebody waits.";
 
 struct Concerned {
   double cpu_s = 0;
@@ -153,18 +174,21 @@ std::string kind_of(const ObjectRow& object, const Exchange& e, bool hint) {
   return text;
 }
 
-Finding object_finding(const Analysis& analysis, const ObjectRow& object) {
+/// `locks`: those of a condition variable, whose costs are in `object` already.
+Finding object_finding(const Analysis& analysis, const ObjectRow& object,
+                       const std::vector<const ObjectRow*>& locks = {}) {
   const Exchange e = exchange_of(object.cells);
   const Ends ends = ends_of(analysis, object.name);
   const bool hint = e.seen < few_detections;
-  std::string text = who(analysis, e) + " " + what(object) + ": " + kind_of(object, e, hint);
+  std::string text = who(analysis, e) + " " + (locks.empty() ? what(object) : what_with_locks(object, locks)) + ": " +
+                     (locks.empty() ? kind_of(object, e, hint) : "a condition variable and its lock");
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
   if (object.cost_s > 0 && !hint) {
     const std::string amount =
         cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
-  const std::string advice = advice_for(object, e);
+  const std::string advice = locks.empty() ? advice_for(object, e) : handover_advice;
   text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
   if (hint) {
     text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
@@ -260,12 +284,31 @@ std::string nothing_seen(const Analysis& analysis) {
 }  // namespace
 
 std::vector<Finding> findings_of(const Analysis& analysis) {
+  const std::vector<ObjectRow>& objects = analysis.communication.objects;
+  const std::vector<Handover> handovers = handovers_of(analysis.communication);
+  std::set<std::size_t> locks;  // said with their conditions
+  for (const Handover& handover : handovers) {
+    locks.insert(handover.locks.begin(), handover.locks.end());
+  }
   std::vector<Finding> findings;
-  for (const ObjectRow& object : analysis.communication.objects) {
-    const bool worth = findings.empty() || object.cost_s >= least_share * analysis.cpu_s;
-    if (worth && !object.cells.empty()) {
-      findings.push_back(object_finding(analysis, object));
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const auto handover =
+        std::find_if(handovers.begin(), handovers.end(), [i](const Handover& h) { return h.condition == i; });
+    const ObjectRow& object = objects[i];
+    const double cost_s = handover == handovers.end() ? object.cost_s : joined(objects, *handover).cost_s;
+    const bool worth = findings.empty() || cost_s >= least_share * analysis.cpu_s;
+    if (!worth || object.cells.empty() || locks.contains(i)) {
+      continue;
     }
+    if (handover == handovers.end()) {
+      findings.push_back(object_finding(analysis, object));
+      continue;
+    }
+    std::vector<const ObjectRow*> its_locks;
+    for (const std::size_t lock : handover->locks) {
+      its_locks.push_back(&objects[lock]);
+    }
+    findings.push_back(object_finding(analysis, joined(objects, *handover), its_locks));
   }
   // Objects come by cost, and stay so where as much is gained.
   std::stable_sort(findings.begin(), findings.end(),

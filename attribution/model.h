@@ -125,6 +125,9 @@ struct ObjectRow {
   double cost_s = 0;
   Amount true_sharing = {}, false_sharing = {};
   KindOf sharing = {};
+  std::string place = {};  // the end of `name`, behind the type: "#3 of 40 allocated at a.cpp:6 in main"; may be empty
+  std::string site = {};   // what all blocks of the allocation site are called, where the row is of some; else empty
+  std::uint64_t blocks = 0;  // heap blocks that the row is of; 0: of none
 };
 
 /// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.

@@ -107,6 +107,22 @@ std::string place_in_words(const std::string& function, const std::string& file,
   return text + (text.empty() || at.empty() ? "" : " at ") + at;
 }
 
+std::string object_in_words(const ObjectRow& object) {
+  if (object.field.empty()) {
+    return object.name;
+  }
+  const bool index = object.field.front() == '[';
+  const std::string field = (index ? "" : ".") + object.field;
+  if (object.place.empty() || object.name.size() <= object.place.size()) {
+    return object.name + field;
+  }
+  std::string type = object.name.substr(0, object.name.size() - object.place.size() - 1);
+  if (const std::size_t count = type.rfind('['); index && type.ends_with(']') && count != std::string::npos) {
+    type.resize(count);
+  }
+  return type + field + " " + object.place;
+}
+
 std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
   constexpr std::size_t listed = 4;
   const std::string name = common_name(analysis, threads);

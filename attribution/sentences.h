@@ -24,6 +24,9 @@ namespace crosstalk::attribution {
 [[nodiscard]] std::string in_short(const std::string& function);
 /// "worker() at a.cpp:30", with what is known of it.
 [[nodiscard]] std::string place_in_words(const std::string& function, const std::string& file, std::uint32_t line);
+/// With the field that communicates most: "Ring.head allocated at spsc.cpp:30 in main", "counters[1].hits",
+/// "Line[3].hits #2 of 40 allocated at chain.cpp:6 in main": in an array on the heap, the index stands for the number.
+[[nodiscard]] std::string object_in_words(const ObjectRow& object);
 /// "thread 1 (reader)", "threads 1 and 2 (worker)", "4 threads (1, 2, 3, 4)": names are said where they tell more than
 /// the program's name does.
 [[nodiscard]] std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads);

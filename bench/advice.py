@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import os
 
+import advice_sources
 import common
 
 PROGRAMS = os.path.join(common.BUILD, "bench", "advice")
@@ -17,7 +18,10 @@ CHANGES = {
     "counters": "pad", "results": "pad", "hot_cold": "pad", "neighbouring_locks": "pad",
     "queue_indices": "unshare", "reference_count": "unshare", "statistics": "unshare", "work_queue": "unshare",
     "one_processor": "pad", "handed_over": "pad", "spin": "pad", "barrier": "pad", "ticket_lock": "pad",
+    "redis_benchmark": "pad", "berkeley_db": "pad",
 }
+# Own sources that are not called as the program is: what belongs to it all the same.
+OWN_FILES = {"redis_benchmark": ("redis-benchmark.c", "ae.c"), "berkeley_db": ("mp_", "mut_", "db_", "bt_", "berkeley_db.c")}
 
 
 def arguments():
@@ -37,16 +41,29 @@ class Prediction:
     high: float
 
 
-def program(name, form, options):
-    return [os.path.join(PROGRAMS, f"advice_{name}_{form}"), str(options.permille)]
+class Own:
+    """A program of bench/advice/."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def command(self, form, permille):
+        return [os.path.join(PROGRAMS, f"advice_{self.name}_{form}"), str(permille)]
+
+    def end(self):
+        pass
 
 
-def measured(name, options):
+def program_of(name):
+    return advice_sources.PROGRAMS[name]() if name in advice_sources.PROGRAMS else Own(name)
+
+
+def measured(program, options):
     """Saved part of the CPU time, over pairs of runs."""
     savings = []
     for _ in range(options.runs):
-        found = common.weigh(program(name, "found", options)).cpu_s
-        advised = common.weigh(program(name, "advised", options)).cpu_s
+        found = common.weigh(program.command("found", options.permille)).cpu_s
+        advised = common.weigh(program.command("advised", options.permille)).cpu_s
         savings.append(1 - advised / found)
     return common.median_with_interval(savings)
 
@@ -62,6 +79,20 @@ def predicted(report, change):
     return Prediction(None if None in likely else sum(likely) / cpu,
                       sum(amount["gain_ci95"][0] for amount in amounts) / cpu,
                       min(1.0, sum(amount["gain_ci95"][1] for amount in amounts) / cpu))
+
+
+def lacking(name, finding):
+    """What of the program's own the finding does not name: its source line, its object, its threads. Empty: nothing."""
+    own = OWN_FILES.get(name, (name + ".cpp",))
+    nameless = ("", "memory at ", "memory that has no name", "heap block of ", "stack of thread", "data of ")
+    lacks = []
+    if not (finding["consumer"] or "").startswith(own):
+        lacks.append("line")
+    if not finding["object"] or any(part and finding["object"].startswith(part) for part in nameless):
+        lacks.append("object")
+    if "hread" not in finding["sentence"].split("`")[0]:
+        lacks.append("thread")
+    return lacks
 
 
 def percent(value):
@@ -80,12 +111,20 @@ def verdict(prediction, saving):
 
 
 def row(name, options, folder):
+    program = program_of(name)
+    try:
+        return compared(name, program, options, folder)
+    finally:
+        program.end()
+
+
+def compared(name, program, options, folder):
     change = CHANGES[name]
-    saving = measured(name, options)
+    saving = measured(program, options)
     predictions, findings = [], []
     for run in range(3):
         profile = folder.file(f"{name}{run}.db")
-        common.weigh(common.recorded(program(name, "found", options), profile))
+        common.weigh(common.recorded(program.command("found", options.permille), profile))
         report = common.report(profile)
         predictions.append(predicted(report, change))
         findings.append(report["findings"][0])
@@ -96,7 +135,8 @@ def row(name, options, folder):
     first = findings[0]
     print(f"{name}: {first['sentence']}", flush=True)
     return [f"`{name}`", change, shown, f"{percent(saving.median)} ({percent(saving.low)} to {percent(saving.high)})",
-            verdict(middle, saving), f"`{first['kind']}`", f"{first['consumer'] or '-'}"]
+            verdict(middle, saving), f"`{first['kind']}`", f"`{first['object'] or '-'}`", f"{first['consumer'] or '-'}",
+            ", ".join(lacking(name, first)) or "-"]
 
 
 def main():
@@ -104,16 +144,19 @@ def main():
     with common.Folder() as folder:
         rows = [row(name, options, folder) for name in options.only]
     inside = sum("inside" == each[4] for each in rows)
-    header = ["program", "change", "predicted", "measured", "", "first finding", "at"]
+    named = sum(each[-1] == "-" for each in rows)
+    header = ["program", "change", "predicted", "measured", "", "first finding", "object", "at", "lacks"]
     text = "\n".join([
         "# Advice and what it gains", "",
-        "Each program of `bench/advice/` exists as found and as advised. *predicted*: of all CPU time of the program as",
+        "Each program of `bench/advice/` exists as found and as advised; `redis_benchmark` and `berkeley_db` are real ones,",
+        "built from Debian's sources with and without the patches there. *predicted*: of all CPU time of the program as",
         "found, what its report says would be saved (`gain_s` with `gain_ci95`): of false sharing where the change pads,",
         "of all communication where threads share less often; the middle one of three recordings. *measured*: CPU time",
         f"saved, median of {options.runs} paired runs with its 95 % interval. *inside*: the intervals meet within two",
-        "points. Measured on " + common.machine() + ". Regenerate with `./dev bench advice`.", "",
+        "points. *lacks*: what the first finding does not name of the program's own source lines, objects and threads.",
+        "Measured on " + common.machine() + ". Regenerate with `./dev bench advice`.", "",
         common.table(header, rows), "",
-        f"{inside} of {len(rows)} are inside."])
+        f"{inside} of {len(rows)} are inside; the first finding of {named} names a line, an object and threads of the program."])
     if options.print:
         print(text)
     else:

@@ -170,9 +170,11 @@ std::string lines_table(const Analysis& analysis) {
 }
 
 std::string objects_table(const Analysis& analysis) {
-  Table table(Fields{"name", "kind", "size", "field", "allocated_at"} + cell_header());
+  Table table(Fields{"name", "kind", "size", "field", "allocated_at", "blocks"} + cell_header());
   for (const attribution::ObjectRow& row : analysis.communication.objects) {
-    rows_by_cell(table, {row.name, object_kind_name(row.kind), known(row.size), row.field, row.allocated_at},
+    rows_by_cell(table,
+                 {row.name, object_kind_name(row.kind), known(row.size), row.field, row.allocated_at,
+                  row.blocks == 0 ? std::string() : std::to_string(row.blocks)},
                  row.cells);
   }
   return table.take();

@@ -298,6 +298,8 @@ Json objects(const attribution::Communication& found) {
                    {"size", known(row.size)},
                    {"field", known_text(row.field)},
                    {"allocated_at", known_text(row.allocated_at)},
+                   {"site", known_text(row.site)},
+                   {"blocks", row.blocks == 0 ? Json(nullptr) : Json(row.blocks)},
                    {"allocation_path", frames(row.allocation_path)},
                    {"sharing", sharing_kind_name(row.sharing.kind)},
                    {"sharing_perhaps", row.sharing.perhaps ? Json(sharing_kind_name(*row.sharing.perhaps)) : Json()},

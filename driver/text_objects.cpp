@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attribution/sentences.h"
 #include "driver/names.h"
 #include "driver/text_report.h"
 
@@ -106,6 +107,9 @@ void draw_map(Canvas& canvas, const Analysis& analysis, const ObjectRow& object)
 
 std::string about(const ObjectRow& object) {
   std::string text = object_kind_name(object.kind);
+  if (object.blocks > 1) {
+    text += (text.empty() ? "" : ", ") + std::to_string(object.blocks) + " blocks";
+  }
   if (object.size) {
     text += (text.empty() ? "" : ", ") + bytes_text(*object.size);
   }
@@ -118,9 +122,7 @@ void draw_object(Canvas& canvas, const ObjectRow& object, double duration_s) {
   const std::string gain = sum.gain_ci95 ? "  gain " + gain_text(canvas, sum) : "";
   const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount)) + gain;
   const int room = canvas.width() - 2 - display_width(facts) - 2;
-  const std::string name = object.name + (object.field.empty()          ? ""
-                                          : object.field.front() == '[' ? object.field
-                                                                        : "." + object.field);
+  const std::string name = attribution::object_in_words(object);
   const std::string kind = about(object);
   canvas.line("  " + canvas.colored(facts, sharing_hue(amount)) + "  " +
               canvas.cell(name + (kind.empty() ? "" : "  (" + kind + ")"), room));

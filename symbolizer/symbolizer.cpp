@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composes the parts: modules by id, perf maps by process. What they do is in their own files.
+// Composes the parts: modules by id, symbols of just-in-time compilers by process. What they do is in their own files.
 #include "symbolizer/symbolizer.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <utility>
 
+#include "symbolizer/elf/jit_dump.h"
 #include "symbolizer/elf/perf_map.h"
 #include "symbolizer/module.h"
 #include "symbolizer/unwind/unwinder.h"
@@ -22,6 +25,7 @@ struct Symbolizer::State {
   std::vector<std::unique_ptr<Module>> modules;                 // by id
   std::map<std::pair<std::string, std::string>, ModuleId> ids;  // by path and build id
   std::map<std::int32_t, PerfMap> perf_maps;                    // by pid
+  std::map<std::int32_t, JitDump> jit_dumps;
 };
 
 Symbolizer::Symbolizer(Options options) : state_(std::make_unique<State>(std::move(options))) {}
@@ -38,23 +42,67 @@ ModuleId Symbolizer::add_module(const ModuleSpec& spec) {
   return entry->second;
 }
 
-void Symbolizer::add_perf_map(std::int32_t pid) {
-  const std::string path = "/tmp/perf-" + std::to_string(pid) + ".map";
-  std::optional<PerfMap> map;
-  if (!state_->options.sysroot.empty()) {
-    map = PerfMap::read(state_->options.sysroot + path);
+namespace {
+
+/// Places of a process's jitdump, best first.
+std::vector<std::string> jit_dump_places(std::int32_t pid, const std::string& known) {
+  const std::string name = "jit-" + std::to_string(pid) + ".dump";
+  std::vector<std::string> places;
+  if (!known.empty()) {
+    places.push_back(known);
   }
-  if (!map) {
-    map = PerfMap::read(path);
+  places.push_back("/tmp/" + name);
+  places.push_back("./" + name);
+  for (const char* variable : {"JITDUMPDIR", "HOME"}) {
+    const char* folder = std::getenv(variable);
+    if (folder == nullptr || *folder == 0) {
+      continue;
+    }
+    std::error_code error;  // a folder that is not there has nothing
+    for (const auto& run : std::filesystem::directory_iterator(std::string(folder) + "/.debug/jit", error)) {
+      places.push_back(run.path().string() + "/" + name);
+    }
   }
-  if (map) {
-    state_->perf_maps.insert_or_assign(pid, std::move(*map));
+  return places;
+}
+
+}  // namespace
+
+void Symbolizer::add_jit_symbols(std::int32_t pid, const std::string& jit_dump) {
+  std::vector<std::string> maps = {"/tmp/perf-" + std::to_string(pid) + ".map"};
+  std::vector<std::string> dumps = jit_dump_places(pid, jit_dump);
+  if (const std::string& root = state_->options.sysroot; !root.empty()) {
+    for (std::vector<std::string>* places : {&maps, &dumps}) {
+      std::vector<std::string> under_root = *places;
+      for (std::string& place : under_root) {
+        place.insert(0, root + "/");
+      }
+      places->insert(places->begin(), under_root.begin(), under_root.end());
+    }
+  }
+  for (const std::string& place : maps) {
+    if (auto map = PerfMap::read(place)) {
+      state_->perf_maps.insert_or_assign(pid, std::move(*map));
+      break;
+    }
+  }
+  for (const std::string& place : dumps) {
+    if (auto dump = JitDump::read(place, pid)) {
+      state_->jit_dumps.insert_or_assign(pid, std::move(*dump));
+      break;
+    }
   }
 }
 
-std::optional<std::string> Symbolizer::perf_map_symbol(std::int32_t pid, std::uint64_t address) const {
+std::optional<Frame> Symbolizer::jit_frame(std::int32_t pid, std::uint64_t address, std::uint64_t time_ns) const {
+  if (const auto dump = state_->jit_dumps.find(pid); dump != state_->jit_dumps.end()) {
+    if (auto frame = dump->second.at(address, time_ns)) {
+      return frame;
+    }
+  }
   const auto map = state_->perf_maps.find(pid);
-  return map == state_->perf_maps.end() ? std::nullopt : map->second.at(address);
+  auto name = map == state_->perf_maps.end() ? std::nullopt : map->second.at(address);
+  return name ? std::optional(Frame{std::move(*name), {}, false}) : std::nullopt;
 }
 
 const CodeLocation& Symbolizer::locate(ModuleId module, std::uint64_t address) {

@@ -27,9 +27,12 @@ class Symbolizer {
   /// Registers a module (once for equal path and build id). Never fails: a file that is missing or damaged
   /// gives a module that knows nothing; see missing().
   ModuleId add_module(const ModuleSpec& spec);
-  /// A process's JIT symbols, /tmp/perf-PID.map (or under sysroot), if the file is there.
-  void add_perf_map(std::int32_t pid);
-  [[nodiscard]] std::optional<std::string> perf_map_symbol(std::int32_t pid, std::uint64_t address) const;
+  /// What just-in-time compilers have left of a process, if the files are there: /tmp/perf-PID.map, and jit-PID.dump at
+  /// `jit_dump` or else where compilers put it: /tmp, the current folder, .debug/jit/* of JITDUMPDIR and of HOME. All
+  /// of them under sysroot first.
+  void add_jit_symbols(std::int32_t pid, const std::string& jit_dump = {});
+  /// Compiled code at a run-time address of a process, at a time (jit_dump.h).
+  [[nodiscard]] std::optional<Frame> jit_frame(std::int32_t pid, std::uint64_t address, std::uint64_t time_ns) const;
 
   [[nodiscard]] const CodeLocation& locate(ModuleId module, std::uint64_t address);  // cached
   [[nodiscard]] std::optional<DataSymbol> data_symbol(ModuleId module, std::uint64_t address);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "attribution/objects/program_view.h"
@@ -62,15 +63,18 @@ std::uint64_t seen_in(const Matrix& cells) {
 }
 
 /// Where an object is exchanged most.
-void find_ends(const Analysis& analysis, Subject& subject) {
+void find_ends(const Analysis& analysis, const std::string& object, Subject& subject) {
   for (const LinePair& pair : analysis.communication.line_pairs) {
-    if (pair.object == subject.name) {
+    if (pair.object == object) {
       subject.producer_at = {pair.producer_file, pair.producer_line, pair.producer_function};
       subject.consumer_at = {pair.consumer_file, pair.consumer_line, pair.consumer_function};
       return;
     }
   }
 }
+
+/// Which blocks of an allocation site are told apart depends on the run: they are compared together.
+const std::string& name_of(const ObjectRow& object) { return object.site.empty() ? object.name : object.site; }
 
 /// Numbers of lines, elements and threads change with the program.
 std::string without_numbers(const std::string& name) {
@@ -200,10 +204,15 @@ Costs unseen_costs(const Analysis& analysis) {
 }
 
 Entries line_entries(const Analysis& analysis, const PlaceMap* places) {
+  std::map<std::string, std::string> names;
+  for (const ObjectRow& object : analysis.communication.objects) {
+    names[object.name] = name_of(object);
+  }
   Entries entries;
   for (const LinePair& pair : analysis.communication.line_pairs) {
     Entry entry;
-    entry.subject.name = pair.object;
+    const auto name = names.find(pair.object);
+    entry.subject.name = name == names.end() ? pair.object : name->second;
     entry.subject.producer_at = {pair.producer_file, pair.producer_line, pair.producer_function};
     entry.subject.consumer_at = {pair.consumer_file, pair.consumer_line, pair.consumer_function};
     entry.costs = costs_of(pair.true_sharing, pair.false_sharing, analysis.cpu_s);
@@ -220,9 +229,9 @@ Entries object_entries(const Analysis& analysis, const PlaceMap* places) {
   for (const ObjectRow& object : analysis.communication.objects) {
     Entry entry;
     entry.kind = object.kind;
-    entry.subject.name = object.name;
+    entry.subject.name = name_of(object);
     entry.subject.sharing = object.sharing.kind;
-    find_ends(analysis, entry.subject);
+    find_ends(analysis, object.name, entry.subject);
     entry.costs = costs_of(object.true_sharing, object.false_sharing, analysis.cpu_s);
     entry.costs.seen = seen_in(object.cells);
     if (!object.allocation_path.empty()) {
@@ -234,7 +243,8 @@ Entries object_entries(const Analysis& analysis, const PlaceMap* places) {
     if (nameless) {
       entry.subject.name = "memory that has no name";
     }
-    const std::string key = std::to_string(static_cast<int>(object.kind)) + separator + (nameless ? "" : object.name);
+    const std::string key =
+        std::to_string(static_cast<int>(object.kind)) + separator + (nameless ? "" : entry.subject.name);
     add(entries, key, std::move(entry), analysis.cpu_s);
   }
   return entries;

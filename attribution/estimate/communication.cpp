@@ -2,8 +2,13 @@
 #include "attribution/estimate/communication.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "attribution/estimate/line_rows.h"
+#include "attribution/objects/block_groups.h"
 #include "attribution/objects/object_rows.h"
 #include "base/concurrently.h"
 
@@ -25,6 +30,66 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
   return result;
 }
 
+/// Sums up what each watch saw of heap blocks. Contributions come by watch.
+class BlockSightings {
+ public:
+  void add(std::uint32_t block, const Contribution& c, double cost) {
+    if (c.watch != watch_) {
+      flush();
+      watch_ = c.watch;
+    }
+    const auto threads = std::minmax(c.seen->producer.thread.value, c.seen->consumer.thread.value);
+    of_watch_[block][threads] += cost;
+  }
+  [[nodiscard]] std::vector<BlockSighting> finish() && {
+    flush();
+    return std::move(sightings_);
+  }
+
+ private:
+  void flush() {
+    for (const auto& [block, pairs] : of_watch_) {
+      const auto most = std::max_element(pairs.begin(), pairs.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      const double cost = std::accumulate(pairs.begin(), pairs.end(), 0.0,
+                                          [](double sum, const auto& pair) { return sum + pair.second; });
+      sightings_.push_back({block, most->first, cost});
+    }
+    of_watch_.clear();
+  }
+
+  std::uint32_t watch_ = UINT32_MAX;
+  std::map<std::uint32_t, std::map<std::pair<std::uint32_t, std::uint32_t>, double>> of_watch_;
+  std::vector<BlockSighting> sightings_;
+};
+
+/// Blocks of one allocation site that behave differently become objects of their own.
+void tell_apart(std::vector<BlockSighting> sightings, DataObjects& objects) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sites;  // object -> its blocks
+  std::map<std::uint32_t, std::vector<BlockSighting>> seen;
+  std::vector<std::uint32_t> place(objects.blocks().size());  // of a block, among those of its object
+  for (std::uint32_t block = 0; block < place.size(); ++block) {
+    auto& blocks = sites[objects.blocks()[block].object];
+    place[block] = static_cast<std::uint32_t>(blocks.size());
+    blocks.push_back(block);
+  }
+  for (BlockSighting& each : sightings) {
+    const std::uint32_t object = objects.blocks()[each.block].object;
+    each.block = place[each.block];
+    seen[object].push_back(each);
+  }
+  for (const auto& [object, blocks] : sites) {
+    objects.set_blocks(object, blocks.size());
+    auto groups = alike_blocks(static_cast<std::uint32_t>(blocks.size()), seen[object]);
+    if (groups.size() > 1) {
+      for (auto& group : groups) {
+        std::transform(group.begin(), group.end(), group.begin(), [&](std::uint32_t n) { return blocks[n]; });
+      }
+      objects.tell_apart(object, groups);
+    }
+  }
+}
+
 }  // namespace
 
 void CommunicationFiler::locate(std::span<const Contribution> contributions, const Expansion& expansion) {
@@ -33,6 +98,9 @@ void CommunicationFiler::locate(std::span<const Contribution> contributions, con
     sites_.learn(c.seen->producer);
     sites_.learn(c.seen->consumer);
   }
+  BlockSightings blocks;
+  std::vector<std::uint32_t> block_of;
+  block_of.reserve(contributions.size());
   for (const Contribution& c : contributions) {
     const AccessPoint& consumer = c.seen->consumer;
     LocatedContribution l;
@@ -46,6 +114,16 @@ void CommunicationFiler::locate(std::span<const Contribution> contributions, con
     l.cost_s = cost_s(c, expansion.strata);
     l.weight = c.seen->weight;
     located_.push_back(l);
+    block_of.push_back(data.block);
+    if (data.block != DataRef::no_block) {
+      blocks.add(data.block, c, l.cost_s > 0 ? l.cost_s : l.weight);
+    }
+  }
+  tell_apart(std::move(blocks).finish(), objects_);
+  for (std::size_t i = 0; i < located_.size(); ++i) {
+    if (block_of[i] != DataRef::no_block) {
+      located_[i].object = objects_.blocks()[block_of[i]].object;
+    }
   }
 }
 

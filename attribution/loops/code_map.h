@@ -33,8 +33,9 @@ class CodeMap {
   [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
   /// The module's bytes from `place` on; empty when they are not known.
   [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
-  /// Function at `address` in a process's JIT map.
-  [[nodiscard]] virtual std::optional<std::string> jit_symbol(std::int32_t pid, std::uint64_t address) = 0;
+  /// What a process's just-in-time compiler has said of `address` at a time, as Symbolizer::jit_frame.
+  [[nodiscard]] virtual std::optional<symbolizer::Frame> jit_frame(std::int32_t pid, std::uint64_t address,
+                                                                   std::uint64_t time_ns) = 0;
 
   [[nodiscard]] virtual std::optional<symbolizer::DataSymbol> data_symbol(ModulePlace place) = 0;
   [[nodiscard]] virtual std::optional<symbolizer::DataSymbol> tls_symbol(std::uint32_t file, std::uint64_t offset) = 0;

@@ -2,9 +2,7 @@
 #include "attribution/loops/code_time.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <string_view>
@@ -57,14 +55,8 @@ struct FunctionSums {
   std::optional<ModulePlace> begin;
 };
 
-/// What a function without a name is called: its file and where in it, as debuggers and disassemblers show it.
 std::string nameless(const std::string& module, std::uint64_t begin) {
-  if (begin == 0) {
-    return "[unknown]";
-  }
-  std::array<char, 24> offset{};
-  std::snprintf(offset.data(), offset.size(), "+0x%llx", static_cast<unsigned long long>(begin));
-  return base_name(module) + offset.data();
+  return begin == 0 ? "[unknown]" : nameless_function(module, begin);
 }
 
 /// The frame at a loop's header that wrote the loop: the innermost one in the loop's own lines. What the header merely
@@ -90,6 +82,9 @@ class CodeSums {
     samples_ += total.samples;
     const Site& site = site_of(total);
     unknown_samples_ += site.unknown ? total.samples : 0;
+    if (site.unknown && !total.place) {
+      fileless_ns_[view_.threads()[total.thread.value].process.value] += total.ns;
+    }
     site.function->ns += total.ns;
     if (site.line != nullptr) {
       *site.line += total.ns;
@@ -166,12 +161,16 @@ class CodeSums {
 
   Site elsewhere(std::uint32_t process, std::uint64_t address) {
     Site site;
-    std::optional<std::string> name;
+    std::optional<symbolizer::Frame> frame;
     if (process < view_.processes().size()) {
-      name = view_.code().jit_symbol(view_.processes()[process].pid, address);
+      // Of code that was replaced, the last: these sums know no times.
+      frame = view_.code().jit_frame(view_.processes()[process].pid, address, UINT64_MAX);
     }
-    site.unknown = !name || name->empty();
-    site.function = &functions_[{site.unknown ? "" : "[JIT]", site.unknown ? "[unknown]" : *name, 0}];
+    site.unknown = !frame || frame->function.empty();
+    site.function = &functions_[{site.unknown ? "" : "[JIT]", site.unknown ? "[unknown]" : frame->function, 0}];
+    if (!site.unknown && frame->source.line != 0) {
+      site.line = &lines_[{frame->source.file, frame->source.line, frame->function}];
+    }
     return site;
   }
 
@@ -191,6 +190,7 @@ class CodeSums {
   double uncovered_ns_;
   double ns_ = 0, ns2_ = 0;  // of the samples: weights and their squares
   std::uint64_t samples_ = 0, unknown_samples_ = 0;
+  std::map<std::uint32_t, double> fileless_ns_;  // by process
 };
 
 void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
@@ -302,6 +302,9 @@ CodeTime CodeSums::finish(std::size_t max_rows) {
   finish_functions(result, max_rows);
   finish_lines(result, max_rows);
   finish_loops(result);
+  for (const auto& [process, ns] : fileless_ns_) {
+    result.fileless_s[process] = ns / ns_per_s;
+  }
   if (samples_ > 0) {
     result.unknown_frames = static_cast<double>(unknown_samples_) / static_cast<double>(samples_);
   }

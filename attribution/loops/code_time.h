@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,7 +19,8 @@ struct CodeTime {
   std::vector<LoopRow> loops;  // by share
   std::vector<FunctionRow> functions;
   std::vector<CodeLineRow> lines;
-  std::optional<double> unknown_frames;  // share of samples whose function is unknown; absent without samples
+  std::optional<double> unknown_frames;        // share of samples whose function is unknown; absent without samples
+  std::map<std::uint32_t, double> fileless_s;  // by process: in code that lies in no file and has no name
 };
 
 /// Time of a loop is that of the samples in it: `self_s` without, `cpu_s` with the loops inside it; what it calls is

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -23,23 +24,45 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-std::string allocation_site(const symbolizer::Frame& frame) {
-  const std::string at = source_name(frame.source.file, frame.source.line);
-  return at.empty() ? call_name(frame.function) : call_name(frame.function) + " at " + at;
-}
-
 std::string what_block(profile::BlockKind kind) {
   return kind == profile::BlockKind::mapping ? "mapping" : "heap block";
 }
 
-/// "Line[16384] from main() at chain.cpp:6", of a block with a known element; without the number where blocks differ.
-std::string block_name(const DataObject& object) {
+/// "Line[16384]", "Line[]" where blocks differ, "Line" of a block that is one. `object` has an element.
+std::string array_name(const DataObject& object) {
   const Element& element = *object.element;
-  std::string name = element.type.name;
-  if (element.several) {
-    name += "[" + (object.bytes ? std::to_string(*object.bytes / element.type.bytes) : "") + "]";
+  const std::string count = object.bytes ? std::to_string(*object.bytes / element.type.bytes) : "";
+  return element.type.name + (element.several ? "[" + count + "]" : "");
+}
+
+/// What a block is: `object.name` without its place.
+std::string what_of(const DataObject& object) {
+  return object.element ? array_name(object)
+                        : object.name.substr(0, object.name.size() - std::min(object.name.size(), object.place.size()));
+}
+
+std::string joined(const std::string& what, const std::string& place) {
+  return place.empty() || what.empty() || what.ends_with(' ') ? what + place : what + " " + place;
+}
+
+/// "#3", "#1-20, #31", "#1, #3, #5 and 12 more", of numbers in order.
+std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
+  constexpr std::size_t most_ranges = 3;
+  std::string text;
+  std::size_t ranges = 0;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) {
+      ++end;
+    }
+    if (++ranges > most_ranges) {
+      return text + " and " + std::to_string(numbers.size() - i) + " more";
+    }
+    text += (i == 0 ? "#" : ", #") + std::to_string(numbers[i]);
+    text += end - i > 1 ? "-" + std::to_string(numbers[end - 1]) : "";
+    i = end;
   }
-  return name + " from " + allocation_site(object.allocation_path.front());
+  return text;
 }
 
 /// Of what covers an address: what was seen last before a time, else first after it.
@@ -160,13 +183,13 @@ DataRef DataObjects::resolve(ThreadId thread, std::uint64_t time_ns, std::uint64
   const Moment moment = view_.moment(thread, time_ns);
   const std::pair key{moment.process, address};
   if (const auto it = cache_.find(key); it != cache_.end()) {
-    return it->second;
+    return current(it->second);
   }
   const Found found = look_up(moment, address);
   if (found.stable) {
     cache_.emplace(key, found.ref);
   }
-  return found.ref;
+  return current(found.ref);
 }
 
 // Thread-local storage before stacks: the C library puts the former at the top of the latter's mapping.
@@ -304,22 +327,68 @@ std::optional<DataObjects::Found> DataObjects::in_block(Moment moment, std::uint
   if (block == nullptr) {
     return std::nullopt;
   }
-  const auto [known, fresh] = object_of_block_.try_emplace(block, 0);
+  const auto [known, fresh] = known_blocks_.try_emplace(block, 0);
   if (fresh) {
     DataObject object = object_of_block(moment, *block);
     const std::string type = object.element ? object.element->type.name : "";
     const std::string key = "block " + (type.empty() ? object.name : type) + " " + object.allocated_at;
-    known->second = intern(key, object);
-    DataObject& shared = objects_[known->second];
+    const std::uint32_t id = intern(key, object);
+    DataObject& shared = objects_[id];
     if (shared.bytes != object.bytes) {
       shared.bytes.reset();
       if (shared.element) {
         shared.element->several = shared.element->several || object.element->several;
-        shared.name = block_name(shared);
+        shared.name = joined(array_name(shared), shared.place);
       }
     }
+    known->second = heap_block(id, *block);
   }
-  return Found{{known->second, address - block->begin}, alone};
+  return Found{{heap_blocks_[known->second].object, address - block->begin, known->second}, alone};
+}
+
+/// Memory that is allocated again at its old place by the same code is the same block to a reader.
+std::uint32_t DataObjects::heap_block(std::uint32_t object, const profile::BlockRow& row) {
+  const auto next = static_cast<std::uint32_t>(heap_blocks_.size());
+  const auto [known, fresh] = heap_block_ids_.try_emplace({object, row.process, row.begin}, next);
+  if (fresh) {
+    heap_blocks_.push_back({object, row.process, row.begin, row.bytes});
+  }
+  return known->second;
+}
+
+void DataObjects::tell_apart(std::uint32_t object, std::span<const std::vector<std::uint32_t>> groups) {
+  std::vector<std::pair<ProcessId, std::uint64_t>> order;
+  const auto key = [this](std::uint32_t block) {
+    return std::pair(heap_blocks_[block].process, heap_blocks_[block].begin);
+  };
+  for (const auto& group : groups) {
+    std::transform(group.begin(), group.end(), std::back_inserter(order), key);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& group : groups) {
+    DataObject some = objects_[object];
+    std::vector<std::size_t> numbers;
+    for (const std::uint32_t block : group) {
+      numbers.push_back(
+          static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), key(block)) - order.begin()) + 1);
+      some.bytes = block == group.front() || some.bytes == heap_blocks_[block].bytes
+                       ? std::optional(heap_blocks_[block].bytes)
+                       : std::nullopt;
+    }
+    std::sort(numbers.begin(), numbers.end());
+    if (some.element && some.bytes) {
+      some.element->several = *some.bytes / some.element->type.bytes > 1;
+    }
+    const std::string what = what_of(some);
+    some.site = some.name;
+    some.place = joined(numbers_in_words(numbers) + " of " + std::to_string(order.size()), some.place);
+    some.name = joined(what, some.place);
+    some.blocks = group.size();
+    for (const std::uint32_t block : group) {
+      heap_blocks_[block].object = static_cast<std::uint32_t>(objects_.size());
+    }
+    objects_.push_back(std::move(some));
+  }
 }
 
 DataObjects::Found DataObjects::nowhere(Moment moment, std::uint64_t address) {
@@ -340,7 +409,8 @@ DataObject DataObjects::object_of_block(Moment moment, const profile::BlockRow& 
   }
   object.element = element_of(moment, block);
   const symbolizer::Frame& site = object.allocation_path.front();
-  object.name = object.element ? block_name(object) : what_block(block.kind) + " from " + allocation_site(site);
+  object.place = allocated_in_words(site);
+  object.name = joined(object.element ? array_name(object) : what_block(block.kind), object.place);
   const std::string at = source_name(site.source.file, site.source.line);
   object.allocated_at = at.empty() ? site.function : at + " " + site.function;
   return object;

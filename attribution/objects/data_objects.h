@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct Element {
 
 struct DataObject {
   std::string name;
+  std::string place;  // the end of a block's name, behind its type; empty: none
+  std::string site;   // of some blocks of an allocation site: the name of all; else empty
+  std::uint64_t blocks = 0;
   ObjectKind kind = ObjectKind::unknown;
   std::optional<std::uint64_t> bytes;  // absent: unknown, or the blocks of one site differ
   std::string allocated_at;            // "file:line function"; empty: static storage, or not known
@@ -66,8 +70,17 @@ struct DataObject {
 };
 
 struct DataRef {
-  std::uint32_t object = 0;  // index, in the order of first resolution
-  std::uint64_t offset = 0;  // in the object
+  static constexpr std::uint32_t no_block = UINT32_MAX;
+  std::uint32_t object = 0;        // index, in the order of first resolution
+  std::uint64_t offset = 0;        // in the object; of blocks, in the block
+  std::uint32_t block = no_block;  // index of DataObjects::blocks()
+};
+
+/// A block of the heap that was resolved.
+struct HeapBlock {
+  std::uint32_t object = 0;  // that it belongs to
+  ProcessId process;
+  std::uint64_t begin = 0, bytes = 0;
 };
 
 class DataObjects {
@@ -77,6 +90,12 @@ class DataObjects {
 
   /// The object at `address` for a known thread's process at a time. Cached. Never fails: see ObjectKind::unknown.
   DataRef resolve(ThreadId thread, std::uint64_t time_ns, std::uint64_t address);
+  /// Those resolved so far. Blocks of one allocation site, and of one type, are one object at first.
+  [[nodiscard]] std::span<const HeapBlock> blocks() const { return heap_blocks_; }
+  /// Makes each of `groups` (indices into blocks(), all of those of `object` in all) an object of its own, from now on.
+  void tell_apart(std::uint32_t object, std::span<const std::vector<std::uint32_t>> groups);
+  /// Says of an object how many blocks it is.
+  void set_blocks(std::uint32_t object, std::uint64_t blocks) { objects_[object].blocks = blocks; }
   [[nodiscard]] const DataObject& operator[](std::uint32_t object) const { return objects_[object]; }
   [[nodiscard]] std::size_t size() const { return objects_.size(); }
   /// By object, its name's place in the order of names; equal names have equal places.
@@ -104,6 +123,12 @@ class DataObjects {
     IntervalIndex<TlsBlock> tls;
   };
 
+  /// With the object that a block belongs to by now.
+  [[nodiscard]] DataRef current(DataRef ref) const {
+    ref.object = ref.block == DataRef::no_block ? ref.object : heap_blocks_[ref.block].object;
+    return ref;
+  }
+  [[nodiscard]] std::uint32_t heap_block(std::uint32_t object, const profile::BlockRow& row);
   Found look_up(Moment moment, std::uint64_t address);
   std::optional<Found> in_tls(Moment moment, std::uint64_t address);
   std::optional<Found> in_stack(Moment moment, std::uint64_t address);
@@ -131,7 +156,9 @@ class DataObjects {
     }
   };
   std::unordered_map<std::pair<ProcessId, std::uint64_t>, DataRef, PlaceHash> cache_;
-  std::map<const profile::BlockRow*, std::uint32_t> object_of_block_;
+  std::vector<HeapBlock> heap_blocks_;
+  std::map<std::tuple<std::uint32_t, ProcessId, std::uint64_t>, std::uint32_t> heap_block_ids_;  // object, begin
+  std::map<const profile::BlockRow*, std::uint32_t> known_blocks_;                               // their indices
   std::map<std::string, std::uint32_t> ids_;
   std::vector<DataObject> objects_;
 };

@@ -151,6 +151,9 @@ std::vector<ObjectRow> ObjectTable::finish() {
     const DataObject& object = objects_[id];
     ObjectRow& row = rows[i];
     row.name = object.name;
+    row.place = object.place;
+    row.site = object.site;
+    row.blocks = object.blocks;
     row.kind = object.kind;
     row.size = object.bytes;
     row.field = busiest_field(id, {g.by_offset.begin(), g.by_offset.end()}, objects_);

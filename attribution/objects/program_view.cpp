@@ -2,20 +2,24 @@
 #include "attribution/objects/program_view.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 namespace crosstalk::attribution {
 
 std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t address) const {
   if (const auto place = spaces_.find(moment, address)) {
-    std::vector<symbolizer::Frame> frames = code_.locate(*place).frames;
+    const symbolizer::CodeLocation& location = code_.locate(*place);
+    std::vector<symbolizer::Frame> frames = location.frames;
+    const std::uint64_t begin = location.function_begin;
     const std::string& path = spaces_.files()[place->file].path;
     if (frames.empty()) {
       frames.emplace_back();
     }
     for (symbolizer::Frame& frame : frames) {
       if (frame.function.empty()) {
-        frame.function = path.empty() ? "[vdso]" : "[" + base_name(path) + "]";
+        frame.function = path.empty() ? "[vdso]" : nameless_function(path, begin);
       }
     }
     return frames;
@@ -23,8 +27,9 @@ std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t 
   symbolizer::Frame frame;
   frame.function = "[unknown]";
   if (moment.process.value < processes_.size()) {
-    if (auto name = code_.jit_symbol(processes_[moment.process.value].pid, address); name && !name->empty()) {
-      frame.function = std::move(*name);
+    auto found = code_.jit_frame(processes_[moment.process.value].pid, address, moment.time_ns);
+    if (found && !found->function.empty()) {
+      frame = std::move(*found);
     }
   }
   return {frame};
@@ -40,7 +45,19 @@ std::optional<symbolizer::MemoryAccess> ProgramView::access_before(Moment moment
 }
 
 bool is_unknown(const symbolizer::Frame& frame) {
-  return frame.function.empty() || (frame.function.front() == '[' && frame.function.back() == ']');
+  const std::string& name = frame.function;
+  const std::size_t offset = name.rfind("+0x");
+  return name.empty() || (name.front() == '[' && name.back() == ']') ||
+         (offset != std::string::npos && name.find_first_not_of("0123456789abcdef", offset + 3) == std::string::npos);
+}
+
+std::string nameless_function(const std::string& module, std::uint64_t begin) {
+  if (begin == 0) {
+    return "[" + base_name(module) + "]";
+  }
+  std::array<char, 24> offset{};
+  std::snprintf(offset.data(), offset.size(), "+0x%llx", static_cast<unsigned long long>(begin));
+  return base_name(module) + offset.data();
 }
 
 std::string base_name(const std::string& path) {
@@ -50,6 +67,11 @@ std::string base_name(const std::string& path) {
 
 std::string source_name(const std::string& file, std::uint32_t line) {
   return file.empty() || line == 0 ? std::string() : base_name(file) + ":" + std::to_string(line);
+}
+
+std::string allocated_in_words(const symbolizer::Frame& frame) {
+  const std::string at = source_name(frame.source.file, frame.source.line);
+  return "allocated" + (at.empty() ? "" : " at " + at) + (frame.function.empty() ? "" : " in " + frame.function);
 }
 
 std::string call_name(const std::string& function) {

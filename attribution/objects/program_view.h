@@ -33,8 +33,8 @@ class ProgramView {
   [[nodiscard]] Moment moment(ThreadId thread, std::uint64_t time_ns) const {
     return {threads_[thread.value].process, time_ns};
   }
-  /// Frames at a code address, innermost first. Code without symbols gives one frame called "[module]" or
-  /// "[unknown]", so that it can be listed and grouped; is_unknown() tells.
+  /// Frames at a code address, innermost first. Code without symbols gives one frame called "module+0x12340",
+  /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() tells.
   [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
   [[nodiscard]] std::optional<symbolizer::MemoryAccess> access_before(Moment moment, std::uint64_t ip) const;
 
@@ -46,10 +46,15 @@ class ProgramView {
 };
 
 [[nodiscard]] bool is_unknown(const symbolizer::Frame& frame);
+/// What a function without a name is called: its file and where in it, as debuggers and disassemblers show it;
+/// "[module]" where the function's begin (an address of the module) is not known, 0.
+[[nodiscard]] std::string nameless_function(const std::string& module, std::uint64_t begin);
 /// The last component of a path.
 [[nodiscard]] std::string base_name(const std::string& path);
 /// "a.cpp:30"; empty where file or line is not known.
 [[nodiscard]] std::string source_name(const std::string& file, std::uint32_t line);
+/// "allocated at a.cpp:30 in f", of an allocating frame, with what is known of it.
+[[nodiscard]] std::string allocated_in_words(const symbolizer::Frame& frame);
 /// "f()" for "f"; a demangled name that has its parameters stays as it is.
 [[nodiscard]] std::string call_name(const std::string& function);
 

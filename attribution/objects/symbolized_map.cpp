@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/objects/symbolized_map.h"
 
+#include <cstdio>
+#include <map>
 #include <set>
+
+#include "attribution/objects/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -15,10 +19,18 @@ SymbolizedMap::SymbolizedMap(const AddressSpaces& spaces, std::span<const profil
     modules_.push_back(symbolizer_.add_module(spec));
   }
   accesses_.resize(modules_.size());
+  // Agents map their file, so that a profiler sees where it is.
+  std::map<std::int32_t, std::string> jit_dumps;
+  for (const symbolizer::ModuleSpec& spec : spaces.files()) {
+    std::int32_t pid = 0;
+    if (std::sscanf(base_name(spec.path).c_str(), "jit-%d.dump", &pid) == 1) {
+      jit_dumps[pid] = spec.path;
+    }
+  }
   std::set<std::int32_t> pids;
   for (const profile::ProcessRow& process : processes) {
     if (pids.insert(process.pid).second) {
-      symbolizer_.add_perf_map(process.pid);
+      symbolizer_.add_jit_symbols(process.pid, jit_dumps[process.pid]);
     }
   }
 }
@@ -51,8 +63,9 @@ std::span<const std::uint8_t> SymbolizedMap::bytes_at(ModulePlace place) {
                                       : std::span<const std::uint8_t>();
 }
 
-std::optional<std::string> SymbolizedMap::jit_symbol(std::int32_t pid, std::uint64_t address) {
-  return symbolizer_.perf_map_symbol(pid, address);
+std::optional<symbolizer::Frame> SymbolizedMap::jit_frame(std::int32_t pid, std::uint64_t address,
+                                                          std::uint64_t time_ns) {
+  return symbolizer_.jit_frame(pid, address, time_ns);
 }
 
 std::optional<symbolizer::DataSymbol> SymbolizedMap::data_symbol(ModulePlace place) {

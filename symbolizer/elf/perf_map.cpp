@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolizer/elf/perf_map.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 
-#include "base/unique_fd.h"
+#include "symbolizer/elf/text_file.h"
 
 namespace crosstalk::symbolizer {
 namespace {
 
-constexpr std::size_t largest_file = 1U << 30U;
 constexpr int overlap_limit = 16;
 
 /// Takes a hexadecimal number, with or without 0x, and the blanks behind it from the front of `line`.
@@ -60,19 +55,8 @@ PerfMap::PerfMap(std::string_view text) {
 }
 
 std::optional<PerfMap> PerfMap::read(const std::string& path) {
-  // O_NOFOLLOW, O_NONBLOCK: anyone may put something else under that name in /tmp.
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return std::nullopt;
-  }
-  std::string text;
-  char buffer[65536];
-  ssize_t count = 0;
-  while (text.size() < largest_file && (count = ::read(fd.get(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-  return PerfMap(text);
+  const auto text = read_text_file(path);
+  return text ? std::optional(PerfMap(*text)) : std::nullopt;
 }
 
 std::optional<std::string> PerfMap::at(std::uint64_t address) const {

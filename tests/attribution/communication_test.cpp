@@ -148,6 +148,23 @@ TEST_F(CommunicationTest, AGlobalByItsLinesAndField) {
   EXPECT_EQ(c.line_pairs[0].producer_line, 10U);
 }
 
+TEST_F(CommunicationTest, FunctionsWithoutNamesAreToldByWhereTheyAre) {
+  for (const std::uint64_t begin : {0x100ULL, 0x200ULL}) {
+    symbolizer::CodeLocation location;
+    location.function_begin = begin;
+    code_.locations[{0, begin}] = location;
+  }
+  communicate(bias + 0x2000, 8, true);
+  const Communication c = run();
+  ASSERT_EQ(c.line_pairs.size(), 1U);
+  EXPECT_EQ(c.line_pairs[0].producer_function, "app+0x100");
+  EXPECT_EQ(c.line_pairs[0].consumer_function, "app+0x200");
+  EXPECT_EQ(c.line_pairs[0].consumer_line, 0U);
+  EXPECT_TRUE(is_unknown(frame("app+0x100")));
+  EXPECT_TRUE(is_unknown(frame("[app]")));
+  EXPECT_FALSE(is_unknown(frame("operator+(0xdeadline)")));
+}
+
 TEST_F(CommunicationTest, HeapBlocksAreNamedByTheirAllocationSite) {
   for (const std::uint64_t begin : {0x500000ULL, 0x600000ULL}) {
     profile::BlockRow block;
@@ -162,13 +179,45 @@ TEST_F(CommunicationTest, HeapBlocksAreNamedByTheirAllocationSite) {
   code_.stacks[StackId{3}] = {0x900010, 0x900020, bias + 0x400, bias + 0x410};
   const Communication c = run();
   ASSERT_EQ(c.objects.size(), 1U);
-  EXPECT_EQ(c.objects[0].name, "heap block from make_queue() at app.cpp:31");
+  EXPECT_EQ(c.objects[0].name, "heap block allocated at app.cpp:31 in make_queue");
   EXPECT_EQ(c.objects[0].allocated_at, "app.cpp:31 make_queue");
   EXPECT_EQ(c.objects[0].kind, ObjectKind::heap);
   EXPECT_EQ(c.objects[0].size, 256U);
+  EXPECT_EQ(c.objects[0].blocks, 2U);
+  EXPECT_EQ(c.objects[0].site, "") << "it is all of them";
   ASSERT_EQ(c.objects[0].allocation_path.size(), 2U);
   EXPECT_EQ(c.objects[0].allocation_path[1].function, "main");
   EXPECT_EQ(c.objects[0].offsets[0].offset, 64U);
+}
+
+TEST_F(CommunicationTest, BlocksThatCostWhatOthersDoNotAreTold) {
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    profile::BlockRow block;
+    block.begin = 0x500000 + i * 0x1000ULL;
+    block.bytes = 256;
+    block.site = bias + 0x310;
+    block_rows_.push_back(block);
+    for (int watch = 0; watch < 6; ++watch) {
+      communicate(block.begin, 0, true, i == 2 ? 100 * ms : ms);
+    }
+  }
+  sampled_ = {{ThreadId{1}, 0x502000, 8, 5, 0, 1000}, {ThreadId{1}, 0x503000, 8, 3, 0, 1000}};
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 2U);
+  EXPECT_EQ(c.objects[0].name, "heap block #3 of 5 allocated at app.cpp:31 in make_queue");
+  EXPECT_EQ(c.objects[0].place, "#3 of 5 allocated at app.cpp:31 in make_queue");
+  EXPECT_EQ(c.objects[0].site, "heap block allocated at app.cpp:31 in make_queue");
+  EXPECT_EQ(c.objects[0].blocks, 1U);
+  EXPECT_EQ(c.objects[0].size, 256U);
+  EXPECT_NEAR(c.objects[0].cost_s, 0.6, 1e-9);
+  EXPECT_EQ(c.objects[1].name, "heap block #1-2, #4-5 of 5 allocated at app.cpp:31 in make_queue");
+  EXPECT_EQ(c.objects[1].blocks, 4U);
+  std::uint64_t loads = 0;
+  for (const OffsetRow& row : c.objects[0].offsets) {
+    loads += row.loads;
+  }
+  EXPECT_EQ(loads, 5U + 6U) << "samples are filed with the block that they are of";
+  EXPECT_EQ(c.line_pairs[0].object, c.objects[0].name);
 }
 
 TEST_F(CommunicationTest, BlocksOfDifferentSizesHaveNoSize) {
@@ -198,7 +247,7 @@ TEST_F(CommunicationTest, MemoryIsReused) {
   future.time_ns = 5000;
   block_rows_ = {old, young, future};
   communicate(0x500000, 0, true);
-  EXPECT_EQ(run().objects[0].name, "heap block from main() at app.cpp:50");
+  EXPECT_EQ(run().objects[0].name, "heap block allocated at app.cpp:50 in main");
 }
 
 /// Threads 0 and 1 in processes of their own, which have `inode` mapped at different addresses.

@@ -287,11 +287,29 @@ TEST(Comparison, FindsHeapObjectsByWhereTheyAreAllocated) {
     a.communication.objects[0].allocation_path = {{"main", {"/src/bench.cpp", line}, false}};
     return a;
   };
-  const Comparison c = compare(with_block("Line[64] from main() at bench.cpp:30", 30),
-                               with_block("PaddedLine[64] from main() at bench.cpp:30", 30), {});
+  const Comparison c = compare(with_block("Line[64] allocated at bench.cpp:30 in main", 30),
+                               with_block("PaddedLine[64] allocated at bench.cpp:30 in main", 30), {});
   ASSERT_EQ(c.objects.size(), 1U);
   EXPECT_EQ(c.objects[0].matched, Matched::both);
-  EXPECT_EQ(c.objects[0].was.name, "Line[64] from main() at bench.cpp:30");
+  EXPECT_EQ(c.objects[0].was.name, "Line[64] allocated at bench.cpp:30 in main");
+}
+
+TEST(Comparison, BlocksThatOneRunTellsApartAreOneObject) {
+  const std::string site = "Line allocated at bench.cpp:30 in main";
+  Analysis before = program(6);
+  add(before, {"Line #2 of 3 allocated at bench.cpp:30 in main", 14, 3, 2, 0.1, ObjectKind::heap});
+  add(before, {"Line #1, #3 of 3 allocated at bench.cpp:30 in main", 14, 2, 2, 0.1, ObjectKind::heap});
+  for (ObjectRow& object : before.communication.objects) {
+    object.site = site;
+  }
+  Analysis after = program(6);
+  add(after, {site, 14, 5, 4, 0.1, ObjectKind::heap});
+  const Comparison c = compare(before, after, {});
+  ASSERT_EQ(c.objects.size(), 1U);
+  EXPECT_EQ(c.objects[0].matched, Matched::both);
+  EXPECT_EQ(c.objects[0].was.name, site);
+  EXPECT_EQ(c.objects[0].was.consumer_at.line, 14U);
+  EXPECT_NEAR(c.objects[0].before.cost.value.value_or(0), 5, 1e-9);
 }
 
 TEST(Comparison, ComparesSharesWhereRunsAreNotTheSameWork) {

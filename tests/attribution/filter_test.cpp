@@ -195,8 +195,8 @@ TEST(Filter, AnObjectIsFoundByTheNameThatIsShown) {
 
 TEST(Filter, AnObjectWithBracketsIsFoundByItsName) {
   Analysis a = program();
-  a.communication.objects[0].name = a.communication.line_pairs[0].object = "Line[64] from main()";
-  EXPECT_TRUE(filtered(a, {"", "Line[64] from main()", "", {}}, 100));
+  a.communication.objects[0].name = a.communication.line_pairs[0].object = "Line[64] allocated in main";
+  EXPECT_TRUE(filtered(a, {"", "Line[64] allocated in main", "", {}}, 100));
 }
 
 }  // namespace

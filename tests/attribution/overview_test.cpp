@@ -7,6 +7,7 @@
 
 #include "attribution/brief_threads.h"
 #include "attribution/findings.h"
+#include "attribution/sentences.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -277,6 +278,66 @@ TEST(Findings, WhatGainsMostComesFirst) {
                                       "itself takes comes on top."),
             std::string::npos)
       << findings[2].sentence;
+}
+
+TEST(Findings, FieldsStandNextToTheirTypes) {
+  ObjectRow object;
+  object.name = "Ring allocated at spsc.cpp:30 in main";
+  object.place = "allocated at spsc.cpp:30 in main";
+  EXPECT_EQ(object_in_words(object), object.name);
+  object.field = "head";
+  EXPECT_EQ(object_in_words(object), "Ring.head allocated at spsc.cpp:30 in main");
+  object.name = "Line[64] #2 of 40 allocated at chain.cpp:6 in main";
+  object.place = "#2 of 40 allocated at chain.cpp:6 in main";
+  object.field = "[3].hits";
+  EXPECT_EQ(object_in_words(object), "Line[3].hits #2 of 40 allocated at chain.cpp:6 in main");
+  object.name = "counters";
+  object.place = "";
+  EXPECT_EQ(object_in_words(object), "counters[3].hits");
+}
+
+/// A condition variable and a lock that threads 0 and 1 exchange.
+Analysis analysis_of_waiting(std::uint32_t line_of_lock, const char* function_of_lock) {
+  Analysis a = analysis_of_two_threads();
+  a.communication.objects = {exchanged_object("mutex", 0.5, 0.2, {0.1, 0.3}),
+                             exchanged_object("ready", 0.3, 0.1, {0.05, 0.2})};
+  a.communication.objects[0].sharing.kind = SharingKind::lock;
+  a.communication.objects[1].sharing.kind = SharingKind::condition;
+  const auto pair = [&](const char* object, std::uint32_t line, const char* function) {
+    LinePair row;
+    row.object = object;
+    row.producer_file = row.consumer_file = "/src/a.cpp";
+    row.producer_line = row.consumer_line = line;
+    row.producer_function = row.consumer_function = function;
+    a.communication.line_pairs.push_back(row);
+  };
+  pair("mutex", line_of_lock, function_of_lock);
+  pair("ready", 12, "take");
+  return a;
+}
+
+TEST(Findings, AConditionVariableAndItsLockAreOne) {
+  for (const auto& [line, function] : {std::pair{12U, "other"}, std::pair{10U, "take"}}) {
+    const auto findings = findings_of(analysis_of_waiting(line, function));
+    ASSERT_EQ(findings.size(), 2U) << "and the hottest loop";
+    EXPECT_EQ(findings[0].kind, "condition");
+    EXPECT_EQ(findings[0].object, "ready");
+    EXPECT_NEAR(findings[0].cost_s, 0.8, 1e-9);
+    EXPECT_NEAR(findings[0].gain_s.value_or(0), 0.3, 1e-9);
+    EXPECT_NE(findings[0].sentence.find("cache lines of the condition variable `ready` and of its lock `mutex`: a "
+                                        "condition variable and its lock, costs about 40 % of their time (take() at "
+                                        "a.cpp:12)."),
+              std::string::npos)
+        << findings[0].sentence;
+    EXPECT_NE(findings[0].advice.find("hand over more at a time"), std::string::npos) << findings[0].advice;
+  }
+}
+
+TEST(Findings, ALockThatIsUsedElsewhereIsItsOwn) {
+  EXPECT_EQ(findings_of(analysis_of_waiting(30, "other")).size(), 3U);
+  Analysis others = analysis_of_waiting(12, "take");
+  others.communication.objects[0].cells[0].consumer = 2;
+  EXPECT_EQ(findings_of(others).size(), 3U) << "of other threads";
 }
 
 TEST(Findings, OnOneProcessorNoLineMoves) {

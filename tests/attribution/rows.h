@@ -174,9 +174,9 @@ class FakeCode final : public CodeMap {
     const std::uint64_t offset = place.address - it->first.second;
     return offset < it->second.size() ? it->second.subspan(offset) : std::span<const std::uint8_t>();
   }
-  std::optional<std::string> jit_symbol(std::int32_t, std::uint64_t address) override {
+  std::optional<symbolizer::Frame> jit_frame(std::int32_t, std::uint64_t address, std::uint64_t) override {
     const auto it = jit.find(address);
-    return it == jit.end() ? std::nullopt : std::optional(it->second);
+    return it == jit.end() ? std::nullopt : std::optional(symbolizer::Frame{it->second, {}, false});
   }
   std::optional<symbolizer::DataSymbol> data_symbol(ModulePlace place) override {
     return among(globals, place.file, place.address);

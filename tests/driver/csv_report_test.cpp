@@ -96,6 +96,7 @@ TEST(CsvReport, CostsOfRowsAreNotRepeatedForTheirCells) {
   }
   const auto rows = rows_of(render_csv(analysis, View::objects));
   const auto column = std::find(rows[0].begin(), rows[0].end(), "false.cost_s") - rows[0].begin();
+  EXPECT_EQ(rows[0][5], "blocks");
   double sum = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::string& field = rows[i][static_cast<std::size_t>(column)];

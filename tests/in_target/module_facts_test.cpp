@@ -105,6 +105,20 @@ TEST(ModuleFacts, ThePathOfAMapping) {
   EXPECT_EQ(mapped_path(0, path.data(), path.size()), 0U);
 }
 
+TEST(ModuleFacts, AMappingByTheNameOfItsFile) {
+  std::array<char, 4096> path{};
+  const long length = readlink("/proc/self/exe", path.data(), path.size());
+  ASSERT_GT(length, 0);
+  const std::string own(path.data(), static_cast<std::size_t>(length));
+  const std::string name = own.substr(own.rfind('/') + 1);
+  MappedFile found;
+  ASSERT_TRUE(find_mapping_called(name, found, path.data(), path.size()));
+  EXPECT_EQ(std::string(path.data(), found.path_length), own);
+  EXPECT_GT(found.end, found.begin);
+  EXPECT_FALSE(find_mapping_called(name.substr(1), found, path.data(), path.size())) << "a whole part of the path";
+  EXPECT_FALSE(find_mapping_called("jit-1.dump", found, path.data(), path.size()));
+}
+
 TEST(ModuleFacts, WhatASharedMappingIsOf) {
   constexpr std::size_t page = 4096;
   const int file = memfd_create("a table", MFD_CLOEXEC);

@@ -34,17 +34,6 @@ std::vector<Row> rows(const std::map<Key, Cells>& table, Make make) {
   return result;
 }
 
-std::string allocation_site(const symbolizer::Frame& frame) {
-  std::string site = frame.function;
-  if (site.find('(') == std::string::npos) {
-    site += "()";
-  }
-  if (frame.source.line > 0) {
-    site.append(" at ").append(base_name(frame.source.file)).append(":").append(std::to_string(frame.source.line));
-  }
-  return site;
-}
-
 /// Gives addresses their meaning; each is asked about once.
 class Names {
  public:
@@ -131,7 +120,7 @@ class Names {
     const auto type = symbolizer_.allocated_type(modules_[place->file], place->address);
     for (const auto& frame : symbolizer_.locate(modules_[place->file], place->address).frames) {
       if (!attribution::is_library_code(frame)) {
-        return {what(block, type) + " from " + allocation_site(frame), "heap", {}};
+        return {what(block, type) + " " + attribution::allocated_in_words(frame), "heap", {}};
       }
     }
     return {"heap block of " + std::to_string(block.bytes) + " bytes", "heap", {}};

@@ -35,11 +35,12 @@ TEST(PerfMaps, ReadUnderSysroot) {
   Options options;
   options.sysroot = root;
   Symbolizer symbols(options);
-  symbols.add_perf_map(4000001);
-  symbols.add_perf_map(4000002);
-  EXPECT_EQ(symbols.perf_map_symbol(4000001, 0x7f0000000010), "LazyCompile:~main");
-  EXPECT_FALSE(symbols.perf_map_symbol(4000001, 0x7f0000000100));
-  EXPECT_FALSE(symbols.perf_map_symbol(4000002, 0x7f0000000010));
+  symbols.add_jit_symbols(4000001);
+  symbols.add_jit_symbols(4000002);
+  ASSERT_TRUE(symbols.jit_frame(4000001, 0x7f0000000010, 0));
+  EXPECT_EQ(symbols.jit_frame(4000001, 0x7f0000000010, 0)->function, "LazyCompile:~main");
+  EXPECT_FALSE(symbols.jit_frame(4000001, 0x7f0000000100, 0));
+  EXPECT_FALSE(symbols.jit_frame(4000002, 0x7f0000000010, 0));
 }
 
 }  // namespace

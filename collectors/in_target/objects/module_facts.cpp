@@ -58,6 +58,12 @@ class MapsLine {
     ++at;  // '-'
     return begin <= address && address < number(at, 16);
   }
+  /// Whether that is the last part of its path.
+  [[nodiscard]] bool is_called(std::string_view name) const {
+    const std::string_view path(path_, path_length_);
+    return path_length_ > name.size() && path_length_ < limit_ && path.substr(path.size() - name.size()) == name &&
+           path[path.size() - name.size() - 1] == '/';
+  }
   [[nodiscard]] MappedFile parsed() const {
     constexpr std::size_t permissions = 4;
     constexpr unsigned major_shift = 32;
@@ -135,7 +141,11 @@ std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size
   return 0;
 }
 
-bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit) {
+namespace {
+
+/// The first line of which `wanted` is true.
+template <class Wanted>
+bool find_line(MappedFile& out, char* path, std::size_t limit, Wanted wanted) {
   constexpr int most_reads = 512;  // of about ten lines each
   const long fd = open_to_read("/proc/self/maps");
   if (fd < 0) {
@@ -152,7 +162,7 @@ bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::s
         line.add(chunk[i]);
         continue;
       }
-      done = line.covers(address);
+      done = wanted(line);
       if (!done) {
         line.clear();
       }
@@ -163,6 +173,16 @@ bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::s
     out = line.parsed();
   }
   return done;
+}
+
+}  // namespace
+
+bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit) {
+  return find_line(out, path, limit, [address](const MapsLine& line) { return line.covers(address); });
+}
+
+bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std::size_t limit) {
+  return find_line(out, path, limit, [name](const MapsLine& line) { return line.is_called(name); });
 }
 
 std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {

@@ -20,6 +20,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
@@ -47,9 +48,10 @@ struct Book {
   unsigned long long subs = 0;
   std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag where a thread starts
   std::int64_t lowest_static_tls = 0;
-  bool complete = false;       // every record of the last look was taken
-  char path[path_limit] = {};  // of the module being reported: the stack may be small
-  ProcessFlag looked_at;       // by one thread at a time
+  std::atomic<bool> code_outside{false};  // of all modules that were known then
+  bool complete = false;                  // every record of the last look was taken
+  char path[path_limit] = {};             // of the module being reported: the stack may be small
+  ProcessFlag looked_at;                  // by one thread at a time
 };
 
 constinit Book book;
@@ -325,8 +327,41 @@ void modules_after_fork() { modules::lookers.store(0, std::memory_order_relaxed)
 
 void note_code_address(std::uint64_t ip) {
   if (!is_known_code(ip)) {
+    modules::book.code_outside.store(true, std::memory_order_relaxed);
     blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
   }
+}
+
+void report_jit_dump() {
+  using modules::book;
+  const TryLock lock(book.looked_at, kernel_process_id());
+  if (!lock.held() || !book.code_outside.load(std::memory_order_relaxed)) {
+    return;
+  }
+  char name[sizeof "jit-.dump" + 10];
+  std::size_t length = 0;
+  const auto add = [&](std::string_view text) {
+    memcpy(name + length, text.data(), text.size());
+    length += text.size();
+  };
+  add("jit-");
+  char digits[10];
+  std::size_t first = sizeof digits;
+  for (auto pid = static_cast<std::uint32_t>(kernel_process_id()); pid != 0; pid /= 10) {
+    digits[--first] = static_cast<char>('0' + pid % 10);
+  }
+  add({digits + first, sizeof digits - first});
+  add(".dump");
+  modules::MappedFile file;
+  if (!modules::find_mapping_called({name, length}, file, book.path, modules::path_limit)) {
+    return;
+  }
+  profile::ModuleLoad load;
+  load.header.type = profile::RecordType::module_load;
+  load.time_ns = monotonic_ns();
+  load.begin = load.bias = file.begin;
+  load.end = file.end;
+  emit(&load, sizeof(load), book.path, file.path_length);
 }
 
 namespace {

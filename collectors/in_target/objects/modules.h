@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "profile/records.h"
 
@@ -39,6 +40,9 @@ struct MappedFile {
 /// some thousand lines. Reads by system calls: no allocation, errno untouched. Signal-safe; some 5 us for ten lines.
 [[nodiscard]] bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit);
 
+/// The same of the first mapping of a file called `name` (the last part of its path).
+[[nodiscard]] bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std::size_t limit);
+
 /// Writes the path of the file that is mapped at `address`, as the kernel has it, into `out`; returns its
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
@@ -52,5 +56,9 @@ void hold_modules_for_fork();
 void release_modules_after_fork();
 /// In the child, where no other thread looks at them.
 void modules_after_fork();
+
+/// At the end of a process: reports the jitdump that an agent for perf has mapped, as a module, so that a report finds
+/// the file. Only where code was seen that lies in no module; reads /proc/self/maps once.
+void report_jit_dump();
 
 }  // namespace crosstalk::in_target

@@ -100,8 +100,8 @@ void say_unwatchable() {
   if (once.first()) {
     emit_message(
         "unwatchable_lines",
-        "several threads were sampled at lines that can not be watched: they lie in the kernel's time pages or "
-        "in this library, which its own handlers use; what is exchanged there is not observed");
+        "several threads were sampled at lines that can not be watched: they lie in the kernel's time pages, which our "
+        "own handlers read; what is exchanged there is not observed");
   }
 }
 
@@ -109,7 +109,8 @@ void say_unwatchable() {
 bool is_eligible(const Passage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden = off_limits(at.seen.address);
-  if (forbidden && request.suspected) {
+  // Our own tables are nothing that a user could change.
+  if (forbidden && request.suspected && holds_kernel_clocks(at.seen.address, 1)) {
     say_unwatchable();
   }
   return watch_unit().usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&

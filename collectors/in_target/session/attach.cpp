@@ -318,6 +318,7 @@ __attribute__((destructor(101))) void on_exit_of_process() {
   const int saved_errno = errno;
   const OwnFloatState float_state;
   on_module_change();
+  report_jit_dump();
   ThreadState* self = current_thread();
   if (self != nullptr) {
     WatchUnit::withdraw();

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a just-in-time compiler tells of its code in a jitdump file (linux, tools/perf/Documentation/
+// jitdump-specification.txt): functions with their source lines, where they were put and moved to, and when.
+//
+// The file is the recorded program's word. Every size in it is checked against what is there; a file that is cut off,
+// as that of a killed program is, gives what comes before.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "symbolizer/model.h"
+
+namespace crosstalk::symbolizer {
+
+class JitDump {
+ public:
+  /// nullopt: it is no jitdump of x86-64 code.
+  [[nodiscard]] static std::optional<JitDump> parse(std::span<const std::uint8_t> bytes);
+  /// Reads a regular file of at most 1 GiB; nullopt when it is not there, or is another process's.
+  [[nodiscard]] static std::optional<JitDump> read(const std::string& path, std::int32_t pid);
+
+  [[nodiscard]] std::int32_t pid() const { return pid_; }
+  [[nodiscard]] std::size_t size() const { return placed_.size(); }
+  /// The function that was at a run-time address at a time (CLOCK_MONOTONIC), or, where none was yet, the first that
+  /// came there later. Its line where the compiler has told it.
+  [[nodiscard]] std::optional<Frame> at(std::uint64_t address, std::uint64_t time_ns) const;
+
+ private:
+  struct Line {
+    std::uint64_t address = 0;  // from the function's begin
+    std::uint32_t line = 0;
+    std::uint32_t file = 0;
+  };
+  struct Function {
+    std::string name;
+    std::vector<Line> lines;  // by address
+  };
+  struct Placed {
+    std::uint64_t begin = 0, bytes = 0, time_ns = 0;
+    std::uint32_t function = 0;
+  };
+  class Parser;
+  [[nodiscard]] Frame frame(const Placed& placed, std::uint64_t address) const;
+
+  std::int32_t pid_ = 0;
+  std::vector<std::string> files_;
+  std::vector<Function> functions_;
+  std::vector<Placed> placed_;  // by begin, then time
+  std::uint64_t longest_ = 0;   // function
+};
+
+}  // namespace crosstalk::symbolizer
