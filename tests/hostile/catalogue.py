@@ -142,7 +142,7 @@ CATALOGUE = [
     Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
     Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
     Program("memory.small_stack", "sh -c 'ulimit -s 256; @/memory small_stack'", "a main stack of 256 KiB", traps=True),
-    Program("memory.moving_page", "@/memory moving_page", "a page that threads exchange is moved, a hundred times"),
+    Program("memory.moving_page", "@/memory moving_page", "a page that threads exchange is moved, fifty times"),
 
     # ---- descriptors ----------------------------------------------------------------------------------------
     Program("descriptors.up_to_the_limit", "@/descriptors up_to_the_limit 512 80", "80 threads and as many sockets as 512 descriptors allow"),
@@ -162,6 +162,7 @@ CATALOGUE = [
     Program("descriptors.selectable", "@/descriptors selectable", "descriptors are low enough for select", traps=True),
     Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
     Program("descriptors.short_of_numbers", f"{USUAL_LIMIT} @/descriptors short_of_numbers 2'", "two numbers are left, and each open gets the one that it should"),
+    Program("descriptors.raised_limit", f"{USUAL_LIMIT} @/descriptors raised_limit'", "the limit is raised; the numbers above the old one are the program's", traps=True),
     Program("descriptors.own_table", f"{USUAL_LIMIT} @/descriptors own_table'", "a thread with descriptors of its own", traps=True),
     Program("descriptors.limit_of_children", f"{USUAL_LIMIT} @/descriptors limit_of_children'", "children by vfork, _Fork, fork by syscall(), posix_spawn and system have their parent's limit"),
     Program("descriptors.spawn_actions", f"{USUAL_LIMIT} @/descriptors spawn_actions'", "file actions of posix_spawn, closefrom among them", traps=True),

@@ -147,6 +147,24 @@ TEST_F(WatchUnitTest, NothingIsOpenedWhileTheProgramIsShortOfDescriptors) {
   EXPECT_TRUE(open(0));
 }
 
+TEST_F(WatchUnitTest, EventsThatAreToHaveOtherNumbersAreOpenedAgain) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+  const std::size_t before = kernel_.events.size();
+  for (ThreadState* thread : thread_) {
+    WatchUnit::renew_events(*thread);
+  }
+  EXPECT_FALSE(std::any_of(kernel_.events.begin(), kernel_.events.end(), [](const FakeEvent& e) { return e.open; }));
+  for (ThreadState* thread : thread_) {
+    kernel_.watch.attend(*thread);  // at their next samples
+  }
+  ASSERT_TRUE(open(0));
+  EXPECT_GT(kernel_.events.size(), before);
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+  EXPECT_EQ(access(1, true), 1U);
+}
+
 TEST_F(WatchUnitTest, WhoLeavesIsWatchedNoMore) {
   start(2);
   ASSERT_TRUE(open(0));

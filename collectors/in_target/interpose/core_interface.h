@@ -72,6 +72,9 @@ void on_breakpoint_wanted();
 /// returns, none of ours is in use, unless there is no other thread.
 void on_own_descriptors(bool new_thread = false);
 
+/// The target's limit of descriptors has been raised, and is held: when this returns, none of ours is below it.
+void on_limit_raised();
+
 /// The target is about to unmap a range: when this returns, nothing of ours is in the kernel's pages of fast clocks
 /// (the vdso), if they are in it, nor will be.
 void on_unmap(std::uint64_t begin, std::uint64_t bytes);

@@ -10,6 +10,7 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
+#include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -29,6 +30,28 @@ auto ask(int resource, Call call) {
   return call();
 }
 
+rlim_t soft_limit() {
+  rlimit64 limit{};
+  system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+  return limit.rlim_cur;
+}
+
+// Above a higher limit our numbers are others.
+template <class Call>
+auto change(int resource, Call call) {
+  if (resource != RLIMIT_NOFILE || !may_make_system_calls()) {
+    return call();
+  }
+  const SteadyLimit steady(true);
+  const rlim_t before = soft_limit();
+  const auto result = call();
+  const SavedErrno saved;
+  if (soft_limit() > before) {
+    on_limit_raised();
+  }
+  return result;
+}
+
 }  // namespace
 
 CROSSTALK_INTERPOSE(int, wrap_getrlimit, "getrlimit", (int, rlimit*));
@@ -41,7 +64,7 @@ int wrap_getrlimit64(int resource, rlimit* limit) { return wrap_getrlimit(resour
 
 CROSSTALK_INTERPOSE(int, wrap_setrlimit, "setrlimit", (int, const rlimit*));
 int wrap_setrlimit(int resource, const rlimit* limit) {
-  return ask(resource, [&] { return real_setrlimit(resource, limit); });
+  return change(resource, [&] { return real_setrlimit(resource, limit); });
 }
 
 CROSSTALK_INTERPOSE(int, wrap_setrlimit64, "setrlimit64", (int, const rlimit*));
@@ -49,7 +72,8 @@ int wrap_setrlimit64(int resource, const rlimit* limit) { return wrap_setrlimit(
 
 CROSSTALK_INTERPOSE(int, wrap_prlimit, "prlimit", (pid_t, int, const rlimit*, rlimit*));
 int wrap_prlimit(pid_t pid, int resource, const rlimit* limit, rlimit* old_limit) {
-  return ask(resource, [&] { return real_prlimit(pid, resource, limit, old_limit); });
+  const auto call = [&] { return real_prlimit(pid, resource, limit, old_limit); };
+  return limit != nullptr ? change(resource, call) : ask(resource, call);
 }
 
 CROSSTALK_INTERPOSE(int, wrap_prlimit64, "prlimit64", (pid_t, int, const rlimit*, rlimit*));

@@ -424,6 +424,23 @@ void on_own_descriptors(bool new_thread) {
   }
 }
 
+void on_limit_raised() {
+  const Passage passage;
+  if (!observing() || kernel_process_id() != runtime().pid) {
+    return;
+  }
+  if (ThreadState* self = current_thread(); self != nullptr) {
+    watch_unit().close_all(*self, profile::CloseReason::stopped);
+  }
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    if (thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
+      WatchUnit::renew_events(thread);
+      forgo_perf_clock(thread);
+    }
+  }
+}
+
 void on_unmap(std::uint64_t begin, std::uint64_t bytes) {
   if (holds_kernel_clocks(begin, bytes)) {
     forgo_vdso();

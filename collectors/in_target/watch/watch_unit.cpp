@@ -474,6 +474,12 @@ void WatchUnit::leave(ThreadState& self) {
   end_events(self);
 }
 
+void WatchUnit::renew_events(ThreadState& thread) {
+  const std::uint32_t words = thread.watch_events.load(std::memory_order_acquire);
+  thread.on_demand.fetch_or(static_cast<std::uint8_t>((1U << words) - 1), std::memory_order_seq_cst);
+  end_events(thread);
+}
+
 // Whoever arms a thread looks at this after that, and switches off again what must not be on.
 void WatchUnit::withdraw() {
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {

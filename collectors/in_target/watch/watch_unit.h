@@ -70,6 +70,8 @@ class WatchUnit {
   /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
   /// `self`, leaves those that are over. At each sample; costs nothing in a program that shares no memory.
   void follow(ThreadState& self, std::uint64_t now_ns);
+  /// Closes the events of a thread, which are opened again when they are needed, under other numbers.
+  static void renew_events(ThreadState& thread);
   /// The threads of this process must not be armed by others from now on (until readmit()).
   static void withdraw();
   static void readmit();

@@ -194,6 +194,27 @@ int moving_limit(int, char**) {
   return 0;
 }
 
+/// The limit is raised, as servers do; files beyond the first one get the numbers that follow.
+int raised_limit(int, char**) {
+  const Burners burners(2);
+  exchange(0.2);
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 4096;
+  require(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+  exchange(0.2);
+  say("open%s", listed(open_descriptors()).c_str());
+  int last = open("/dev/null", O_RDONLY);
+  int jumps = 0;
+  for (int n = 0; n < 2000; ++n) {
+    const int fd = open("/dev/null", O_RDONLY);
+    jumps += fd > 1000 && fd != last + 1 ? 1 : 0;
+    last = fd;
+  }
+  say("%d jumps", jumps);
+  return 0;
+}
+
 /// Limits, read from another thread all the time, never change.
 int limit_as_seen(int, char**) {
   rlimit first{};
@@ -461,6 +482,7 @@ int main(int argc, char** argv) {
                    {"close_all", close_all},
                    {"chosen_numbers", chosen_numbers},
                    {"moving_limit", moving_limit},
+                   {"raised_limit", raised_limit},
                    {"limit_as_seen", limit_as_seen},
                    {"without_streams", without_streams},
                    {"closed_at_start", closed_at_start},

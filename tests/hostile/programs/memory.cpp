@@ -380,10 +380,10 @@ int moving_page(int, char**) {
   char* here = places;
   char* there = places + page;
   int wrong = 0;
-  for (int n = 1; n <= 100; ++n) {
+  for (int n = 1; n <= 50; ++n) {
     auto* const words = reinterpret_cast<std::atomic<std::uint64_t>*>(here);
     const auto add = [words] {
-      for (int k = 0; k < 200'000; ++k) {
+      for (int k = 0; k < 500'000; ++k) {
         ++*words;
       }
     };
@@ -393,7 +393,7 @@ int moving_page(int, char**) {
     void* const moved = mremap(here, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, there);
     require(moved == there, "mremap");
     std::swap(here, there);
-    wrong += *reinterpret_cast<std::uint64_t*>(here) == static_cast<std::uint64_t>(n) * 400'000 ? 0 : 1;
+    wrong += *reinterpret_cast<std::uint64_t*>(here) == static_cast<std::uint64_t>(n) * 1'000'000 ? 0 : 1;
   }
   say("wrong %d", wrong);
   return 0;
