@@ -17,7 +17,12 @@ struct Use {
   std::set<std::pair<std::string, std::uint32_t>> lines;
   std::set<std::pair<std::string, std::string>> functions;  // with their files
 
-  void add(const std::string& file, std::uint32_t line, const std::string& function) {
+  bool by_waiter = false;  // taken again by who has waited: the C library has a function of its own for it
+
+  void add(const std::string& file, std::uint32_t line, const std::string& function, const std::string& through) {
+    constexpr const char* take_again = "mutex_cond_lock";
+    by_waiter =
+        by_waiter || function.find(take_again) != std::string::npos || through.find(take_again) != std::string::npos;
     if (line != 0) {
       lines.insert({file, line});
     }
@@ -36,8 +41,8 @@ std::map<std::string, Use> uses_of(const Communication& found) {
   }
   for (const LinePair& pair : found.line_pairs) {
     Use& use = uses[pair.object];
-    use.add(pair.producer_file, pair.producer_line, pair.producer_function);
-    use.add(pair.consumer_file, pair.consumer_line, pair.consumer_function);
+    use.add(pair.producer_file, pair.producer_line, pair.producer_function, pair.producer_through);
+    use.add(pair.consumer_file, pair.consumer_line, pair.consumer_function, pair.consumer_through);
   }
   return uses;
 }
@@ -87,7 +92,7 @@ std::vector<Handover> handovers_of(const Communication& found) {
       }
       if (meet(lock.lines, condition.lines)) {
         by_line.push_back(j);
-      } else if (meet(lock.functions, condition.functions)) {
+      } else if (lock.by_waiter || meet(lock.functions, condition.functions)) {
         by_function.push_back(j);
       }
     }

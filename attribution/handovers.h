@@ -17,8 +17,8 @@ struct Handover {
 };
 
 /// A lock belongs to a condition that the same threads exchange where both are accessed from one source line (to wait
-/// is to release the lock and to take it again), or, where no such line was seen, where it is the only one that is
-/// accessed from the same functions. Each lock belongs to one condition, the costlier first.
+/// is to release the lock and to take it again), or, where no such line was seen, where it is the only one that waiters
+/// take again or that is accessed from the same functions. Each lock belongs to one condition, the costlier first.
 [[nodiscard]] std::vector<Handover> handovers_of(const Communication& found);
 
 /// The row of the condition with the costs and cells of its locks added to its own.

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +32,43 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
   }
   return result;
 }
+
+/// Whether what two threads access lies in one lock or condition variable of the C library, by its fields.
+class InsideLocks {
+ public:
+  explicit InsideLocks(DataObjects& objects) : objects_(objects) {}
+  bool one(const SeenCommunication& seen, const DataRef& consumer) {
+    const AccessPoint& p = seen.producer;
+    const DataRef producer = objects_.resolve(p.thread, p.time_ns, p.line + p.bytes.first());
+    if (producer.object != consumer.object || producer.block != consumer.block) {
+      return false;
+    }
+    const auto [known, fresh] = known_.try_emplace({consumer.object, consumer.offset, producer.offset}, false);
+    if (fresh) {
+      const std::string lock = lock_at(consumer);
+      const auto bytes = objects_[consumer.object].bytes;
+      known->second = lock == lock_at(producer) && (!lock.empty() || (bytes && *bytes <= largest_lock));
+    }
+    return known->second;
+  }
+
+ private:
+  static constexpr std::uint64_t largest_lock = 56;  // pthread_rwlock_t
+
+  /// The path up to what the library hides: "queue.mutex._M_mutex.__data", or "queue.mutex", as unions are. Empty: the
+  /// object is a lock, or its fields are not known.
+  std::string lock_at(const DataRef& data) {
+    constexpr std::string_view insides = "__data";
+    std::string path = objects_.field(data.object, data.offset);
+    if (const std::size_t at = path.find(insides); at != std::string::npos) {
+      path.resize(at);
+    }
+    return path;
+  }
+
+  DataObjects& objects_;
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, bool> known_;
+};
 
 /// Sums up what each watch saw of heap blocks. Contributions come by watch.
 class BlockSightings {
@@ -99,6 +139,7 @@ void CommunicationFiler::locate(std::span<const Contribution> contributions, con
     sites_.learn(c.seen->consumer);
   }
   BlockSightings blocks;
+  InsideLocks inside(objects_);
   std::vector<std::uint32_t> block_of;
   block_of.reserve(contributions.size());
   for (const Contribution& c : contributions) {
@@ -111,6 +152,8 @@ void CommunicationFiler::locate(std::span<const Contribution> contributions, con
     const DataRef data = objects_.resolve(consumer.thread, consumer.time_ns, consumer.line + consumer.bytes.first());
     l.object = data.object;
     l.offset = data.offset;
+    l.inside_one = !c.seen->true_sharing && (l.purpose == Purpose::lock || l.purpose == Purpose::condition) &&
+                   inside.one(*c.seen, data);
     l.cost_s = cost_s(c, expansion.strata);
     l.weight = c.seen->weight;
     located_.push_back(l);

@@ -27,6 +27,7 @@ struct LocatedContribution {
   std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
   std::uint32_t object = 0;                            // that the consumer accessed, of DataObjects
   Purpose purpose = Purpose::data;                     // of the consumer's access
+  bool inside_one = false;                             // both ends are words of one lock or one condition variable
   std::uint64_t offset = 0;                            // in the object
   double cost_s = 0, weight = 0;                       // weight: of what was seen
 };

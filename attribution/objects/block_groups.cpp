@@ -111,6 +111,7 @@ std::vector<Group> by_threads(std::uint32_t blocks, std::span<const BlockSightin
     group.push_back(block);
   }
   std::vector<std::pair<double, Group>> order;
+  order.reserve(groups.size());
   for (auto& [pair, group] : groups) {
     order.push_back(std::move(group));
   }

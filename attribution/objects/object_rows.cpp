@@ -102,7 +102,8 @@ ObjectTable::ObjectTable(std::span<const LocatedContribution> located, const Com
     const LocatedContribution& l = located[i];
     table_.add(l.object, i, l.cost_s, l.weight);
     Gathered& g = gathered_[l.object];
-    const bool is_true = inputs.contributions[i].seen->true_sharing;
+    // Nobody can lay out the words of a lock: who shares others than those stored shares the lock.
+    const bool is_true = inputs.contributions[i].seen->true_sharing || l.inside_one;
     g.costs.add(l.purpose, is_true, l.cost_s);
     g.sightings.add(l.purpose, is_true, l.weight);
     auto& weight = g.by_offset[l.offset];

@@ -148,6 +148,24 @@ TEST_F(CommunicationTest, AGlobalByItsLinesAndField) {
   EXPECT_EQ(c.line_pairs[0].producer_line, 10U);
 }
 
+TEST_F(CommunicationTest, TheWordsOfOneLockAreTheLock) {
+  place(0x200, "__pthread_mutex_cond_lock", 20);
+  code_.locations[{0, 0x200}].frames = {frame("pthread_mutex_lock", "/usr/include/pthread.h", 20)};
+  code_.fields = {{0, "mutex.__data.__lock"}, {8, "mutex.__data.__owner"}, {56, "mutex.__data.__nusers"}};
+  communicate(bias + 0x2000, 8, false);
+  EXPECT_EQ(run().objects.at(0).sharing.kind, SharingKind::lock);
+  code_.fields = {{8, "[0].mutex.__data.__owner"}, {56, "[1].mutex.__data.__lock"}};
+  EXPECT_EQ(run().objects.at(0).sharing.kind, SharingKind::false_sharing) << "neighbours";
+  code_.fields.clear();
+  EXPECT_EQ(run().objects.at(0).sharing.kind, SharingKind::false_sharing) << "not known";
+  code_.globals[0].second.bytes = 40;
+  communicate(bias + 0x2000, 8, false);
+  timelines_.back().communications[0].producer.bytes = LineBytes::range(16, 8);
+  timelines_.erase(timelines_.begin());
+  watches_.erase(watches_.begin());
+  EXPECT_EQ(run().objects.at(0).sharing.kind, SharingKind::lock) << "no more than a lock has room there";
+}
+
 TEST_F(CommunicationTest, FunctionsWithoutNamesAreToldByWhereTheyAre) {
   for (const std::uint64_t begin : {0x100ULL, 0x200ULL}) {
     symbolizer::CodeLocation location;

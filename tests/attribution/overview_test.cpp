@@ -317,7 +317,8 @@ Analysis analysis_of_waiting(std::uint32_t line_of_lock, const char* function_of
 }
 
 TEST(Findings, AConditionVariableAndItsLockAreOne) {
-  for (const auto& [line, function] : {std::pair{12U, "other"}, std::pair{10U, "take"}}) {
+  for (const auto& [line, function] :
+       {std::pair{12U, "other"}, std::pair{10U, "take"}, std::pair{80U, "__pthread_mutex_cond_lock"}}) {
     const auto findings = findings_of(analysis_of_waiting(line, function));
     ASSERT_EQ(findings.size(), 2U) << "and the hottest loop";
     EXPECT_EQ(findings[0].kind, "condition");
