@@ -34,6 +34,16 @@ void free_slot(profile::ThreadSlot& slot) {
   slot.state.store(static_cast<std::uint32_t>(SlotState::free), std::memory_order_release);
 }
 
+/// What came between two looks. Times go on through an exec, so that what was before the first look is another slot's.
+void add_times(const std::optional<SchedulerTimes>& first, const SchedulerTimes& latest,
+               profile::ProcessorWaits& waits) {
+  if (first && latest.ran_ns > first->ran_ns && latest.waited_ns >= first->waited_ns) {
+    ++waits.threads;
+    waits.ran_ns += latest.ran_ns - first->ran_ns;
+    waits.waited_ns += latest.waited_ns - first->waited_ns;
+  }
+}
+
 }  // namespace
 
 Drainer::Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends)
@@ -54,7 +64,7 @@ bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   slot.pid = shared.pid.load(std::memory_order_relaxed);
   slot.tid = shared.tid.load(std::memory_order_relaxed);
   slot.quiet_since_ns = now_ns;
-  slot.name = NameSchedule(now_ns);
+  slot.look = NameSchedule(now_ns);
   slot.ended = false;
   open_.push_back(index);
   if (ends_ == Ends::found) {
@@ -108,7 +118,7 @@ Drainer::Pass Drainer::drain(std::uint64_t now_ns) {
   }
   const Pass pass = fill_batch(now_ns);
   interpret_batch();
-  look_at_names(now_ns);
+  look_at_threads(now_ns);
   close_finished(ended_pids, now_ns);
   arena_->header().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
   return pass;
@@ -152,12 +162,17 @@ void Drainer::interpret_batch() {
   }
 }
 
-/// Of the threads that are there. Those that have ended said their last name themselves.
-void Drainer::look_at_names(std::uint64_t now_ns) {
+/// At the names of the threads that are there, and how they got processors. Those that have ended said their last name
+/// themselves.
+void Drainer::look_at_threads(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
-    if (slot.ended || monitor_.unknown(slot.pid) || !slot.name.due(now_ns)) {
+    if (slot.ended || monitor_.unknown(slot.pid) || !slot.look.due(now_ns)) {
       continue;
+    }
+    if (const auto times = scheduler_times(slot.pid, slot.tid)) {
+      slot.first_times = slot.first_times ? slot.first_times : times;
+      slot.times = *times;
     }
     const std::optional<std::string> name = thread_name(slot.pid, slot.tid);
     if (name && !executes_another(index)) {
@@ -209,7 +224,17 @@ void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
   lost_in_closed_ += totals.lost;
   decoder_->update_totals(index, totals);
   decoder_->close_slot(index, now_ns);
+  add_times(slots_[index].first_times, slots_[index].times, waits_of_closed_);
+  slots_[index].first_times.reset();
   slots_[index].reader.reset();
+}
+
+profile::ProcessorWaits Drainer::waits() const {
+  profile::ProcessorWaits waits = waits_of_closed_;
+  for (const std::uint32_t index : open_) {
+    add_times(slots_[index].first_times, slots_[index].times, waits);
+  }
+  return waits;
 }
 
 void Drainer::find_lost_threads(std::uint64_t now_ns) {

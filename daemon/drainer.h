@@ -9,6 +9,7 @@
 #include "daemon/arena.h"
 #include "daemon/pidfd_monitor.h"
 #include "daemon/record_decoder.h"
+#include "daemon/scheduler_times.h"
 #include "daemon/thread_names.h"
 #include "profile/ring_reader.h"
 
@@ -37,6 +38,8 @@ class Drainer {
   /// The last pass is done: closes all slots, which stay as they are.
   void finish(std::uint64_t now_ns);
 
+  /// How the threads got processors, between the first and the latest look at each.
+  [[nodiscard]] profile::ProcessorWaits waits() const;
   [[nodiscard]] const PidfdMonitor& liveness() const { return monitor_; }
   [[nodiscard]] std::uint32_t live_slots() const { return static_cast<std::uint32_t>(open_.size()); }
   [[nodiscard]] std::uint64_t lost_records() const;
@@ -50,7 +53,9 @@ class Drainer {
     std::optional<profile::RingReader> reader;  // while it is live or ended
     std::int32_t pid = 0, tid = 0;
     std::uint64_t quiet_since_ns = 0;
-    NameSchedule name;
+    NameSchedule look;
+    std::optional<SchedulerTimes> first_times;  // at the first look; nothing: not known
+    SchedulerTimes times;                       // at the latest
     bool ended = false;
     bool unread = false;  // its ring can not be mapped
   };
@@ -64,7 +69,7 @@ class Drainer {
   bool open(std::uint32_t index, std::uint64_t now_ns);
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
-  void look_at_names(std::uint64_t now_ns);
+  void look_at_threads(std::uint64_t now_ns);
   [[nodiscard]] bool executes_another(std::uint32_t index) const;
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
   void close(std::uint32_t index, std::uint64_t now_ns);
@@ -82,6 +87,7 @@ class Drainer {
   std::uint32_t scan_end_ = 0;  // slots from here on were free
   std::uint64_t full_scan_due_ns_ = 0;
   std::uint64_t lost_in_closed_ = 0, corruptions_ = 0;
+  profile::ProcessorWaits waits_of_closed_;
   std::uint32_t unread_ = 0;
 };
 

@@ -179,6 +179,7 @@ void Recorder::commit(std::uint64_t now_ns) {
   unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
+  session_.waits = drainer_.waits();
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
   sink_.put(session_);
   sink_.commit();

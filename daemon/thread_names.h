@@ -17,8 +17,8 @@ namespace crosstalk::daemon {
 /// The file that process `pid` executes, as /proc/PID/exe has it; empty when that is not to be known.
 [[nodiscard]] std::string executable_of(pid_t pid);
 
-/// When a thread's name is looked at: soon after it was first seen, as most threads are named at their start; then when
-/// the time since has doubled; and from then on once a second.
+/// When a thread is looked at, at its name above all: soon after it was first seen, as most threads are named at their
+/// start; then when the time since has doubled; and from then on once a second.
 class NameSchedule {
  public:
   NameSchedule() = default;

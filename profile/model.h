@@ -24,6 +24,13 @@ struct CoreTimes {
   std::uint32_t forward_ps = 0;  // from a store to a load of the same word
 };
 
+/// How threads got processors, as far as the recorder looked: some times at each that lived long enough.
+struct ProcessorWaits {
+  std::uint32_t threads = 0;  // looked at; 0: nothing is known
+  std::uint64_t ran_ns = 0;
+  std::uint64_t waited_ns = 0;  // ready to run, and no processor was free
+};
+
 struct Session {
   std::string command;             // as typed, shell-quoted
   std::optional<int> exit_status;  // of the launched command; 128+N for a signal
@@ -39,6 +46,7 @@ struct Session {
   std::uint32_t line_bytes = 64;
   std::string topology;  // Topology::text(); empty: not known
   CoreTimes core;
+  ProcessorWaits waits;
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk

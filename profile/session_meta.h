@@ -25,6 +25,9 @@ void visit_session(S& session, Visitor&& visit) {
   visit("core.cycle_ps", session.core.cycle_ps);
   visit("core.locked_ps", session.core.locked_ps);
   visit("core.forward_ps", session.core.forward_ps);
+  visit("waits.threads", session.waits.threads);
+  visit("waits.ran_ns", session.waits.ran_ns);
+  visit("waits.waited_ns", session.waits.waited_ns);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("version", session.version);
