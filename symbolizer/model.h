@@ -101,6 +101,17 @@ struct MemoryAccess {
                                  // recomputed from registers after it
 };
 
+/// A function's machine code as text.
+struct CodeListing {
+  struct Instruction {
+    std::uint64_t address = 0;  // module address
+    std::uint8_t bytes = 0;
+    std::string text;  // with the names of what it calls and of the variable that it accesses, where they are known
+  };
+  std::vector<Instruction> instructions;  // by address; empty: see `missing`
+  std::string missing;                    // why there are none, with a remedy
+};
+
 /// A natural loop of a function. Ids index FunctionLoops::loops.
 struct Loop {
   std::uint32_t parent = no_parent;  // index of the loop around it

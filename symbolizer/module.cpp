@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string_view>
 
+#include "symbolizer/cfg/disassembly.h"
 #include "symbolizer/dwarf/allocated_types.h"
 #include "symbolizer/dwarf/frame_variables.h"
 #include "symbolizer/dwarf/types.h"
@@ -275,6 +277,46 @@ LoopAnatomy* Module::loop_anatomy(std::uint64_t address) {
 std::span<const std::uint8_t> Module::bytes_at(std::uint64_t address) {
   open();
   return code() != nullptr ? code()->code_at(address) : std::span<const std::uint8_t>();
+}
+
+/// "<counters+0x40>"; empty where nothing is called so.
+std::string Module::named_target(std::uint64_t target, bool is_code) const {
+  const Symbol* symbol = is_code ? symbols_->function_at(target) : symbols_->data_at(target);
+  if (symbol == nullptr) {
+    return {};
+  }
+  std::array<char, 24> offset{};
+  if (target != symbol->value) {
+    std::snprintf(offset.data(), offset.size(), "+0x%llx", static_cast<unsigned long long>(target - symbol->value));
+  }
+  return "<" + SymbolTable::name(*symbol) + offset.data() + ">";
+}
+
+std::string Module::instruction_text(std::uint64_t address) {
+  const Disassembled decoded = disassemble(code()->code_at(address), address);
+  std::string text = decoded.text.empty() ? "(bad)" : decoded.text;
+  for (const auto& [target, is_code] : {std::pair{decoded.code_target, true}, {decoded.data_target, false}}) {
+    if (const std::string name = target ? named_target(*target, is_code) : ""; !name.empty()) {
+      text += "  " + name;
+    }
+  }
+  return text;
+}
+
+CodeListing Module::listing(std::uint64_t address) {
+  open();
+  asked_ = true;
+  CodeListing result;
+  const FunctionCode* function = function_code(address);
+  if (function == nullptr || function->flow.instructions.empty()) {
+    result.missing =
+        files_.code ? "no function is known there; build it with -g, or keep its symbols" : files_.code_missing;
+    return result;
+  }
+  for (const Instruction& instruction : function->flow.instructions) {
+    result.instructions.push_back({instruction.address, instruction.bytes, instruction_text(instruction.address)});
+  }
+  return result;
 }
 
 std::optional<std::string> Module::missing() const {

@@ -41,10 +41,14 @@ class Module {
   [[nodiscard]] LoopAnatomy* loop_anatomy(std::uint64_t address);
   /// Empty when the file is missing or has none there. Asking does not count for missing().
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address);
+  /// The function that holds `address`.
+  [[nodiscard]] CodeListing listing(std::uint64_t address);
   /// For unwinding; null when the file is missing. Asking does not count for missing().
   [[nodiscard]] FrameRules* frame_rules();
   /// Why symbols or lines lack that were asked for, with a remedy; nullopt when nothing was asked or lacks.
   [[nodiscard]] std::optional<std::string> missing() const;
+  /// Whether the file that was loaded could not be found, after it was asked for.
+  [[nodiscard]] bool has_no_file() const { return asked_ && !files_.code; }
 
  private:
   struct Function {
@@ -63,6 +67,8 @@ class Module {
   [[nodiscard]] std::optional<Function> function_of_unsized_symbol(std::uint64_t address);
   [[nodiscard]] CodeLocation find_location(std::uint64_t address);
   [[nodiscard]] FunctionCode* function_code(std::uint64_t address);
+  [[nodiscard]] std::string instruction_text(std::uint64_t address);
+  [[nodiscard]] std::string named_target(std::uint64_t target, bool is_code) const;
   [[nodiscard]] bool never_returns(std::uint64_t target);
   [[nodiscard]] FunctionLoops find_loops(const ControlFlow& flow);
   [[nodiscard]] AllocatedType numbered(Dwarf_Die type);

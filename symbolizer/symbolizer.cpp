@@ -161,6 +161,11 @@ std::span<const std::uint8_t> Symbolizer::bytes_at(ModuleId module, std::uint64_
   return found != nullptr ? found->bytes_at(address) : std::span<const std::uint8_t>();
 }
 
+CodeListing Symbolizer::listing(ModuleId module, std::uint64_t address) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->listing(address) : CodeListing{{}, "no module is known there"};
+}
+
 std::vector<std::uint64_t> Symbolizer::unwind(const Registers& registers, std::span<const std::uint8_t> stack,
                                               std::span<const Mapping> mappings, std::size_t max_frames) {
   const std::vector<StackFrame> frames = unwind_frames(registers, stack, mappings, max_frames);
@@ -187,11 +192,12 @@ std::vector<Symbolizer::Missing> Symbolizer::missing() const {
   std::vector<Missing> result;
   for (const auto& module : state_->modules) {
     if (auto why = module->missing()) {
-      result.push_back({module->spec().is_vdso ? "[vdso]" : module->spec().path, std::move(*why)});
+      result.push_back(
+          {module->spec().is_vdso ? "[vdso]" : module->spec().path, std::move(*why), module->has_no_file()});
     }
   }
   if (state_->servers.failure()) {
-    result.push_back({"DEBUGINFOD_URLS", *state_->servers.failure()});
+    result.push_back({"DEBUGINFOD_URLS", *state_->servers.failure(), false});
   }
   return result;
 }

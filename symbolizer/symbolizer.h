@@ -58,6 +58,9 @@ class Symbolizer {
   /// The module's bytes from `address` on, as in its file; empty when they are not known. Lives as long as this.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(ModuleId module, std::uint64_t address);
 
+  /// The machine code of the function that holds `address`, as text.
+  [[nodiscard]] CodeListing listing(ModuleId module, std::uint64_t address);
+
   /// Return addresses of the callers of registers[rip], innermost first, registers[rip] itself as element 0.
   /// Uses .eh_frame/.debug_frame of the mapped modules, then the frame pointer. Stops at the end of `stack`
   /// (memory from registers[rsp] upward), at `max_frames`, or where nothing is known.
@@ -75,6 +78,7 @@ class Symbolizer {
   struct Missing {
     std::string path;
     std::string why;
+    bool no_file = false;  // the module's own file is not here, or another one is in its place
   };
   /// Modules that were asked about and lack symbols or lines, with the reason and the remedy, one each.
   [[nodiscard]] std::vector<Missing> missing() const;
