@@ -124,9 +124,7 @@ std::string noun_of(SharingKind kind) {
 }
 
 bool on_one_processor(const ObjectRow& object) {
-  const auto moves = [](const Amount& amount) { return amount.detections > 0 && !amount.one_processor; };
-  return (object.true_sharing.one_processor || object.false_sharing.one_processor) && !moves(object.true_sharing) &&
-         !moves(object.false_sharing);
+  return sum_of(object.true_sharing, object.false_sharing).one_processor;
 }
 
 std::string advice_for(const ObjectRow& object, const Exchange& exchange) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "attribution/brief_threads.h"
+#include "attribution/code/function_code.h"
 #include "attribution/counts/communication_counts.h"
 #include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
@@ -130,6 +131,24 @@ Defects defects_of(std::span<const OwnershipTimeline> timelines, const SampleDig
   return defects;
 }
 
+/// The file of the program that was launched.
+void fill_program(const profile::ProfileReader& profile, const Defects& defects, Analysis& analysis) {
+  if (profile.processes().empty()) {
+    return;
+  }
+  const profile::ProcessRow& program = profile.processes().front();
+  for (const profile::ModuleRow& module : profile.modules()) {
+    if (module.process == program.id && module.path == program.executable && !module.is_vdso) {
+      analysis.build_id = module.build_id;
+    }
+  }
+  for (const auto& missing : defects.missing_symbols) {
+    if (missing.no_file && missing.path == program.executable) {
+      analysis.program_missing = missing.why;
+    }
+  }
+}
+
 void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
   const profile::Session& session = profile.session();
   analysis.duration_s =
@@ -137,6 +156,10 @@ void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
   for (const ThreadSummary& thread : analysis.threads) {
     analysis.cpu_s += thread.cpu_s.value_or(0);
   }
+}
+
+profile::SampleParts parts_of(const AnalysisOptions& options) {
+  return options.code ? profile::SampleParts::all : profile::SampleParts::accesses;
 }
 
 }  // namespace
@@ -171,14 +194,18 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   LineStores stores(timelines, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   ProcessorTimes processors;
+  InstructionFigures instructions(view);
   const auto take = [&](const profile::SampleRow& sample) {
+    if (options.code) {
+      instructions.add(sample);
+    }
     digest.add(sample);
     processors.add(sample);
     progress->add(sample);
     consumers.add(sample);
     stores.add(sample);
   };
-  if (auto read = profile.for_each_sample(take, profile::SampleParts::accesses); !read) {
+  if (auto read = profile.for_each_sample(take, parts_of(options)); !read) {
     return tl::unexpected<Error>(read.error());
   }
   strata.finish();
@@ -226,6 +253,15 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
                                       communication_known ? &analysis.communication.cells : nullptr);
   limit_gains(analysis.communication, analysis.threads);
+  if (options.code) {
+    auto listed = instructions.list(*options.code, estimated.contributions, estimated.expansion,
+                                    uncovered_s(profile.threads(), digest.threads()));
+    if (!listed) {
+      return tl::unexpected<Error>(listed.error());
+    }
+    analysis.code = std::move(*listed);
+    limit_gains(analysis.code, analysis.threads);
+  }
   starts.name(analysis.threads, stacks);
   analysis.processors = processors.summaries();
   analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
@@ -237,9 +273,12 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.code_lines = std::move(time.lines);
   fill_times(profile, analysis);
   charge_stand_ins(analysis.functions, analysis.cpu_s, analysis.sampling);
-  analysis.warnings = warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication,
-                                  defects_of(timelines, digest, strata, code));
-  if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads())) {
+  const Defects defects = defects_of(timelines, digest, strata, code);
+  fill_program(profile, defects, analysis);
+  analysis.warnings =
+      warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication, defects);
+  if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads(),
+                                          creation_places(profile.thread_creations(), view, stacks))) {
     analysis.warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
   if (auto hint = jit_hint(time.fileless_s, analysis.cpu_s, analysis.communication, profile.processes())) {

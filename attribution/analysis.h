@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "attribution/code/code_choice.h"
 #include "attribution/model.h"
 #include "base/result.h"
 #include "profile/reader.h"
@@ -15,11 +17,13 @@ namespace crosstalk::attribution {
 struct AnalysisOptions {
   symbolizer::Options symbols;
   std::string estimator = "automatic";
-  std::size_t max_rows = 100;   // of lines, objects, functions each
-  bool start_routines = false;  // of threads; it takes a stack or more of each
+  std::size_t max_rows = 100;                     // of lines, objects, functions each
+  bool start_routines = false;                    // of threads; it takes a stack or more of each
+  std::optional<CodeWanted> code = std::nullopt;  // whose instructions to list
 };
 
-/// Reads the whole profile. Errors only for a profile that can not be read.
+/// Reads the whole profile. Errors only for a profile that can not be read, and for code that is asked for and can not
+/// be shown.
 [[nodiscard]] Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options);
 
 }  // namespace crosstalk::attribution

@@ -49,17 +49,24 @@ double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const 
 }
 
 std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,
-                                              std::span<const ThreadTotal> totals) {
+                                              std::span<const ThreadTotal> totals,
+                                              std::span<const std::string> made_at) {
   const Times times = times_of(threads, totals);
   if (times.unsampled == 0 || times.unsampled_ns < noticeable_share * times.cpu_ns) {
     return std::nullopt;
   }
   char head[96];
-  std::snprintf(head, sizeof head, "%zu %s, %.2g s of CPU time: too short to be sampled; ", times.unsampled,
+  std::snprintf(head, sizeof head, "%zu %s, %.2g s of CPU time: too short to be sampled", times.unsampled,
                 times.unsampled == 1 ? "thread" : "threads", times.unsampled_ns / ns_per_s);
   const bool covered = uncovered_ns(times) < (1 - covered_share) * times.cpu_ns;
-  return std::string(head) + (covered ? "samples of others like them stand for them"
-                                      : "no sample stands for them; try --period 100us --budget 20");
+  constexpr std::size_t few = 2;
+  std::string made;
+  for (std::size_t i = 0; i < made_at.size() && made_at.size() <= few; ++i) {
+    made += (i == 0 ? " (threads are made in " : " and in ") + made_at[i] + (i + 1 == made_at.size() ? ")" : "");
+  }
+  return std::string(head) + made + "; " +
+         (covered ? "samples of others like them stand for them"
+                  : "no sample stands for them; try --period 100us --budget 20");
 }
 
 }  // namespace crosstalk::attribution

@@ -25,8 +25,9 @@ bool matches(const std::string& pattern, const std::string& name) {
   return pattern == name || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
-bool matches_module(const std::string& pattern, const std::string& path) {
-  return !path.empty() && (matches(pattern, path) || matches(pattern, base_name(path)));
+bool matches_module(const Analysis& analysis, const std::string& pattern, const std::string& path) {
+  return !path.empty() && (matches(pattern, path) || matches(pattern, base_name(path)) ||
+                           matches(pattern, module_name(analysis.processes, path)));
 }
 
 /// The first of `names`, once each, and how many more there are.
@@ -264,10 +265,11 @@ std::vector<std::string> modules_of(const Analysis& analysis) {
 
 Result<void> keep_module(Analysis& analysis, const std::string& pattern) {
   const std::vector<std::string> paths = modules_of(analysis);
-  const auto fits = [&pattern](const std::string& path) { return matches_module(pattern, path); };
+  const auto fits = [&](const std::string& path) { return matches_module(analysis, pattern, path); };
   if (std::none_of(paths.begin(), paths.end(), fits)) {
     std::vector<std::string> names;
-    std::transform(paths.begin(), paths.end(), std::back_inserter(names), base_name);
+    std::transform(paths.begin(), paths.end(), std::back_inserter(names),
+                   [&](const std::string& path) { return module_name(analysis.processes, path); });
     return fail(ErrorCode::not_found,
                 "--module " + pattern + ": no sampled module is called so; there are: " + some_of(names));
   }

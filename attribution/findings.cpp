@@ -216,6 +216,14 @@ double importance(const Finding& finding) {
   return finding.kind == "hint" ? -1 / (1 + gain) : gain;
 }
 
+/// A share of few samples is no finding.
+std::string with_doubt(std::string sentence, std::uint64_t samples) {
+  constexpr std::uint64_t hint = 20;
+  return samples >= hint || sentence.empty()
+             ? sentence
+             : sentence + " This is a hint only: it rests on " + count_of(samples, "sample", "samples") + ".";
+}
+
 /// Where the time goes; empty without samples.
 std::string hottest(const Analysis& analysis) {
   if (!analysis.loops.empty()) {
@@ -225,13 +233,14 @@ std::string hottest(const Analysis& analysis) {
       place += " at " + base_name(loop.file) + ":" + std::to_string(loop.line_begin);
       place += loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
     }
-    return "The hottest loop, in " + (place.empty() ? base_name(loop.module) : place) + ", takes " +
-           percent(loop.share) + " of the CPU time.";
+    return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) +
+           ", takes " + percent(loop.share) + " of the CPU time.";
   }
   if (!analysis.functions.empty()) {
     const FunctionRow& function = analysis.functions.front();
     const std::string place =
-        in_short(function.function) + (function.module.empty() ? "" : " of " + base_name(function.module));
+        in_short(function.function) +
+        (function.module.empty() ? "" : " of " + module_name(analysis.processes, function.module));
     return "The hottest function, " + place + ", takes " + percent(function.share) + " of the CPU time.";
   }
   return {};
@@ -317,8 +326,8 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   if (findings.empty()) {
     findings.push_back({nothing_seen(analysis), 0, "none"});
   }
-  for (const auto& [text, kind] :
-       {std::pair{in_the_kernel(analysis), "kernel"}, std::pair{hottest(analysis), "loop"}}) {
+  for (const auto& [text, kind] : {std::pair{in_the_kernel(analysis), "kernel"},
+                                   std::pair{with_doubt(hottest(analysis), analysis.sampling.samples), "loop"}}) {
     if (!text.empty()) {
       findings.push_back({text, 0, kind});
     }

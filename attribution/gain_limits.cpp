@@ -87,4 +87,11 @@ void limit_gains(Communication& communication, const std::vector<ThreadSummary>&
   limit_rows(communication.objects, payers);
 }
 
+void limit_gains(std::vector<FunctionCode>& code, const std::vector<ThreadSummary>& threads) {
+  const Payers payers(threads);
+  for (FunctionCode& function : code) {
+    limit_rows(function.instructions, payers);
+  }
+}
+
 }  // namespace crosstalk::attribution

@@ -25,6 +25,8 @@ Sum sum_of(const Amount& a, const Amount& b) {
   if (sum.gain_ci95 && a.payers_s && b.payers_s) {
     sum.gain_ci95 = limited(*sum.gain_ci95, std::max({*a.payers_s, *b.payers_s, sum.gain_s.value_or(0)}));
   }
+  const auto moves = [](const Amount& amount) { return amount.detections > 0 && !amount.one_processor; };
+  sum.one_processor = (a.one_processor || b.one_processor) && !moves(a) && !moves(b);
   return sum;
 }
 

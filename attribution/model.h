@@ -48,6 +48,7 @@ struct Sum {
   std::optional<Interval> cost_ci95;
   std::optional<double> gain_s;
   std::optional<Interval> gain_ci95;
+  bool one_processor = false;  // as in Amount, of all that was seen
 };
 [[nodiscard]] Sum sum_of(const Amount& a, const Amount& b);
 /// Ordered by (producer, consumer); pairs that do not communicate are not listed.
@@ -173,6 +174,24 @@ struct CodeLineRow {
   double self_s = 0, share = 0;
 };
 
+/// An instruction of a function, with what is known of it.
+struct InstructionRow {
+  std::uint64_t address = 0;  // the module's own
+  std::string text;
+  std::vector<symbolizer::Frame> frames;  // innermost first; empty: not known
+  double share = 0;                       // of all CPU time
+  Matrix cells, produced;                 // what it waits for as consumer, and what waits for it
+  Amount true_sharing, false_sharing;     // of `cells`
+};
+/// The machine code of a function.
+struct FunctionCode {
+  std::string function, module;
+  std::uint64_t begin = 0;  // the module's own address
+  double cost_s = 0;        // of communications that one of its instructions takes part in, each once
+  double share = 0;         // of all CPU time
+  std::vector<InstructionRow> instructions;
+};
+
 struct ThreadSummary {
   std::uint32_t index = 0;
   std::int32_t pid = 0, tid = 0;
@@ -259,8 +278,11 @@ struct Analysis {
   std::vector<LoopRow> loops;  // by share, parents may come after children; ids are stable
   std::vector<FunctionRow> functions;
   std::vector<CodeLineRow> code_lines;
+  std::vector<FunctionCode> code;    // what was asked for, the costliest first; empty: nothing was
   std::vector<Finding> findings;     // the most important first; never empty
   double duration_s = 0, cpu_s = 0;  // of all threads
+  std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
+  std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
   std::string filter = {};           // what rows are restricted to, as options; empty: to nothing
 };
 

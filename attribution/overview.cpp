@@ -145,6 +145,24 @@ const profile::MessageRow* most_left_out(std::span<const profile::MessageRow> me
   return widest;
 }
 
+/// Of a machine, or of what it grants a container, that had more threads to run than it could.
+void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
+  constexpr double much = 0.2;
+  constexpr double least_s = 0.05;
+  const profile::ProcessorWaits& waits = session.waits;
+  const double waited_s = static_cast<double>(waits.waited_ns) / ns_per_s;
+  const double ready_s = waited_s + static_cast<double>(waits.ran_ns) / ns_per_s;
+  if (waits.threads == 0 || waited_s < least_s || waited_s < much * ready_s) {
+    return;
+  }
+  out.push_back(
+      {"overloaded", "threads waited for a processor " + percent(waited_s / ready_s) +
+                         " of the time in which they could have run (" + counted(waits.threads, "thread", "threads") +
+                         " looked at; the machine has " + counted(session.cpus, "processor", "processors") +
+                         "): figures are of CPU time, which holds none of that waiting, but threads that take "
+                         "turns on a processor meet otherwise than with one each"});
+}
+
 void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
   if (defects.malformed_samples > 0) {
     out.push_back({"malformed_samples", counted(defects.malformed_samples, "sample names", "samples name") +
@@ -260,6 +278,7 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
                                                       : message.text});
   }
   warn_of_recording(session, sampling, widest != nullptr, result);
+  warn_of_waits(session, result);
   const bool counted = std::any_of(communication.cells.begin(), communication.cells.end(), [](const Cell& cell) {
     return cell.true_sharing.count || cell.false_sharing.count;
   });

@@ -37,7 +37,8 @@ std::string common_name(const Analysis& analysis, const std::set<std::uint32_t>&
     common = summary->name;
   }
   const auto is_program = [&](const profile::ProcessRow& process) {
-    return base_name(process.executable).substr(0, kernel_keeps) == common;
+    return base_name(process.executable).substr(0, kernel_keeps) == common ||
+           program_name(process).substr(0, kernel_keeps) == common;
   };
   return std::any_of(analysis.processes.begin(), analysis.processes.end(), is_program) ? std::string() : common;
 }

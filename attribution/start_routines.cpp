@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "attribution/objects/own_code.h"
+#include "attribution/sentences.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -68,6 +69,29 @@ std::string StartRoutines::start_of(Moment moment, std::span<const std::uint64_t
     return whole ? name_of(*own) : std::string();
   }
   return {};
+}
+
+std::vector<std::string> creation_places(std::span<const profile::ThreadCreationRow> creations, const ProgramView& view,
+                                         const StackTable& stacks) {
+  std::map<std::string, std::size_t> seen;
+  for (const profile::ThreadCreationRow& creation : creations) {
+    const std::span<const std::uint64_t> stack = stacks.addresses(creation.stack);
+    if (stack.empty() || !view.knows(creation.thread)) {
+      continue;
+    }
+    const symbolizer::Frame frame =
+        own_place(view, view.moment(creation.thread, creation.time_ns), stack.front(), stack).frame;
+    if (!is_unknown(frame) && !is_library_code(frame)) {
+      ++seen[place_in_words(frame.function, frame.source.file, frame.source.line)];
+    }
+  }
+  std::vector<std::string> places;
+  for (const auto& [place, times] : seen) {
+    places.push_back(place);
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [&](const std::string& a, const std::string& b) { return seen.at(a) > seen.at(b); });
+  return places;
 }
 
 }  // namespace crosstalk::attribution

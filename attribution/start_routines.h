@@ -32,4 +32,8 @@ class StartRoutines {
   std::map<std::uint32_t, std::vector<Candidate>> candidates_;  // by thread
 };
 
+/// The program's own places where threads were made, "spawn() at a.cpp:40", those seen most often first.
+[[nodiscard]] std::vector<std::string> creation_places(std::span<const profile::ThreadCreationRow> creations,
+                                                       const ProgramView& view, const StackTable& stacks);
+
 }  // namespace crosstalk::attribution

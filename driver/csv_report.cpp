@@ -269,6 +269,7 @@ std::string render_csv(const Analysis& analysis, View view, const attribution::G
     case View::loops:
       return loops_table(analysis);
     case View::source:
+    case View::assembly:
       break;  // text alone
     case View::threads:
       return groups != nullptr ? groups_table(*groups) : threads_table(analysis);

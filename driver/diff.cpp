@@ -11,6 +11,7 @@
 #include "attribution/analysis.h"
 #include "attribution/comparison/comparable.h"
 #include "attribution/comparison/compare.h"
+#include "attribution/objects/program_names.h"
 #include "driver/diff_options.h"
 #include "driver/diff_report.h"
 #include "driver/log.h"
@@ -118,8 +119,8 @@ int run_diff(const Arguments& arguments) {
                     {}};
   if (!report.comparison.in_common) {
     log_error(request.before + " and " + request.after + " have nothing in common: no source file, object or loop of " +
-              attribution::comparison::program_of(before->session.command) + " is in " +
-              attribution::comparison::program_of(after->session.command));
+              attribution::program_of(before->session.command) + " is in " +
+              attribution::program_of(after->session.command));
     return exit_not_compared;
   }
   for (const auto& condition : request.conditions) {

@@ -128,6 +128,7 @@ Json threads(const Analysis& analysis) {
                     {"kernel_share", thread.samples == 0 ? Json(nullptr) : number(thread.kernel_share)},
                     {"communication_s", known(thread.communication_s)},
                     {"start_routine", known_text(thread.start_routine)},
+                    {"brief", thread.brief},
                     {"listed", thread.listed}});
   }
   return list;
@@ -404,6 +405,18 @@ Json findings(const Analysis& analysis) {
   return list;
 }
 
+Json waits(const profile::ProcessorWaits& waits) {
+  if (waits.threads == 0) {
+    return nullptr;
+  }
+  const double ran_s = static_cast<double>(waits.ran_ns) * 1e-9;
+  const double waited_s = static_cast<double>(waits.waited_ns) * 1e-9;
+  return {{"threads", waits.threads},
+          {"ran_s", number(ran_s)},
+          {"waited_s", number(waited_s)},
+          {"share", ran_s + waited_s > 0 ? number(waited_s / (ran_s + waited_s)) : Json(nullptr)}};
+}
+
 Json head(const Analysis& analysis, bool with_loops) {
   return {{"schema", "crosstalk.report/1"},
           {"command", analysis.session.command},
@@ -413,6 +426,7 @@ Json head(const Analysis& analysis, bool with_loops) {
           {"complete", analysis.session.complete},
           {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},
+          {"waits", waits(analysis.session.waits)},
           {"processes", processes(analysis)},
           {"threads", threads(analysis)},
           {"processors", processors(analysis)},

@@ -20,6 +20,7 @@
 #include "driver/source_notes.h"
 #include "driver/subcommands.h"
 #include "driver/terminal.h"
+#include "driver/text_code.h"
 #include "driver/text_report.h"
 #include "driver/text_source.h"
 #include "profile/reader.h"
@@ -57,15 +58,25 @@ std::string render(const attribution::Analysis& analysis, const attribution::Gro
 
 Result<std::string> render_source_of(const attribution::Analysis& analysis, const ReportRequest& request) {
   const SourcePlace place = parse_place(request.place);
-  const auto notes = source_notes(analysis, place.file);
+  auto notes = source_notes(analysis, place.file);
   if (!notes) {
     return tl::unexpected<Error>(notes.error());
   }
+  const auto source = find_source(notes->file, request.sysroot);
+  notes->written_later = source && written_after(*source, request.input);
   return render_source(analysis, *notes, read_source(notes->file, request.sysroot), place.line, style_for(request));
+}
+
+attribution::CodeWanted code_wanted(const ReportRequest& request) {
+  const SourcePlace place = parse_place(request.place);
+  return {place.file, place.line};
 }
 
 /// The whole report, as it is asked for.
 Result<std::string> rendered(const attribution::Analysis& analysis, const ReportRequest& request) {
+  if (request.view == View::assembly) {
+    return render_code(analysis, code_wanted(request), request.sysroot, style_for(request));
+  }
   if (request.view == View::source) {
     return render_source_of(analysis, request);
   }
@@ -81,6 +92,9 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
   options.symbols.sysroot = request.sysroot;
   options.estimator = request.estimator;
   options.start_routines = request.by == attribution::GroupBy::start_routine || request.format == Format::json;
+  if (request.view == View::assembly) {
+    options.code = code_wanted(request);
+  }
   const std::size_t most_rows = options.max_rows;
   if (!request.filter.empty() || request.view == View::source) {
     options.max_rows = SIZE_MAX;  // what is asked for may be beyond the weightiest

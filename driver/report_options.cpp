@@ -9,6 +9,7 @@
 
 #include "attribution/estimate/estimator.h"
 #include "driver/named_value.h"
+#include "driver/source_file.h"
 
 namespace crosstalk::driver {
 
@@ -21,6 +22,7 @@ constexpr const char* examples =
     "  crosstalk report --format json | jq '.communication.cells'\n"
     "  crosstalk report --view matrix --by core --format csv > cores.csv\n"
     "  crosstalk report --view source counters.cpp:41   what the lines around that one cost\n"
+    "  crosstalk report --view asm bump         what the instructions of a function cost\n"
     "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
     "  crosstalk report --view threads --by name   threads whose names differ in a number together\n"
     "\n"
@@ -28,8 +30,8 @@ constexpr const char* examples =
     "More: man crosstalk-report\n";
 
 const std::map<std::string, View> views = {
-    {"summary", View::summary}, {"matrix", View::matrix},   {"lines", View::lines},  {"objects", View::objects},
-    {"loops", View::loops},     {"threads", View::threads}, {"source", View::source}};
+    {"summary", View::summary}, {"matrix", View::matrix},   {"lines", View::lines},   {"objects", View::objects},
+    {"loops", View::loops},     {"threads", View::threads}, {"source", View::source}, {"asm", View::assembly}};
 using attribution::GroupBy;
 const std::map<std::string, std::optional<GroupBy>> bys = {
     {"thread", std::nullopt},      {"name", GroupBy::name},
@@ -56,7 +58,8 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
   app.add_option("--view", texts.view,
-                 "One part: summary, matrix, lines, objects, loops, threads, source [FILE[:LINE]] [summary]")
+                 "One part: summary, matrix, lines, objects, loops, threads, source [FILE[:LINE]], asm "
+                 "[FILE[:LINE]|FUNCTION] [summary]")
       ->type_name("VIEW");
   app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
       ->type_name("WHAT");
@@ -82,6 +85,11 @@ Result<void> judge_filter(const Texts& texts, ReportRequest& request) {
     }
     request.filter.min_cost = std::move(*least);
   }
+  if (request.view == View::assembly && !request.filter.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "--view asm: figures by instruction are of all threads and objects; leave --thread, --object, --module "
+                "and --min-cost out");
+  }
   const bool by_processor = request.by == GroupBy::core || request.by == GroupBy::socket;
   if (by_processor && request.filter.restricts_code()) {
     return fail(ErrorCode::invalid_argument, "--by " + texts.by +
@@ -91,19 +99,45 @@ Result<void> judge_filter(const Texts& texts, ReportRequest& request) {
   return {};
 }
 
-/// Takes what stands right behind "--view source" out of `arguments`, if it is no option: the place to show.
+bool shows_code(std::string_view view) { return view == "source" || view == "asm"; }
+
+/// Takes what stands right behind "--view source" or "--view asm" out of `arguments`, if it is no option: the place to
+/// show.
 std::string take_place(Arguments& arguments) {
   for (auto argument = arguments.begin(); argument != arguments.end() && *argument != "--"; ++argument) {
-    const bool apart = *argument == "--view" && argument + 1 != arguments.end() && *(argument + 1) == "source";
+    const bool apart = *argument == "--view" && argument + 1 != arguments.end() && shows_code(*(argument + 1));
     const auto place = argument + (apart ? 2 : 1);
-    const bool shows_source = apart || *argument == "--view=source";
-    if (shows_source && place < arguments.end() && !place->starts_with("-")) {
+    constexpr std::string_view assigned = "--view=";
+    const bool with_place = apart || (argument->starts_with(assigned) && shows_code(argument->substr(assigned.size())));
+    if (with_place && place < arguments.end() && !place->starts_with("-")) {
       std::string taken = *place;
       arguments.erase(place);
       return taken;
     }
   }
   return {};
+}
+
+/// An empty value is what an unset variable of a script leaves: taken for "all", it would hide the mistake.
+Result<void> judge_given(const CLI::App& app) {
+  for (const char* const option : {"--view", "--by", "--thread", "--object", "--module", "--min-cost"}) {
+    if (app.count(option) > 0 && app.get_option(option)->as<std::string>().empty()) {
+      return fail(ErrorCode::invalid_argument,
+                  std::string(option) + ": the value is empty; name one, or leave the option out");
+    }
+  }
+  return {};
+}
+
+/// A number behind the colon is a line, and lines are numbered from 1.
+Result<void> judge_place(const std::string& view, const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string::npos || colon + 1 == place.size() ||
+      place.find_first_not_of("0123456789", colon + 1) != std::string::npos || parse_place(place).line != 0) {
+    return {};
+  }
+  return fail(ErrorCode::invalid_argument, "--view " + view + " " + place + ": there is no line " +
+                                               place.substr(colon + 1) + "; lines are numbered from 1");
 }
 
 Result<void> judge(const Texts& texts, ReportRequest& request) {
@@ -134,11 +168,14 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
     return fail(ErrorCode::invalid_argument,
                 "the name of the profile is empty; name a file, or leave it out for crosstalk.db");
   }
-  if (request.view == View::source && request.format != Format::text) {
+  if (shows_code(texts.view) && request.format != Format::text) {
     return fail(ErrorCode::invalid_argument,
-                "--view source is text for people; --view lines has figures by line as " + texts.format);
+                "--view " + texts.view + " is text for people; --view lines has figures by line as " + texts.format);
   }
   request.pager = !texts.no_pager;
+  if (auto judged = judge_place(texts.view, request.place); !judged) {
+    return judged;
+  }
   return judge_filter(texts, request);
 }
 
@@ -164,6 +201,9 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
   }
   texts.has_input = app.count("--input") > 0;
   texts.has_positional = app.count("FILE") > 0;
+  if (auto judged = judge_given(app); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
   if (auto judged = judge(texts, request); !judged) {
     return tl::unexpected<Error>(judged.error());
   }

@@ -12,11 +12,11 @@
 
 namespace crosstalk::driver {
 
-enum class View { summary, matrix, lines, objects, loops, threads, source };
+enum class View { summary, matrix, lines, objects, loops, threads, source, assembly };
 
 struct ReportRequest {
   std::string input = "crosstalk.db";
-  std::string place;                       // FILE[:LINE] of the source view; empty: the file that costs most
+  std::string place;                       // of the views of code; empty: what costs most
   std::optional<View> view;                // absent: the summary as text or CSV, everything as JSON
   std::optional<attribution::GroupBy> by;  // absent: threads, each for itself
   Format format = Format::text;

@@ -38,26 +38,38 @@ SourcePlace parse_place(const std::string& text) {
   return {text, 0};
 }
 
-std::optional<std::vector<std::string>> read_source(const std::string& path, const std::string& sysroot) {
+std::optional<std::string> find_source(const std::string& path, const std::string& sysroot) {
   constexpr std::uintmax_t most_bytes = 64U << 20U;
   // Compilers keep the folder that they ran in, with ".." behind it; it may be gone, or no part of the sysroot.
   const std::string normal = std::filesystem::path(path).lexically_normal().string();
   for (const std::string& candidate : {sysroot.empty() ? std::string() : sysroot + "/" + normal, path, normal}) {
     std::error_code error;
-    if (candidate.empty() || !std::filesystem::is_regular_file(candidate, error) ||
-        std::filesystem::file_size(candidate, error) > most_bytes) {
-      continue;
-    }
-    std::ifstream file(candidate);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(file, line);) {
-      lines.push_back(with_spaces(line));
-    }
-    if (file.eof()) {
-      return lines;
+    if (!candidate.empty() && std::filesystem::is_regular_file(candidate, error) &&
+        std::filesystem::file_size(candidate, error) <= most_bytes) {
+      return candidate;
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> read_source(const std::string& path, const std::string& sysroot) {
+  const auto found = find_source(path, sysroot);
+  if (!found) {
+    return std::nullopt;
+  }
+  std::ifstream file(*found);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(with_spaces(line));
+  }
+  return file.eof() ? std::optional(std::move(lines)) : std::nullopt;
+}
+
+bool written_after(const std::string& file, const std::string& other) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(file, error);
+  const auto before = error ? written : std::filesystem::last_write_time(other, error);
+  return !error && written > before;
 }
 
 }  // namespace crosstalk::driver

@@ -16,8 +16,14 @@ struct SourcePlace {
 };
 [[nodiscard]] SourcePlace parse_place(const std::string& text);
 
-/// Lines of the file that a compiler called `path`, without their ends, tabs as spaces; looked for under `sysroot`
-/// first where that is not empty. nullopt: it is not there, or is no text of a reasonable size.
+/// Where the file is that a compiler called `path`: under `sysroot` first, where that is not empty. nullopt: it is not
+/// here, or is larger than any source.
+[[nodiscard]] std::optional<std::string> find_source(const std::string& path, const std::string& sysroot);
+
+/// Its lines, without their ends, tabs as spaces.
 [[nodiscard]] std::optional<std::vector<std::string>> read_source(const std::string& path, const std::string& sysroot);
+
+/// Whether `file` was last written after `other`; false where that is not known.
+[[nodiscard]] bool written_after(const std::string& file, const std::string& other);
 
 }  // namespace crosstalk::driver

@@ -76,7 +76,9 @@ void append(attribution::Matrix& to, const attribution::Matrix& cells) {
 Result<SourceNotes> source_notes(const Analysis& analysis, const std::string& wanted) {
   const auto file = choose(files_of(analysis), wanted);
   if (!file) {
-    return tl::unexpected<Error>(file.error());
+    return analysis.program_missing.empty()
+               ? tl::unexpected<Error>(file.error())
+               : fail(ErrorCode::not_found, "no source line of the program is known: " + analysis.program_missing);
   }
   SourceNotes notes;
   notes.file = *file;

@@ -23,6 +23,7 @@ struct SourceNotes {
   std::string file;
   std::map<std::uint32_t, LineNote> lines;
   std::vector<attribution::LoopRow> loops;  // in this file, the outer ones first
+  bool written_later = false;               // than the profile: the text may not be what was compiled
 };
 
 /// Of the file that `wanted` names: its path or the end of it. Empty: the file of the costliest line. An error names

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "attribution/objects/program_names.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -29,10 +31,12 @@ int label_offset(const Canvas& canvas) {
   return 2 + share_columns + 2 + (bars == 0 ? 0 : bars + 2) + 2 * (time_columns + 2);
 }
 
-std::string lines_text(const LoopRow& loop) {
-  std::string name = loop.file.substr(loop.file.rfind('/') + 1);
+/// Its source lines; where they are not known, its address in the file, by which loops of a function can be told apart.
+std::string lines_text(const Analysis& analysis, const LoopRow& loop) {
+  const std::string name = loop.file.substr(loop.file.rfind('/') + 1);
   if (name.empty() || loop.line_begin == 0) {
-    return name;
+    const std::string module = attribution::module_name(analysis.processes, loop.module);
+    return loop.header == 0 || module.empty() ? name : fmt::format("{}+0x{:x}", module, loop.header);
   }
   return loop.line_end > loop.line_begin ? fmt::format("{}:{}-{}", name, loop.line_begin, loop.line_end)
                                          : fmt::format("{}:{}", name, loop.line_begin);
@@ -112,9 +116,9 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
                                  pad_left("time", time_columns) + "  " + pad_left("own", time_columns) + "  loop",
                              Hue::faint));
   const Tree tree(analysis.loops, most);
-  tree.visit([&canvas](const LoopRow& loop, int depth) {
+  tree.visit([&](const LoopRow& loop, int depth) {
     const int indent = std::min(2 * depth, 12);
-    const std::string place = lines_text(loop);
+    const std::string place = lines_text(analysis, loop);
     const std::string name = loop.function;
     canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true) +
                 std::string(static_cast<std::size_t>(indent), ' ') +
@@ -150,6 +154,7 @@ std::string doubt_text(const attribution::Rate& rate) {
 
 void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   constexpr int columns = 8;
+  constexpr int least_label = 20;
   std::vector<const LoopRow*> shown;
   for (std::size_t i = 0; i < std::min(most, analysis.loops.size()); ++i) {
     if (analysis.loops[i].rates.iterations.per_s) {
@@ -160,20 +165,27 @@ void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     return;
   }
   canvas.heading("Rates of loops", "per second of CPU time in them; +-: half of the 95 % interval");
+  // What has no room on a narrow terminal is in wider ones and in the other formats.
+  constexpr std::array<const char*, 7> names = {"iter/s", "+-", "instr/s", "flop/s", "load/s", "store/s", "byte/s"};
+  const auto room = static_cast<std::size_t>((canvas.width() - 2 - least_label) / (columns + 2));
+  const std::size_t figures = std::min(room, names.size());
   std::string header = "  ";
-  for (const char* const name : {"iter/s", "+-", "instr/s", "flop/s", "load/s", "store/s", "byte/s"}) {
-    header += pad_left(name, columns) + "  ";
+  for (std::size_t i = 0; i < figures; ++i) {
+    header += pad_left(names[i], columns) + "  ";
   }
   canvas.line(canvas.colored(header + "loop", Hue::faint));
   for (const LoopRow* loop : shown) {
     const attribution::LoopRates& rates = loop->rates;
-    std::string row = "  " + pad_left(rate_text(rates.iterations), columns) + "  " +
-                      pad_left(doubt_text(rates.iterations), columns) + "  ";
-    for (const attribution::Rate* rate :
-         {&rates.instructions, &rates.flops, &rates.loads, &rates.stores, &rates.bytes}) {
-      row += pad_left(rate_text(*rate), columns) + "  ";
+    const std::array<std::string, names.size()> texts = {rate_text(rates.iterations),   doubt_text(rates.iterations),
+                                                         rate_text(rates.instructions), rate_text(rates.flops),
+                                                         rate_text(rates.loads),        rate_text(rates.stores),
+                                                         rate_text(rates.bytes)};
+    std::string row = "  ";
+    for (std::size_t i = 0; i < figures; ++i) {
+      row += pad_left(texts[i], columns) + "  ";
     }
-    canvas.line(row + place_cell(canvas, loop->function, lines_text(*loop), canvas.width() - 2 - 7 * (columns + 2)));
+    canvas.line(row + place_cell(canvas, loop->function, lines_text(analysis, *loop),
+                                 canvas.width() - 2 - static_cast<int>(figures) * (columns + 2)));
   }
   if (std::any_of(shown.begin(), shown.end(), [](const LoopRow* loop) { return rests_on_lookaheads(loop->rates); })) {
     canvas.line(
@@ -188,7 +200,7 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
   canvas.heading("Functions", "their own CPU time, without that of what they call");
   for (std::size_t i = 0; i < std::min(most, analysis.functions.size()); ++i) {
     const attribution::FunctionRow& row = analysis.functions[i];
-    const std::string module = row.module.substr(row.module.rfind('/') + 1);
+    const std::string module = attribution::module_name(analysis.processes, row.module);
     const int room = canvas.width() - (label_offset(canvas) - time_columns - 2);
     const std::string source = source_text(row.file, row.line);
     canvas.line(

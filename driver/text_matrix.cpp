@@ -64,7 +64,7 @@ Picture picture_of(const Matrix& matrix, const Label& label, int width) {
   }
   constexpr int least_label = 8;
   constexpr int most_label = 18;
-  const auto most = static_cast<std::size_t>(std::max(1, (width - most_label - 2) / shade_columns));
+  const auto most = static_cast<std::size_t>(std::max(1, (width - most_label - 4) / shade_columns));
   picture.groups = fold({members.begin(), members.end()}, most);
   picture.label_columns = least_label;
   for (const Group& group : picture.groups) {

@@ -80,16 +80,26 @@ std::string map_row(const Canvas& canvas, const Bytes& bytes, int bytes_a_column
   return text;
 }
 
+/// Offsets above the groups of eight bytes that they begin. What has no room is left out: far into a large block, where
+/// offsets are long and columns narrow, every second one.
+std::string ruler_of(std::uint64_t piece, int bytes_a_column) {
+  std::string ruler;
+  int column = 0;
+  for (std::uint64_t at = 0; at < line_bytes; at += 8, column += 8 / bytes_a_column + 1) {
+    if (column == 0 || display_width(ruler) < column) {
+      ruler = pad_right(ruler, column) + "+" + std::to_string(piece * line_bytes + at);
+    }
+  }
+  return ruler;
+}
+
 void draw_map(Canvas& canvas, const Analysis& analysis, const ObjectRow& object) {
   if (object.offsets.empty()) {
     return;
   }
   const int bytes_a_column = 4 + label_columns(canvas) + 2 + 64 + 8 <= canvas.width() ? 1 : 2;
   const std::uint64_t piece = busiest_piece(object);
-  std::string ruler;
-  for (std::uint64_t at = 0; at < line_bytes; at += 8) {
-    ruler += pad_right("+" + std::to_string(piece * line_bytes + at), 8 / bytes_a_column + 1);
-  }
+  const std::string ruler = ruler_of(piece, bytes_a_column);
   const int room = canvas.width() - 4 - label_columns(canvas) - 2;
   canvas.line(canvas.colored(
       "    " + pad_right("thread", label_columns(canvas)) + "  " + fit_end(ruler, room, Charset::ascii), Hue::faint));
@@ -119,7 +129,9 @@ std::string about(const ObjectRow& object) {
 void draw_object(Canvas& canvas, const ObjectRow& object, double duration_s) {
   const Exchanged amount = exchanged(object.cells, has_cost(object.cells));
   const attribution::Sum sum = sum_of(object.true_sharing, object.false_sharing);
-  const std::string gain = sum.gain_ci95 ? "  gain " + gain_text(canvas, sum) : "";
+  const std::string gain = sum.gain_ci95 && sum.cost_s > 0
+                               ? "  gain " + gain_text(canvas, sum) + (sum.one_processor ? ", on one processor" : "")
+                               : "";
   const std::string facts = fmt::format("{:>10}  {:<6}", amount_text(object.cells), sharing_word(amount)) + gain;
   const int room = canvas.width() - 2 - display_width(facts) - 2;
   const std::string name = attribution::object_in_words(object);

@@ -89,7 +89,8 @@ std::string render_text(const Analysis& analysis, View view, const attribution::
       draw_sampling(canvas, analysis);
       break;
     case View::source:
-      break;  // render_source() draws it, from the source's own text
+    case View::assembly:
+      break;  // render_source() and render_code() draw them, from the code's own text
   }
   return canvas.take();
 }

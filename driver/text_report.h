@@ -63,7 +63,8 @@ struct Exchanged {
 /// "true", "false" or "mixed", by which takes nine tenths.
 [[nodiscard]] const char* sharing_word(const Exchanged& amount);
 [[nodiscard]] Hue sharing_hue(const Exchanged& amount);
-/// What would be saved of a cost, or the most that may be where it is not known; "-": nothing is known.
+/// What would be saved of a cost, or the most that may be where it is not known; "none": no line had
+/// to move, or threads only waited; "-": nothing is known.
 [[nodiscard]] std::string gain_text(const Canvas& canvas, const attribution::Sum& sum);
 /// "about 1.2M hand-overs a second"; empty where nearly all of them can not be counted.
 [[nodiscard]] std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s);

@@ -89,6 +89,12 @@ std::string amount_text(const attribution::Matrix& cells) {
 }
 
 std::string gain_text(const Canvas& canvas, const attribution::Sum& sum) {
+  if (!(sum.cost_s > 0)) {
+    return "-";  // of what was seen and has no cost, nothing is known
+  }
+  if (sum.one_processor || (sum.gain_s && !(*sum.gain_s > 0))) {
+    return "none";
+  }
   if (sum.gain_s) {
     return seconds_text(*sum.gain_s);
   }

@@ -106,7 +106,7 @@ struct CodeListing {
   struct Instruction {
     std::uint64_t address = 0;  // module address
     std::uint8_t bytes = 0;
-    std::string text;  // with the names of what it calls and of the variable that it accesses, where they are known
+    std::string text;  // with the name of the function that it goes to or of the variable there, where they are known
   };
   std::vector<Instruction> instructions;  // by address; empty: see `missing`
   std::string missing;                    // why there are none, with a remedy

@@ -292,15 +292,16 @@ std::string Module::named_target(std::uint64_t target, bool is_code) const {
   return "<" + SymbolTable::name(*symbol) + offset.data() + ">";
 }
 
-std::string Module::instruction_text(std::uint64_t address) {
+std::string Module::instruction_text(std::uint64_t address, const AddressRange& function) {
   const Disassembled decoded = disassemble(code()->code_at(address), address);
   std::string text = decoded.text.empty() ? "(bad)" : decoded.text;
-  for (const auto& [target, is_code] : {std::pair{decoded.code_target, true}, {decoded.data_target, false}}) {
-    if (const std::string name = target ? named_target(*target, is_code) : ""; !name.empty()) {
-      text += "  " + name;
-    }
+  if (decoded.code_target && !function.contains(*decoded.code_target)) {
+    text += "  " + named_target(*decoded.code_target, true);
   }
-  return text;
+  if (decoded.data_target) {
+    text += "  " + named_target(*decoded.data_target, false);
+  }
+  return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
 CodeListing Module::listing(std::uint64_t address) {
@@ -314,7 +315,8 @@ CodeListing Module::listing(std::uint64_t address) {
     return result;
   }
   for (const Instruction& instruction : function->flow.instructions) {
-    result.instructions.push_back({instruction.address, instruction.bytes, instruction_text(instruction.address)});
+    result.instructions.push_back(
+        {instruction.address, instruction.bytes, instruction_text(instruction.address, function->flow.range)});
   }
   return result;
 }

@@ -67,7 +67,7 @@ class Module {
   [[nodiscard]] std::optional<Function> function_of_unsized_symbol(std::uint64_t address);
   [[nodiscard]] CodeLocation find_location(std::uint64_t address);
   [[nodiscard]] FunctionCode* function_code(std::uint64_t address);
-  [[nodiscard]] std::string instruction_text(std::uint64_t address);
+  [[nodiscard]] std::string instruction_text(std::uint64_t address, const AddressRange& function);
   [[nodiscard]] std::string named_target(std::uint64_t target, bool is_code) const;
   [[nodiscard]] bool never_returns(std::uint64_t target);
   [[nodiscard]] FunctionLoops find_loops(const ControlFlow& flow);

@@ -3,25 +3,10 @@
 
 #include <cstdio>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/objects/program_names.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {
-
-/// Where the first word of a shell-quoted command ends.
-std::size_t end_of_word(const std::string& command) {
-  bool quoted = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    if (command[i] == '\\' && !quoted) {
-      ++i;
-    } else if (command[i] == '\'') {
-      quoted = !quoted;
-    } else if (command[i] == ' ' && !quoted) {
-      return i;
-    }
-  }
-  return command.size();
-}
 
 bool is_whole(const Analysis& analysis) { return analysis.session.complete && analysis.session.exit_status; }
 
@@ -61,18 +46,24 @@ std::string sampling_difference(const Analysis& before, const Analysis& after) {
   return text;
 }
 
+/// Empty where both are of one build, or that is not known.
+std::string build_difference(const Analysis& before, const Analysis& after) {
+  constexpr std::size_t shown = 12;  // characters of a build id
+  if (before.build_id == after.build_id || before.build_id.empty() || after.build_id.empty()) {
+    return {};
+  }
+  const std::string differ = "the program was built anew in between (build id " + before.build_id.substr(0, shown) +
+                             " before, " + after.build_id.substr(0, shown) + " after)";
+  if (!before.program_missing.empty() || !after.program_missing.empty()) {
+    return differ;
+  }
+  return differ +
+         ": all lines of a function are taken to have moved by the same number, as its sampled lines and loops "
+         "suggest; "
+         "where an edit within it moved some of them, they may be paired with others";
+}
+
 }  // namespace
-
-std::string arguments_of(const std::string& command) {
-  const std::size_t end = end_of_word(command);
-  return end < command.size() ? command.substr(end + 1) : "";
-}
-
-std::string program_of(const std::string& command) {
-  std::string word = command.substr(0, end_of_word(command));
-  std::erase(word, '\'');
-  return base_name(word);
-}
 
 UnitChoice choose_unit(const Analysis& before, const Analysis& after, std::optional<Unit> wanted) {
   if (wanted) {
@@ -99,6 +90,10 @@ UnitChoice choose_unit(const Analysis& before, const Analysis& after, std::optio
   return {Unit::seconds, "Both hold a whole run with the same arguments, so seconds are compared."};
 }
 
+bool same_build(const Analysis& before, const Analysis& after) {
+  return !before.build_id.empty() && before.build_id == after.build_id;
+}
+
 std::vector<Warning> differences(const Analysis& before, const Analysis& after) {
   std::vector<Warning> warnings;
   const profile::Session& was = before.session;
@@ -110,6 +105,17 @@ std::vector<Warning> differences(const Analysis& before, const Analysis& after) 
   if (arguments_of(was.command) != arguments_of(is.command)) {
     warnings.push_back({"different_arguments", "the arguments differ: '" + arguments_of(was.command) + "' before, '" +
                                                    arguments_of(is.command) + "' after"});
+  }
+  if (const std::string text = build_difference(before, after); !text.empty()) {
+    warnings.push_back({"different_build", text});
+  }
+  for (const auto& [analysis, name] : {std::pair{&before, "before"}, std::pair{&after, "after"}}) {
+    if (!analysis->program_missing.empty()) {
+      warnings.push_back({"program_missing", std::string("of the profile ") + name +
+                                                 " source lines and variables of the program are not known, so that "
+                                                 "those of the other have nothing to be matched with: " +
+                                                 analysis->program_missing});
+    }
   }
   if (!same_processor(was, is)) {
     const auto machine = [](const profile::Session& s) {

@@ -16,12 +16,10 @@ struct UnitChoice {
 /// Seconds where both profiles hold a whole run of the same command on the same sort of processor, else shares.
 [[nodiscard]] UnitChoice choose_unit(const Analysis& before, const Analysis& after, std::optional<Unit> wanted);
 
+/// Whether both are of the very same program file: then its code is where it was.
+[[nodiscard]] bool same_build(const Analysis& before, const Analysis& after);
+
 /// One for each thing that differs and should not.
 [[nodiscard]] std::vector<Warning> differences(const Analysis& before, const Analysis& after);
-
-/// A shell-quoted command without its first word.
-[[nodiscard]] std::string arguments_of(const std::string& command);
-/// The name of the first word's file.
-[[nodiscard]] std::string program_of(const std::string& command);
 
 }  // namespace crosstalk::attribution::comparison

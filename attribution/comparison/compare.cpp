@@ -10,6 +10,7 @@
 #include "attribution/comparison/comparable.h"
 #include "attribution/comparison/entries.h"
 #include "attribution/comparison/statements.h"
+#include "attribution/objects/program_names.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {
@@ -239,7 +240,9 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   result.after_cpu_s = after.cpu_s;
   result.cpu_change = change_of(exactly(before.cpu_s), exactly(after.cpu_s), options.run_to_run);
   const Sides sides{before, after, choice.unit, options.run_to_run};
-  const PlaceMap places(code_seen(before), code_seen(after));
+  // Which lines are sampled is chance: of one build nothing has moved, whatever they suggest.
+  const bool unmoved = same_build(before, after);
+  const PlaceMap places(unmoved ? CodeSeen{} : code_seen(before), unmoved ? CodeSeen{} : code_seen(after));
   result.total = total_of(sides);
   const Entries objects_before = object_entries(before, &places);
   const Entries objects_after = object_entries(after, nullptr);

@@ -255,6 +255,7 @@ Entries thread_entries(const Analysis& analysis) {
   std::set<std::string> programs;
   for (const profile::ProcessRow& process : analysis.processes) {
     programs.insert(base_name(process.executable).substr(0, kernel_keeps));
+    programs.insert(program_name(process).substr(0, kernel_keeps));
   }
   Entries entries;
   for (const Cell& cell : analysis.communication.cells) {

@@ -33,6 +33,8 @@ class CodeMap {
   [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
   /// The module's bytes from `place` on; empty when they are not known.
   [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
+  /// The machine code of the function there, as text.
+  [[nodiscard]] virtual symbolizer::CodeListing listing(ModulePlace /*place*/) { return {{}, "its code is not known"}; }
   /// What a process's just-in-time compiler has said of `address` at a time, as Symbolizer::jit_frame.
   [[nodiscard]] virtual std::optional<symbolizer::Frame> jit_frame(std::int32_t pid, std::uint64_t address,
                                                                    std::uint64_t time_ns) = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr double ns_per_s = 1e9;
 constexpr double z95 = 1.959963984540054;
 
-std::string module_name(const ProgramView& view, std::uint32_t file) {
+std::string module_path(const ProgramView& view, std::uint32_t file) {
   const std::string& path = view.spaces().files()[file].path;
   return path.empty() ? "[vdso]" : path;
 }
@@ -55,8 +55,8 @@ struct FunctionSums {
   std::optional<ModulePlace> begin;
 };
 
-std::string nameless(const std::string& module, std::uint64_t begin) {
-  return begin == 0 ? "[unknown]" : nameless_function(module, begin);
+std::string nameless(const ProgramView& view, const std::string& module, std::uint64_t begin) {
+  return begin == 0 ? "[unknown]" : nameless_function(module_name(view.processes(), module), begin);
 }
 
 /// The frame at a loop's header that wrote the loop: the innermost one in the loop's own lines. What the header merely
@@ -121,10 +121,10 @@ class CodeSums {
 
   Site in_module(ModulePlace place) {
     Site site;
-    const std::string module = module_name(view_, place.file);
+    const std::string module = module_path(view_, place.file);
     const symbolizer::CodeLocation& code = view_.code().locate(place);
     site.unknown = code.frames.empty() || code.frames.back().function.empty();
-    FunctionKey key{module, site.unknown ? nameless(module, code.function_begin) : code.frames.back().function,
+    FunctionKey key{module, site.unknown ? nameless(view_, module, code.function_begin) : code.frames.back().function,
                     code.function_begin};
     site.function = &functions_[key];
     if (code.function_begin != 0) {
@@ -230,7 +230,7 @@ void CodeSums::finish_lines(CodeTime& result, std::size_t max_rows) {
 std::map<LoopKey, std::uint32_t> CodeSums::loop_ids() const {
   std::vector<std::tuple<std::string, std::uint64_t, std::uint32_t>> order;  // module, header, file
   for (const auto& [key, sums] : loops_) {
-    order.emplace_back(base_name(module_name(view_, key.file)), key.header, key.file);
+    order.emplace_back(base_name(module_path(view_, key.file)), key.header, key.file);
   }
   std::sort(order.begin(), order.end());
   std::map<LoopKey, std::uint32_t> ids;
@@ -255,7 +255,7 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
   row.file = loop.begin.file;
   row.line_begin = loop.begin.line;
   row.line_end = std::max(loop.begin.line, loop.end.line);
-  row.module = module_name(view_, key.file);
+  row.module = module_path(view_, key.file);
   const symbolizer::CodeLocation& code = view_.code().locate({key.file, loop.header});
   if (!code.frames.empty()) {
     const symbolizer::Frame& home = home_of(loop, code);
@@ -266,7 +266,7 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
     row.file = row.file.empty() ? home.source.file : row.file;
   }
   if (row.function.empty()) {
-    row.function = nameless(row.module, sums.function->function_begin);
+    row.function = nameless(view_, row.module, sums.function->function_begin);
   }
   for (const auto& [thread, ns] : sums.threads) {
     row.threads.push_back({thread, ns.first / ns_per_s, ns.second / ns_per_s});

@@ -19,7 +19,7 @@ std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t 
     }
     for (symbolizer::Frame& frame : frames) {
       if (frame.function.empty()) {
-        frame.function = path.empty() ? "[vdso]" : nameless_function(path, begin);
+        frame.function = path.empty() ? "[vdso]" : nameless_function(module_name(processes_, path), begin);
       }
     }
     return frames;
@@ -58,11 +58,6 @@ std::string nameless_function(const std::string& module, std::uint64_t begin) {
   std::array<char, 24> offset{};
   std::snprintf(offset.data(), offset.size(), "+0x%llx", static_cast<unsigned long long>(begin));
   return base_name(module) + offset.data();
-}
-
-std::string base_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 std::string source_name(const std::string& file, std::uint32_t line) {

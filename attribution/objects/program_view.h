@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attribution/loops/code_map.h"
+#include "attribution/objects/program_names.h"
 #include "attribution/timeline/address_space.h"
 #include "profile/model.h"
 
@@ -49,8 +50,6 @@ class ProgramView {
 /// What a function without a name is called: its file and where in it, as debuggers and disassemblers show it;
 /// "[module]" where the function's begin (an address of the module) is not known, 0.
 [[nodiscard]] std::string nameless_function(const std::string& module, std::uint64_t begin);
-/// The last component of a path.
-[[nodiscard]] std::string base_name(const std::string& path);
 /// "a.cpp:30"; empty where file or line is not known.
 [[nodiscard]] std::string source_name(const std::string& file, std::uint32_t line);
 /// "allocated at a.cpp:30 in f", of an allocating frame, with what is known of it.

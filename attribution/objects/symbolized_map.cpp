@@ -63,6 +63,11 @@ std::span<const std::uint8_t> SymbolizedMap::bytes_at(ModulePlace place) {
                                       : std::span<const std::uint8_t>();
 }
 
+symbolizer::CodeListing SymbolizedMap::listing(ModulePlace place) {
+  return place.file < modules_.size() ? symbolizer_.listing(modules_[place.file], place.address)
+                                      : symbolizer::CodeListing{{}, "no module is known there"};
+}
+
 std::optional<symbolizer::Frame> SymbolizedMap::jit_frame(std::int32_t pid, std::uint64_t address,
                                                           std::uint64_t time_ns) {
   return symbolizer_.jit_frame(pid, address, time_ns);

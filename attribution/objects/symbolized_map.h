@@ -20,6 +20,7 @@ class SymbolizedMap final : public CodeMap {
   const symbolizer::FunctionLoops* loops(ModulePlace place) override;
   symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override;
   std::span<const std::uint8_t> bytes_at(ModulePlace place) override;
+  symbolizer::CodeListing listing(ModulePlace place) override;
   std::optional<symbolizer::Frame> jit_frame(std::int32_t pid, std::uint64_t address, std::uint64_t time_ns) override;
   std::optional<symbolizer::DataSymbol> data_symbol(ModulePlace place) override;
   std::optional<symbolizer::DataSymbol> tls_symbol(std::uint32_t file, std::uint64_t offset) override;

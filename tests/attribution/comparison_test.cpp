@@ -370,11 +370,56 @@ TEST(Comparison, ComparesLoopsByTheTimeOfAnIteration) {
             "An iteration of the loop in worker(int) at bench.cpp:13 takes 2.5 ns of CPU time now, 10 ns before.");
 }
 
-TEST(Commands, AreSplitAsAShellDoes) {
-  EXPECT_EQ(program_of("'/a b/prog' 1 2"), "prog");
-  EXPECT_EQ(arguments_of("'/a b/prog' 1 2"), "1 2");
-  EXPECT_EQ(program_of("./x"), "x");
-  EXPECT_EQ(arguments_of("./x"), "");
+Analysis of_build(const char* build_id) {
+  Analysis a;
+  a.session.command = "./prog";
+  a.build_id = build_id;
+  return a;
+}
+
+bool has(const std::vector<Warning>& warnings, const char* code) {
+  return std::any_of(warnings.begin(), warnings.end(), [&](const Warning& w) { return w.code == code; });
+}
+
+TEST(Builds, AnotherBuildIsSaid) {
+  EXPECT_TRUE(has(differences(of_build("aa"), of_build("bb")), "different_build"));
+  EXPECT_FALSE(has(differences(of_build("aa"), of_build("aa")), "different_build"));
+  EXPECT_FALSE(has(differences(of_build(""), of_build("bb")), "different_build"));
+}
+
+TEST(Builds, AProgramThatIsNotThereAnyMoreIsSaid) {
+  Analysis gone = of_build("aa");
+  gone.program_missing = "./prog has changed since the recording";
+  const auto warnings = differences(gone, of_build("bb"));
+  const auto found =
+      std::find_if(warnings.begin(), warnings.end(), [](const Warning& w) { return w.code == "program_missing"; });
+  ASSERT_NE(found, warnings.end());
+  EXPECT_NE(found->message.find("of the profile before"), std::string::npos) << found->message;
+  EXPECT_NE(found->message.find("has changed since the recording"), std::string::npos);
+}
+
+/// Lines of one function that were sampled.
+Analysis with_lines(const char* build_id, const std::vector<std::uint32_t>& lines) {
+  Analysis a = of_build(build_id);
+  a.cpu_s = 1;
+  for (const std::uint32_t line : lines) {
+    LoopRow loop;
+    loop.function = "f";
+    loop.file = "/src/a.cpp";
+    loop.line_begin = line;
+    loop.line_end = line + 2;
+    loop.share = 0.5;
+    a.loops.push_back(loop);
+  }
+  return a;
+}
+
+TEST(Builds, OfOneBuildNothingHasMoved) {
+  const auto matched = [](const char* before, const char* after) {
+    return compare(with_lines(before, {10}), with_lines(after, {20}), {}).loops.front().matched;
+  };
+  EXPECT_EQ(matched("aa", "bb"), Matched::both);
+  EXPECT_NE(matched("aa", "aa"), Matched::both);
 }
 
 }  // namespace

@@ -75,6 +75,13 @@ TEST(BriefThreads, ThoseWithoutSamplesAreALineOfTheirOwn) {
   EXPECT_EQ(unsampled_in_words(threads, totals),
             "30 threads, 0.03 s of CPU time: too short to be sampled; samples of others like them stand for them");
   EXPECT_NEAR(uncovered_s(threads, totals), 0, 1e-12);
+  const std::vector<std::string> made_at = {"spawn() at a.cpp:4", "main() at b.cpp:9", "other() at b.cpp:20"};
+  const auto told = [&](std::size_t places) {
+    return unsampled_in_words(threads, totals, std::span(made_at).first(places)).value_or("");
+  };
+  EXPECT_NE(told(1).find("to be sampled (threads are made in spawn() at a.cpp:4); samples"), std::string::npos);
+  EXPECT_NE(told(2).find("made in spawn() at a.cpp:4 and in main() at b.cpp:9); "), std::string::npos);
+  EXPECT_EQ(told(3).find("made in"), std::string::npos) << "too many to say";
   totals.assign(40, {});
   totals[0] = {1, 0, 4e6, 0};
   EXPECT_EQ(unsampled_in_words(threads, totals),
@@ -104,6 +111,28 @@ TEST(SamplingSummary, OverheadIsAFractionOfCpuTime) {
   EXPECT_EQ(summary.events[0].period, 4'000'000U);
   EXPECT_EQ(summary.events[0].samples, 10U);
   EXPECT_FALSE(sampling_summary({}, {}, {}, {}).overhead_fraction);
+}
+
+TEST(Warnings, ThreadsThatWaitedForAProcessor) {
+  constexpr std::uint64_t ms = 1'000'000;
+  profile::Session session;
+  session.complete = true;
+  session.cpus = 2;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  const auto warned = [&](const profile::ProcessorWaits& waits) {
+    session.waits = waits;
+    const auto warnings = warnings_of(session, {}, sampling, {}, {});
+    return warnings.empty() ? std::string() : warnings.front().code + ": " + warnings.front().message;
+  };
+  EXPECT_EQ(warned({}), "");
+  EXPECT_EQ(warned({4, 900 * ms, 100 * ms}), "");
+  EXPECT_EQ(warned({4, 10 * ms, 40 * ms}), "") << "too short a time to matter";
+  EXPECT_EQ(warned({4, 600 * ms, 400 * ms})
+                .rfind("overloaded: threads waited for a processor 40.0 % of the time in which they could have run (4 "
+                       "threads looked at; the machine has 2 processors)",
+                       0),
+            0U);
 }
 
 TEST(Warnings, ByWhatHappened) {
@@ -462,6 +491,13 @@ TEST(Findings, LongNamesAreShortened) {
       "app::Table<std::string, std::vector<std::pair<int, int>>>::find(std::string const&, unsigned long, bool) const";
   EXPECT_NE(findings_of(a)[1].sentence.find("in app::Table<...>::find() const at a.cpp:29-31"), std::string::npos)
       << findings_of(a)[1].sentence;
+}
+
+TEST(Findings, AShareOfFewSamplesIsAHint) {
+  Analysis a = analysis_of_two_threads();
+  EXPECT_EQ(findings_of(a).back().sentence.find("hint"), std::string::npos);
+  a.sampling.samples = 1;
+  EXPECT_NE(findings_of(a).back().sentence.find("This is a hint only: it rests on 1 sample."), std::string::npos);
 }
 
 TEST(Findings, SmallObjectsAreLeftOut) {

@@ -220,6 +220,39 @@ TEST(ReportCommandLine, APlaceStandsBehindTheSourceView) {
   EXPECT_FALSE(parse_report({"--view", "source", "a.cpp", "--format", "csv"}));
 }
 
+TEST(ReportCommandLine, MachineCodeIsOfAPlaceOrAFunction) {
+  for (const std::string place : {"bump", "ns::Queue::push", "a.cpp:30", "libx.so+0x1234"}) {
+    const auto parsed = parse_report({"--view", "asm", place, "run.db"});
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->request->view, View::assembly);
+    EXPECT_EQ(parsed->request->place, place);
+    EXPECT_EQ(parsed->request->input, "run.db");
+  }
+  EXPECT_FALSE(parse_report({"--view", "asm", "bump", "--format", "json"}));
+  EXPECT_FALSE(parse_report({"--view", "asm", "bump", "--thread", "1"}));
+}
+
+TEST(ReportCommandLine, LinesAreNumberedFromOne) {
+  for (const char* view : {"source", "asm"}) {
+    for (const char* place : {"a.cpp:0", "a.cpp:99999999999999"}) {
+      const auto refused = parse_report({"--view", view, place});
+      ASSERT_FALSE(refused) << place;
+      EXPECT_NE(refused.error().message.find("numbered from 1"), std::string::npos) << refused.error().message;
+    }
+  }
+  EXPECT_TRUE(parse_report({"--view", "source", "a.cpp:"}));
+}
+
+TEST(ReportCommandLine, RefusesEmptyValues) {
+  for (const char* option : {"--thread", "--object", "--module", "--min-cost", "--view", "--by"}) {
+    const auto refused = parse_report({option, ""});
+    ASSERT_FALSE(refused) << option;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(refused.error().message.rfind(std::string(option) + ": the value is empty", 0), 0U)
+        << refused.error().message;
+  }
+}
+
 TEST(ReportCommandLine, RefusesUnknownChoices) {
   EXPECT_NE(parse_report({"--view", "heat"}).error().message.find("matrix"), std::string::npos);
   EXPECT_NE(parse_report({"--format", "xml"}).error().message.find("json"), std::string::npos);

@@ -30,8 +30,9 @@ void expect_keys(const json& object, const std::set<std::string>& wanted) {
   }
 }
 
-const std::set<std::string> head = {"schema",  "command",   "exit_status", "duration_s", "cpu_s",  "complete",
-                                    "machine", "processes", "threads",     "warnings",   "filter", "processors"};
+const std::set<std::string> head = {"waits",    "schema",   "command",   "exit_status", "duration_s",
+                                    "cpu_s",    "complete", "machine",   "processes",   "threads",
+                                    "warnings", "filter",   "processors"};
 
 json whole() { return json::parse(render_json(test::sample_analysis(), std::nullopt)); }
 
@@ -40,7 +41,7 @@ TEST(JsonReport, HasTheHeadOfTheContract) {
   expect_keys(report, head);
   EXPECT_EQ(report["schema"], "crosstalk.report/1");
   expect_keys(report["processes"][0], {"pid", "parent", "command", "exit_status"});
-  expect_keys(report["threads"][0], {"index", "pid", "tid", "name", "cpu_s"});
+  expect_keys(report["threads"][0], {"index", "pid", "tid", "name", "cpu_s", "brief"});
   expect_keys(report["warnings"][0], {"code", "message"});
 }
 
@@ -84,6 +85,16 @@ TEST(JsonReport, HasTheRowsOfTheContract) {
                "rates", "busy", "waits", "class", "application_classes", "advice", "threads"});
   EXPECT_TRUE(report["loops"][0]["parent"].is_null());
   EXPECT_EQ(report["loops"][1]["parent"], 1);
+}
+
+TEST(JsonReport, SaysHowThreadsGotProcessors) {
+  EXPECT_TRUE(whole()["waits"].is_null());
+  auto analysis = test::sample_analysis();
+  analysis.session.waits = {3, 1'000'000'000, 3'000'000'000};
+  const json waits = json::parse(render_json(analysis, std::nullopt, nullptr))["waits"];
+  EXPECT_EQ(waits["threads"], 3);
+  EXPECT_DOUBLE_EQ(waits["waited_s"].get<double>(), 3);
+  EXPECT_DOUBLE_EQ(waits["share"].get<double>(), 0.75);
 }
 
 TEST(JsonReport, UnknownIsNullNeverZero) {

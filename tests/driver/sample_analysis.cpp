@@ -102,7 +102,7 @@ Analysis sample_analysis() {
   a.processes = {process};
   for (std::uint32_t t = 0; t < 5; ++t) {
     a.threads.push_back({t, 4242, 4242 + static_cast<std::int32_t>(t), t == 0 ? "histogram" : "worker", 0.2 + 0.3 * t,
-                         300 + t, 0.01, t == 0 ? 0 : 0.1 * t});
+                         300 + t, 0.01, false, t == 0 ? 0 : 0.1 * t});
   }
   a.threads[4].cpu_s.reset();
   a.warnings = {{"no_lines",
@@ -140,7 +140,7 @@ Analysis crowded_analysis(std::uint32_t threads) {
   a.threads.clear();
   a.communication.cells.clear();
   for (std::uint32_t t = 0; t < threads; ++t) {
-    a.threads.push_back({t, 4242, 4242 + static_cast<std::int32_t>(t), "worker", 0.1, 10, 0, 0});
+    a.threads.push_back({t, 4242, 4242 + static_cast<std::int32_t>(t), "worker", 0.1, 10, 0, false, 0});
     if (t + 1 < threads) {
       a.communication.cells.push_back(cell(t, t + 1, t % 3 == 0 ? 0.01 * (t + 1) : 0, t % 3 == 0 ? 0 : 0.02));
     }

@@ -31,7 +31,13 @@ std::string without_escapes(const std::string& text) {
 
 TEST(TextReport, FitsTheWidthInEveryViewAndCharset) {
   for (const std::uint32_t threads : {0U, 9U, 30U, 500U}) {
-    const auto analysis = threads == 0 ? test::sample_analysis() : test::crowded_analysis(threads);
+    auto analysis = threads == 0 ? test::sample_analysis() : test::crowded_analysis(threads);
+    for (attribution::LoopRow& loop : analysis.loops) {
+      loop.rates.iterations.per_s = 1e9;
+    }
+    for (attribution::ThreadSummary& thread : analysis.threads) {
+      thread.name = "a name of a thread that is longer than the kernel has it";
+    }
     for (const View view : all_views) {
       for (const int width : {60, 72, 80, 100, 200}) {
         for (const Charset charset : {Charset::utf8, Charset::ascii}) {
@@ -215,6 +221,47 @@ TEST(TextReport, ObjectMapShowsWhoTouchesWhichByte) {
   EXPECT_NE(text.find("3 worker          ········ ········ rrrrrrrr"), std::string::npos);
   EXPECT_NE(text.find("+4096"), std::string::npos);
   EXPECT_NE(text.find("allocated at queue.cpp:12"), std::string::npos);
+}
+
+TEST(TextReport, OffsetsFarIntoABlockStandAboveTheirBytes) {
+  auto analysis = test::sample_analysis();
+  analysis.communication.objects[1].offsets = {{3, 1'234'560, 8, 0, 7}, {4, 1'234'560, 8, 9, 0}};
+  for (const int width : {60, 80, 200}) {
+    const auto lines = lines_of(render_text(analysis, View::objects, nullptr, {width, Charset::ascii, false}));
+    const auto ruler = std::find_if(lines.begin(), lines.end(),
+                                    [](const std::string& line) { return line.find("+1234560") != std::string::npos; });
+    ASSERT_NE(ruler, lines.end()) << width;
+    EXPECT_EQ(ruler->find("+1234560"), (ruler + 1)->find("www")) << *ruler << "\n" << *(ruler + 1);
+  }
+}
+
+TEST(TextReport, WhatNothingCanBeGainedFromIsSaidToBeNone) {
+  auto analysis = test::sample_analysis();
+  attribution::ObjectRow& object = analysis.communication.objects[0];
+  object.true_sharing = {};
+  object.false_sharing.cost_s = 0.81;
+  object.false_sharing.detections = 100;
+  object.false_sharing.gain_s = 0;
+  object.false_sharing.gain_ci95 = attribution::Interval{0, 0};
+  object.true_sharing.gain_ci95 = attribution::Interval{0, 0};
+  object.true_sharing.gain_s = 0;
+  std::string text = render_text(analysis, View::objects, nullptr, {});
+  EXPECT_NE(text.find("gain none  counters"), std::string::npos) << text;
+  object.false_sharing.one_processor = true;
+  text = render_text(analysis, View::objects, nullptr, {});
+  EXPECT_NE(text.find("gain none, on one processor  counters"), std::string::npos) << text;
+}
+
+TEST(TextReport, LoopsWithoutLinesAreToldApartByTheirAddress) {
+  auto analysis = test::sample_analysis();
+  for (attribution::LoopRow& loop : analysis.loops) {
+    loop.file.clear();
+    loop.function = "a.out+0x1000";
+    loop.header = 0x1000 + 0x10 * loop.id;
+  }
+  const std::string text = render_text(analysis, View::loops, nullptr, {});
+  EXPECT_NE(text.find("a.out+0x1000  a.out+0x1010"), std::string::npos) << text;
+  EXPECT_NE(text.find("a.out+0x1000  a.out+0x1020"), std::string::npos) << text;
 }
 
 TEST(TextReport, LoopsAreIndentedUnderTheirParents) {

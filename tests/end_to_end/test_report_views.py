@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import threading
@@ -128,6 +129,91 @@ class Source(Recorded):
         self.assertEqual(result.status, 1)
         self.assertIn("there are:", result.stderr)
         self.assertEqual(self.refused(profile, "--sysroot", self.path("none")).status, 125)
+
+
+class Assembly(Recorded):
+    def rebuildable(self, body):
+        """A program of two threads that increment neighbouring words, compiled where it can be compiled again."""
+        source = self.path("pair.cpp")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(body)
+        program = self.path("pair")
+        compiled = run(["g++", "-O1", "-g", "-pthread", "-Wl,--build-id", "-o", program, source])
+        self.assertEqual(compiled.status, 0, compiled.stderr)
+        return program
+
+    BODY = """#include <thread>
+volatile long pair[2];
+[[gnu::noinline]] void bump(int i) {
+  for (long n = 0; n < 200000000; ++n) {
+    pair[i] = n;
+  }
+}
+int main() {
+  std::thread a(bump, 0), b(bump, 1);
+  a.join();
+  b.join();
+}
+"""
+
+    def test_the_instruction_that_stores_is_the_hot_one(self):
+        profile = self.record([self.rebuildable(self.BODY)]).profile
+        text = self.text(profile, "--view", "asm", "bump")
+        rows = [row for row in text.splitlines() if re.match(r" *[0-9.]+ %", row)]
+        hottest = max(rows, key=lambda row: float(row.split()[0]))
+        self.assertRegex(hottest, r"mov\w* +%\w+, .*\(")
+        self.assertGreater(float(hottest.split()[0]), 40, text)
+        self.assertIn("pair.cpp:5  pair[i] = n;", text)
+        self.assertIn(hottest, self.text(profile, "--view", "asm", "pair.cpp").splitlines())
+        line = self.text(profile, "--view", "asm", "pair.cpp:5")
+        self.assertRegex(line, r"[0-9a-f]+> mov")
+        self.assertIn(hottest, self.text(profile, "--view", "asm").splitlines())
+
+    def test_what_can_not_be_shown_is_refused_in_one_line(self):
+        program = self.rebuildable(self.BODY)
+        profile = self.record([program]).profile
+        for place, said in (("nothing", "there are: "), ("pair.cpp:1", "no instruction"), ("a.cpp", "there are: ")):
+            result = self.refused(profile, "--view", "asm", place)
+            self.assertEqual(result.status, 1)
+            self.assertIn(said, result.stderr)
+        self.assertEqual(self.refused(profile, "--view", "asm", "pair.cpp:0").status, 125)
+        os.remove(program)
+        for view in ("asm", "source"):
+            self.assertIn("pair", self.refused(profile, "--view", view).stderr)
+
+    def test_a_program_built_anew_is_not_shown_with_wrong_lines(self):
+        profile = self.record([self.rebuildable(self.BODY)]).profile
+        self.assertNotIn("written after", self.text(profile, "--view", "source", "pair.cpp"))
+        self.rebuildable("// one more line\n" + self.BODY)
+        for view in ("asm", "source"):
+            for place in ("", "pair.cpp", "bump"):
+                result = self.refused(profile, "--view", view, *([place] if place else ["--no-pager"]))
+                self.assertIn("has changed since the recording", result.stderr)
+        later = self.record([self.path("pair")], output="later.db").profile
+        compared = run([CROSSTALK, "diff", profile, later])
+        self.assertIn("of the profile before", compared.stdout, compared.stderr)
+        self.assertIn("the program was built anew in between", compared.stdout)
+
+    def test_a_program_is_called_as_it_was_started(self):
+        link = self.path("by-this-name")
+        os.symlink(self.rebuildable(self.BODY), link)
+        profile = self.record([link]).profile
+        whole = self.text(profile)
+        self.assertIn("by-this-name", whole.splitlines()[0])
+        self.assertNotIn("(by-this-name)", whole)  # no name that a user gave a thread
+        self.assertTrue(self.text(profile, "--module", "by-this-name"))
+
+
+class Waits(Recorded):
+    def test_a_processor_that_is_not_enough_is_said(self):
+        cpus = sorted(os.sched_getaffinity(0))[:1]
+        result = self.record(["taskset", "-c", str(cpus[0]), workload("false_sharing"), "--seconds", "1"])
+        report = json.loads(self.text(result.profile, "--format", "json"))
+        if report["waits"] is None:
+            self.skipTest("this kernel does not count how long threads wait")
+        self.assertGreater(report["waits"]["share"], 0.2)
+        self.assertIn("overloaded", [warning["code"] for warning in report["warnings"]])
+        self.assertIn("threads waited for a processor", self.text(result.profile))
 
 
 class Debuginfod(Recorded):
