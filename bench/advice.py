@@ -21,7 +21,7 @@ CHANGES = {
     "redis_benchmark": "pad", "berkeley_db": "pad",
 }
 # Own sources that are not called as the program is: what belongs to it all the same.
-OWN_FILES = {"redis_benchmark": ("redis-benchmark.c", "ae.c"), "berkeley_db": ("mp_", "mut_", "db_", "bt_", "berkeley_db.c")}
+OWN_FILES = {"redis_benchmark": ("redis-benchmark.c", "ae.c"), "berkeley_db": ("mp_", "mut_", "db_", "bt_", "os_", "env_", "berkeley_db.c")}
 
 
 def arguments():

@@ -73,7 +73,7 @@ def copies(package, patch):
 
 class RedisBenchmark:
     """Threads of a load generator count requests on the line of what all of them read. The server is Debian's own."""
-    requests = 1_500_000
+    requests = 5_000_000
 
     def __init__(self):
         self.programs = {}

@@ -4,7 +4,7 @@
 import harness
 from harness import needs_watchpoints
 
-ENOUGH = 100  # communications seen: threads that others keep off the processors meet too seldom to be judged
+ENOUGH = 300  # communications seen: threads that others keep off the processors meet too seldom to be judged
 
 
 def seen(row):
