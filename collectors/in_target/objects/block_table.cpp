@@ -134,8 +134,14 @@ bool may_leave_out() {
   if (shared.left_out.load(std::memory_order_acquire) != nullptr) {
     return true;
   }
+  // Asked for once: where a limit refuses it, asking takes system calls, and reviews would ask again and again.
+  static constinit std::atomic<bool> refused{false};
+  if (refused.load(std::memory_order_relaxed)) {
+    return false;
+  }
   constexpr std::size_t bytes = (sizeof(left_out::Map) + page_bytes - 1) & ~(page_bytes - 1);
   auto* const fresh = static_cast<left_out::Map*>(map_own_memory(bytes));
+  refused.store(fresh == nullptr, std::memory_order_relaxed);
   left_out::Map* known = nullptr;
   // Of two threads that come here at once, one's memory stays unused, and untouched.
   return fresh != nullptr && (shared.left_out.compare_exchange_strong(known, fresh) || known != nullptr);

@@ -9,7 +9,8 @@
 //
 // Where all fields that a region could own belong to others, nothing is known of it, and none of its blocks is named.
 //
-// Mapped when the first block is to be left out: most programs never have it.
+// Mapped when the first block is to be left out: most programs never have it. Where a limit of the program's memory
+// leaves no room for it, all blocks stay listed, whatever that takes.
 #pragma once
 
 #include <algorithm>
