@@ -60,9 +60,12 @@ class MapsLine {
   }
   /// Whether that is the last part of its path.
   [[nodiscard]] bool is_called(std::string_view name) const {
-    const std::string_view path(path_, path_length_);
-    return path_length_ > name.size() && path_length_ < limit_ && path.substr(path.size() - name.size()) == name &&
-           path[path.size() - name.size() - 1] == '/';
+    // By hand: string_view's functions that cut can throw, which would bring the C++ runtime into the target.
+    if (path_length_ <= name.size() || path_length_ >= limit_) {
+      return false;
+    }
+    const char* const last = path_ + path_length_ - name.size();
+    return memcmp(last, name.data(), name.size()) == 0 && last[-1] == '/';
   }
   [[nodiscard]] MappedFile parsed() const {
     constexpr std::size_t permissions = 4;
