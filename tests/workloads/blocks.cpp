@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads exchange heap blocks that one line of code has allocated: all of them alike, one nearly all the time, or each
 // pair of threads a block of its own.
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -31,6 +33,14 @@ std::vector<std::unique_ptr<Node>> make_nodes(int count) {
   return nodes;
 }
 
+/// Pairs run in turns, so that both threads of each have a processor where there are two.
+void await_turn(std::uint32_t pair, const Deadline& deadline) {
+  constexpr double turn_s = 0.02;
+  while (static_cast<std::uint32_t>(deadline.elapsed() / turn_s) % pairs != pair && !deadline.passed()) {
+    usleep(500);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,6 +63,9 @@ int main(int argc, char** argv) {
     const std::uint32_t pair = static_cast<std::uint32_t>(index - 1) / 2;
     std::uint32_t at = 0;
     for (std::uint32_t n = 1; (n & 4095U) != 0 || !deadline.passed(); ++n) {
+      if (by_pairs && (n & 4095U) == 0) {
+        await_turn(pair, deadline);
+      }
       if (by_pairs) {
         at = pair;
       } else if (alike || n % rarely == 0) {
