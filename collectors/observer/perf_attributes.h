@@ -27,7 +27,7 @@ inline constexpr std::size_t sampled_register_count = std::popcount(sampled_regi
 /// Bytes of stack in a sample of the clock: enough for the code's own frames.
 inline constexpr std::uint32_t clock_stack_bytes = 4096;
 /// In one of a watched access: the words in which compilers keep what registers have no room for, and some callers.
-inline constexpr std::uint32_t watch_stack_bytes = 512;
+inline constexpr std::uint32_t watch_stack_bytes = 1024;
 
 struct ClockSettings {
   std::uint64_t period_ns = 0;

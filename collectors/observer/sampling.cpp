@@ -13,20 +13,6 @@ constexpr std::uint64_t line_mask = ~(std::uint64_t{profile::cache_line} - 1);
 
 }  // namespace
 
-bool StackAllowance::take(std::uint64_t now_ns) {
-  constexpr std::uint64_t burst_ns = 1'000'000'000;
-  if (rate_ == 0) {
-    return false;
-  }
-  const std::uint64_t price = burst_ns / rate_;
-  const std::uint64_t from = now_ns > paid_until_ns_ + burst_ns ? now_ns - burst_ns : paid_until_ns_;
-  if (from + price > now_ns) {
-    return false;
-  }
-  paid_until_ns_ = from + price;
-  return true;
-}
-
 Sampling::Sampling(Target& target, in_target::AccessFinder& finder, watch_policy::Board& board,
                    watch_policy::Budget& budget, Watches& watches)
     : target_(target),
@@ -36,13 +22,15 @@ Sampling::Sampling(Target& target, in_target::AccessFinder& finder, watch_policy
       watches_(watches),
       stacks_(target.arena().config.stacks_per_s) {}
 
-/// The first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
+/// A clock's first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
 collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSample& sample) const {
   collectors::Observation seen;
   seen.thread = thread.number();
   seen.time_ns = sample.time_ns;
-  seen.thread_cpu_ns = sample.count;
-  seen.cpu_ns = thread.samples == 0 ? thread.first_weight_ns : sample.count - std::min(thread.cpu_ns, sample.count);
+  seen.thread_cpu_ns = thread.cpu_before_ns + sample.count;
+  const std::uint64_t clocked_ns =
+      thread.fresh ? target_.period_ns() : seen.thread_cpu_ns - std::min(thread.cpu_ns, seen.thread_cpu_ns);
+  seen.cpu_ns = static_cast<std::uint64_t>(static_cast<double>(clocked_ns) * thread.scale);
   seen.cpu = static_cast<std::uint16_t>(sample.cpu);
   seen.in_kernel = sample.in_kernel;
   seen.registers = sample.registers;
@@ -114,15 +102,15 @@ void Sampling::take(WatchedThread& thread, const PerfSample& sample) {
     target_.learn_stack(thread, sample.registers[Register::rsp]);
   }
   collectors::Observation seen = observe(thread, sample);
-  if (thread.samples == 0) {
+  if (std::exchange(thread.fresh, false)) {
     set_clock_period(thread.clock, target_.period_ns());
   }
-  thread.cpu_ns = sample.count;
+  thread.cpu_ns = seen.thread_cpu_ns;
   ++thread.samples;
   profile::ThreadSlot& slot = thread.records->slot();
   const std::uint64_t cost_ns = target_.arena().config.perf_sample_cost_ns;
   slot.samples.store(thread.samples, std::memory_order_relaxed);
-  slot.cpu_ns.store(sample.count, std::memory_order_relaxed);
+  slot.cpu_ns.store(std::max(thread.cpu_ns, slot.cpu_ns.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   slot.handlers_ns.fetch_add(cost_ns, std::memory_order_relaxed);
   budget_.earn(seen.cpu_ns);
   budget_.spend(cost_ns);

@@ -14,17 +14,6 @@
 
 namespace crosstalk::observer {
 
-/// How many stacks may be written: so many a second, and a second's worth at once.
-class StackAllowance {
- public:
-  explicit StackAllowance(std::uint32_t stacks_per_s) : rate_(stacks_per_s) {}
-  bool take(std::uint64_t now_ns);
-
- private:
-  std::uint32_t rate_;
-  std::uint64_t paid_until_ns_ = 0;
-};
-
 /// Not thread-safe.
 class Sampling {
  public:

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/random.h"
 #include "collectors/observer/sample_view.h"
 
 namespace crosstalk::observer {
@@ -21,9 +22,13 @@ constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
 constexpr std::uint64_t maps_pause_ns = 200'000'000;
 constexpr std::uint64_t longest_period_ns = 64'000'000;
+constexpr double cycle_ns = 400e6;  // of a thread that rests for a part of it
+constexpr double least_part = 1 / 64.0;
+constexpr double switch_share = 0.4;                    // of the budget
+constexpr std::uint64_t first_review_ns = 200'000'000;  // soon: the threads may be such that switch all the time
 
 WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t registers) {
-  return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns};
+  return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns, config.stacks_per_s};
 }
 
 }  // namespace
@@ -33,13 +38,17 @@ Session::Session(pid_t pid, ArenaAccess arena, std::uint32_t registers)
       finder_(std::make_unique<in_target::AccessFinder>()),
       board_(std::make_unique<watch_policy::Board>()),
       watches_(*this, target_.threads(), *board_, budget_, settings_of(target_.arena().config, registers)),
-      sampling_(target_, *finder_, *board_, budget_, watches_) {
+      sampling_(target_, *finder_, *board_, budget_, watches_),
+      review_due_ns_(monotonic_ns() + first_review_ns) {
   budget_.clear();
   budget_.start(target_.arena().config.budget);
   board_->start(target_.arena().config.board_slots);
 }
 
 std::optional<OpenEvent> Session::prepare(const WatchedThread& thread, const WatchedPlace& place) {
+  if (thread.rests() && !rouse(*thread_of(thread.tid), monotonic_ns())) {
+    return std::nullopt;
+  }
   return open_breakpoint(thread.tid, place, thread.clock);
 }
 
@@ -68,8 +77,11 @@ WatchedThread* Session::thread_of(pid_t tid) const {
 }
 
 void Session::collect(WatchedThread& thread) {
+  if (thread.rests()) {
+    return;
+  }
   auto bytes = std::make_shared<std::vector<std::byte>>();
-  if (!thread.events.drain(*bytes)) {
+  if (!thread.events->drain(*bytes)) {
     thread.records->slot().lost_records.fetch_add(1, std::memory_order_relaxed);
   }
   std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it
@@ -152,6 +164,7 @@ void Session::pass() {
     handle(arrival);
   }
   watches_.settle();
+  take_turns(monotonic_ns());
   tend(monotonic_ns());
   const std::uint64_t own_ns = cpu_ns();
   budget_.spend(own_ns - spent_cpu_ns_);
@@ -170,27 +183,68 @@ void Session::tend(std::uint64_t now_ns) {
   }
 }
 
-/// What the clocks add to the threads' context switches since the last call.
-double Session::charge_switches() {
+bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
+  thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
+  maps_changed_ = true;  // nobody has told what was mapped meanwhile
+  return target_.rouse(thread);
+}
+
+/// Threads that switch very often go to rest, and end to.
+void Session::take_turns(std::uint64_t now_ns) {
+  for (const auto& each : target_.threads()) {
+    WatchedThread& thread = *each;
+    if (thread.rests() && now_ns >= thread.turn_ns) {
+      (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
+    } else if (thread.part < 1 && !thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
+      collect(thread);
+      Target::rest(thread);
+      const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
+      thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
+    }
+  }
+}
+
+/// Watches keep a thread from rest, so what its samples stand for follows from how long it had a clock.
+void Session::set_part(WatchedThread& thread, double part, double ran_ns) {
+  const std::uint64_t clocked_ns = thread.cpu_before_ns + (thread.rests() ? 0 : read_clock(thread.clock));
+  const auto recently_ns = static_cast<double>(clocked_ns - std::exchange(thread.clocked_ns, clocked_ns));
+  if (part == 1) {
+    thread.scale = 1;
+  } else if (thread.part == 1 || recently_ns == 0) {
+    thread.scale = 1 / part;
+  } else {
+    thread.scale = std::clamp(ran_ns / recently_ns, 1.0, 1 / least_part);
+  }
+  thread.part = part;
+}
+
+/// What its clock adds to the thread's context switches, and so for what part of the time it can have one.
+void Session::review_thread(WatchedThread& thread) {
+  const auto facts = thread_facts(target_.pid(), thread.tid);
+  if (!facts) {
+    arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{target_.pid(), thread.tid, 0}, nullptr});
+    return;
+  }
   const profile::SessionConfig& config = target_.arena().config;
   // A clock that ticks seldom costs less at a switch; the price was measured at 4 ms.
-  const double price =
-      config.switch_cost_ns * std::sqrt(4e6 / static_cast<double>(std::max(target_.period_ns(), 4'000'000UL)));
-  double all = 0;
-  for (const auto& thread : target_.threads()) {
-    const auto facts = thread_facts(target_.pid(), thread->tid);
-    if (!facts) {
-      continue;
-    }
-    const std::uint64_t switches = facts->switches - std::min(thread->switches_before, facts->switches);
-    const double cost = static_cast<double>(switches - std::min(thread->switches_charged, switches)) * price;
-    thread->switches_charged = switches;
-    thread->records->slot().switches.store(switches, std::memory_order_relaxed);
-    thread->records->slot().switches_ns.fetch_add(static_cast<std::uint64_t>(cost), std::memory_order_relaxed);
-    all += cost;
+  const double price = config.switch_cost_ns * std::sqrt(4e6 / std::max(static_cast<double>(target_.period_ns()), 4e6));
+  const std::uint64_t all = facts->switches - std::min(thread.switches_before, facts->switches);
+  const auto switches = static_cast<double>(all - std::min(thread.switches_charged, all));
+  const std::uint64_t cpu_ns = facts->cpu_ns - std::min(thread.life_before_ns, facts->cpu_ns);
+  const auto ran_ns = static_cast<double>(cpu_ns - std::min(thread.ran_ns, cpu_ns));
+  thread.switches_charged = all;
+  thread.ran_ns = cpu_ns;
+  const auto cost_ns = static_cast<std::uint64_t>(switches * price * thread.part);
+  profile::ThreadSlot& slot = thread.records->slot();
+  slot.switches.store(all, std::memory_order_relaxed);
+  slot.switches_ns.fetch_add(cost_ns, std::memory_order_relaxed);
+  slot.cpu_ns.store(std::max(cpu_ns, thread.cpu_ns), std::memory_order_relaxed);
+  budget_.spend(cost_ns);
+  constexpr double least_ns = 1e6;  // less says nothing
+  if (ran_ns >= least_ns) {
+    const double affordable = switch_share * config.budget * ran_ns / (switches * price + 1);
+    set_part(thread, affordable >= 1 ? 1 : std::max(affordable, least_part), ran_ns);
   }
-  budget_.spend(static_cast<std::uint64_t>(all));
-  return all;
 }
 
 /// Once a second: threads that nobody told of, and whether the clocks leave enough of the budget for watches.
@@ -204,13 +258,13 @@ void Session::review(std::uint64_t now_ns) {
   std::uint64_t samples = 0;
   std::uint64_t cpu = 0;
   for (const auto& thread : target_.threads()) {
+    review_thread(*thread);
     samples += thread->samples;
-    cpu += thread->cpu_ns;
+    cpu += std::max(thread->ran_ns, thread->cpu_ns);
   }
   const std::uint64_t own = cpu_ns() - watches_.own_ns();
-  const double switches_ns = charge_switches();
   const double spent =
-      switches_ns + static_cast<double>(samples - std::min(samples, reviewed_.samples)) * config.perf_sample_cost_ns +
+      static_cast<double>(samples - std::min(samples, reviewed_.samples)) * config.perf_sample_cost_ns +
       static_cast<double>(own - std::min(own, reviewed_.own_ns));
   const double allowed = static_cast<double>(cpu - std::min(cpu, reviewed_.cpu_ns)) * config.budget;
   reviewed_ = {samples, cpu, own};
@@ -218,8 +272,9 @@ void Session::review(std::uint64_t now_ns) {
   if (allowed < least_ns) {
     return;
   }
-  if (spent > clock_share * allowed && target_.period_ns() < longest_period_ns) {
-    target_.set_period(std::min(target_.period_ns() * 2, longest_period_ns));
+  if (spent > clock_share * allowed) {
+    const auto times = static_cast<std::uint64_t>(std::clamp(spent / (clock_share * allowed), 2.0, 16.0));
+    target_.set_period(std::min(target_.period_ns() * times, longest_period_ns));
   } else if (spent < little_share * allowed && target_.period_ns() > config.period_ns) {
     target_.set_period(std::max(target_.period_ns() / 2, config.period_ns));
   }
@@ -229,19 +284,23 @@ void Session::wait(int stop) {
   const std::uint64_t now = monotonic_ns();
   std::uint64_t until = now + (arrivals_.empty() ? idle_ns : settling_ns);
   until = std::min(until, watches_.next_end_ns());
-  const std::uint64_t left = until > now ? until - now : 0;
-  const timespec timeout{static_cast<time_t>(left / second), static_cast<long>(left % second)};
   std::vector<pollfd> polled{{stop, POLLIN, 0}};
   std::vector<pid_t> tids;
   for (const auto& thread : target_.threads()) {
-    polled.push_back({thread->clock.fd.get(), POLLIN, 0});
-    tids.push_back(thread->tid);
+    until = std::min(until, thread->part < 1 ? std::max(thread->turn_ns, now) : until);
+    if (!thread->gone && !thread->rests()) {
+      polled.push_back({thread->clock.fd.get(), POLLIN, 0});
+      tids.push_back(thread->tid);
+    }
   }
+  const std::uint64_t left = until > now ? until - now : 0;
+  const timespec timeout{static_cast<time_t>(left / second), static_cast<long>(left % second)};
   if (::ppoll(polled.data(), polled.size(), &timeout, nullptr) <= 0) {
     return;
   }
   for (std::size_t i = 0; i < tids.size(); ++i) {
-    if ((polled[i + 1].revents & POLLHUP) != 0) {  // its last records are in the ring, its exit among them
+    if ((polled[i + 1].revents & POLLHUP) != 0) {  // its last records are in the ring, but perhaps not that of its end
+      thread_of(tids[i])->gone = true;
       arrivals_.push_back({now, tids[i], PerfExit{target_.pid(), tids[i], now}, nullptr});
     }
   }
@@ -257,7 +316,6 @@ void Session::end() {
     target_.message("brief_threads_missed",
                     std::to_string(missed) + " threads had ended before they could be watched from outside");
   }
-  (void)charge_switches();
   target_.part_all();
 }
 

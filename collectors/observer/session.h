@@ -56,7 +56,10 @@ class Session final : private WatchWorld {
   void part(WatchedThread& thread);
   void tend(std::uint64_t now_ns);
   void review(std::uint64_t now_ns);
-  double charge_switches();
+  void review_thread(WatchedThread& thread);
+  static void set_part(WatchedThread& thread, double part, double ran_ns);
+  void take_turns(std::uint64_t now_ns);
+  bool rouse(WatchedThread& thread, std::uint64_t now_ns);
   [[nodiscard]] WatchedThread* thread_of(pid_t tid) const;
 
   std::optional<OpenEvent> prepare(const WatchedThread& thread, const WatchedPlace& place) override;
@@ -74,9 +77,8 @@ class Session final : private WatchWorld {
   Sampling sampling_;
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // of the observer's own, what the budget knows
-  std::uint64_t maps_due_ns_ = 0, review_due_ns_ = 0;
+  std::uint64_t maps_due_ns_ = 0, review_due_ns_;
   bool maps_changed_ = true;
-  bool missed_told_ = false;
   struct {
     std::uint64_t samples = 0, cpu_ns = 0, own_ns = 0;  // at the last review
   } reviewed_;

@@ -72,28 +72,56 @@ void Target::meet_all() {
   }
 }
 
-Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
-  const profile::SessionConfig& config = arena().config;
-  std::uint64_t random = ((config.seed != 0 ? config.seed : monotonic_ns()) + ++begun_) * 0x9e3779b97f4a7c15ULL | 1U;
+Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) const {
   Result<OpenEvent> clock = open_clock(tid, {watch_policy::first_expiry(period_ns_, random), with_kernel_});
   if (!clock) {
     return tl::unexpected<Error>(clock.error());
   }
-  Result<PerfRing> events = map_ring(*clock);
-  if (!events) {
+  Result<PerfRing> ring = map_ring(*clock);
+  if (!ring) {
     return fail(ErrorCode::permission,
-                events.error().message + "; more locked memory helps: kernel.perf_event_mlock_kb, ulimit -l");
+                ring.error().message + "; more locked memory helps: kernel.perf_event_mlock_kb, ulimit -l");
+  }
+  return Events{std::move(*clock), std::move(*ring)};
+}
+
+void Target::rest(WatchedThread& thread) {
+  thread.cpu_before_ns += read_clock(thread.clock);
+  thread.events.reset();
+  thread.clock = {};
+}
+
+bool Target::rouse(WatchedThread& thread) {
+  Result<Events> events = open_events(thread.tid, thread.random);
+  if (!events) {
+    return false;
+  }
+  thread.clock = std::move(events->clock);
+  thread.events.emplace(std::move(events->ring));
+  thread.fresh = true;
+  thread.cpu_ns = thread.cpu_before_ns;
+  enable_clock(thread.clock);
+  return true;
+}
+
+Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
+  const profile::SessionConfig& config = arena().config;
+  std::uint64_t random = ((config.seed != 0 ? config.seed : monotonic_ns()) + ++begun_) * 0x9e3779b97f4a7c15ULL | 1U;
+  Result<Events> events = open_events(tid, random);
+  if (!events) {
+    return tl::unexpected<Error>(events.error());
   }
   const std::optional<ThreadFacts> facts = thread_facts(pid_, tid);
   std::unique_ptr<ArenaRing> records = facts ? arena_.claim(pid_, tid) : nullptr;
   if (!records) {
     return fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone, or there is no room for it");
   }
-  auto thread = std::make_unique<WatchedThread>(tid, std::move(records), std::move(*clock), std::move(*events));
+  auto thread =
+      std::make_unique<WatchedThread>(tid, std::move(records), std::move(events->clock), std::move(events->ring));
   thread->random = random;
-  thread->first_weight_ns = period_ns_;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
+  thread->life_before_ns = facts->cpu_ns;
   const auto stack =
       std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
   if (tid == pid_ && stack != maps_.end()) {
@@ -213,7 +241,8 @@ void Target::part(const WatchedThread& gone, bool exited) {
   profile::ThreadEnd record;
   record.header.type = profile::RecordType::thread_end;
   record.time_ns = now_ns;
-  record.cpu_ns = read_clock(thread.clock);
+  record.cpu_ns = std::max(thread.cpu_before_ns + read_clock(thread.clock),
+                           thread.records->slot().cpu_ns.load(std::memory_order_relaxed));
   record.voluntary_switches = thread.records->slot().switches.load(std::memory_order_relaxed);
   thread.records->slot().cpu_ns.store(record.cpu_ns, std::memory_order_relaxed);
   thread.records->write(record);
@@ -239,7 +268,9 @@ void Target::begin_anew() {
 void Target::set_period(std::uint64_t period_ns) {
   period_ns_ = period_ns;
   for (const auto& thread : threads_) {
-    set_clock_period(thread->clock, period_ns);
+    if (!thread->fresh && !thread->rests()) {  // else it has the new period once it has ticked
+      set_clock_period(thread->clock, period_ns);
+    }
     thread->records->slot().period_us.store(static_cast<std::uint32_t>(period_ns / 1000), std::memory_order_relaxed);
   }
 }

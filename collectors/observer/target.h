@@ -32,6 +32,9 @@ class Target {
   /// The thread has `exited`, or is to be watched no more. `thread` is destroyed.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
+  /// Its clock and ring are closed, and opened again. False: the thread is gone, or no event can be had.
+  static void rest(WatchedThread& thread);
+  bool rouse(WatchedThread& thread);
   /// Its process executes another program: of its threads only the first is left.
   void begin_anew();
   /// Looks at what is mapped now.
@@ -53,6 +56,11 @@ class Target {
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
  private:
+  struct Events {
+    OpenEvent clock;
+    PerfRing ring;
+  };
+  [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t& random) const;
   [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;

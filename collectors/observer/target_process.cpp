@@ -118,12 +118,14 @@ std::vector<pid_t> threads_of(pid_t pid) {
 }
 
 std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
-  const std::string status = text_of_file(folder_of(pid) + "/task/" + std::to_string(tid) + "/status");
+  const std::string folder = folder_of(pid) + "/task/" + std::to_string(tid);
+  const std::string status = text_of_file(folder + "/status");
   if (status.empty()) {
     return std::nullopt;
   }
-  return ThreadFacts{field(status, "Name"), number(field(status, "voluntary_ctxt_switches")) +
-                                                number(field(status, "nonvoluntary_ctxt_switches"))};
+  const std::uint64_t switches =
+      number(field(status, "voluntary_ctxt_switches")) + number(field(status, "nonvoluntary_ctxt_switches"));
+  return ThreadFacts{field(status, "Name"), switches, number(text_of_file(folder + "/schedstat"))};
 }
 
 ProcessFacts process_facts(pid_t pid) {

@@ -38,6 +38,7 @@ class TargetMemory {
 struct ThreadFacts {
   std::string name;
   std::uint64_t switches = 0;  // context switches of its whole life
+  std::uint64_t cpu_ns = 0;    // CPU time of its whole life; 0: not known
 };
 /// Nothing: there is no such thread any more.
 [[nodiscard]] std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -27,16 +28,27 @@ struct WatchedThread {
   pid_t tid;
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
-  PerfRing events;                    // of the clock, and of the thread's watchpoints
-  std::uint64_t begin_ns = 0;         // CLOCK_MONOTONIC, when it was met
-  std::uint64_t random = 1;           // state of its draws
-  std::uint64_t first_weight_ns = 0;  // CPU time that its first sample stands for
-  std::uint64_t cpu_ns = 0;           // since it is watched, at its last sample
+  std::optional<PerfRing> events;   // of the clock, and of the thread's watchpoints; absent: it rests
+  std::uint64_t begin_ns = 0;       // CLOCK_MONOTONIC, when it was met
+  std::uint64_t random = 1;         // state of its draws
+  std::uint64_t cpu_ns = 0;         // under its clocks, at its last sample
+  std::uint64_t cpu_before_ns = 0;  // under its former clocks
+  bool fresh = true;                // its clock has not ticked yet
+  bool gone = false;                // its end was seen
   std::uint64_t samples = 0;
+  // A clock costs something at each context switch. A thread that switches very often has one for a part of the time,
+  // drawn by chance, and rests in between: each of its samples stands for more.
+  double part = 1;                              // of the time, as it is meant to be
+  double scale = 1;                             // CPU time of the thread to that under its clocks
+  std::uint64_t clocked_ns = 0;                 // CPU time under its clocks, at the last review
+  std::uint64_t turn_ns = 0;                    // when it goes to rest, or ends to
   std::uint64_t stack_low = 0, stack_high = 0;  // of the mapping that its stack pointer was in; 0, 0: not known yet
+  std::uint64_t life_before_ns = 0;             // CPU time of its life when it was met
+  std::uint64_t ran_ns = 0;                     // CPU time since then, at the last review
   std::uint64_t switches_before = 0;            // context switches when it was met
-  std::uint64_t switches_charged = 0;           // since then, up to the last charge
+  std::uint64_t switches_charged = 0;           // since then, at the last review
 
+  [[nodiscard]] bool rests() const { return !events.has_value(); }
   [[nodiscard]] std::uint32_t number() const { return records->number(); }
   [[nodiscard]] bool on_stack(std::uint64_t address) const { return address >= stack_low && address < stack_high; }
 };

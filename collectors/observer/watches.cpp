@@ -24,18 +24,34 @@ bool take_frame(const PerfSample& trap, profile::WatchTrap& record) {
   return true;
 }
 
-void write_trap(WatchedThread& thread, profile::WatchTrap record, const PerfSample& trap) {
+void write_trap(WatchedThread& thread, profile::WatchTrap record, const PerfSample& trap, bool with_stack) {
   record.header.type = profile::RecordType::watch_trap;
   record.time_ns = trap.time_ns;
   record.ip = trap.registers[Register::rip];
   record.cpu = static_cast<std::uint16_t>(trap.cpu);
   record.stack.registers = trap.registers;
   record.has_frame = record.write_only == 0 && take_frame(trap, record) ? 1 : 0;
-  thread.records->write(record);
+  record.stack.bytes = with_stack ? trap.stack.size() & ~std::size_t{7} : 0;
+  record.has_stack = record.stack.bytes != 0 ? 1 : 0;
+  thread.records->write(record, trap.stack.data(), record.stack.bytes);
   thread.records->slot().traps.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+bool StackAllowance::take(std::uint64_t now_ns) {
+  constexpr std::uint64_t burst_ns = 1'000'000'000;
+  if (rate_ == 0) {
+    return false;
+  }
+  const std::uint64_t price = burst_ns / rate_;
+  const std::uint64_t from = now_ns > paid_until_ns_ + burst_ns ? now_ns - burst_ns : paid_until_ns_;
+  if (from + price > now_ns) {
+    return false;
+  }
+  paid_until_ns_ = from + price;
+  return true;
+}
 
 Watches::Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy::Board& board,
                  watch_policy::Budget& budget, const WatchSettings& settings)
@@ -45,6 +61,7 @@ Watches::Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy:
       budget_(budget),
       settings_(settings),
       plan_(watch_policy::SlotPlan::of(settings.registers)),
+      stacks_(settings.stacks_per_s),
       mean_cost_ns_(first_cost_guess_ns) {}
 
 bool Watches::has_room(bool suspected) const {
@@ -212,7 +229,7 @@ void Watches::take(Slot& slot, Part& part, std::uint32_t word, const PerfSample&
   record.sequence = slot.progress.count_trap();
   record.word = static_cast<std::uint8_t>(word);
   record.write_only = part.breakpoint[word]->mode == WatchMode::write_only ? 1 : 0;
-  write_trap(*part.thread, record, trap);
+  write_trap(*part.thread, record, trap, stacks_.take(trap.time_ns));
   if (stored) {
     slot.progress.saw_store();
   }
@@ -302,6 +319,13 @@ void Watches::close(Slot& slot, profile::CloseReason reason, std::uint64_t time_
   }
   charge_own(slot, world_.cpu_ns() - cpu_before_ns);
   mean_cost_ns_ = watch_policy::mean_with(mean_cost_ns_, slot.cost_ns);
+}
+
+bool Watches::involves(const WatchedThread& thread) const {
+  return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return slot.watch != 0 &&
+           std::any_of(slot.parts.begin(), slot.parts.end(), [&](const Part& part) { return part.thread == &thread; });
+  });
 }
 
 void Watches::leave(const WatchedThread& thread) {

@@ -62,10 +62,22 @@ struct WatchRequest {
   bool suspected = false;
 };
 
+/// How many stacks may be written: so many a second, and a second's worth at once.
+class StackAllowance {
+ public:
+  explicit StackAllowance(std::uint32_t stacks_per_s) : rate_(stacks_per_s) {}
+  bool take(std::uint64_t now_ns);
+
+ private:
+  std::uint32_t rate_;
+  std::uint64_t paid_until_ns_ = 0;
+};
+
 struct WatchSettings {
   std::uint32_t registers = 0;  // 0..4
   std::uint64_t horizon_ns = 0;
   std::uint64_t trap_cost_ns = 0;  // what a reported access costs its thread
+  std::uint32_t stacks_per_s = 0;  // written with accesses
 };
 
 /// Not thread-safe.
@@ -88,6 +100,8 @@ class Watches {
   void settle();
   /// When the next watch ends by its time; UINT64_MAX: there is none.
   [[nodiscard]] std::uint64_t next_end_ns() const;
+  /// Is the thread armed?
+  [[nodiscard]] bool involves(const WatchedThread& thread) const;
   /// The thread is gone.
   void leave(const WatchedThread& thread);
   void close_all();
@@ -132,6 +146,7 @@ class Watches {
   watch_policy::Budget& budget_;
   WatchSettings settings_;
   watch_policy::SlotPlan plan_;
+  StackAllowance stacks_;
   std::uint64_t mean_cost_ns_;
   std::uint64_t own_ns_ = 0;
   std::array<Slot, watch_policy::watch_slots> slots_;

@@ -203,6 +203,15 @@ class Threads(Attachment):
         self.assertEqual(len(busy), 2, report["threads"])
 
 
+class Budget(Attachment):
+    @needs_watchpoints
+    def test_threads_that_switch_all_the_time(self):
+        # A clock costs some microseconds at each of their context switches: a tenth of their time and more.
+        report, _ = self.observe_running([harness.workload("ring"), "--seconds", "11", "--threads", "3"], 8)
+        self.assertGreater(report["sampling"]["samples"], 10)
+        self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
+
+
 class Refusals(Attachment):
     def refused(self, pid, word):
         result = harness.run([harness.CROSSTALK, "record", "-o", self.path("no.db"), "-p", str(pid)])

@@ -82,7 +82,7 @@ class WatchesTest : public testing::Test {
 
   Watches& watches() {
     if (!watches_) {
-      watches_.emplace(world_, threads_, *board_, budget_, WatchSettings{4, 20'000'000, 10});
+      watches_.emplace(world_, threads_, *board_, budget_, WatchSettings{4, 20'000'000, 10, 20});
     }
     return *watches_;
   }
