@@ -231,7 +231,7 @@ void Target::part(const WatchedThread& gone, bool exited) {
   }
   WatchedThread& thread = **found;
   const std::uint64_t now_ns = monotonic_ns();
-  if (threads_.size() == 1 && exited) {
+  if (threads_.size() == 1 && (exited || has_ended(pid_))) {
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
     record.time_ns = now_ns;

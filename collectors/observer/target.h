@@ -29,7 +29,8 @@ class Target {
   Result<void> meet(pid_t tid);
   /// Meets the threads that are there and not yet watched.
   void meet_all();
-  /// The thread has `exited`, or is to be watched no more. `thread` is destroyed.
+  /// The thread has `exited`, or is to be watched no more. `thread` is destroyed. With the last one the process ends,
+  /// if it has.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
   /// Its clock and ring are closed, and opened again. False: the thread is gone, or no event can be had.

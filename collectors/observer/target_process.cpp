@@ -101,6 +101,11 @@ Result<void> check_process(pid_t pid) {
   return check_memory(pid);
 }
 
+bool has_ended(pid_t pid) {
+  const std::string status = text_of_file(folder_of(pid) + "/status");
+  return status.empty() || (field(status, "State").starts_with('Z') && number(field(status, "Threads")) <= 1);
+}
+
 std::vector<pid_t> threads_of(pid_t pid) {
   std::vector<pid_t> threads;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((folder_of(pid) + "/task").c_str()), ::closedir);

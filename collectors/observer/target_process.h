@@ -32,6 +32,9 @@ class TargetMemory {
 /// kernel thread, ourselves, or one whose memory this user may not read.
 [[nodiscard]] Result<void> check_process(pid_t pid);
 
+/// Has the process ended? Its parent may not have asked yet how.
+[[nodiscard]] bool has_ended(pid_t pid);
+
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 

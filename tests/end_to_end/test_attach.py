@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running processes are watched from outside: what is found is right, and nothing of them differs."""
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -121,6 +123,7 @@ class Unharmed(Attachment):
         kept = ("TracerPid", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads", "FDSize", "Seccomp")
         return {key: fields.get(key) for key in kept}, mapped, sorted(os.listdir(f"/proc/{pid}/fd"))
 
+    @needs_watchpoints
     def test_while_attached_and_after(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
         before = self.facts(process.pid)
@@ -134,6 +137,7 @@ class Unharmed(Attachment):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
 
+    @needs_watchpoints
     def test_a_recorder_that_is_killed(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
@@ -160,6 +164,7 @@ class Unharmed(Attachment):
 
 
 class Ends(Attachment):
+    @needs_watchpoints
     def test_the_process_ends(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "2"])
         result = self.attach(process.pid)
@@ -170,7 +175,10 @@ class Ends(Attachment):
         report = self.report(result.profile)
         self.assertGreater(report["sampling"]["samples"], 0)
         self.assertLess(report["duration_s"], 30)
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            self.assertEqual(database.execute("SELECT COUNT(*) FROM process WHERE end_ns IS NULL").fetchone(), (0,))
 
+    @needs_watchpoints
     def test_an_interrupt_ends_the_attachment(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "30"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
@@ -183,6 +191,7 @@ class Ends(Attachment):
         self.assertGreater(report["sampling"]["samples"], 0)
         self.assertNotIn("incomplete", {warning["code"] for warning in report["warnings"]})
 
+    @needs_watchpoints
     def test_it_executes_another_program(self):
         process = self.start(["/bin/sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 1; exec "
                               f"{harness.workload('false_sharing')} --seconds 3"])
@@ -195,6 +204,7 @@ class Ends(Attachment):
 
 
 class Threads(Attachment):
+    @needs_watchpoints
     def test_threads_that_begin_later(self):
         report, out = self.observe_running([sys.executable, "-c", LATE_THREADS], 3.5)
         self.assertEqual(out, "done\n")

@@ -56,6 +56,9 @@ TEST(TargetProcess, WhatIsNoProcessIsRefused) {
   EXPECT_NE(refusal(::getpid()).find("itself"), std::string::npos);
   const ChildProcess zombie(true);
   EXPECT_NE(refusal(zombie.pid()).find("zombie"), std::string::npos);
+  EXPECT_TRUE(has_ended(zombie.pid()));
+  EXPECT_TRUE(has_ended(INT32_MAX));
+  EXPECT_FALSE(has_ended(::getpid()));
 }
 
 TEST(TargetProcess, AThreadsIdIsRefusedWithItsProcess) {
