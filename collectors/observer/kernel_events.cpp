@@ -2,6 +2,7 @@
 #include "collectors/observer/kernel_events.h"
 
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +57,14 @@ tl::unexpected<Error> refusal(pid_t tid, int error) {
 }
 
 }  // namespace
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
 
 Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings) {
   Opened opened = open_event(clock_attributes(settings), tid);

@@ -14,6 +14,9 @@
 
 namespace crosstalk::observer {
 
+/// Lets this process have as many descriptors as it may: each thread that is watched takes some.
+void raise_descriptor_limit();
+
 /// A disabled clock of thread `tid`. Errors: not_found (the thread is gone), permission, system; in one line, with the
 /// remedy.
 [[nodiscard]] Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings);

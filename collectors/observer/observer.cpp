@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "collectors/observer/kernel_events.h"
 #include "collectors/observer/session.h"
 
 namespace crosstalk::observer {
@@ -21,6 +22,7 @@ Result<std::unique_ptr<Observer>> Observer::attach(pid_t pid, const std::string&
   if (!stop.valid()) {
     return fail(ErrorCode::system, std::string("cannot make an event descriptor: ") + std::strerror(errno));
   }
+  raise_descriptor_limit();
   auto session = std::make_unique<Session>(pid, std::move(*access), registers);
   if (Result<void> begun = session->begin(); !begun) {
     return tl::unexpected<Error>(begun.error());

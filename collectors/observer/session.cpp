@@ -316,6 +316,10 @@ void Session::end() {
     target_.message("brief_threads_missed",
                     std::to_string(missed) + " threads had ended before they could be watched from outside");
   }
+  if (const std::uint64_t refused = target_.refused(); refused != 0) {
+    target_.message("threads_not_watched",
+                    std::to_string(refused) + " threads could not be watched from outside: " + target_.refusal());
+  }
   target_.part_all();
 }
 

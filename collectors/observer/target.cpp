@@ -114,7 +114,9 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   const std::optional<ThreadFacts> facts = thread_facts(pid_, tid);
   std::unique_ptr<ArenaRing> records = facts ? arena_.claim(pid_, tid) : nullptr;
   if (!records) {
-    return fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone, or there is no room for it");
+    return is_there(pid_, tid)
+               ? fail(ErrorCode::system, "there are too many threads, or too few descriptors (ulimit -n)")
+               : fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone");
   }
   auto thread =
       std::make_unique<WatchedThread>(tid, std::move(records), std::move(events->clock), std::move(events->ring));
@@ -138,7 +140,12 @@ Result<void> Target::meet(pid_t tid) {
   }
   Result<std::unique_ptr<WatchedThread>> thread = make_thread(tid);
   if (!thread) {
-    missed_ += thread.error().code == ErrorCode::not_found ? 1 : 0;
+    if (thread.error().code == ErrorCode::not_found) {
+      ++missed_;
+    } else {
+      refused_.insert(tid);
+      refusal_ = thread.error().message;
+    }
     return tl::unexpected<Error>(thread.error());
   }
   (*thread)->records->go_live();

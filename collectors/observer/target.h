@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Target {
   void set_period(std::uint64_t period_ns);
   /// New threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
+  /// Threads that were there and could not be watched, and why the last of them.
+  [[nodiscard]] std::uint64_t refused() const { return refused_.size(); }
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:
   struct Events {
@@ -78,6 +82,8 @@ class Target {
   std::uint64_t period_ns_;
   std::uint64_t begun_ = 0;  // threads
   std::uint64_t missed_ = 0;
+  std::set<pid_t> refused_;
+  std::string refusal_;
 };
 
 [[nodiscard]] std::uint64_t monotonic_ns();

@@ -106,6 +106,10 @@ bool has_ended(pid_t pid) {
   return status.empty() || (field(status, "State").starts_with('Z') && number(field(status, "Threads")) <= 1);
 }
 
+bool is_there(pid_t pid, pid_t tid) {
+  return ::access((folder_of(pid) + "/task/" + std::to_string(tid)).c_str(), F_OK) == 0;
+}
+
 std::vector<pid_t> threads_of(pid_t pid) {
   std::vector<pid_t> threads;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((folder_of(pid) + "/task").c_str()), ::closedir);

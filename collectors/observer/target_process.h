@@ -35,6 +35,9 @@ class TargetMemory {
 /// Has the process ended? Its parent may not have asked yet how.
 [[nodiscard]] bool has_ended(pid_t pid);
 
+/// Is there such a thread? Needs no descriptor.
+[[nodiscard]] bool is_there(pid_t pid, pid_t tid);
+
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 

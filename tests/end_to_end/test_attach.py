@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -211,6 +212,19 @@ class Threads(Attachment):
         busy = [thread["cpu_s"] for thread in report["threads"] if thread["cpu_s"] and thread["cpu_s"] > 0.01]
         self.assertEqual(len(report["threads"]), 3, report["threads"])
         self.assertEqual(len(busy), 2, report["threads"])
+
+
+    @needs_watchpoints
+    def test_threads_without_descriptors_are_named(self):
+        process = self.start([sys.executable, "-c", "import threading, time\n"
+                              "for _ in range(100): threading.Thread(target=time.sleep, args=(6,)).start()"])
+        time.sleep(1)
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        result = self.attach(process.pid, "--duration", "1", preexec_fn=few)
+        self.assertEqual(result.status, 0, result.stderr)
+        codes = {warning["code"] for warning in self.report(result.profile)["warnings"]}
+        self.assertIn("threads_not_watched", codes)
+        self.assertNotIn("brief_threads_missed", codes)
 
 
 class Budget(Attachment):
