@@ -19,8 +19,8 @@ class ChildProcess {
  public:
   explicit ChildProcess(bool ends) : pid_(::fork()) {
     if (pid_ == 0) {
-      while (!ends) {
-        ::pause();
+      if (!ends) {
+        ::pause();  // until it is killed
       }
       ::_exit(0);
     }

@@ -65,7 +65,7 @@ class WatchesTest : public testing::Test {
   static constexpr pid_t first = 11, second = 12;
 
   WatchesTest() : board_(std::make_unique<watch_policy::Board>()), memory_(::memfd_create("test", MFD_CLOEXEC)) {
-    EXPECT_EQ(::ftruncate(memory_.get(), 4 * ring_bytes), 0);
+    EXPECT_EQ(::ftruncate(memory_.get(), off_t{4} * ring_bytes), 0);
     budget_.start(1);
     add(first);
     add(second);
@@ -184,6 +184,7 @@ TEST_F(WatchesTest, OfARunTheFirstAccessAndTheFirstStoreAreTaken) {
   access(first, 1009, false);
   const auto traps = seen().traps;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;
+  taken.reserve(traps.size());
   for (const auto& [thread, trap] : traps) {
     taken.emplace_back(thread, trap.time_ns);
   }
