@@ -32,7 +32,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 13;
+inline constexpr std::uint32_t arena_version = 14;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -179,6 +179,7 @@ struct ArenaHeader {
   std::atomic<std::uint32_t> threads_unobserved;              // no slot was free
   std::atomic<std::uint32_t> threads_without_memory;          // their process could not map what they need
   std::atomic<std::uint32_t> processes_without_room;          // a limit of their memory left none for us
+  std::atomic<std::uint64_t> events_seen_ns;                  // when a process last had an event open; CLOCK_MONOTONIC
   alignas(cache_line) UnobservedNotice notices[notice_count];
 };
 

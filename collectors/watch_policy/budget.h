@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/watch_policy/rests.h"
+
 namespace crosstalk::watch_policy {
 
 /// The running mean of what a watch costs after another one has cost `cost_ns`.
@@ -23,7 +25,7 @@ class Budget {
   /// Observing has cost `ns` more, whatever for.
   void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
 
-  /// Observing has cost `ns` that nothing can save any more: what closed events leave behind.
+  /// Observing has cost `ns` for what closed events leave behind, which no watch that is not begun saves at once.
   void lose(std::uint64_t ns) { lost_.fetch_add(ns, std::memory_order_relaxed); }
 
   /// Of what was spent, this went into watching lines that nothing was known of.
@@ -39,8 +41,7 @@ class Budget {
   /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
   /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
   /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
-  /// too. What can not be saved any more takes no more than a quarter: else threads that once were watched and switch
-  /// very often would never be watched again.
+  /// too. What closed events leave behind takes no more than a quarter: what is above that, rests save (Rests).
   [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
     const double all = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_;
     const double earned =
@@ -57,6 +58,12 @@ class Budget {
     const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ * lookahead_share;
     const auto after = static_cast<double>(lookahead_.load(std::memory_order_relaxed) + cost_ns);
     return after <= earned + lookahead_grant_ns && affords(cost_ns, false);
+  }
+  /// All of it so far.
+  [[nodiscard]] Account account() const {
+    return {static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_,
+            static_cast<double>(spent_.load(std::memory_order_relaxed)),
+            static_cast<double>(lost_.load(std::memory_order_relaxed))};
   }
   [[nodiscard]] double spent_fraction() const {
     const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));

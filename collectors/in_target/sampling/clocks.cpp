@@ -215,8 +215,8 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
   const profile::SessionConfig& config = runtime().config;
   self.recent_switches += switches - self.recent_switches / memory;
   self.recent_cpu_ns += cpu_ns - self.recent_cpu_ns / memory;
-  self.keeps_events = worth_keeping(self.recent_switches, self.recent_cpu_ns, config.budget, config.presence_cost_ns,
-                                    self.keeps_events);
+  self.keeps_events = !runtime().rests.ever() && worth_keeping(self.recent_switches, self.recent_cpu_ns, config.budget,
+                                                               config.presence_cost_ns, self.keeps_events);
 }
 
 }  // namespace

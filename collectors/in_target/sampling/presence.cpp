@@ -8,6 +8,7 @@
 
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/armed_time.h"
 #include "collectors/in_target/watch/watch_events.h"
@@ -67,12 +68,24 @@ double alarm_part(ThreadState& self) {
   return std::min(part, 1.0);
 }
 
+// The part of the time since the last charge in which the kernel kept accounts of events at context switches, as far as
+// this recording knows. To be asked before recent_activity().
+double accounted_part(const ThreadState& self) {
+  constexpr std::uint64_t lingers_ns = 1'010'000'000;  // after the last event on the machine: a second, and a tick
+  const std::uint64_t now_ns = monotonic_ns();
+  note_events(now_ns);
+  const std::uint64_t until_ns = runtime().arena.header->events_seen_ns.load(std::memory_order_relaxed) + lingers_ns;
+  const std::uint64_t passed_ns = now_ns - self.charged_ns + 1;
+  const std::uint64_t over_ns = now_ns > until_ns ? now_ns - until_ns : 0;
+  return 1 - std::min(static_cast<double>(over_ns) / static_cast<double>(passed_ns), 1.0);
+}
+
 // What they add to a context switch: events that are open, and what those left behind that were closed.
 struct SwitchCost {
   double open_ns = 0, past_ns = 0;
 };
 
-SwitchCost switch_cost(const ThreadState& self, const Activity& did) {
+SwitchCost switch_cost(const ThreadState& self, const Activity& did, double accounted) {
   const profile::SessionConfig& config = runtime().config;
   if (self.watch_events.load(std::memory_order_relaxed) == 0) {
     return {};
@@ -81,7 +94,7 @@ SwitchCost switch_cost(const ThreadState& self, const Activity& did) {
   const bool had_any = std::any_of(self.charged_armed.begin(), self.charged_armed.end(),
                                    [](std::uint64_t armed_ns) { return armed_ns != 0; });
   const double open = kept ? 1 : did.armed.any();  // those on demand are open as long as they are armed
-  return {open * config.presence_cost_ns, had_any ? (1 - open) * config.past_presence_cost_ns : 0};
+  return {open * config.presence_cost_ns, had_any ? std::max(accounted - open, 0.0) * config.past_presence_cost_ns : 0};
 }
 
 // Of what armed watchpoints have cost, this is for lines that nothing was known of.
@@ -98,6 +111,14 @@ void begin_presence(ThreadState& self) {
   self.charged_ns = monotonic_ns();
   self.charged_armed = armed_times(*self.watchpoints, self.charged_ns);
   self.charged_alarm_ns = self.alarm_ns;
+}
+
+void note_events(std::uint64_t now_ns) {
+  const std::uint64_t seen_ns = events_open() != 0 ? now_ns : last_event_closed_ns();
+  std::atomic<std::uint64_t>& latest = runtime().arena.header->events_seen_ns;
+  if (seen_ns > latest.load(std::memory_order_relaxed)) {
+    latest.store(seen_ns, std::memory_order_relaxed);  // of two at once, either is near enough
+  }
 }
 
 // An interrupted string instruction goes on where it was, so the instruction pointer stands on it. One observation in
@@ -124,9 +145,10 @@ void learn_copying(ThreadState& self, const collectors::Observation& seen) {
 void charge_presence(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
   const double alarm = alarm_part(self);
+  const double accounted = accounted_part(self);
   const Activity did = recent_activity(self);
   self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
-  const SwitchCost events = switch_cost(self, did);
+  const SwitchCost events = switch_cost(self, did, accounted);
   const double clock_ns = (alarm + (self.clock == profile::ClockKind::perf ? 1 : 0)) * config.switch_cost_ns;
   const auto switches = static_cast<double>(did.switches);
   const double armed_ns = armed_cost_ns(did, config);

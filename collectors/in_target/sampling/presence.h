@@ -12,6 +12,8 @@ namespace crosstalk::in_target {
 void begin_presence(ThreadState& self);
 /// Learns from an observation how much the thread copies, and has the kernel copy.
 void learn_copying(ThreadState& self, const collectors::Observation& seen);
+/// Tells the processes of the recording when this one last had an event open. To be called often.
+void note_events(std::uint64_t now_ns);
 /// Charges the calling thread, and its process's budget, what presence has cost since the last call.
 void charge_presence(ThreadState& self);
 

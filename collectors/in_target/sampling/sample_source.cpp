@@ -77,7 +77,7 @@ void PerfTaskClock::set_period(ThreadState& self, std::uint64_t period_ns) {
   set_clock_period(self.clock_event, period_ns);
 }
 
-void PerfTaskClock::close(ThreadState& thread) { close_event(thread.clock_event); }
+void PerfTaskClock::close(ThreadState& thread) { close_clock_event(thread.clock_event); }
 
 collectors::Observation PerfTaskClock::deliver(const ThreadState& self, const ucontext_t& context) {
   return observe(self, context);

@@ -48,6 +48,15 @@ void account(Passage& at) {
   charge_blocks(at.seen.cpu_ns);
 }
 
+/// Where closed events cost more than the budget, watching pauses, and no event is left open meanwhile.
+void rest(const Passage& at) {
+  Runtime& r = runtime();
+  const std::uint32_t clocks = clock_events_open();
+  if (r.rests.resting(at.seen.time_ns, r.budget.account(), clocks == 0) && events_open() > 0) {
+    watch_unit().rest();
+  }
+}
+
 /// Watches of others that concern this thread, and those that are over.
 void tend_watches(Passage& at) {
   WatchUnit& watch = watch_unit();
@@ -55,6 +64,8 @@ void tend_watches(Passage& at) {
   watch.follow(at.self, at.seen.time_ns);
   const bool expired = watch.expire(at.self, at.seen.time_ns);
   end_late_alarm(at.self, at.seen.time_ns);
+  note_events(at.seen.time_ns);
+  rest(at);
   if (expired) {
     at.apart_ns += thread_cpu_ns() - at.seen.thread_cpu_ns;
   }
@@ -127,7 +138,7 @@ void watch(Passage& at, const WatchRequest& request) {
   at.record.flags |= profile::sample_eligible;
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples + at.self.ordinal,
                               at.self.random) ||
-      !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
+      r.rests.resting() || !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
       !r.budget.affords(watch_unit().mean_cost_ns(), !request.suspected)) {
     return;
   }

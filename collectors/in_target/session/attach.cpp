@@ -194,10 +194,11 @@ void in_forked_child() {
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);
     drop_events(thread);
-    close_event(thread.clock_event);
+    close_clock_event(thread.clock_event);
     thread.ring.detach();
   }
   drop_remote_events();
+  forget_events_open();
   registry().clear();
   Passage::after_fork();
   forget_thread_timers();
@@ -207,6 +208,7 @@ void in_forked_child() {
   handler_stacks_after_fork();
   watch_unit().forget();
   r.budget.clear();
+  r.rests.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
   r.foreign.store(!in_recorders_pid_namespace(), std::memory_order_relaxed);
   if (r.config.follow_children == 0 || r.foreign.load(std::memory_order_relaxed)) {

@@ -15,6 +15,7 @@
 #include "collectors/in_target/threads/thread_state.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/budget.h"
+#include "collectors/watch_policy/rests.h"
 #include "profile/arena.h"
 
 namespace crosstalk::in_target {
@@ -31,6 +32,7 @@ struct Runtime {
   std::atomic<bool> quiesced;     // about to exec: no new samples
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   watch_policy::Budget budget;
+  watch_policy::Rests rests;
 };
 
 Runtime& runtime();

@@ -14,6 +14,10 @@
 namespace crosstalk::in_target {
 namespace {
 
+constinit std::atomic<std::uint32_t> open_count = 0;
+constinit std::atomic<std::uint32_t> clock_count = 0;  // of open_count
+constinit std::atomic<std::uint64_t> last_closed_ns = 0;
+
 perf_event_attr watch_attributes(const WatchPlace& place, std::uint64_t mark) {
   perf_event_attr attr;
   std::memset(&attr, 0, sizeof attr);
@@ -59,6 +63,7 @@ long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event
   }
   event.id = 0;
   system_call(SYS_ioctl, hidden, PERF_EVENT_IOC_ID, &event.id);
+  open_count.fetch_add(1, std::memory_order_relaxed);
   std::atomic_ref(event.fd).store(static_cast<int>(hidden), std::memory_order_seq_cst);
   return 0;
 }
@@ -66,6 +71,20 @@ long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event
 bool is_ours(int fd, std::uint64_t known_id) {
   std::uint64_t id = 0;
   return fd > 0 && system_call(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 && id == known_id;
+}
+
+// Of several callers at once, one closes it: true.
+bool close_if_open(OwnedEvent& event) {
+  const int fd = std::atomic_ref(event.fd).exchange(0, std::memory_order_seq_cst);
+  if (fd <= 0) {
+    return false;
+  }
+  if (is_ours(fd, event.id)) {
+    system_call(SYS_close, fd);
+  }
+  open_count.fetch_sub(1, std::memory_order_relaxed);
+  last_closed_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace
@@ -88,7 +107,13 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place) {
 }
 
 long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event) {
-  return open_event(clock_attributes(period_ns, clock_mark), tid, event);
+  const long result = open_event(clock_attributes(period_ns, clock_mark), tid, event);
+  clock_count.fetch_add(result >= 0 ? 1 : 0, std::memory_order_relaxed);
+  return result;
+}
+
+void close_clock_event(OwnedEvent& event) {
+  clock_count.fetch_sub(close_if_open(event) ? 1 : 0, std::memory_order_relaxed);
 }
 
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {
@@ -111,11 +136,18 @@ long stop_alarm(const OwnedEvent& event) {
   return !is_ours(event.fd, event.id) ? -EBADF : system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-void close_event(OwnedEvent& event) {
-  const int fd = std::atomic_ref(event.fd).exchange(0, std::memory_order_seq_cst);
-  if (is_ours(fd, event.id)) {
-    system_call(SYS_close, fd);
-  }
+void close_event(OwnedEvent& event) { close_if_open(event); }
+
+std::uint32_t events_open() { return open_count.load(std::memory_order_relaxed); }
+
+std::uint32_t clock_events_open() { return clock_count.load(std::memory_order_relaxed); }
+
+std::uint64_t last_event_closed_ns() { return last_closed_ns.load(std::memory_order_relaxed); }
+
+void forget_events_open() {
+  open_count.store(0, std::memory_order_relaxed);
+  clock_count.store(0, std::memory_order_relaxed);
+  last_closed_ns.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace crosstalk::in_target

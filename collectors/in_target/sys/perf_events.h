@@ -32,6 +32,8 @@ long open_watch_event(std::int32_t tid, std::uint32_t word, OwnedEvent& event);
 long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 /// Opens and starts a task clock with a synchronous SIGTRAP on the thread `tid` of this process.
 long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event);
+/// As close_event(), of such a clock.
+void close_clock_event(OwnedEvent& event);
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
 /// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
@@ -40,5 +42,15 @@ long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns);
 long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
+
+/// How many events this process has open now. As long as there are any on the machine, and for a second more, the kernel
+/// keeps accounts at the context switches of threads that have or had one.
+std::uint32_t events_open();
+/// Of them, clocks: they are open for as long as their threads live.
+std::uint32_t clock_events_open();
+/// When the latest was closed, CLOCK_MONOTONIC; 0: none was.
+std::uint64_t last_event_closed_ns();
+/// In a forked child, which has closed its copies of the parent's.
+void forget_events_open();
 
 }  // namespace crosstalk::in_target

@@ -67,11 +67,11 @@ long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
   return 0;
 }
 
-void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count) {
+void part_with_events(ThreadState& thread, std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t event = first; event < first + count; ++event) {
-    self.on_demand.fetch_or(bit(event), std::memory_order_release);
-    note_mode(self, event, WatchMode::off);
-    close_own(self, event);
+    thread.on_demand.fetch_or(bit(event), std::memory_order_release);
+    note_mode(thread, event, WatchMode::off);
+    close_own(thread, event);
   }
 }
 

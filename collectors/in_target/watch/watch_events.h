@@ -25,8 +25,8 @@ constexpr bool worth_keeping(std::uint64_t switches, std::uint64_t cpu_ns, doubl
 /// From now on the calling thread keeps its events [first, first + count), which no watch is using. 0, or -errno of
 /// what could not be opened: the events before it are kept.
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
-/// From now on it has them on demand.
-void part_with_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
+/// From now on the thread has them on demand.
+void part_with_events(ThreadState& thread, std::uint32_t first, std::uint32_t count);
 /// It is done with these events, for good.
 void forgo_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// Closes the descriptors of a thread's events and alarm in a forked child: the events are the parent's, and stay.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "collectors/in_target/processes/remote_events.h"
@@ -456,6 +457,24 @@ bool WatchUnit::expire(ThreadState& self, std::uint64_t now_ns) {
 void WatchUnit::alarmed(ThreadState& self, std::uint64_t now_ns) {
   end_alarm(self);
   expire(self, now_ns);
+}
+
+void WatchUnit::rest() {
+  for (Slot& slot : slot_) {
+    if (slot.watch.load(std::memory_order_relaxed) != 0 || !try_lock(slot)) {
+      continue;
+    }
+    const std::uint32_t first = first_event(slot);
+    for (std::uint32_t i = 0; slot.watch.load(std::memory_order_acquire) == 0 && i < registry().extent(); ++i) {
+      ThreadState& thread = registry().at(i);
+      const std::uint32_t words = thread.watch_events.load(std::memory_order_acquire);
+      // Another process may have armed it for a watch of its own.
+      if (first < words && thread.watchpoints->watch[&slot - slot_].load(std::memory_order_seq_cst) == 0) {
+        part_with_events(thread, first, std::min(words - first, words_per_slot));
+      }
+    }
+    unlock(slot);
+  }
 }
 
 void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {

@@ -77,6 +77,8 @@ class WatchUnit {
   static void readmit();
   /// The alarm of `self` has rung: closes its brief watch.
   void alarmed(ThreadState& self, std::uint64_t now_ns);
+  /// Watching rests: closes the events that threads keep open, but for those of watches that are still open.
+  void rest();
   /// Closes everything (end of the session).
   void close_all(ThreadState& self, profile::CloseReason reason);
   /// A thread ends: it is no longer watched.

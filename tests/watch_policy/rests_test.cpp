@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/watch_policy/rests.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::watch_policy {
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr std::uint64_t begin = 5 * second;
+
+Account account(double earned, double spent, double lost) { return {earned, spent, lost}; }
+
+TEST(Rests, WatchesForHalfASecondAtFirstWhateverItCosts) {
+  Rests rests;
+  const Account dear = account(0.03e9, 0.01e9, 0.05e9);
+  EXPECT_FALSE(rests.resting(begin, dear, true));
+  EXPECT_FALSE(rests.resting(begin + second / 2 - 1000, dear, true));
+  EXPECT_FALSE(rests.ever());
+  EXPECT_TRUE(rests.resting(begin + second / 2 + 2, dear, true));
+  EXPECT_TRUE(rests.resting());
+  EXPECT_TRUE(rests.ever());
+}
+
+TEST(Rests, GoesOnWhenAllIsEarned) {
+  Rests rests;
+  rests.resting(begin, {}, true);
+  ASSERT_TRUE(rests.resting(begin + 2 * second, account(0.06e9, 0.02e9, 0.10e9), true));
+  EXPECT_TRUE(rests.resting(begin + 3 * second, account(0.09e9, 0.02e9, 0.10e9), true));
+  EXPECT_FALSE(rests.resting(begin + 4 * second, account(0.12e9, 0.02e9, 0.10e9), true));
+  // And for a second at least, though it is dear again at once.
+  EXPECT_FALSE(rests.resting(begin + 4 * second + second / 2, account(0.13e9, 0.02e9, 0.14e9), true));
+  EXPECT_TRUE(rests.resting(begin + 5 * second + 2, account(0.15e9, 0.02e9, 0.17e9), true));
+}
+
+TEST(Rests, NotForWhatTheRestOfTheBudgetBears) {
+  Rests rests;
+  rests.resting(begin, {}, true);
+  EXPECT_FALSE(rests.resting(begin + 2 * second, account(0.06e9, 0.10e9, 0.014e9), true));
+  EXPECT_FALSE(rests.resting(begin + 2 * second, account(0.06e9, 0.02e9, 0.03e9), true));
+}
+
+TEST(Rests, NotWhereOtherEventsStayOpen) {
+  Rests rests;
+  rests.resting(begin, {}, true);
+  const Account dear = account(0.06e9, 0.02e9, 0.10e9);
+  EXPECT_FALSE(rests.resting(begin + 2 * second, dear, false));
+  EXPECT_TRUE(rests.resting(begin + 2 * second, dear, true));
+  EXPECT_FALSE(rests.resting(begin + 2 * second, dear, false));
+}
+
+// A program that switches so often that closed events take 5 % of its time and watching another 3 %: what it pays in a
+// minute is near the budget.
+TEST(Rests, KeepsToTheBudgetInTheLongRun) {
+  constexpr std::uint64_t step = second / 250;
+  Rests rests;
+  double spent = 0;
+  double lost = 0;
+  std::uint64_t last_event = 0;
+  std::uint64_t watched = 0;
+  const std::uint64_t end = begin + 60 * second;
+  for (std::uint64_t now = begin; now < end; now += step) {
+    const double cpu = static_cast<double>(now - begin);
+    const bool watches = !rests.resting(now, account(0.03 * cpu, spent, lost), true);
+    last_event = watches ? now : last_event;
+    watched += watches ? step : 0;
+    spent += 0.01 * static_cast<double>(step) + (watches ? 0.02 * static_cast<double>(step) : 0);
+    lost += now < last_event + second ? 0.05 * static_cast<double>(step) : 0;
+  }
+  const double all = static_cast<double>(end - begin);
+  EXPECT_LT((spent + lost) / all, 0.033);
+  EXPECT_GT((spent + lost) / all, 0.027);
+  EXPECT_GT(static_cast<double>(watched) / all, 0.12);
+}
+
+TEST(Rests, AForkedProcessBeginsAnew) {
+  Rests rests;
+  rests.resting(begin, {}, true);
+  rests.resting(begin + 2 * second, account(0.06e9, 0.02e9, 0.10e9), true);
+  rests.clear();
+  EXPECT_FALSE(rests.resting());
+  EXPECT_FALSE(rests.ever());
+  EXPECT_FALSE(rests.resting(begin + 3 * second, account(0.06e9, 0.02e9, 0.10e9), true));
+}
+
+}  // namespace
+}  // namespace crosstalk::watch_policy
