@@ -313,6 +313,23 @@ TEST_F(WatchUnitTest, OnDemandEventsLiveAsLongAsAWatch) {
   EXPECT_FALSE(any_armed());
 }
 
+TEST_F(WatchUnitTest, NoEventIsOpenWhileWatchingRestsButThoseOfAnOpenWatch) {
+  start(2);
+  ASSERT_TRUE(open(0));
+  kernel_.watch.rest();
+  EXPECT_EQ(mode(0), WatchMode::write_only);
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+  kernel_.watch.close_all(*thread_[1], profile::CloseReason::stopped);
+  EXPECT_TRUE(
+      std::any_of(kernel_.events.begin(), kernel_.events.end(), [](const FakeEvent& event) { return event.open; }));
+  kernel_.watch.rest();
+  EXPECT_TRUE(
+      std::none_of(kernel_.events.begin(), kernel_.events.end(), [](const FakeEvent& event) { return event.open; }));
+  // Both can be watched again at once.
+  ASSERT_TRUE(open(0));
+  EXPECT_EQ(mode(0), WatchMode::write_only);
+}
+
 // A thread's trap handler moves an event that another thread dismisses at that moment. The thread is charged for what
 // is noted as armed, so what is closed must be noted as off, whoever comes last.
 class DismissedEventTest : public WatchUnitTest {

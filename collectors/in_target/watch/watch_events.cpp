@@ -163,6 +163,13 @@ void set_alarm(ThreadState& self, std::uint64_t cpu_ns) {
   self.alarm_until_ns = now_ns + cpu_ns;
 }
 
+// One that is set at this moment does not ring: the next sample ends the watch.
+void close_idle_alarm(ThreadState& thread) {
+  if (std::atomic_ref(thread.alarm_since_ns).load(std::memory_order_relaxed) == 0) {
+    close_event(thread.alarm_event);
+  }
+}
+
 void end_late_alarm(ThreadState& self, std::uint64_t now_ns) {
   if (self.alarm_since_ns != 0 && self.alarm_until_ns <= now_ns) {
     end_alarm(self);

@@ -53,6 +53,8 @@ constexpr bool worth_an_alarm(bool switches_often, double part_in_user_mode) {
 /// Has the alarm of the calling thread ring once after so much of its CPU time, if that is worth while.
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns);
 void end_alarm(ThreadState& self);
+/// Closes the alarm of any thread unless it is set.
+void close_idle_alarm(ThreadState& thread);
 /// A sample has come first, at `now_ns`, and ends what the alarm was to end: ends it, too, if it should have rung.
 void end_late_alarm(ThreadState& self, std::uint64_t now_ns);
 /// For how long the alarm of the calling thread has been set up to now.

@@ -475,6 +475,9 @@ void WatchUnit::rest() {
     }
     unlock(slot);
   }
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    close_idle_alarm(registry().at(i));
+  }
 }
 
 void WatchUnit::close_all(ThreadState& self, profile::CloseReason reason) {
