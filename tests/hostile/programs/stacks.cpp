@@ -416,7 +416,6 @@ __attribute__((noinline)) void thread_from_below() {
 
 /// A frame with a page that nobody may read, as of a coroutine's stack in a local array, above those that make threads.
 int guard_page_in_a_frame(int, char**) {
-  constexpr std::uintptr_t page = 4096;
   char room[4 * page];
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(room) + page - 1) / page * page;
   auto* const guard = reinterpret_cast<char*>(first);  // NOLINT: an address
