@@ -43,8 +43,8 @@ long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
 
-/// How many events this process has open now. As long as there are any on the machine, and for a second more, the kernel
-/// keeps accounts at the context switches of threads that have or had one.
+/// How many events this process has open now. As long as there are any on the machine, and for a second more, the
+/// kernel keeps accounts at the context switches of threads that have or had one.
 std::uint32_t events_open();
 /// Of them, clocks: they are open for as long as their threads live.
 std::uint32_t clock_events_open();
