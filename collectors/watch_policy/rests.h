@@ -52,8 +52,10 @@ class Rests {
   /// The first time, when nothing is earned yet: a program that ends after a few seconds should not exceed its budget
   /// by much, either.
   static constexpr std::uint64_t first_watching_ns = 500'000'000;
-  /// Where closed events cost less than this part of the budget, the rest of it does (Budget::affords).
-  static constexpr double bearable_share = 0.25;
+  /// Where closed events cost less than this part of the budget, nobody rests: watching has three quarters of it at
+  /// most (Budget::affords), and both together exceed it by a quarter. With rests they may, too: a rest is time unseen.
+  static constexpr double bearable_share = 0.5;
+  static constexpr double most = 1.25;  // times the budget
 
  private:
   using State = std::uint64_t;  // since when, and in the lowest bit whether it rests
@@ -64,7 +66,7 @@ class Rests {
   [[nodiscard]] bool has_watched(State since, std::uint64_t now_ns) const {
     return now_ns >= since + (ever() ? least_watching_ns : first_watching_ns);
   }
-  static bool owes(const Account& account) { return account.spent + account.lost > account.earned; }
+  static bool owes(const Account& account) { return account.spent + account.lost > account.earned * most; }
   static bool is_worth_it(const Account& account) {
     return owes(account) && account.lost > account.earned * bearable_share;
   }

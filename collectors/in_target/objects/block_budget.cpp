@@ -34,17 +34,16 @@ struct Review {
 constinit Review review{};
 constinit ProcessFlag reviewing;
 
-BlockCounts recently_made() {
+BlockCounts recently_made(blocks::MadeBlocks& blocks) {
   std::array<std::uint32_t, block_classes> now{};
-  for (std::uint32_t log = 4; log < blocks::made_blocks.made.size(); ++log) {
-    now[watch_policy::class_of_log(log)] +=
-        std::atomic_ref(blocks::made_blocks.made[log]).load(std::memory_order_relaxed);
+  for (std::uint32_t log = 4; log < blocks.made.size(); ++log) {
+    now[watch_policy::class_of_log(log)] += std::atomic_ref(blocks.made[log]).load(std::memory_order_relaxed);
   }
   BlockCounts made{};
   for (std::uint32_t i = 0; i < block_classes; ++i) {
-    made[i] = now[i] - blocks::made_blocks.charged[i];
+    made[i] = now[i] - blocks.charged[i];
   }
-  blocks::made_blocks.charged = now;
+  blocks.charged = now;
   return made;
 }
 
@@ -115,11 +114,12 @@ void review_threshold() {
 
 }  // namespace
 
-void charge_blocks(std::uint64_t cpu_ns) {
-  if (runtime().config.heap_threshold != 0) {  // what the user wants it to cost must not be taken from the watches
+void charge_blocks(std::uint64_t thread_pointer, std::uint64_t cpu_ns) {
+  // What the user wants it to cost must not be taken from the watches.
+  if (runtime().config.heap_threshold != 0 || thread_pointer == 0) {
     return;
   }
-  const BlockCounts made = recently_made();
+  const BlockCounts made = recently_made(blocks::made_blocks_of(thread_pointer));
   runtime().budget.spend(watch_policy::entry_cost_ns(made, review.first.load(std::memory_order_relaxed)));
   for (std::uint32_t i = 0; i < block_classes; ++i) {
     if (made[i] != 0) {

@@ -3,6 +3,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/sys/own_memory.h"
+#include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 namespace blocks {
@@ -12,6 +13,14 @@ constinit Entry first_table[first_layout.entries] = {};  // touched as the heap 
 constinit Extent extents[level_count] = {};
 constinit thread_local std::uint64_t latest_stamp = 0;
 constinit thread_local MadeBlocks made_blocks{};
+
+namespace {
+constinit std::uint64_t made_blocks_offset = 0;  // from the thread pointer, the same in all threads
+}  // namespace
+
+MadeBlocks& made_blocks_of(std::uint64_t thread_pointer) {
+  return *reinterpret_cast<MadeBlocks*>(thread_pointer + made_blocks_offset);  // NOLINT: an address
+}
 
 namespace {
 
@@ -190,6 +199,7 @@ bool find_block(std::uint64_t address, BlockInfo& out) {
 }
 
 void track_blocks(bool on, std::uint64_t threshold_bytes) {
+  blocks::made_blocks_offset = reinterpret_cast<std::uint64_t>(&blocks::made_blocks) - fs_base();
   constexpr std::uint64_t never = ~std::uint64_t{0};
   const bool possible = on && (threshold_bytes <= 1 || blocks::may_leave_out());
   blocks::shared.threshold.store(possible ? threshold_bytes : never, std::memory_order_release);

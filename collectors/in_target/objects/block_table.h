@@ -164,6 +164,8 @@ struct MadeBlocks {
   std::array<std::uint32_t, watch_policy::block_classes> charged;
 };
 extern constinit thread_local MadeBlocks made_blocks __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/// That of the thread whose thread pointer is this. In a handler the register may hold another one, or nothing.
+MadeBlocks& made_blocks_of(std::uint64_t thread_pointer);
 
 /// A stamp later than all of this thread's, and than those of other threads up to some nanoseconds ago: the time stamp
 /// counter, which processors keep in step, in units of 16 ticks. That is less than reading it takes, so a thread that

@@ -45,7 +45,7 @@ void account(Passage& at) {
   self.slot->samples.store(self.samples, std::memory_order_relaxed);
   self.slot->cpu_ns.store(at.seen.thread_cpu_ns, std::memory_order_relaxed);
   runtime().budget.earn(at.seen.cpu_ns);
-  charge_blocks(at.seen.cpu_ns);
+  charge_blocks(self.thread_pointer, at.seen.cpu_ns);
 }
 
 /// Where closed events cost more than the budget, watching pauses, and no event is left open meanwhile.
