@@ -25,13 +25,14 @@ constexpr std::array<std::uint8_t, 64> make_code() {
 }
 alignas(64) constexpr std::array<std::uint8_t, 64> code = make_code();
 std::uint64_t data = 0;
+constexpr std::uint64_t nowhere = 0x200000000000;  // nothing is mapped there, by the sanitizers neither
 
 class SampleViewTest : public testing::Test {
  protected:
   SampleViewTest() : memory_(::getpid()), maps_(maps_of(::getpid())) {
     sample_.has_registers = true;
     sample_.registers[Register::rip] = reinterpret_cast<std::uint64_t>(code.data()) + begin;
-    sample_.registers[Register::rsp] = 0x100000000000;  // where nothing is mapped: only the copy can tell
+    sample_.registers[Register::rsp] = nowhere;  // only the copy can tell
     const auto address = reinterpret_cast<std::uint64_t>(&data);
     std::memcpy(stack_.data(), &address, sizeof address);
   }
@@ -66,7 +67,6 @@ TEST_F(SampleViewTest, MemoryThatMayHaveChangedIsNotRead) {
 }
 
 TEST_F(SampleViewTest, AnAddressWhereNothingIsMappedIsNoAccess) {
-  const std::uint64_t nowhere = 0x100000001000;
   std::memcpy(stack_.data(), &nowhere, sizeof nowhere);
   sample_.stack = stack_;
   SampleView view(sample_, memory_, maps_);
