@@ -53,9 +53,9 @@ class Rests {
   /// by much, either.
   static constexpr std::uint64_t first_watching_ns = 500'000'000;
   /// Where closed events cost less than this part of the budget, nobody rests: watching has three quarters of it at
-  /// most (Budget::affords), and both together exceed it by a quarter. With rests they may, too: a rest is time unseen.
+  /// most (Budget::affords), and both together exceed it by a quarter. A rest is time unseen.
   static constexpr double bearable_share = 0.5;
-  static constexpr double most = 1.25;  // times the budget
+  static constexpr double most = 1.1;  // times the budget, with rests
 
  private:
   using State = std::uint64_t;  // since when, and in the lowest bit whether it rests
