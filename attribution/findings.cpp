@@ -102,8 +102,7 @@ std::string what_with_locks(const ObjectRow& condition, const std::vector<const 
 
 constexpr const char* handover_advice =
     "Each hand-over moves both and wakes a thread: hand over more at a time, and notify after the lock is released, "
-    "only "
-    "where somebody waits.";
+    "only where somebody waits.";
 
 struct Concerned {
   double cpu_s = 0;
@@ -301,23 +300,21 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   }
   std::vector<Finding> findings;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    const auto handover =
-        std::find_if(handovers.begin(), handovers.end(), [i](const Handover& h) { return h.condition == i; });
-    const ObjectRow& object = objects[i];
-    const double cost_s = handover == handovers.end() ? object.cost_s : joined(objects, *handover).cost_s;
-    const bool worth = findings.empty() || cost_s >= least_share * analysis.cpu_s;
-    if (!worth || object.cells.empty() || locks.contains(i)) {
+    if (objects[i].cells.empty() || locks.contains(i)) {
       continue;
     }
-    if (handover == handovers.end()) {
-      findings.push_back(object_finding(analysis, object));
+    const auto handover =
+        std::find_if(handovers.begin(), handovers.end(), [i](const Handover& h) { return h.condition == i; });
+    const bool alone = handover == handovers.end();
+    const ObjectRow object = alone ? objects[i] : joined(objects, *handover);
+    if (!findings.empty() && object.cost_s < least_share * analysis.cpu_s) {
       continue;
     }
     std::vector<const ObjectRow*> its_locks;
-    for (const std::size_t lock : handover->locks) {
+    for (const std::size_t lock : alone ? std::vector<std::size_t>() : handover->locks) {
       its_locks.push_back(&objects[lock]);
     }
-    findings.push_back(object_finding(analysis, joined(objects, *handover), its_locks));
+    findings.push_back(object_finding(analysis, object, its_locks));
   }
   // Objects come by cost, and stay so where as much is gained.
   std::stable_sort(findings.begin(), findings.end(),

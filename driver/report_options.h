@@ -28,7 +28,6 @@ struct ReportRequest {
   int verbosity = 0;
 };
 
-/// "0.5", "0.5s", "20ms", "100us" or "5%".
 [[nodiscard]] Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments);
 
 }  // namespace crosstalk::driver

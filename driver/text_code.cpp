@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "attribution/code/code_choice.h"
 #include "driver/source_file.h"
 #include "driver/text_figures.h"
 #include "driver/text_report.h"
@@ -28,13 +29,6 @@ LineNote note_of(const InstructionRow& row) {
 
 bool has_figures(const InstructionRow& row) { return row.share > 0 || !row.cells.empty() || !row.produced.empty(); }
 
-bool is_of_line(const InstructionRow& row, const attribution::CodeWanted& wanted) {
-  return wanted.line != 0 && std::any_of(row.frames.begin(), row.frames.end(), [&](const symbolizer::Frame& frame) {
-           return frame.source.line == wanted.line &&
-                  (frame.source.file == wanted.name || frame.source.file.ends_with("/" + wanted.name));
-         });
-}
-
 /// Those that matter and their neighbours; all of a short function.
 std::set<std::size_t> shown_rows(const FunctionCode& code, const attribution::CodeWanted& wanted) {
   constexpr std::size_t around = 4;
@@ -43,7 +37,7 @@ std::set<std::size_t> shown_rows(const FunctionCode& code, const attribution::Co
   const std::size_t rows = code.instructions.size();
   for (std::size_t i = 0; i < rows; ++i) {
     const InstructionRow& row = code.instructions[i];
-    const bool matters = wanted.line != 0 ? is_of_line(row, wanted) : has_figures(row) || rows <= shown_whole;
+    const bool matters = wanted.line != 0 ? is_of_line(row.frames, wanted) : has_figures(row) || rows <= shown_whole;
     for (std::size_t at = i - std::min(i, around); matters && at < std::min(rows, i + around + 1); ++at) {
       shown.insert(at);
     }
@@ -139,7 +133,7 @@ class CodePage {
 
   void draw_instruction(const InstructionRow& row, const FigureColumns& columns, const Greatest& greatest) {
     const LineNote note = note_of(row);
-    const bool asked_for = is_of_line(row, wanted_);
+    const bool asked_for = is_of_line(row.frames, wanted_);
     canvas_.line(figures(canvas_, columns, &note, greatest, "") +
                  canvas_.colored(pad_left(address_of(row), columns.number), asked_for ? Hue::strong : Hue::faint) +
                  (asked_for ? "> " : "  ") +

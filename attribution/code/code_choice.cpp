@@ -44,6 +44,14 @@ bool is_called(const std::string& function, const std::string& wanted) {
   return function == wanted || ends(bare) || ends(plain);
 }
 
+/// "counters.cpp" of "./counters.cpp".
+std::string without_here(std::string name) {
+  while (name.starts_with("./")) {
+    name.erase(0, 2);
+  }
+  return name;
+}
+
 bool is_file(const std::string& file, const std::string& wanted) {
   return file == wanted || file.ends_with("/" + wanted);
 }
@@ -88,14 +96,18 @@ std::string some_of(const std::vector<CodeCandidate>& candidates) {
 
 }  // namespace
 
+bool is_of_line(std::span<const symbolizer::Frame> frames, const CodeWanted& wanted) {
+  const std::string file = without_here(wanted.name);
+  return wanted.line != 0 && std::any_of(frames.begin(), frames.end(), [&](const symbolizer::Frame& frame) {
+           return frame.source.line == wanted.line && is_file(frame.source.file, file);
+         });
+}
+
 Result<std::vector<std::size_t>> choose_code(const std::vector<CodeCandidate>& candidates, const CodeWanted& wanted) {
   if (candidates.empty()) {
     return fail(ErrorCode::not_found, "no code was sampled, so that no instruction has figures");
   }
-  std::string name = wanted.name;
-  while (name.starts_with("./")) {
-    name.erase(0, 2);
-  }
+  const std::string name = without_here(wanted.name);
   std::vector<std::size_t> chosen;
   std::string refusals;  // the first of them
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "symbolizer/model.h"
 
 namespace crosstalk::attribution {
 
@@ -31,5 +33,8 @@ struct CodeCandidate {
 /// arguments and scopes, files by their path or the end of it.
 [[nodiscard]] Result<std::vector<std::size_t>> choose_code(const std::vector<CodeCandidate>& candidates,
                                                            const CodeWanted& wanted);
+
+/// Is one of an instruction's frames of the line that is wanted, if one is?
+[[nodiscard]] bool is_of_line(std::span<const symbolizer::Frame> frames, const CodeWanted& wanted);
 
 }  // namespace crosstalk::attribution

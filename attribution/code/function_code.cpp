@@ -41,13 +41,6 @@ void add_names(const symbolizer::CodeLocation& code, CodeCandidate& facts) {
   }
 }
 
-bool is_of_line(const InstructionRow& row, const CodeWanted& wanted) {
-  return std::any_of(row.frames.begin(), row.frames.end(), [&](const symbolizer::Frame& frame) {
-    return frame.source.line == wanted.line &&
-           (frame.source.file == wanted.name || frame.source.file.ends_with("/" + wanted.name));
-  });
-}
-
 /// The instruction that holds `address`; none where it lies between them.
 std::optional<std::size_t> holding(const FunctionCode& code, std::uint64_t address) {
   const auto after = std::upper_bound(code.instructions.begin(), code.instructions.end(), address,
@@ -191,7 +184,7 @@ Result<std::vector<FunctionCode>> InstructionFigures::listed(std::vector<Functio
     }
     FunctionCode code = code_of(*function, listing, whole_ns);
     if (wanted.line == 0 || std::any_of(code.instructions.begin(), code.instructions.end(),
-                                        [&](const InstructionRow& row) { return is_of_line(row, wanted); })) {
+                                        [&](const InstructionRow& row) { return is_of_line(row.frames, wanted); })) {
       result.push_back(std::move(code));
       kept.push_back(function);
     }

@@ -53,6 +53,19 @@ TEST(CodeChoice, AFileHasAllItsFunctions) {
   refused(candidates(), "ain.cpp");
 }
 
+TEST(CodeChoice, ALineGoesByItsFileHoweverItWasWritten) {
+  symbolizer::Frame frame;
+  frame.source.file = "/src/main.cpp";
+  frame.source.line = 41;
+  const std::vector<symbolizer::Frame> frames = {frame};
+  for (const char* const name : {"main.cpp", "./main.cpp", "src/main.cpp", "/src/main.cpp"}) {
+    EXPECT_TRUE(is_of_line(frames, {name, 41})) << name;
+  }
+  EXPECT_FALSE(is_of_line(frames, {"main.cpp", 42}));
+  EXPECT_FALSE(is_of_line(frames, {"ain.cpp", 41}));
+  EXPECT_FALSE(is_of_line(frames, {"main.cpp", 0})) << "no line is wanted";
+}
+
 TEST(CodeChoice, AnAddressLiesInItsFunction) {
   EXPECT_EQ(chosen(candidates(), "prog+0x2010"), Indices{1});
   refused(candidates(), "prog+0x2040");

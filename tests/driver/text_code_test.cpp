@@ -3,33 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "sample_analysis.h"
+#include "text_lines.h"
 
 namespace crosstalk::driver {
 namespace {
 
+using test::line_with;
+using test::lines_of;
+
 using attribution::FunctionCode;
 using attribution::InstructionRow;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-std::string line_with(const std::string& text, const std::string& words) {
-  for (const std::string& line : lines_of(text)) {
-    if (line.find(words) != std::string::npos) {
-      return line;
-    }
-  }
-  return {};
-}
 
 /// A function of `count` instructions, of which number 50 communicates.
 attribution::Analysis analysis_with_code(std::size_t count = 100) {

@@ -6,23 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <regex>
-#include <sstream>
 
 #include "sample_analysis.h"
+#include "text_lines.h"
 
 namespace crosstalk::driver {
 namespace {
 
-constexpr std::array all_views = {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads};
+using test::lines_of;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
+constexpr std::array all_views = {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads};
 
 std::string without_escapes(const std::string& text) {
   static const std::regex escape("\x1b\\[[0-9;]*m");

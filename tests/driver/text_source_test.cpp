@@ -5,22 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "driver/fetch_progress.h"
 #include "sample_analysis.h"
+#include "text_lines.h"
 
 namespace crosstalk::driver {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
+using test::line_with;
+using test::lines_of;
 
 std::vector<std::string> numbered_source(std::size_t lines) {
   std::vector<std::string> text;
@@ -28,15 +22,6 @@ std::vector<std::string> numbered_source(std::size_t lines) {
     text.push_back("statement " + std::to_string(i) + ";");
   }
   return text;
-}
-
-std::string line_with(const std::string& text, const std::string& words) {
-  for (const std::string& line : lines_of(text)) {
-    if (line.find(words) != std::string::npos) {
-      return line;
-    }
-  }
-  return {};
 }
 
 attribution::Analysis analysis_with_lines() {
