@@ -110,15 +110,13 @@ def measure(program, folder, rounds):
     rows = {kind: [] for kind in KINDS}
     left_out = []
     program.run(folder, None, ())  # warms caches
-    kinds = list(KINDS)
     for index in range(rounds):
-        turn = index % len(kinds)
-        for kind in kinds[turn:] + kinds[:turn]:
+        for kind in common.in_turn(KINDS, index):
             options = KINDS[kind]
             rows[kind].append(program.run(folder, None if options is None else profile, options))
             if kind == "recorded":
                 left_out.append(bytes_left_out(profile))
-        print(f"{program.name}: {index + 1}: " + ", ".join(f"{kind} {rows[kind][-1]:.3f} s" for kind in kinds), flush=True)
+        print(f"{program.name}: {index + 1}: " + ", ".join(f"{kind} {rows[kind][-1]:.3f} s" for kind in KINDS), flush=True)
     return rows, left_out
 
 

@@ -72,9 +72,8 @@ def measure(program, folder, rounds):
     rows = {kind: [] for kind in KINDS}
     rows.update(self=[], armed=[], handlers=[], switches=[])
     program.run(folder, None)  # warms caches
-    kinds = list(KINDS)
     for index in range(rounds):
-        for kind in kinds[index % 3:] + kinds[:index % 3]:
+        for kind in common.in_turn(KINDS, index):
             rows[kind].append(program.run(folder, profile if KINDS[kind] is not None else None, KINDS[kind] or ()))
             if kind == "recorded":
                 report = common.report(profile, "--view", "summary")

@@ -51,6 +51,13 @@ class Weighed:
         return Weight(status=self.process.returncode, **result)
 
 
+def in_turn(kinds, index):
+    """The kinds of run in the order of round `index`, which rotates: none always comes first."""
+    kinds = list(kinds)
+    turn = index % len(kinds)
+    return kinds[turn:] + kinds[:turn]
+
+
 def read_weight(path):
     """What bench/weigh.cpp has written there."""
     with open(path, encoding="ascii") as file:
