@@ -14,4 +14,9 @@ inline std::uint64_t next_random(std::uint64_t& state) {
   return state * 0x2545f4914f6cdd1dULL;
 }
 
+/// A state for the `number`th of several generators that begin with one seed.
+inline std::uint64_t random_state(std::uint64_t seed, std::uint64_t number) {
+  return (seed + number) * 0x9e3779b97f4a7c15ULL | 1U;
+}
+
 }  // namespace crosstalk

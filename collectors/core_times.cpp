@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/core_times.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdint>
+
+#include "base/clock.h"
 
 namespace crosstalk::collectors {
 namespace {
@@ -13,22 +13,16 @@ constexpr int tries = 9;
 constexpr int rounds = 400;
 constexpr int unrolled = 16;  // instructions of the chain in a round
 
-std::uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 /// Picoseconds of one link of the chain that `round` executes `unrolled` of.
 template <class Round>
 std::uint32_t link_ps(Round round) {
   std::uint64_t least = UINT64_MAX;
   for (int i = 0; i < tries; ++i) {
-    const std::uint64_t begin = now_ns();
+    const std::uint64_t begin = monotonic_ns();
     for (int r = 0; r < rounds; ++r) {
       round();
     }
-    least = std::min(least, now_ns() - begin);
+    least = std::min(least, monotonic_ns() - begin);
   }
   return static_cast<std::uint32_t>(least * 1000 / (rounds * unrolled));
 }

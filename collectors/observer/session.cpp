@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "collectors/observer/sample_view.h"
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "collectors/watch_policy/thread_clock.h"
 #include "profile/records.h"
@@ -30,12 +30,6 @@ bool has(const std::vector<TargetModule>& modules, const TargetModule& wanted) {
 }
 
 }  // namespace
-
-std::uint64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 Target::Target(pid_t pid, ArenaAccess arena)
     : pid_(pid), arena_(std::move(arena)), memory_(pid), period_ns_(arena_.header().config.period_ns) {}
@@ -106,7 +100,7 @@ bool Target::rouse(WatchedThread& thread) {
 
 Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   const profile::SessionConfig& config = arena().config;
-  std::uint64_t random = ((config.seed != 0 ? config.seed : monotonic_ns()) + ++begun_) * 0x9e3779b97f4a7c15ULL | 1U;
+  std::uint64_t random = random_state(config.seed != 0 ? config.seed : monotonic_ns(), ++begun_);
   Result<Events> events = open_events(tid, random);
   if (!events) {
     return tl::unexpected<Error>(events.error());

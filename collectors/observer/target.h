@@ -86,6 +86,4 @@ class Target {
   std::string refusal_;
 };
 
-[[nodiscard]] std::uint64_t monotonic_ns();
-
 }  // namespace crosstalk::observer

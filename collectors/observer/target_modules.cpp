@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectors/build_id.h"
 #include "collectors/observer/target_process.h"
 
 namespace crosstalk::observer {
@@ -14,29 +15,6 @@ namespace {
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t most_segments = 64;
 constexpr std::size_t most_note_bytes = 4096;
-
-constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
-
-/// Finds the build id among an ELF file's notes.
-void take_build_id(const std::vector<std::uint8_t>& notes, profile::ModuleLoad& record) {
-  constexpr std::uint64_t step = 4;
-  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
-    Elf64_Nhdr note;
-    std::memcpy(&note, notes.data() + at, sizeof note);
-    const std::uint64_t name = at + sizeof note;
-    const std::uint64_t content = name + rounded_up(note.n_namesz, step);
-    if (content + note.n_descsz > notes.size()) {
-      return;
-    }
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0 &&
-        note.n_descsz <= sizeof record.build_id) {
-      std::memcpy(record.build_id, notes.data() + content, note.n_descsz);
-      record.build_id_size = static_cast<std::uint8_t>(note.n_descsz);
-      return;
-    }
-    at = content + rounded_up(note.n_descsz, step);
-  }
-}
 
 /// The headers of the ELF file that is mapped from its begin on at `begin`; empty: there is none.
 std::vector<Elf64_Phdr> headers_at(std::uint64_t begin, const TargetMemory& memory) {
@@ -67,7 +45,8 @@ void take_notes(const std::vector<Elf64_Phdr>& segments, const TargetMemory& mem
     if (segment.p_type == PT_NOTE && record.build_id_size == 0 && segment.p_memsz <= most_note_bytes) {
       std::vector<std::uint8_t> notes(segment.p_memsz);
       if (memory.read(record.bias + segment.p_vaddr, notes.data(), notes.size())) {
-        take_build_id(notes, record);
+        record.build_id_size = static_cast<std::uint8_t>(collectors::build_id_in(
+            notes.data(), notes.size(), segment.p_align, record.build_id, sizeof record.build_id));
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "collectors/watch_policy/interruption.h"
+#include "collectors/watch_policy/stack_allowance.h"
 #include "profile/records.h"
 
 namespace crosstalk::observer {
@@ -40,17 +41,9 @@ void write_trap(WatchedThread& thread, profile::WatchTrap record, const PerfSamp
 }  // namespace
 
 bool StackAllowance::take(std::uint64_t now_ns) {
-  constexpr std::uint64_t burst_ns = 1'000'000'000;
-  if (rate_ == 0) {
-    return false;
-  }
-  const std::uint64_t price = burst_ns / rate_;
-  const std::uint64_t from = now_ns > paid_until_ns_ + burst_ns ? now_ns - burst_ns : paid_until_ns_;
-  if (from + price > now_ns) {
-    return false;
-  }
-  paid_until_ns_ = from + price;
-  return true;
+  const auto with_this = watch_policy::pay_for_stack(paid_until_ns_, now_ns, rate_);
+  paid_until_ns_ = with_this.value_or(paid_until_ns_);
+  return with_this.has_value();
 }
 
 Watches::Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy::Board& board,

@@ -11,8 +11,7 @@
 //   - What a breakpoint reports is changed afterwards, and only where it matters: a thread whose accesses are wanted is
 //     given new shots, and one that goes on with what is not wanted has its breakpoint changed or closed.
 //   - The sampled access lies back by then, too. So a watch begins with the sampled thread's next access, and the
-//   sample
-//     is marked as one that came before its access.
+//     sample is marked as one that came before its access.
 #pragma once
 
 #include <array>

@@ -199,7 +199,9 @@ bool find_block(std::uint64_t address, BlockInfo& out) {
 }
 
 void track_blocks(bool on, std::uint64_t threshold_bytes) {
-  blocks::made_blocks_offset = reinterpret_cast<std::uint64_t>(&blocks::made_blocks) - fs_base();
+  if (on) {  // when a program begins, in normal context: the thread pointer is its own
+    blocks::made_blocks_offset = reinterpret_cast<std::uint64_t>(&blocks::made_blocks) - fs_base();
+  }
   constexpr std::uint64_t never = ~std::uint64_t{0};
   const bool possible = on && (threshold_bytes <= 1 || blocks::may_leave_out());
   blocks::shared.threshold.store(possible ? threshold_bytes : never, std::memory_order_release);

@@ -6,35 +6,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "collectors/build_id.h"
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target::modules {
 namespace {
-
-constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
-
-std::size_t build_id_in(const std::uint8_t* notes, std::uint64_t bytes, std::uint64_t alignment, std::uint8_t* out,
-                        std::size_t limit) {
-  const std::uint64_t step = alignment == 8 ? 8 : 4;
-  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= bytes;) {
-    Elf64_Nhdr note;
-    memcpy(&note, notes + at, sizeof(note));
-    const std::uint64_t name = at + sizeof(note);
-    const std::uint64_t content = name + rounded_up(note.n_namesz, step);
-    if (content + note.n_descsz > bytes) {
-      return 0;
-    }
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
-      const std::size_t size = note.n_descsz <= limit ? note.n_descsz : 0;
-      memcpy(out, notes + content, size);
-      return size;
-    }
-    at = content + rounded_up(note.n_descsz, step);
-  }
-  return 0;
-}
 
 /// One line of /proc/self/maps: "begin-end perms offset device inode   path". The path goes straight to the
 /// caller's buffer: this may run on a small stack.
@@ -135,7 +113,7 @@ std::size_t build_id_of(const dl_phdr_info& module, std::uint8_t* out, std::size
     const bool mapped = begin >= extent.begin && begin + segment.p_memsz <= extent.end;
     if (segment.p_type == PT_NOTE && mapped) {
       const auto* notes = reinterpret_cast<const std::uint8_t*>(begin);  // NOLINT: ELF speaks in addresses
-      const std::size_t found = build_id_in(notes, segment.p_memsz, segment.p_align, out, limit);
+      const std::size_t found = collectors::build_id_in(notes, segment.p_memsz, segment.p_align, out, limit);
       if (found != 0) {
         return found;
       }

@@ -6,26 +6,20 @@
 
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/watch_policy/stack_allowance.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 namespace {
-
-constexpr std::uint64_t stack_burst_ns = 1'000'000'000;  // a second's worth of stacks may be copied at once
 
 constinit std::atomic<std::uint64_t> paid_until_ns{0};  // up to then the process's stack copies are paid for
 
 }  // namespace
 
 bool allow_stack_copy(std::uint64_t now_ns) {
-  const std::uint32_t rate = runtime().config.stacks_per_s;
-  if (rate == 0) {
-    return false;
-  }
-  const std::uint64_t price = stack_burst_ns / rate;
   std::uint64_t paid = paid_until_ns.load(std::memory_order_relaxed);
-  const std::uint64_t from = now_ns > paid + stack_burst_ns ? now_ns - stack_burst_ns : paid;
-  return from + price <= now_ns && paid_until_ns.compare_exchange_strong(paid, from + price, std::memory_order_relaxed);
+  const auto with_this = watch_policy::pay_for_stack(paid, now_ns, runtime().config.stacks_per_s);
+  return with_this && paid_until_ns.compare_exchange_strong(paid, *with_this, std::memory_order_relaxed);
 }
 
 std::size_t copy_stack(const ThreadState& self, const Registers& registers, std::uint64_t now_ns, std::byte* buffer,

@@ -84,7 +84,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.recent_switches = self.recent_cpu_ns = 0;
   self.watch_events.store(0, std::memory_order_relaxed);
   const std::uint64_t seed = runtime().config.seed != 0 ? runtime().config.seed : monotonic_ns();
-  self.random = (seed + self.ordinal + 1) * 0x9e3779b97f4a7c15ULL | 1U;  // states are used again, ordinals are not
+  self.random = random_state(seed, self.ordinal + 1);  // states are used again, ordinals are not
 }
 
 // The thread goes unobserved: all states or all slots are in use, or there is no memory for its state or its ring.
