@@ -43,12 +43,6 @@ void describe_host(profile::Session& session) {
   session.line_bytes = line > 0 && (line & (line - 1)) == 0 ? static_cast<std::uint32_t>(line) : 64;
 }
 
-std::uint64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 std::uint64_t own_cpu_ns() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -10,8 +10,7 @@ namespace crosstalk::daemon {
 /// Fills in what a session says of the machine: host, kernel, CPU model, CPUs, line size.
 void describe_host(profile::Session& session);
 
-[[nodiscard]] std::uint64_t monotonic_ns();  // CLOCK_MONOTONIC
-[[nodiscard]] std::uint64_t own_cpu_ns();    // user and system time of this process
+[[nodiscard]] std::uint64_t own_cpu_ns();  // user and system time of this process
 /// Bytes of anonymous memory that this process has now; 0 when unknown.
 [[nodiscard]] std::uint64_t own_memory_bytes();
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "daemon/host_info.h"
 #include "daemon/process_state.h"
 #include "daemon/record_checks.h"

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/scheduler_times.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
 #include <charconv>
-#include <string>
 #include <string_view>
 
-#include "base/unique_fd.h"
+#include "daemon/task_file.h"
 
 namespace crosstalk::daemon {
 namespace {
@@ -29,14 +24,11 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
 }  // namespace
 
 std::optional<SchedulerTimes> scheduler_times(pid_t pid, pid_t tid) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/schedstat";
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 96> bytes{};
-  const ssize_t size = file.valid() ? ::read(file.get(), bytes.data(), bytes.size()) : -1;
-  if (size <= 0) {
+  const auto file = task_file(pid, tid, "schedstat");
+  if (!file) {
     return std::nullopt;
   }
-  std::string_view text(bytes.data(), static_cast<std::size_t>(size));
+  std::string_view text(*file);
   const auto ran = take_number(text);
   const auto waited = take_number(text);
   const auto turns = take_number(text);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "daemon/arena.h"
 #include "daemon/host_info.h"
 #include "daemon/launch.h"
@@ -20,6 +21,36 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
   return tl::unexpected<Error>(result.error());
 }
 
+/// `start(arena's path, signals)` begins what is recorded, once all is ready for it; where it can not, no file is left.
+template <class Start>
+Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cpu_before_ns, Start start) {
+  Result<Arena> arena = Arena::create(options.config);
+  if (!arena) {
+    return error_of(arena);
+  }
+  const Result<SignalWatch> signals = SignalWatch::begin();  // a thread made from now on leaves them to this one
+  if (!signals) {
+    return error_of(signals);
+  }
+  const OutputFiles output(options.output);
+  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
+  if (!writer) {
+    return error_of(writer);
+  }
+  const std::string arena_path = arena->path();
+  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
+  recorder->begin();
+  auto target = start(arena_path, *signals);
+  if (!target) {
+    recorder.reset();
+    output.undo();
+    return error_of(target);
+  }
+  Targets targets;
+  targets.emplace_back(std::move(*target));
+  return recorder->run(targets, *signals);
+}
+
 }  // namespace
 
 Result<RecordOutcome> record(const RecordOptions& options) {
@@ -32,63 +63,18 @@ Result<RecordOutcome> record(const RecordOptions& options) {
   if (!file) {
     return error_of(file);
   }
-  Result<Arena> arena = Arena::create(options.config);
-  if (!arena) {
-    return error_of(arena);
-  }
-  const auto environment = command_environment(options.collector, arena->path());
-  if (!environment) {
-    return error_of(environment);
-  }
-  const Result<SignalWatch> signals = SignalWatch::begin();
-  if (!signals) {
-    return error_of(signals);
-  }
-  const OutputFiles output(options.output);
-  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
-  if (!writer) {
-    return error_of(writer);
-  }
-  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
-  recorder->begin();
-  Result<Child> child = Child::start(*file, options.command, *environment, *signals);
-  if (!child) {
-    recorder.reset();
-    output.undo();
-    return error_of(child);
-  }
-  Targets targets;
-  targets.emplace_back(std::move(*child));
-  return recorder->run(targets, *signals);
+  return run_session(options, cpu_before_ns,
+                     [&](const std::string& arena_path, const SignalWatch& signals) -> Result<Child> {
+                       const auto environment = command_environment(options.collector, arena_path);
+                       return environment ? Child::start(*file, options.command, *environment, signals)
+                                          : Result<Child>(error_of(environment));
+                     });
 }
 
 Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment) {
-  const std::uint64_t cpu_before_ns = own_cpu_ns();
-  Result<Arena> arena = Arena::create(options.config);
-  if (!arena) {
-    return error_of(arena);
-  }
-  const Result<SignalWatch> signals = SignalWatch::begin();  // the collector's thread leaves them to us
-  if (!signals) {
-    return error_of(signals);
-  }
-  const OutputFiles output(options.output);
-  Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
-  if (!writer) {
-    return error_of(writer);
-  }
-  const std::string arena_path = arena->path();
-  std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
-  recorder->begin();
-  Result<AttachedProcess> process = AttachedProcess::attach(attachment, arena_path, monotonic_ns());
-  if (!process) {
-    recorder.reset();
-    output.undo();
-    return error_of(process);
-  }
-  Targets targets;
-  targets.emplace_back(std::move(*process));
-  return recorder->run(targets, *signals);
+  return run_session(options, own_cpu_ns(), [&](const std::string& arena_path, const SignalWatch& /*signals*/) {
+    return AttachedProcess::attach(attachment, arena_path, monotonic_ns());
+  });
 }
 
 }  // namespace crosstalk::daemon

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/thread_names.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
-#include "base/unique_fd.h"
+#include "daemon/task_file.h"
 
 namespace crosstalk::daemon {
 namespace {
@@ -16,28 +15,19 @@ namespace {
 constexpr std::uint64_t least_pause_ns = 50'000'000;
 constexpr std::uint64_t most_pause_ns = 1'000'000'000;
 
-std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
-
 }  // namespace
 
 std::optional<std::string> thread_name(pid_t pid, pid_t tid) {
-  const UniqueFd file(
-      ::open((folder_of(pid) + "/task/" + std::to_string(tid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 64> text{};
-  const ssize_t bytes = file.valid() ? ::read(file.get(), text.data(), text.size()) : -1;
-  if (bytes <= 0) {
-    return std::nullopt;
-  }
-  std::string name(text.data(), static_cast<std::size_t>(bytes));
-  if (name.back() == '\n') {  // the kernel's; a name may hold others
-    name.pop_back();
+  auto name = task_file(pid, tid, "comm");
+  if (name && name->back() == '\n') {  // the kernel's; a name may hold others
+    name->pop_back();
   }
   return name;
 }
 
 std::string executable_of(pid_t pid) {
   std::array<char, PATH_MAX> path{};
-  const ssize_t bytes = ::readlink((folder_of(pid) + "/exe").c_str(), path.data(), path.size());
+  const ssize_t bytes = ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path.data(), path.size());
   return bytes > 0 ? std::string(path.data(), static_cast<std::size_t>(bytes)) : std::string();
 }
 
