@@ -48,7 +48,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 /// Options as text, before they are judged.
 struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
-  std::string pid;                // empty: not given
+  std::optional<std::string> pid;
   std::optional<double> seconds;  // of --duration
   std::vector<std::string> events;
   double budget_percent = 3;
@@ -163,7 +163,7 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
 Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
   constexpr double longest_s = 1e9;
   constexpr double ns = 1e9;
-  if (texts.seconds && texts.pid.empty()) {
+  if (texts.seconds && !texts.pid) {
     return fail(ErrorCode::invalid_argument,
                 "--duration goes with -p: a command that was launched is recorded to its end");
   }
@@ -171,17 +171,17 @@ Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
     return fail(ErrorCode::invalid_argument, "--duration: choose more than 0 seconds");
   }
   request.duration_ns = static_cast<std::uint64_t>(texts.seconds.value_or(0) * ns);
-  if (texts.pid.empty()) {
+  if (!texts.pid) {
     return {};
   }
   pid_t pid = 0;
-  const char* const end = texts.pid.data() + texts.pid.size();
-  const auto [rest, error] = std::from_chars(texts.pid.data(), end, pid);
+  const char* const end = texts.pid->data() + texts.pid->size();
+  const auto [rest, error] = std::from_chars(texts.pid->data(), end, pid);
   if (error == std::errc() && rest != end && *rest == ',') {
     return fail(ErrorCode::unsupported, "-p: this version of crosstalk attaches to one process at a time");
   }
   if (error != std::errc() || rest != end || pid <= 0) {
-    return fail(ErrorCode::invalid_argument, "-p: '" + texts.pid + "' is no process id; give a number above 0");
+    return fail(ErrorCode::invalid_argument, "-p: '" + *texts.pid + "' is no process id; give a number above 0");
   }
   if (!request.command.empty()) {
     return fail(ErrorCode::invalid_argument, "-p: attach to a process or run a command, not both");

@@ -111,7 +111,7 @@ TEST(RecordCommandLine, TakesAProcessInsteadOfACommand) {
 }
 
 TEST(RecordCommandLine, RefusesWhatIsNoAttachment) {
-  for (const char* const pid : {"0", "-1", "x", "1x", "99999999999"}) {
+  for (const char* const pid : {"", "0", "-1", "x", "1x", "99999999999"}) {
     EXPECT_NE(record_error({"-p", pid}).find("no process id"), std::string::npos) << pid;
   }
   EXPECT_NE(record_error({"-p", "1,2"}).find("one process at a time"), std::string::npos);
