@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/perf_data/file_header.h"
+
+#include <array>
+#include <cstdio>
+#include <iterator>
+#include <string>
+
+namespace crosstalk::perf_data {
+namespace {
+
+constexpr std::uint64_t magic = 0x32454c4946524550;        // "PERFILE2", in the writer's byte order
+constexpr std::uint64_t first_magic = 0x454c494646524550;  // "PERFFILE", always: of perf before 2.6.38
+constexpr std::uint64_t pipe_header_bytes = 16;
+constexpr std::uint64_t header_bytes_least = 104;
+constexpr unsigned hostname_bit = 3;
+
+Section take_section(ByteCursor& fields) {
+  Section section;
+  section.offset = fields.take<std::uint64_t>();
+  section.bytes = fields.take<std::uint64_t>();
+  return section;
+}
+
+tl::unexpected<Error> outside(const char* what, const Section& section, std::size_t file_bytes) {
+  char text[160];
+  std::snprintf(text, std::size(text), "%s is at offset 0x%llx, 0x%llx bytes, and the file has 0x%llx", what,
+                static_cast<unsigned long long>(section.offset), static_cast<unsigned long long>(section.bytes),
+                static_cast<unsigned long long>(file_bytes));
+  return fail(ErrorCode::corrupt, text);
+}
+
+using FeatureBits = std::array<std::uint64_t, 4>;
+
+bool has(const FeatureBits& bits, unsigned feature) { return (bits[feature / 64] >> (feature % 64) & 1U) != 0; }
+
+/// A bit field of longs: 32-bit machines of the other byte order have the halves of each word the other way round. All
+/// files have the name of their host, which tells.
+FeatureBits take_feature_bits(ByteCursor& fields) {
+  FeatureBits bits{};
+  for (std::uint64_t& word : bits) {
+    word = fields.take<std::uint64_t>();
+  }
+  if (fields.order() == ByteOrder::big && !has(bits, hostname_bit)) {
+    FeatureBits halves = bits;
+    for (std::uint64_t& word : halves) {
+      word = word << 32U | word >> 32U;
+    }
+    return has(halves, hostname_bit) ? halves : bits;
+  }
+  return bits;
+}
+
+/// Behind the data is a table of the features' sections.
+Result<void> read_features(std::span<const std::byte> file, const FeatureBits& bits, FileHeader& header) {
+  constexpr std::uint64_t section_bytes = 16;
+  constexpr unsigned most = 256;
+  std::uint64_t at = header.data.offset + header.data.bytes;
+  for (unsigned feature = 0; feature < most; ++feature) {
+    if (!has(bits, feature)) {
+      continue;
+    }
+    const Section entry{at, section_bytes};
+    const std::string name = "the place of feature " + std::to_string(feature);
+    if (!within(entry, file.size())) {
+      return outside(name.c_str(), entry, file.size());
+    }
+    ByteCursor fields(bytes_of(file, entry), header.order);
+    const Section section = take_section(fields);
+    if (!within(section, file.size())) {
+      return outside(("feature " + std::to_string(feature)).c_str(), section, file.size());
+    }
+    header.features.push_back({feature, section});
+    at += section_bytes;
+  }
+  return {};
+}
+
+Result<ByteOrder> byte_order_of(std::span<const std::byte> file) {
+  if (file.size() < pipe_header_bytes) {
+    return fail(ErrorCode::corrupt,
+                "it has " + std::to_string(file.size()) + " bytes, which is too short for a perf.data file");
+  }
+  if (integer_at<std::uint64_t>(file.data(), ByteOrder::little) == magic) {
+    return ByteOrder::little;
+  }
+  if (integer_at<std::uint64_t>(file.data(), ByteOrder::big) == magic) {
+    return ByteOrder::big;
+  }
+  if (integer_at<std::uint64_t>(file.data(), ByteOrder::little) == first_magic) {
+    return fail(ErrorCode::unsupported,
+                "it is of a perf before 2.6.38, whose format is not known here; record again with a newer perf");
+  }
+  return fail(ErrorCode::corrupt, "it does not begin with PERFILE2, so it is no perf.data file");
+}
+
+}  // namespace
+
+Result<FileHeader> read_file_header(std::span<const std::byte> file) {
+  const Result<ByteOrder> order = byte_order_of(file);
+  if (!order) {
+    return tl::unexpected<Error>(order.error());
+  }
+  FileHeader header;
+  header.order = *order;
+  ByteCursor fields(file, *order);
+  fields.take<std::uint64_t>();
+  const auto bytes = fields.take<std::uint64_t>();
+  if (bytes == pipe_header_bytes) {
+    header.pipe = true;
+    header.data = {pipe_header_bytes, file.size() - pipe_header_bytes};
+    return header;
+  }
+  if (bytes < header_bytes_least || file.size() < header_bytes_least) {
+    return fail(ErrorCode::corrupt, "its header of " + std::to_string(bytes) + " bytes is too short or cut off");
+  }
+  header.attribute_bytes = fields.take<std::uint64_t>();
+  header.attributes = take_section(fields);
+  header.data = take_section(fields);
+  take_section(fields);  // names of tracepoints, in files before 3.0
+  const FeatureBits bits = take_feature_bits(fields);
+  if (!within(header.attributes, file.size())) {
+    return outside("the list of events", header.attributes, file.size());
+  }
+  if (header.data.bytes == 0 && header.data.offset <= file.size()) {  // perf fills it in at its end
+    header.data_unfinished = true;
+    header.data.bytes = file.size() - header.data.offset;
+    return header;
+  }
+  if (!within(header.data, file.size())) {
+    return outside("the data", header.data, file.size());
+  }
+  if (const Result<void> read = read_features(file, bits, header); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  return header;
+}
+
+}  // namespace crosstalk::perf_data

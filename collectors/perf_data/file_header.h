@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a perf.data file begins: its byte order, its mode, and where its parts are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/perf_data/byte_cursor.h"
+
+namespace crosstalk::perf_data {
+
+struct Section {
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+struct FeatureSection {
+  std::uint32_t feature = 0;
+  Section section;
+};
+
+struct FileHeader {
+  ByteOrder order = ByteOrder::little;
+  bool pipe = false;  // written to a pipe: records tell what sections do otherwise
+  Section attributes;
+  std::uint64_t attribute_bytes = 0;  // of each, with the section of its ids behind it
+  Section data;
+  bool data_unfinished = false;  // perf did not end in an orderly way: `data` is all that there is
+  std::vector<FeatureSection> features;
+};
+
+/// All sections lie within the file. Errors name the part and the offset that is wrong.
+[[nodiscard]] Result<FileHeader> read_file_header(std::span<const std::byte> file);
+
+/// The bytes of a section that lies within the file.
+[[nodiscard]] inline std::span<const std::byte> bytes_of(std::span<const std::byte> file, const Section& section) {
+  return file.subspan(static_cast<std::size_t>(section.offset), static_cast<std::size_t>(section.bytes));
+}
+/// It lies within a file of so many bytes.
+[[nodiscard]] inline bool within(const Section& section, std::uint64_t file_bytes) {
+  return section.offset <= file_bytes && section.bytes <= file_bytes - section.offset;
+}
+
+}  // namespace crosstalk::perf_data
