@@ -279,6 +279,7 @@ int pthread_waits(int, char**) {
 
 /// What waits for a byte, a lock, a child or a signal that comes when the time is up.
 int events(int, char**) {
+  constexpr long starting = 3;  // sleeps of a call that first starts another thread, process or context
   const auto read_later = [&](int reader, int writer) {
     later([writer] {
       const std::uint64_t one = 1;
@@ -294,12 +295,14 @@ int events(int, char**) {
          int ends[2];
          require(pipe2(ends, O_CLOEXEC) == 0, "pipe2");
          return read_later(ends[0], ends[1]);
-       }},
+       },
+       starting},
       {"read of eventfd",
        [&] {
          const int fd = eventfd(0, EFD_CLOEXEC);
          return read_later(fd, fd);
-       }},
+       },
+       starting},
       {"flock",
        [&] {
          char name[] = "lock-XXXXXX";
@@ -308,7 +311,8 @@ int events(int, char**) {
          flock(held, LOCK_EX);
          later([held] { flock(held, LOCK_UN); });
          return static_cast<long>(flock(wanted, LOCK_EX));
-       }},
+       },
+       starting},
       {"fcntl of an open file's lock",
        [&] {
          char name[] = "lock-XXXXXX";
@@ -319,7 +323,8 @@ int events(int, char**) {
          fcntl(held, F_OFD_SETLK, &whole);
          later([held] { close(held); });
          return static_cast<long>(fcntl(wanted, F_OFD_SETLKW, &whole));
-       }},
+       },
+       starting},
       {"waitpid",
        [&] {
          const pid_t child = fork();
@@ -331,7 +336,8 @@ int events(int, char**) {
          }
          int status = 0;
          return waitpid(child, &status, 0) == child ? static_cast<long>(status) : -1L;
-       }},
+       },
+       starting},
       {"sigsuspend",
        [&] {
          const pthread_t self = pthread_self();
@@ -339,13 +345,15 @@ int events(int, char**) {
          sigset_t none;
          sigemptyset(&none);
          return static_cast<long>(sigsuspend(&none));
-       }},
+       },
+       starting},
       {"pause",
        [&] {
          const pthread_t self = pthread_self();
          later([self] { pthread_kill(self, SIGUSR1); });
          return static_cast<long>(pause());
-       }},
+       },
+       starting},
       {"sigtimedwait",
        [] {
          sigset_t set;
@@ -364,7 +372,8 @@ int events(int, char**) {
          syscall(SYS_io_destroy, context);
          errno = error;
          return result;
-       }},
+       },
+       starting},
   });
 }
 

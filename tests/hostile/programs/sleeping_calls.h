@@ -17,6 +17,7 @@ constexpr timeval limit_us{0, 500'000};
 struct Call {
   const char* name;
   std::function<long()> run;  // -1 with errno, as libc's functions have it
+  long sleeps = 1;            // so often at most it gives up the processor when nothing interrupts it
 };
 
 /// Runs the calls at once, each twice, while two threads exchange the line, and says how each ended. Each thread uses
