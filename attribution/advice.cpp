@@ -12,18 +12,11 @@ bool only_waits(SharingKind kind) {
   return kind == SharingKind::spin || kind == SharingKind::barrier || kind == SharingKind::condition;
 }
 
-/// The fields that different threads store to on the lines of an object, "`hits` and `misses`"; empty: not two.
-std::string stored_fields(const ObjectRow& object) {
-  std::set<std::string> fields;
-  for (const OffsetRow& row : object.offsets) {
-    if (row.stores > 0 && !row.field.empty()) {
-      fields.insert(row.field);
-    }
-  }
-  constexpr std::size_t few = 3;
-  if (fields.size() < 2 || fields.size() > few) {
-    return {};
-  }
+using Names = std::set<std::string>;
+constexpr std::size_t few = 3;  // fields that a sentence names
+
+/// "`hits` and `misses`".
+std::string listed(const Names& fields) {
   std::string text;
   std::size_t n = 0;
   for (const std::string& field : fields) {
@@ -34,9 +27,28 @@ std::string stored_fields(const ObjectRow& object) {
 }
 
 std::string pad(const ObjectRow& object) {
-  const std::string fields = stored_fields(object);
-  if (!fields.empty()) {
-    return "Give " + fields + " lines of their own (alignas(64)).";
+  Names stored, read;  // read by threads that store none of the first
+  std::set<std::uint32_t> storing;
+  for (const OffsetRow& row : object.offsets) {
+    if (row.stores > 0) {
+      storing.insert(row.thread);
+      stored.insert(row.field);
+    }
+  }
+  for (const OffsetRow& row : object.offsets) {
+    if (!storing.contains(row.thread) && !stored.contains(row.field)) {
+      read.insert(row.field);
+    }
+  }
+  if (stored.contains("") || read.contains("")) {
+    stored.clear();  // not all have a name
+  }
+  if (stored.size() > 1 && stored.size() <= few) {
+    return "Give " + listed(stored) + " lines of their own (alignas(64)).";
+  }
+  if (stored.size() == 1 && !read.empty() && read.size() <= few) {
+    return "Give " + listed(stored) + ", which is stored to, a line of its own (alignas(64)), apart from " +
+           listed(read) + ".";
   }
   return object.kind == ObjectKind::stack || object.kind == ObjectKind::unknown
              ? "Keep what different threads use at least 64 bytes apart."
@@ -87,6 +99,7 @@ std::string kind_in_words(SharingKind kind, double false_share) {
     case SharingKind::runtime:
       return "the insides of a run-time library, " + sort;
     case SharingKind::shared_counter:
+    case SharingKind::fetch_add:
     case SharingKind::queue:
     case SharingKind::reference_count:
       return noun_of(kind) + ", " + sort;
@@ -105,6 +118,8 @@ std::string noun_of(SharingKind kind) {
       return "true sharing";
     case SharingKind::shared_counter:
       return "a shared counter";
+    case SharingKind::fetch_add:
+      return "a counter that hands out numbers";
     case SharingKind::lock:
       return "a lock";
     case SharingKind::barrier:
@@ -135,6 +150,10 @@ std::string advice_for(const ObjectRow& object, const Exchange& exchange) {
       return share_less(exchange);
     case SharingKind::shared_counter:
       return "Count in a counter per thread, and add them up when the sum is read; padding alone saves nothing.";
+    case SharingKind::fetch_add:
+      return "Each thread takes the value that was there (fetch-and-add): where it stands for work to do, take several "
+             "at "
+             "a time; where it is not needed, count in a counter per thread. Padding alone saves nothing.";
     case SharingKind::lock:
       return "Take it less often, hold it shorter, or divide what it protects; padding alone saves nothing.";
     case SharingKind::barrier:

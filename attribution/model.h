@@ -66,7 +66,9 @@ enum class SharingKind : std::uint8_t {
   queue,
   reference_count,
   runtime,
+  fetch_add,
 };
+inline constexpr std::size_t sharing_kinds = 11;
 struct KindOf {
   SharingKind kind = SharingKind::true_sharing;
   std::optional<SharingKind> perhaps;  // what a quarter of it and more looks like instead

@@ -74,8 +74,11 @@ differ between pairs that communicate alike. Shown are medians of {runs} runs, t
 
 Where a distance is above its floor: the floor takes detections for independent and of equal weight, but several come
 from one watch, each stands for the time of its sample, and a pair's cost rests on the samples that fell on its lines. A
-program of more threads than processors that waits for most of its time has few of those. `reduction_tree` also times the accesses to its threads' own lines, and
-`migrating_object` the second access to each line, which communicate nothing: what is found there is less than was timed.
+program of more threads than processors that waits for most of its time has few of those, and one that switches
+context all the time (`ring`, `all_to_all` and `one_writer_many_readers` of three and more threads) is watched for only
+a part of its time, in bursts of a second, so that watching stays within the budget: `--budget` buys more.
+`reduction_tree` also times the accesses to its threads' own lines, and `migrating_object` the second
+access to each line, which communicate nothing: what is found there is less than was timed.
 
 Machine: {machine}.
 """

@@ -72,6 +72,8 @@ Purpose purpose_of_code(const ProgramView& view, ModulePlace place) {
     case symbolizer::Update::plain:
     case symbolizer::Update::add:
       return Purpose::counter;
+    case symbolizer::Update::fetch_add:
+      return Purpose::fetch_add;
     case symbolizer::Update::exchange:
     case symbolizer::Update::compare_exchange:
     case symbolizer::Update::bits:
@@ -100,6 +102,8 @@ std::optional<SharingKind> kind_of_purpose(Purpose purpose) {
       return SharingKind::spin;
     case Purpose::counter:
       return SharingKind::shared_counter;
+    case Purpose::fetch_add:
+      return SharingKind::fetch_add;
     case Purpose::data:
       break;
   }
@@ -151,6 +155,8 @@ const char* sharing_kind_name(SharingKind kind) {
       return "true_sharing";
     case SharingKind::shared_counter:
       return "shared_counter";
+    case SharingKind::fetch_add:
+      return "fetch_add";
     case SharingKind::lock:
       return "lock";
     case SharingKind::barrier:
@@ -170,7 +176,7 @@ const char* sharing_kind_name(SharingKind kind) {
 }
 
 KindOf kind_of(const PurposeSums& sums, bool indices) {
-  std::array<double, 10> kinds{};
+  std::array<double, sharing_kinds> kinds{};
   const auto add = [&](SharingKind kind, double amount) { kinds.at(static_cast<std::size_t>(kind)) += amount; };
   for (std::size_t i = 0; i < purposes; ++i) {
     const auto purpose = static_cast<Purpose>(i);

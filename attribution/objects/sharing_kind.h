@@ -16,9 +16,10 @@ namespace crosstalk::attribution {
 /// What an access is for, by the names of the functions around it, its instruction and its loop.
 enum class Purpose : std::uint8_t {
   data,
-  counter,   // adds to a word that another thread adds to as well
-  exchange,  // compares and exchanges, or exchanges: a lock, or a structure without one
-  lock,      // a library's
+  counter,    // adds to a word that another thread adds to as well
+  fetch_add,  // and uses the value that was there
+  exchange,   // compares and exchanges, or exchanges: a lock, or a structure without one
+  lock,       // a library's
   barrier,
   condition,  // condition variable, semaphore, futex wait
   reference_count,
@@ -26,7 +27,7 @@ enum class Purpose : std::uint8_t {
   runtime,    // other insides of a run-time library
   waiting,    // a loop that looks until another thread stores
 };
-inline constexpr std::size_t purposes = 10;
+inline constexpr std::size_t purposes = 11;
 
 /// By name: what a function of a run-time library or of the standard library is for; nullopt: it does not tell.
 [[nodiscard]] std::optional<Purpose> purpose_of_function(std::string_view function);

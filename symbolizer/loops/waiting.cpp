@@ -42,8 +42,9 @@ Update update_of(const Decoded& decoded) {
     case ZYDIS_MNEMONIC_SUB:
     case ZYDIS_MNEMONIC_INC:
     case ZYDIS_MNEMONIC_DEC:
-    case ZYDIS_MNEMONIC_XADD:
       return Update::add;
+    case ZYDIS_MNEMONIC_XADD:
+      return Update::fetch_add;
     default:
       return Update::bits;
   }

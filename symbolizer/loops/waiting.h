@@ -13,6 +13,7 @@ enum class Update : std::uint8_t {
   none,              // it only loads, or only stores, or no memory
   plain,             // loads and stores without a lock: `inc (mem)`
   add,               // locked addition: a counter
+  fetch_add,         // and takes the value that was there (xadd)
   exchange,          // locked exchange
   compare_exchange,  // locked compare and exchange
   bits,              // locked and, or, xor, bit test

@@ -253,6 +253,37 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
 }
 
+std::string padding_of(std::vector<OffsetRow> offsets) {
+  Analysis a = analysis_of_two_threads();
+  ObjectRow object;
+  object.name = "cache";
+  object.kind = ObjectKind::global;
+  object.size = 24;
+  object.cells = {cell(0, 1, 0, 0.6, 40)};
+  object.cost_s = 0.6;
+  object.sharing.kind = SharingKind::false_sharing;
+  object.offsets = std::move(offsets);
+  a.communication.objects.push_back(object);
+  const auto findings = findings_of(a);
+  return findings.empty() ? "" : findings[0].sentence;
+}
+
+TEST(Findings, FieldsToBePutApartAreNamed) {
+  const OffsetRow stored{0, 16, 8, 3, 9, "updates", "long"};
+  const OffsetRow read{1, 8, 8, 20, 0, "table", "long*"};
+  EXPECT_NE(padding_of({stored, read})
+                .find("Give `updates`, which is stored to, a line of its own (alignas(64)), apart "
+                      "from `table`."),
+            std::string::npos);
+  const OffsetRow own{0, 8, 8, 20, 0, "table", "long*"};
+  EXPECT_NE(padding_of({stored, own}).find("Give each thread's part its own 64-byte line."), std::string::npos)
+      << "who stores reads it himself";
+  const OffsetRow also_stored{1, 8, 8, 20, 1, "table", "long*"};
+  EXPECT_NE(padding_of({stored, also_stored}).find("Give `table` and `updates` lines of their own"), std::string::npos);
+  const OffsetRow nameless{1, 0, 8, 20, 0, "", ""};
+  EXPECT_NE(padding_of({stored, read, nameless}).find("Give each thread's part its own"), std::string::npos);
+}
+
 TEST(Findings, FewSightingsAreSaidToBeFew) {
   Analysis a = analysis_of_two_threads();
   ObjectRow object;

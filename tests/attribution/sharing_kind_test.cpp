@@ -32,6 +32,7 @@ TEST(SharingKind, FalseSharingIsPaddedWhateverItIs) {
 
 TEST(SharingKind, ByWhatMostOfItIsFor) {
   const std::pair<Purpose, SharingKind> each[] = {{Purpose::counter, SharingKind::shared_counter},
+                                                  {Purpose::fetch_add, SharingKind::fetch_add},
                                                   {Purpose::lock, SharingKind::lock},
                                                   {Purpose::exchange, SharingKind::lock},
                                                   {Purpose::barrier, SharingKind::barrier},

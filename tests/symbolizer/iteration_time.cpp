@@ -153,6 +153,7 @@ TEST(Waiting, LooksAtOnePlace) {
 
 TEST(Waiting, UpdatesOfAWord) {
   EXPECT_EQ(update_of(lock_inc), Update::add);
+  EXPECT_EQ(update_of(Code{0xf0, 0x48, 0x0f, 0xc1, 0x08}), Update::fetch_add) << "lock xadd %rcx, (%rax)";
   EXPECT_EQ(update_of(inc_memory), Update::plain);
   EXPECT_EQ(update_of(exchange), Update::exchange);
   EXPECT_EQ(update_of(compare_exchange), Update::compare_exchange);
