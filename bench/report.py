@@ -16,7 +16,7 @@ EXPLANATION = """## Reports of large profiles
 
 Written by `./dev bench report`: a recorded profile, its samples, watches, traps and stacks repeated until there are
 {samples:,} samples, then reported {runs} times a format. `pigz` is a program whose threads hardly communicate; those of
-`mixed` do hardly anything else, and traps are most of its profile.
+`mixed` do hardly anything else, and traps are most of its profile, the more so with a doubled budget.
 
 Machine: {machine}.
 
@@ -65,10 +65,12 @@ def enlarge(path, samples):
 
 
 def recorded_programs(folder):
-    """Name and command of each program to record."""
+    """Name, command and options of `crosstalk record` for each program."""
     programs.sample_data(folder.file("data.tar"), 200_000_000)
-    return [("pigz -p 4", ["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")]),
-            ("mixed --threads 3", [os.path.join(common.WORKLOADS, "mixed"), "--threads", "3"])]
+    mixed = [os.path.join(common.WORKLOADS, "mixed"), "--threads", "3"]
+    return [("pigz -p 4", ["pigz", "-p", "4", "-k", "-c", folder.file("data.tar")], ()),
+            ("mixed --threads 3", mixed, ()),
+            ("mixed --threads 3, --budget 6", mixed, ("--budget", "6"))]
 
 
 def measured(name, path, options):
@@ -102,8 +104,8 @@ def main():
             shutil.copyfile(options.profile, path)
             size, rows = measured(os.path.basename(options.profile), path, options)
             notes.append(size + ".")
-        for name, command in [] if options.profile else recorded_programs(folder):
-            weight = common.weigh(common.recorded(command, path))
+        for name, command, how in [] if options.profile else recorded_programs(folder):
+            weight = common.weigh(common.recorded(command, path, how))
             a_minute = os.path.getsize(path) / 1e6 / weight.seconds * 60
             size, of_program = measured(name, path, options)
             rows += of_program
