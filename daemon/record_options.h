@@ -21,8 +21,9 @@ struct Progress {
 
 struct RecordOptions {
   std::string output = "crosstalk.db";            // already expanded
-  std::vector<std::string> command;               // argv, of the attached process if there is one; never empty
-  bool attached = false;                          // to a running process: it is not launched
+  std::vector<std::string> command;               // argv of the command that is launched; empty: none is
+  std::string command_text;                       // how the report calls what is recorded; empty: as `command`
+  bool from_outside = false;                      // a collector outside of the targets tells of their ends
   profile::SessionConfig config;                  // calibrated and probed by the caller
   profile::CoreTimes core;                        // measured by the caller
   std::string method_name, source_name;           // as the report shows them

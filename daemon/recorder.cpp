@@ -41,13 +41,13 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
       decoder_(sink_, arena_.slot_count()),
-      drainer_(arena_, decoder_, options.attached ? Ends::told : Ends::found),
+      drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_),
       cpu_before_ns_(cpu_before_ns) {}
 
 void Recorder::begin() {
   now_ns_ = monotonic_ns();
-  session_.command = shell_quoted(options_->command);
+  session_.command = options_->command_text.empty() ? shell_quoted(options_->command) : options_->command_text;
   session_.begin_ns = now_ns_;
   session_.end_ns = now_ns_;
   session_.source = options_->source_name;
@@ -91,7 +91,9 @@ void Recorder::wait(int timeout_ms, const Targets& targets, const SignalWatch& s
 }
 
 bool Recorder::sent_by_observed(const Targets& targets, pid_t sender) const {
-  const auto is_its_parent = [&](const Target& target) { return descends_from(sender, target.pid()); };
+  const auto is_its_parent = [&](const Target& target) {
+    return target.launched() && descends_from(sender, *target.launched());
+  };
   return sender != 0 && (std::any_of(targets.begin(), targets.end(), is_its_parent) ||
                          decoder_.process_table().latest_process(sender));
 }
@@ -104,7 +106,7 @@ void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals) con
     const bool to_leader_only = arrival->signal == SIGHUP && ::getsid(0) == ::getpid();
     const bool by_observed = sent_by_observed(targets, arrival->sender);  // to our group, or to us for a parent
     for (Target& target : targets) {
-      if (target.attached()) {
+      if (!target.launched()) {
         target.send(arrival->signal);  // it is meant for the recorder, whoever sends it
         continue;
       }
@@ -125,7 +127,7 @@ void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals) con
 void Recorder::stop_with_command(Targets& targets) {
   for (Target& target : targets) {
     if (const std::optional<int> signal = target.take_stop()) {
-      stop_with(target.pid(), *signal);
+      stop_with(*target.launched(), *signal);
     }
   }
 }
@@ -211,7 +213,10 @@ void Recorder::end(const Targets& targets) {
   retry_if_failing(now_ns_);
   for (const Target& target : targets) {
     if (const auto status = target.status()) {
-      decoder_.set_exit_status(target.pid(), *status, target.ended_ns());
+      decoder_.set_exit_status(*target.launched(), *status, target.ended_ns());
+    }
+    for (const profile::MessageRow& remark : target.remarks()) {
+      sink_.put(remark);
     }
   }
   drainer_.finish(now_ns_);

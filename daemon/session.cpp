@@ -73,7 +73,7 @@ Result<RecordOutcome> record(const RecordOptions& options) {
 
 Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment) {
   return run_session(options, own_cpu_ns(), [&](const std::string& arena_path, const SignalWatch& /*signals*/) {
-    return AttachedProcess::attach(attachment, arena_path, monotonic_ns());
+    return AttachedProcesses::attach(attachment, arena_path, monotonic_ns());
   });
 }
 

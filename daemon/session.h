@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "daemon/attached_process.h"
+#include "daemon/attached_processes.h"
 #include "daemon/record_options.h"
 
 namespace crosstalk::daemon {

@@ -5,39 +5,45 @@
 
 namespace crosstalk::daemon {
 
-pid_t Target::pid() const {
-  return std::visit([](const auto& process) { return process.pid(); }, process_);
+std::optional<pid_t> Target::launched() const {
+  const auto* const child = std::get_if<Child>(&target_);
+  return child != nullptr ? std::optional(child->pid()) : std::nullopt;
 }
 
 int Target::fd() const {
-  return ended() ? -1 : std::visit([](const auto& process) { return process.fd(); }, process_);
+  return ended() ? -1 : std::visit([](const auto& target) { return target.fd(); }, target_);
 }
 
 bool Target::just_ended(std::uint64_t now_ns) {
   if (ended()) {
     return false;
   }
-  if (auto* const child = std::get_if<Child>(&process_)) {
+  if (auto* const child = std::get_if<Child>(&target_)) {
     status_ = child->poll_status();
     ended_ = status_.has_value();
   } else {
-    ended_ = std::get<AttachedProcess>(process_).poll_end(now_ns);
+    ended_ = std::get<AttachedProcesses>(target_).poll_end(now_ns);
   }
   ended_ns_ = ended_ ? now_ns : 0;
   return ended_;
 }
 
 std::optional<int> Target::take_stop() {
-  auto* const child = std::get_if<Child>(&process_);
+  auto* const child = std::get_if<Child>(&target_);
   return child != nullptr ? child->take_stop() : std::nullopt;
 }
 
 void Target::send(int signal) {
-  if (auto* const child = std::get_if<Child>(&process_)) {
+  if (auto* const child = std::get_if<Child>(&target_)) {
     child->send(signal);
   } else {
-    std::get<AttachedProcess>(process_).tell(signal);
+    std::get<AttachedProcesses>(target_).tell(signal);
   }
+}
+
+std::vector<profile::MessageRow> Target::remarks() const {
+  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr && ended() ? attached->remarks() : std::vector<profile::MessageRow>();
 }
 
 bool all_ended(const Targets& targets) {

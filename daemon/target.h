@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session was told to observe, apart from how it records: the command that it has launched, or a running process
-// that it has attached to; one of them.
+// What a session was told to observe, apart from how it records: the command that it has launched, or running processes
+// that it has attached to.
 #pragma once
 
 #include <sys/types.h>
@@ -11,20 +11,21 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/attached_process.h"
+#include "daemon/attached_processes.h"
 #include "daemon/launch.h"
 
 namespace crosstalk::daemon {
 
-/// One process that a session was told to observe, with all that it starts. Not thread-safe.
+/// The command, or the attachment. Not thread-safe.
 class Target {
  public:
   /// A launched command: its end is waited for, its status passed on.
-  explicit Target(Child child) : process_(std::move(child)) {}
-  /// A running process: the session ends with it, or before.
-  explicit Target(AttachedProcess process) : process_(std::move(process)) {}
+  explicit Target(Child child) : target_(std::move(child)) {}
+  /// Running processes: the session ends with them, or before.
+  explicit Target(AttachedProcesses processes) : target_(std::move(processes)) {}
 
-  [[nodiscard]] pid_t pid() const;
+  /// The command's process; nothing of an attachment.
+  [[nodiscard]] std::optional<pid_t> launched() const;
   /// Readable when its end can be seen; -1 once it was seen, or where the kernel has no pidfd.
   [[nodiscard]] int fd() const;
   /// Looks whether it has ended; true when it had not when last asked.
@@ -38,10 +39,11 @@ class Target {
   [[nodiscard]] std::optional<int> take_stop();
   /// What somebody told the recorder and meant for it; a signal that ends programs ends an attachment.
   void send(int signal);
-  [[nodiscard]] bool attached() const { return std::holds_alternative<AttachedProcess>(process_); }
+  /// What an outside collector has to say, once it has ended.
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
 
  private:
-  std::variant<Child, AttachedProcess> process_;
+  std::variant<Child, AttachedProcesses> target_;
   std::optional<int> status_;
   bool ended_ = false;
   std::uint64_t ended_ns_ = 0;

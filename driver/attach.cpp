@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/attach.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "collectors/observer/observer.h"
 #include "collectors/observer/target_process.h"
+#include "daemon/record_checks.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -13,39 +17,65 @@ namespace {
 class AttachedObserver final : public daemon::OutsideCollector {
  public:
   explicit AttachedObserver(std::unique_ptr<observer::Observer> observer) : observer_(std::move(observer)) {}
+  [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
   void stop() override { observer_->stop(); }
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return observer_->remarks(); }
 
  private:
   std::unique_ptr<observer::Observer> observer_;
 };
 
+std::string command_of(pid_t pid) {
+  const observer::ProcessFacts facts = observer::process_facts(pid);
+  if (facts.arguments.empty()) {
+    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
+  }
+  return daemon::shell_quoted(facts.arguments);
+}
+
+/// Of many processes the first few, each command line once.
+std::string commands_of(const std::vector<pid_t>& pids) {
+  constexpr std::size_t most = 4;
+  std::vector<std::string> commands;
+  for (const pid_t pid : pids) {
+    std::string command = command_of(pid);
+    if (std::find(commands.begin(), commands.end(), command) == commands.end()) {
+      commands.push_back(std::move(command));
+    }
+  }
+  const std::string more = commands.size() > most ? " & ..." : "";
+  commands.resize(std::min(commands.size(), most));
+  return fmt::format("{}{}", fmt::join(commands, " & "), more);
+}
+
+std::string watched_from_outside(const RecordRequest& request) {
+  const bool one = request.pids.size() == 1;
+  return std::string(one ? "the process was" : "the processes were") + " watched from outside, from when " +
+         (one ? "it was" : "they were") +
+         " attached to: heap blocks, waits for locks and what branching loops execute are not known" +
+         (request.attach_children ? "" : ", and new processes that were started were not watched (--children)");
+}
+
 }  // namespace
 
 Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers) {
-  const pid_t pid = *request.pid;
-  if (auto watchable = observer::check_process(pid); !watchable) {
-    return tl::unexpected<Error>(watchable.error());
+  for (const pid_t pid : request.pids) {
+    if (auto watchable = observer::check_process(pid); !watchable) {
+      return tl::unexpected<Error>(watchable.error());
+    }
   }
   AttachedTarget target;
-  target.attachment.pid = pid;
   target.attachment.duration_ns = request.duration_ns;
-  target.attachment.attach =
-      [pid, registers](const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
-    auto observer = observer::Observer::attach(pid, arena, registers);
+  target.attachment.attach = [assignment = observer::Assignment{request.pids, request.attach_children, registers}](
+                                 const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
+    auto observer = observer::Observer::attach(assignment, arena);
     if (!observer) {
-      return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + observer.error().message);
+      return tl::unexpected<Error>(observer.error());
     }
     return std::make_unique<AttachedObserver>(std::move(*observer));
   };
-  const observer::ProcessFacts facts = observer::process_facts(pid);
-  target.command = facts.arguments;
-  if (target.command.empty()) {
-    target.command = {facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable};
-  }
-  target.warnings.push_back(
-      {"watched_from_outside",
-       "the process was watched from outside, from when it was attached to: its heap blocks, its waits for locks and "
-       "what its branching loops execute are not known, and new processes that it started were not watched"});
+  target.command = commands_of(request.pids);
+  target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
   return target;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/attached_process.h"
+#include "daemon/attached_processes.h"
 #include "driver/record_options.h"
 #include "profile/model.h"
 
@@ -14,11 +14,12 @@ namespace crosstalk::driver {
 
 struct AttachedTarget {
   daemon::Attachment attachment;
-  std::vector<std::string> command;           // its command line; never empty
-  std::vector<profile::MessageRow> warnings;  // what can not be known of it from outside
+  std::string command;                        // the processes' command lines, as a shell would run them side by side
+  std::vector<profile::MessageRow> warnings;  // what can not be known of them from outside
 };
 
-/// Refuses what can not be watched from outside. `registers`: debug registers that a thread may have.
+/// Refuses what can not be watched from outside: where one of several can not, all are. `registers`: debug registers
+/// that a thread may have.
 [[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers);
 
 }  // namespace crosstalk::driver

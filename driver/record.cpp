@@ -127,8 +127,8 @@ Result<void> prepare_attachment(const RecordRequest& request, const collectors::
     return fail(ErrorCode::permission, "-p: perf events are forbidden (" + clock->found + ")" +
                                            (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
   }
-  prepared.options.attached = true;
-  prepared.options.command = std::move(target->command);
+  prepared.options.from_outside = true;
+  prepared.options.command_text = std::move(target->command);
   prepared.options.warnings = std::move(target->warnings);
   prepared.attachment = std::move(target->attachment);
   return {};
@@ -142,7 +142,8 @@ Result<Preparation> prepare(const RecordRequest& request) {
   }
   Preparation prepared;
   daemon::RecordOptions& options = prepared.options;
-  if (auto possible = request.pid ? prepare_attachment(request, probe, prepared) : prepare_command(request, options);
+  if (auto possible =
+          !request.pids.empty() ? prepare_attachment(request, probe, prepared) : prepare_command(request, options);
       !possible) {
     return tl::unexpected<Error>(possible.error());
   }
@@ -166,7 +167,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
       1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
   options.source_name = "clock";
   options.method_name = method_name(request.config.method);
-  options.recorded_itself = !request.pid && daemon::recorded_itself();
+  options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =
       options.recorded_itself ? inside_another() : limits_of(request, probe);
   options.warnings.insert(options.warnings.end(), limits.begin(), limits.end());

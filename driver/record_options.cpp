@@ -48,11 +48,11 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 /// Options as text, before they are judged.
 struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
-  std::optional<std::string> pid;
+  std::optional<std::string> pids;
   std::optional<double> seconds;  // of --duration
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool no_children = false, no_lookahead = false;
+  bool children = false, no_children = false, no_lookahead = false;
 };
 
 constexpr const char* examples =
@@ -60,7 +60,7 @@ constexpr const char* examples =
     "  crosstalk record ./server --port 8080       then: crosstalk report\n"
     "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
     "  crosstalk record --period 1ms --budget 5 ./short-run\n"
-    "  crosstalk record -p 4711 --duration 10      a running process, from outside\n"
+    "  crosstalk record -p 4711,4712 --duration 10 running processes, from outside\n"
     "\n"
     "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
     "126 when it can not be executed, 125 when crosstalk refused before it started.\n"
@@ -105,10 +105,11 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
       ->type_name("BYTES")
       ->check(refuse_negative, "");
-  app.add_option("-p,--pid", texts.pid,
-                 "Attach to this running process instead, from outside: nothing of it is changed")
-      ->type_name("PID");
-  app.add_option("--duration", texts.seconds, "With -p: leave the process after so many seconds [when it ends]")
+  app.add_option("-p,--pid", texts.pids,
+                 "Attach to these running processes instead, from outside: nothing of them is changed")
+      ->type_name("PID[,PID...]");
+  app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
+  app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
       ->type_name("S");
 }
 
@@ -159,11 +160,38 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
   return choose_events(texts.events, request.config);
 }
 
-/// What is to be attached to, if anything.
-Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
+Result<pid_t> parse_pid(std::string_view text) {
+  pid_t pid = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || rest != text.data() + text.size() || pid <= 0) {
+    return fail(ErrorCode::invalid_argument,
+                "-p: '" + std::string(text) + "' is no process id; give a number above 0, or several with commas");
+  }
+  return pid;
+}
+
+Result<std::vector<pid_t>> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const Result<pid_t> pid = parse_pid(text.substr(0, comma));
+    if (!pid) {
+      return tl::unexpected<Error>(pid.error());
+    }
+    if (std::find(pids.begin(), pids.end(), *pid) != pids.end()) {
+      return fail(ErrorCode::invalid_argument, "-p: process " + std::to_string(*pid) + " is named twice");
+    }
+    pids.push_back(*pid);
+    more = comma != std::string_view::npos;
+    text.remove_prefix(more ? comma + 1 : text.size());
+  }
+  return pids;
+}
+
+Result<void> judge_duration(const Texts& texts, RecordRequest& request) {
   constexpr double longest_s = 1e9;
   constexpr double ns = 1e9;
-  if (texts.seconds && !texts.pid) {
+  if (texts.seconds && !texts.pids) {
     return fail(ErrorCode::invalid_argument,
                 "--duration goes with -p: a command that was launched is recorded to its end");
   }
@@ -171,25 +199,29 @@ Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
     return fail(ErrorCode::invalid_argument, "--duration: choose more than 0 seconds");
   }
   request.duration_ns = static_cast<std::uint64_t>(texts.seconds.value_or(0) * ns);
-  if (!texts.pid) {
-    return {};
+  return {};
+}
+
+/// What is to be attached to, if anything.
+Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
+  if (texts.children && texts.no_children) {
+    return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
   }
-  pid_t pid = 0;
-  const char* const end = texts.pid->data() + texts.pid->size();
-  const auto [rest, error] = std::from_chars(texts.pid->data(), end, pid);
-  if (error == std::errc() && rest != end && *rest == ',') {
-    return fail(ErrorCode::unsupported, "-p: this version of crosstalk attaches to one process at a time");
+  if (auto judged = judge_duration(texts, request); !judged || !texts.pids) {
+    return judged;
   }
-  if (error != std::errc() || rest != end || pid <= 0) {
-    return fail(ErrorCode::invalid_argument, "-p: '" + *texts.pid + "' is no process id; give a number above 0");
+  auto pids = parse_pids(*texts.pids);
+  if (!pids) {
+    return tl::unexpected<Error>(pids.error());
   }
   if (!request.command.empty()) {
-    return fail(ErrorCode::invalid_argument, "-p: attach to a process or run a command, not both");
+    return fail(ErrorCode::invalid_argument, "-p: attach to processes or run a command, not both");
   }
   if (request.config.clock == profile::ClockKind::posix) {
     return fail(ErrorCode::invalid_argument, "-p: the event thread-timer is only for commands that are launched");
   }
-  request.pid = pid;
+  request.pids = std::move(*pids);
+  request.attach_children = texts.children;
   return {};
 }
 
@@ -212,8 +244,10 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
       "Runs a command, observes which of its threads communicate through which cache lines and\n"
       "where their time goes, and writes a profile.\n",
       "crosstalk record");
-  describe(app, "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...\n       crosstalk record [OPTION]... -p PID",
-           examples);
+  describe(
+      app,
+      "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...\n       crosstalk record [OPTION]... -p PID[,PID...]",
+      examples);
   app.prefix_command();
   RecordRequest request;
   Texts texts;
@@ -236,7 +270,7 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   if (auto judged = judge_attachment(texts, request); !judged) {
     return tl::unexpected<Error>(judged.error());
   }
-  if (request.command.empty() && !request.pid) {
+  if (request.command.empty() && request.pids.empty()) {
     return fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help");
   }
   return Parsed<RecordRequest>{std::move(request), ""};

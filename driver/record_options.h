@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,9 @@ struct RecordRequest {
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
-  std::optional<pid_t> pid;          // of -p: the process to attach to
-  std::uint64_t duration_ns = 0;     // of the attachment; 0: until the process ends
+  std::vector<pid_t> pids;           // of -p: the processes to attach to
+  bool attach_children = false;      // with those that they start
+  std::uint64_t duration_ns = 0;     // of the attachment; 0: until the processes end
   profile::SessionConfig config;     // what the user chose, defaults elsewhere
   std::vector<std::string> command;  // empty with -p, and only then
 };

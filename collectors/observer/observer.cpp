@@ -13,35 +13,45 @@
 
 namespace crosstalk::observer {
 
-Result<std::unique_ptr<Observer>> Observer::attach(pid_t pid, const std::string& arena, std::uint32_t registers) {
+namespace {
+
+std::string count_of(std::uint64_t number, const std::string& one, const std::string& many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment, const std::string& arena) {
   Result<ArenaAccess> access = ArenaAccess::open(arena);
   if (!access) {
     return tl::unexpected<Error>(access.error());
   }
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop.valid()) {
+  UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
+  if (!stop.valid() || !ended.valid()) {
     return fail(ErrorCode::system, std::string("cannot make an event descriptor: ") + std::strerror(errno));
   }
   raise_descriptor_limit();
-  auto session = std::make_unique<Session>(pid, std::move(*access), registers);
-  if (Result<void> begun = session->begin(); !begun) {
+  auto session = std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children);
+  if (Result<void> begun = session->begin(assignment.pids); !begun) {
     return tl::unexpected<Error>(begun.error());
   }
-  return std::unique_ptr<Observer>(new Observer(std::move(session), std::move(stop)));
+  return std::unique_ptr<Observer>(new Observer(std::move(session), std::move(stop), std::move(ended)));
 }
 
-Observer::Observer(std::unique_ptr<Session> session, UniqueFd stop)
-    : session_(std::move(session)), stop_(std::move(stop)), thread_([this] { run(); }) {}
+Observer::Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended)
+    : session_(std::move(session)), stop_(std::move(stop)), ended_(std::move(ended)), thread_([this] { run(); }) {}
 
 Observer::~Observer() { stop(); }
 
 void Observer::run() {
   pollfd stop{stop_.get(), POLLIN, 0};
-  while (::poll(&stop, 1, 0) <= 0) {
+  while (::poll(&stop, 1, 0) <= 0 && !session_->over()) {
     session_->pass();
     session_->wait(stop_.get());
   }
   session_->end();
+  (void)::eventfd_write(ended_.get(), 1);
 }
 
 void Observer::stop() {
@@ -49,6 +59,28 @@ void Observer::stop() {
     (void)::eventfd_write(stop_.get(), 1);
     thread_.join();
   }
+}
+
+std::vector<profile::MessageRow> Observer::remarks() const {
+  const Unwatched missing = session_->unwatched();
+  std::vector<profile::MessageRow> remarks;
+  const auto say = [&](std::uint64_t count, const char* code, const std::string& text) {
+    if (count != 0) {
+      remarks.push_back({code, text, count});
+    }
+  };
+  say(missing.brief_threads, "brief_threads_missed",
+      count_of(missing.brief_threads, "thread", "threads") + " had ended before they could be watched from outside");
+  say(missing.brief_processes, "brief_processes_missed",
+      count_of(missing.brief_processes, "process", "processes") +
+          " had ended before they could be watched from outside");
+  say(missing.refused_threads, "threads_not_watched",
+      count_of(missing.refused_threads, "thread", "threads") +
+          " could not be watched from outside: " + missing.thread_refusal);
+  say(missing.refused_processes, "processes_not_watched",
+      count_of(missing.refused_processes, "process", "processes") +
+          " could not be watched from outside: " + missing.process_refusal);
+  return remarks;
 }
 
 }  // namespace crosstalk::observer

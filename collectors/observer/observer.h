@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector that watches a running process from outside.
+// The collector that watches running processes from outside.
 #pragma once
 
 #include <sys/types.h>
@@ -8,36 +8,47 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "profile/model.h"
 
 namespace crosstalk::observer {
 
 class Session;
 
-/// While it lives, and until it is stopped, a thread of this process watches the target and writes what it sees into
-/// the arena. It may be stopped, and dies with this process, at any time without harm to the target.
+/// What is to be watched, and how.
+struct Assignment {
+  std::vector<pid_t> pids;      // at least one; check_process() has found them to be such processes
+  bool children = false;        // with the processes that they have started, and start
+  std::uint32_t registers = 0;  // debug registers that a thread may have
+};
+
+/// While it lives, and until it is stopped, a thread of this process watches the targets and writes what it sees into
+/// the arena. It may be stopped, and dies with this process, at any time without harm to the targets.
 class Observer {
  public:
-  /// Attaches to all threads of `pid`, which check_process() has found to be such a process. `arena`: its path.
-  /// `registers`: debug registers that a thread may have. Refused with the reason where nothing can be watched. The
-  /// calling thread's blocked signals are blocked in the observer's thread.
-  [[nodiscard]] static Result<std::unique_ptr<Observer>> attach(pid_t pid, const std::string& arena,
-                                                                std::uint32_t registers);
+  /// Attaches to all threads of these processes. `arena`: its path. Refused, in one line that names the process, where
+  /// one of them can not be watched. The calling thread's blocked signals are blocked in the observer's thread.
+  [[nodiscard]] static Result<std::unique_ptr<Observer>> attach(const Assignment& assignment, const std::string& arena);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
   ~Observer();
 
-  /// Leaves the target; what was seen of it is in the arena when this returns. A second call does nothing.
+  /// Readable once all of them have ended.
+  [[nodiscard]] int ended_fd() const { return ended_.get(); }
+  /// Leaves the targets; what was seen of them is in the arena when this returns. A second call does nothing.
   void stop();
+  /// What went unwatched, as warnings. After stop().
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
 
  private:
-  Observer(std::unique_ptr<Session> session, UniqueFd stop);
+  Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended);
   void run();
 
   std::unique_ptr<Session> session_;
-  UniqueFd stop_;  // readable once it is to end
+  UniqueFd stop_, ended_;  // readable once it is to end, and once its targets have
   std::thread thread_;
 };
 

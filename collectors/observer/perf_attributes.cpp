@@ -17,7 +17,6 @@ perf_event_attr common_attributes() {
   attributes.sample_regs_user = sampled_registers;
   attributes.use_clockid = 1;  // events of one ring must have the same clock; ours is that of all records
   attributes.clockid = CLOCK_MONOTONIC;
-  attributes.wakeup_events = 1;
   return attributes;
 }
 
@@ -30,6 +29,8 @@ perf_event_attr clock_attributes(const ClockSettings& settings) {
   attributes.sample_period = settings.period_ns;
   attributes.sample_stack_user = clock_stack_bytes;
   attributes.exclude_kernel = settings.with_kernel ? 0 : 1;
+  attributes.watermark = 1;  // else only samples would wake, and not what is told of new threads and processes
+  attributes.wakeup_watermark = 1;
   attributes.task = 1;
   attributes.mmap = 1;
   attributes.comm = 1;
@@ -45,6 +46,7 @@ perf_event_attr watch_attributes(const WatchedPlace& place) {
   attributes.bp_type = place.mode == watch_policy::WatchMode::write_only ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
   attributes.sample_period = 1;
   attributes.sample_stack_user = watch_stack_bytes;
+  attributes.wakeup_events = 1;
   attributes.exclude_kernel = 1;
   return attributes;
 }

@@ -33,8 +33,8 @@ struct ClockSettings {
   std::uint64_t period_ns = 0;
   bool with_kernel = false;  // also what the thread does in the kernel; not every user may ask for that
 };
-/// A clock of the thread's CPU time. It begins disabled, tells of the thread's own threads, and wakes who waits for it
-/// at each sample.
+/// A clock of the thread's CPU time. It begins disabled, tells of the threads and processes that the thread makes, and
+/// wakes who waits for it at each record.
 [[nodiscard]] perf_event_attr clock_attributes(const ClockSettings& settings);
 
 struct WatchedPlace {

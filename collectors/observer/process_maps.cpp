@@ -29,12 +29,14 @@ std::optional<Mapping> parse_line(std::string_view line) {
   mapping.readable = line[0] == 'r';
   mapping.writable = line[1] == 'w';
   mapping.executable = line[2] == 'x';
+  mapping.shared = line[3] == 's';
   line.remove_prefix(permissions + 1);
-  std::uint64_t device = 0;
-  if (!take_number(line, 16, ' ', mapping.offset) || !take_number(line, 16, ':', device) ||
-      !take_number(line, 16, ' ', device)) {
+  std::uint64_t minor = 0;
+  if (!take_number(line, 16, ' ', mapping.offset) || !take_number(line, 16, ':', mapping.device) ||
+      !take_number(line, 16, ' ', minor)) {
     return std::nullopt;
   }
+  mapping.device = mapping.device << 32U | minor;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), mapping.inode);
   if (error != std::errc()) {
     return std::nullopt;
@@ -76,6 +78,25 @@ const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t addres
 
 bool is_watchable(const Mapping* mapping) {
   return mapping != nullptr && mapping->readable && !mapping->path.starts_with("[v");  // [vvar], [vdso], [vsyscall]
+}
+
+watch_policy::SharedLine shared_line_in(const Mapping& mapping, std::uint64_t address) {
+  watch_policy::SharedLine line;
+  if (mapping.shared && mapping.inode != 0) {
+    line.device = mapping.device;
+    line.inode = mapping.inode;
+    line.file_offset = (mapping.offset + (address - mapping.begin)) & ~(std::uint64_t{profile::cache_line} - 1);
+    line.known = true;
+  }
+  return line;
+}
+
+std::uint64_t address_of(const std::vector<Mapping>& maps, const watch_policy::SharedLine& line) {
+  const auto found = std::find_if(maps.begin(), maps.end(), [&](const Mapping& mapping) {
+    return mapping.shared && mapping.readable && mapping.inode == line.inode && mapping.device == line.device &&
+           line.file_offset >= mapping.offset && line.file_offset - mapping.offset < mapping.end - mapping.begin;
+  });
+  return found == maps.end() ? 0 : found->begin + (line.file_offset - found->offset);
 }
 
 }  // namespace crosstalk::observer

@@ -7,14 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "collectors/watch_policy/shared_line.h"
+
 namespace crosstalk::observer {
 
 struct Mapping {
   std::uint64_t begin = 0, end = 0;
   std::uint64_t offset = 0;  // in the file
   bool readable = false, writable = false, executable = false;
-  std::uint64_t inode = 0;  // 0: no file
-  std::string path;         // or [stack], [vdso], ...; empty: none
+  bool shared = false;       // with others that map the same
+  std::uint64_t device = 0;  // major << 32 | minor
+  std::uint64_t inode = 0;   // 0: no file
+  std::string path;          // or [stack], [vdso], ...; empty: none
 
   [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }
 };
@@ -27,5 +31,12 @@ struct Mapping {
 
 /// May a watchpoint lie there? Not where the kernel writes the time, nor where nothing is mapped.
 [[nodiscard]] bool is_watchable(const Mapping* mapping);
+
+/// The line at `address`, if `mapping`, in which it lies, is of memory that processes can share. Who else has it is not
+/// looked at.
+[[nodiscard]] watch_policy::SharedLine shared_line_in(const Mapping& mapping, std::uint64_t address);
+
+/// Where a process with these mappings has the line; 0: nowhere.
+[[nodiscard]] std::uint64_t address_of(const std::vector<Mapping>& maps, const watch_policy::SharedLine& line);
 
 }  // namespace crosstalk::observer

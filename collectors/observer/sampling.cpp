@@ -13,14 +13,12 @@ constexpr std::uint64_t line_mask = ~(std::uint64_t{profile::cache_line} - 1);
 
 }  // namespace
 
-Sampling::Sampling(Target& target, in_target::AccessFinder& finder, watch_policy::Board& board,
-                   watch_policy::Budget& budget, Watches& watches)
-    : target_(target),
+Sampling::Sampling(Targets& targets, in_target::AccessFinder& finder, watch_policy::Budget& budget, Watches& watches)
+    : targets_(targets),
       finder_(finder),
-      board_(board),
       budget_(budget),
       watches_(watches),
-      stacks_(target.arena().config.stacks_per_s) {}
+      stacks_(targets.arena().config.stacks_per_s) {}
 
 /// A clock's first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
 collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSample& sample) const {
@@ -29,7 +27,7 @@ collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSampl
   seen.time_ns = sample.time_ns;
   seen.thread_cpu_ns = thread.cpu_before_ns + sample.count;
   const std::uint64_t clocked_ns =
-      thread.fresh ? target_.period_ns() : seen.thread_cpu_ns - std::min(thread.cpu_ns, seen.thread_cpu_ns);
+      thread.fresh ? targets_.period_ns() : seen.thread_cpu_ns - std::min(thread.cpu_ns, seen.thread_cpu_ns);
   seen.cpu_ns = static_cast<std::uint64_t>(static_cast<double>(clocked_ns) * thread.scale);
   seen.cpu = static_cast<std::uint16_t>(sample.cpu);
   seen.in_kernel = sample.in_kernel;
@@ -44,7 +42,7 @@ void Sampling::locate(const PerfSample& sample, const WatchedThread& thread, col
   if (seen.in_kernel || !sample.has_registers) {
     return;
   }
-  SampleView view(sample, target_.memory(), target_.maps());
+  SampleView view(sample, thread.process->memory(), thread.process->maps());
   if (const auto found = view.find(finder_)) {
     seen.access_ip = found->instruction;
     seen.address = found->address;
@@ -52,8 +50,8 @@ void Sampling::locate(const PerfSample& sample, const WatchedThread& thread, col
     seen.kind = found->kind;
     seen.from = found->from;
     seen.on_own_stack = thread.on_stack(seen.address);
-  } else {
-    maps_are_old_ = maps_are_old_ || view.missed_mapping();
+  } else if (view.missed_mapping()) {
+    thread.process->expect_new_maps();
   }
 }
 
@@ -63,13 +61,17 @@ void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen,
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
   const auto offset = static_cast<std::uint32_t>(seen.address & ~line_mask);
   const watch_policy::SampledAccess access{offset, seen.width, seen.kind, true, seen.on_own_stack};
-  const watch_policy::Suspicion known = board_.publish(
-      seen.address & line_mask,
-      {static_cast<std::uint16_t>(seen.thread), static_cast<std::uint8_t>(offset), seen.width, seen.kind, now_ms});
+  const watch_policy::SharedLine shared = targets_.touch(thread, seen.address, seen.time_ns);
+  const std::uint64_t line = seen.address & line_mask;
+  const std::uint64_t key = shared.known ? shared.key() : line;
+  watch_policy::Board& board = targets_.board_of(thread, shared);
+  const watch_policy::Suspicion known = board.publish(
+      key, {static_cast<std::uint16_t>(seen.thread), static_cast<std::uint8_t>(offset), seen.width, seen.kind, now_ms});
   const bool suspected = watch_policy::is_suspected(known, now_ms);
   record.flags |= suspected ? unsigned{profile::sample_suspected} : 0U;
-  if (!watches_.usable() || target_.threads().size() < 2 || !is_watchable(mapping_at(target_.maps(), seen.address)) ||
-      !watch_policy::begins_watch(target_.arena().config.method, seen.kind, suspected)) {
+  if (!watches_.usable() || (thread.process->threads().size() < 2 && !shared.others) ||
+      !is_watchable(mapping_at(thread.process->maps(), seen.address)) ||
+      !watch_policy::begins_watch(targets_.arena().config.method, seen.kind, suspected)) {
     return;
   }
   record.flags |= profile::sample_eligible;
@@ -77,7 +79,8 @@ void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen,
       !watches_.has_room(suspected) || !budget_.affords(watches_.mean_cost_ns(), !suspected)) {
     return;
   }
-  record.watch = watches_.open(thread, {seen.address & line_mask, access, known, suspected});
+  record.watch =
+      watches_.open(thread, {line, targets_.others_at(thread, line, shared), &board, key, access, known, suspected});
   if (record.watch != 0) {
     record.flags |= profile::sample_armed;
     record.from = profile::AddressFrom::next;
@@ -88,7 +91,7 @@ void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::S
   profile::StackSlice slice;
   slice.registers = sample.registers;
   const std::uint64_t room = thread.stack_high - std::min(sample.registers[Register::rsp], thread.stack_high);
-  slice.bytes = std::min<std::uint64_t>({sample.stack.size(), room, target_.arena().config.stack_bytes}) & ~7ULL;
+  slice.bytes = std::min<std::uint64_t>({sample.stack.size(), room, targets_.arena().config.stack_bytes}) & ~7ULL;
   if (slice.bytes == 0 || !stacks_.take(sample.time_ns)) {
     thread.records->write(record);
     return;
@@ -99,16 +102,16 @@ void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::S
 
 void Sampling::take(WatchedThread& thread, const PerfSample& sample) {
   if (sample.has_registers) {
-    target_.learn_stack(thread, sample.registers[Register::rsp]);
+    thread.process->learn_stack(thread, sample.registers[Register::rsp]);
   }
   collectors::Observation seen = observe(thread, sample);
   if (std::exchange(thread.fresh, false)) {
-    set_clock_period(thread.clock, target_.period_ns());
+    set_clock_period(thread.clock, targets_.period_ns());
   }
   thread.cpu_ns = seen.thread_cpu_ns;
   ++thread.samples;
   profile::ThreadSlot& slot = thread.records->slot();
-  const std::uint64_t cost_ns = target_.arena().config.perf_sample_cost_ns;
+  const std::uint64_t cost_ns = targets_.arena().config.perf_sample_cost_ns;
   slot.samples.store(thread.samples, std::memory_order_relaxed);
   slot.cpu_ns.store(std::max(thread.cpu_ns, slot.cpu_ns.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   slot.handlers_ns.fetch_add(cost_ns, std::memory_order_relaxed);

@@ -9,7 +9,7 @@
 #include "collectors/in_target/access/finder.h"
 #include "collectors/observation.h"
 #include "collectors/observer/perf_records.h"
-#include "collectors/observer/target.h"
+#include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
 
 namespace crosstalk::observer {
@@ -17,13 +17,9 @@ namespace crosstalk::observer {
 /// Not thread-safe.
 class Sampling {
  public:
-  Sampling(Target& target, in_target::AccessFinder& finder, watch_policy::Board& board, watch_policy::Budget& budget,
-           Watches& watches);
+  Sampling(Targets& targets, in_target::AccessFinder& finder, watch_policy::Budget& budget, Watches& watches);
 
   void take(WatchedThread& thread, const PerfSample& sample);
-  /// An access was found where nothing is known to be mapped: the mappings have changed.
-  [[nodiscard]] bool maps_are_old() const { return maps_are_old_; }
-  void maps_were_read() { maps_are_old_ = false; }
 
  private:
   collectors::Observation observe(WatchedThread& thread, const PerfSample& sample) const;
@@ -31,13 +27,11 @@ class Sampling {
   void watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record);
   void write(WatchedThread& thread, const PerfSample& sample, profile::Sample& record);
 
-  Target& target_;
+  Targets& targets_;
   in_target::AccessFinder& finder_;
-  watch_policy::Board& board_;
   watch_policy::Budget& budget_;
   Watches& watches_;
   StackAllowance stacks_;
-  bool maps_are_old_ = true;
 };
 
 }  // namespace crosstalk::observer

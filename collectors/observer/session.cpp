@@ -21,7 +21,6 @@ constexpr std::uint64_t second = 1'000'000'000;
 // The kernel takes a record's time before others can see the record.
 constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
-constexpr std::uint64_t maps_pause_ns = 200'000'000;
 constexpr std::uint64_t longest_period_ns = 64'000'000;
 constexpr double cycle_ns = 400e6;  // of a thread that rests for a part of it
 constexpr double least_part = 1 / 64.0;
@@ -34,20 +33,18 @@ WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t re
 
 }  // namespace
 
-Session::Session(pid_t pid, ArenaAccess arena, std::uint32_t registers)
-    : target_(pid, std::move(arena)),
+Session::Session(ArenaAccess arena, std::uint32_t registers, bool children)
+    : targets_(std::move(arena), children),
       finder_(std::make_unique<in_target::AccessFinder>()),
-      board_(std::make_unique<watch_policy::Board>()),
-      watches_(*this, target_.threads(), *board_, budget_, settings_of(target_.arena().config, registers)),
-      sampling_(target_, *finder_, *board_, budget_, watches_),
+      watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
+      sampling_(targets_, *finder_, budget_, watches_),
       review_due_ns_(monotonic_ns() + first_review_ns) {
   budget_.clear();
-  budget_.start(target_.arena().config.budget);
-  board_->start(target_.arena().config.board_slots);
+  budget_.start(targets_.arena().config.budget);
 }
 
 std::optional<OpenEvent> Session::prepare(const WatchedThread& thread, const WatchedPlace& place) {
-  if (thread.rests() && !rouse(*thread_of(thread.tid), monotonic_ns())) {
+  if (thread.rests() && !rouse(*targets_.thread_of(thread.tid), monotonic_ns())) {
     return std::nullopt;
   }
   return open_breakpoint(thread.tid, place, thread.clock);
@@ -63,18 +60,11 @@ std::uint64_t Session::cpu_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * second + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::uint32_t Session::new_watch() { return target_.arena().next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
+std::uint32_t Session::new_watch() { return targets_.arena().next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-bool Session::was_store(const PerfSample& trap) {
-  const auto access = SampleView(trap, target_.memory(), target_.maps()).find_retired(*finder_);
+bool Session::was_store(const WatchedThread& thread, const PerfSample& trap) {
+  const auto access = SampleView(trap, thread.process->memory(), thread.process->maps()).find_retired(*finder_);
   return access && stores(access->kind);
-}
-
-WatchedThread* Session::thread_of(pid_t tid) const {
-  const auto& threads = target_.threads();
-  const auto found =
-      std::find_if(threads.begin(), threads.end(), [tid](const auto& thread) { return thread->tid == tid; });
-  return found == threads.end() ? nullptr : found->get();
 }
 
 void Session::collect(WatchedThread& thread) {
@@ -107,8 +97,10 @@ void Session::collect(WatchedThread& thread) {
 }
 
 void Session::collect() {
-  for (const auto& thread : target_.threads()) {
-    collect(*thread);
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      collect(*thread);
+    }
   }
   std::stable_sort(arrivals_.begin(), arrivals_.end(),
                    [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; });
@@ -123,35 +115,35 @@ void Session::handle(WatchedThread& thread, const PerfSample& sample) {
 }
 
 void Session::handle(const Arrival& arrival) {
-  WatchedThread* const thread = thread_of(arrival.tid);
+  WatchedThread* const thread = targets_.thread_of(arrival.tid);
   if (thread == nullptr) {
     return;  // it has been parted with
   }
   if (const auto* sample = std::get_if<PerfSample>(&arrival.record)) {
     handle(*thread, *sample);
   } else if (const auto* fork = std::get_if<PerfFork>(&arrival.record)) {
-    if (fork->pid == target_.pid()) {
-      (void)target_.meet(fork->tid);  // it may be gone by now, which is counted
-    }
+    targets_.meet(fork->pid, fork->tid, fork->parent_pid);
   } else if (std::holds_alternative<PerfExit>(arrival.record)) {
     part(*thread);
   } else if (std::holds_alternative<PerfExec>(arrival.record)) {
-    begin_anew();
+    begin_anew(*thread->process);
   } else if (const auto* lost = std::get_if<PerfLost>(&arrival.record)) {
     thread->records->slot().lost_records.fetch_add(lost->records, std::memory_order_relaxed);
   } else if (std::holds_alternative<PerfMap>(arrival.record)) {
-    maps_changed_ = true;
+    thread->process->expect_new_maps();
   }
 }
 
 void Session::part(WatchedThread& thread) {
   watches_.leave(thread);
-  target_.part(thread, true);
+  thread.process->part(thread, true);
 }
 
-void Session::begin_anew() {
-  watches_.close_all();
-  target_.begin_anew();
+void Session::begin_anew(Target& process) {
+  for (const auto& thread : process.threads()) {
+    watches_.leave(*thread);
+  }
+  process.begin_anew();
 }
 
 void Session::pass() {
@@ -166,6 +158,7 @@ void Session::pass() {
   }
   watches_.settle();
   take_turns(monotonic_ns());
+  targets_.retire();
   tend(monotonic_ns());
   const std::uint64_t own_ns = cpu_ns();
   budget_.spend(own_ns - spent_cpu_ns_);
@@ -173,11 +166,8 @@ void Session::pass() {
 }
 
 void Session::tend(std::uint64_t now_ns) {
-  if ((maps_changed_ || sampling_.maps_are_old()) && now_ns >= maps_due_ns_) {
-    maps_due_ns_ = now_ns + maps_pause_ns;
-    maps_changed_ = false;
-    sampling_.maps_were_read();
-    target_.read_maps();
+  for (const auto& process : targets_.processes()) {
+    process->tend(now_ns);
   }
   if (now_ns >= review_due_ns_) {
     review(now_ns);
@@ -186,21 +176,29 @@ void Session::tend(std::uint64_t now_ns) {
 
 bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
-  maps_changed_ = true;  // nobody has told what was mapped meanwhile
-  return target_.rouse(thread);
+  thread.process->expect_new_maps();  // nobody has told what was mapped meanwhile
+  return Target::rouse(thread);
 }
 
-/// Threads that switch very often go to rest, and end to.
+/// A thread that switches very often goes to rest, and ends to.
+void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
+  if (thread.part >= 1 && !thread.rests()) {
+    return;
+  }
+  if (thread.rests() && now_ns >= thread.turn_ns) {
+    (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
+  } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
+    collect(thread);
+    Target::rest(thread);
+    const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
+    thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
+  }
+}
+
 void Session::take_turns(std::uint64_t now_ns) {
-  for (const auto& each : target_.threads()) {
-    WatchedThread& thread = *each;
-    if (thread.rests() && now_ns >= thread.turn_ns) {
-      (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
-    } else if (thread.part < 1 && !thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
-      collect(thread);
-      Target::rest(thread);
-      const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
-      thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      take_turn(*thread, now_ns);
     }
   }
 }
@@ -221,14 +219,16 @@ void Session::set_part(WatchedThread& thread, double part, double ran_ns) {
 
 /// What its clock adds to the thread's context switches, and so for what part of the time it can have one.
 void Session::review_thread(WatchedThread& thread) {
-  const auto facts = thread_facts(target_.pid(), thread.tid);
+  const pid_t pid = thread.process->pid();
+  const auto facts = thread_facts(pid, thread.tid);
   if (!facts) {
-    arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{target_.pid(), thread.tid, 0}, nullptr});
+    arrivals_.push_back({monotonic_ns(), thread.tid, PerfExit{pid, thread.tid, 0}, nullptr});
     return;
   }
-  const profile::SessionConfig& config = target_.arena().config;
+  const profile::SessionConfig& config = targets_.arena().config;
   // A clock that ticks seldom costs less at a switch; the price was measured at 4 ms.
-  const double price = config.switch_cost_ns * std::sqrt(4e6 / std::max(static_cast<double>(target_.period_ns()), 4e6));
+  const double price =
+      config.switch_cost_ns * std::sqrt(4e6 / std::max(static_cast<double>(targets_.period_ns()), 4e6));
   const std::uint64_t all = facts->switches - std::min(thread.switches_before, facts->switches);
   const auto switches = static_cast<double>(all - std::min(thread.switches_charged, all));
   const std::uint64_t cpu_ns = facts->cpu_ns - std::min(thread.life_before_ns, facts->cpu_ns);
@@ -250,18 +250,20 @@ void Session::review_thread(WatchedThread& thread) {
 
 /// Once a second: threads that nobody told of, and whether the clocks leave enough of the budget for watches.
 void Session::review(std::uint64_t now_ns) {
-  target_.meet_all();
-  const std::size_t threads = target_.threads().size();
+  targets_.meet_all();
+  const std::size_t threads = targets_.thread_count();
   review_due_ns_ = now_ns + std::max<std::uint64_t>(second, threads * 10'000'000);
   constexpr double clock_share = 0.5;  // of the budget
   constexpr double little_share = 0.15;
-  const profile::SessionConfig& config = target_.arena().config;
+  const profile::SessionConfig& config = targets_.arena().config;
   std::uint64_t samples = 0;
   std::uint64_t cpu = 0;
-  for (const auto& thread : target_.threads()) {
-    review_thread(*thread);
-    samples += thread->samples;
-    cpu += std::max(thread->ran_ns, thread->cpu_ns);
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      review_thread(*thread);
+      samples += thread->samples;
+      cpu += std::max(thread->ran_ns, thread->cpu_ns);
+    }
   }
   const std::uint64_t own = cpu_ns() - watches_.own_ns();
   const double spent =
@@ -275,9 +277,15 @@ void Session::review(std::uint64_t now_ns) {
   }
   if (spent > clock_share * allowed) {
     const auto times = static_cast<std::uint64_t>(std::clamp(spent / (clock_share * allowed), 2.0, 16.0));
-    target_.set_period(std::min(target_.period_ns() * times, longest_period_ns));
-  } else if (spent < little_share * allowed && target_.period_ns() > config.period_ns) {
-    target_.set_period(std::max(target_.period_ns() / 2, config.period_ns));
+    targets_.set_period(std::min(targets_.period_ns() * times, longest_period_ns));
+  } else if (spent < little_share * allowed && targets_.period_ns() > config.period_ns) {
+    targets_.set_period(std::max(targets_.period_ns() / 2, config.period_ns));
+  }
+}
+
+void Session::expect_end(const Target& process, std::uint64_t now_ns) {
+  for (const auto& thread : process.threads()) {
+    arrivals_.push_back({now_ns, thread->tid, PerfExit{process.pid(), thread->tid, now_ns}, nullptr});
   }
 }
 
@@ -286,12 +294,16 @@ void Session::wait(int stop) {
   std::uint64_t until = now + (arrivals_.empty() ? idle_ns : settling_ns);
   until = std::min(until, watches_.next_end_ns());
   std::vector<pollfd> polled{{stop, POLLIN, 0}};
-  std::vector<pid_t> tids;
-  for (const auto& thread : target_.threads()) {
-    until = std::min(until, thread->part < 1 ? std::max(thread->turn_ns, now) : until);
-    if (!thread->gone && !thread->rests()) {
-      polled.push_back({thread->clock.fd.get(), POLLIN, 0});
-      tids.push_back(thread->tid);
+  std::vector<Awaited> awaited{{}};
+  for (const auto& process : targets_.processes()) {
+    polled.push_back({process->pidfd(), POLLIN, 0});
+    awaited.push_back({process.get(), 0});
+    for (const auto& thread : process->threads()) {
+      until = std::min(until, thread->part < 1 ? std::max(thread->turn_ns, now) : until);
+      if (!thread->gone && !thread->rests()) {
+        polled.push_back({thread->clock.fd.get(), POLLIN, 0});
+        awaited.push_back({process.get(), thread->tid});
+      }
     }
   }
   const std::uint64_t left = until > now ? until - now : 0;
@@ -299,11 +311,20 @@ void Session::wait(int stop) {
   if (::ppoll(polled.data(), polled.size(), &timeout, nullptr) <= 0) {
     return;
   }
-  for (std::size_t i = 0; i < tids.size(); ++i) {
-    if ((polled[i + 1].revents & POLLHUP) != 0) {  // its last records are in the ring, but perhaps not that of its end
-      thread_of(tids[i])->gone = true;
-      arrivals_.push_back({now, tids[i], PerfExit{target_.pid(), tids[i], now}, nullptr});
-    }
+  for (std::size_t i = 1; i < polled.size(); ++i) {
+    notice(awaited[i], static_cast<unsigned>(polled[i].revents));
+  }
+}
+
+/// What was awaited has come. The last records of a thread that is gone are in its ring, but perhaps not that of its
+/// end.
+void Session::notice(const Awaited& awaited, unsigned events) {
+  const std::uint64_t now_ns = monotonic_ns();
+  if (awaited.tid == 0 && (events & POLLIN) != 0) {
+    expect_end(*awaited.process, now_ns);
+  } else if (awaited.tid != 0 && (events & POLLHUP) != 0) {
+    targets_.thread_of(awaited.tid)->gone = true;
+    arrivals_.push_back({now_ns, awaited.tid, PerfExit{awaited.process->pid(), awaited.tid, now_ns}, nullptr});
   }
 }
 
@@ -313,15 +334,7 @@ void Session::end() {
     handle(arrival);
   }
   watches_.close_all();
-  if (const std::uint64_t missed = target_.missed(); missed != 0) {
-    target_.message("brief_threads_missed",
-                    std::to_string(missed) + " threads had ended before they could be watched from outside");
-  }
-  if (const std::uint64_t refused = target_.refused(); refused != 0) {
-    target_.message("threads_not_watched",
-                    std::to_string(refused) + " threads could not be watched from outside: " + target_.refusal());
-  }
-  target_.part_all();
+  targets_.part_all();
 }
 
 }  // namespace crosstalk::observer

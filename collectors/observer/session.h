@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches one process from outside, from attaching to leaving: no code, no signal, no descriptor and no mapping of ours
-// is ever in it. Its samples and watched accesses come through perf rings that this process maps; its memory is read
-// through the kernel.
+// Watches processes from outside, from attaching to leaving: no code, no signal, no descriptor and no mapping of ours
+// is ever in them. Their samples and watched accesses come through perf rings that this process maps; their memory is
+// read through the kernel.
 //
 //     a thread's ring -> perf_records -> sampling -> the thread's ring in the recorder's arena
 //                                     -> watches  ->
@@ -21,7 +21,7 @@
 #include "collectors/in_target/access/finder.h"
 #include "collectors/observer/perf_records.h"
 #include "collectors/observer/sampling.h"
-#include "collectors/observer/target.h"
+#include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
 
 namespace crosstalk::observer {
@@ -29,16 +29,20 @@ namespace crosstalk::observer {
 /// Used by one thread, whose CPU time is charged to the budget.
 class Session final : private WatchWorld {
  public:
-  /// `registers`: debug registers that a thread can have.
-  Session(pid_t pid, ArenaAccess arena, std::uint32_t registers);
+  /// `registers`: debug registers that a thread can have. `children`: with the processes that the watched ones start.
+  Session(ArenaAccess arena, std::uint32_t registers, bool children);
 
-  [[nodiscard]] Result<void> begin() { return target_.begin(); }
+  [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids) { return targets_.begin(pids); }
   /// Handles what has come.
   void pass();
   /// Waits until something comes, `stop` is readable, or it is time for something.
   void wait(int stop);
-  /// Leaves the target. Nothing of it is used afterwards.
+  /// Have all of them ended?
+  [[nodiscard]] bool over() const { return targets_.processes().empty(); }
+  /// Leaves them. Nothing of them is used afterwards.
   void end();
+  /// What went unwatched so far.
+  [[nodiscard]] Unwatched unwatched() const { return targets_.unwatched(); }
 
  private:
   struct Arrival {
@@ -48,37 +52,42 @@ class Session final : private WatchWorld {
     std::shared_ptr<std::vector<std::byte>> bytes;  // that the record refers to
   };
 
+  struct Awaited {  // by wait()
+    const Target* process = nullptr;
+    pid_t tid = 0;  // 0: the process's end; else something of a thread
+  };
+
   void collect();
   void collect(WatchedThread& thread);
   void handle(const Arrival& arrival);
   void handle(WatchedThread& thread, const PerfSample& sample);
-  void begin_anew();
+  void begin_anew(Target& process);
   void part(WatchedThread& thread);
   void tend(std::uint64_t now_ns);
   void review(std::uint64_t now_ns);
   void review_thread(WatchedThread& thread);
   static void set_part(WatchedThread& thread, double part, double ran_ns);
+  void take_turn(WatchedThread& thread, std::uint64_t now_ns);
   void take_turns(std::uint64_t now_ns);
   bool rouse(WatchedThread& thread, std::uint64_t now_ns);
-  [[nodiscard]] WatchedThread* thread_of(pid_t tid) const;
+  void notice(const Awaited& awaited, unsigned events);
+  void expect_end(const Target& process, std::uint64_t now_ns);
 
   std::optional<OpenEvent> prepare(const WatchedThread& thread, const WatchedPlace& place) override;
   void enable(const OpenEvent& breakpoint, std::uint32_t shots) override;
   std::uint64_t now_ns() override;
   std::uint64_t cpu_ns() override;
   std::uint32_t new_watch() override;
-  bool was_store(const PerfSample& trap) override;
+  bool was_store(const WatchedThread& thread, const PerfSample& trap) override;
 
-  Target target_;
+  Targets targets_;
   std::unique_ptr<in_target::AccessFinder> finder_;
-  std::unique_ptr<watch_policy::Board> board_;
   watch_policy::Budget budget_;
   Watches watches_;
   Sampling sampling_;
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // of the observer's own, what the budget knows
-  std::uint64_t maps_due_ns_ = 0, review_due_ns_;
-  bool maps_changed_ = true;
+  std::uint64_t review_due_ns_;
   struct {
     std::uint64_t samples = 0, cpu_ns = 0, own_ns = 0;  // at the last review
   } reviewed_;

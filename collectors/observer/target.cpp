@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/observer/target.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,8 +25,26 @@ void copy_name(const std::string& name, char (&to)[16]) {
   std::memcpy(to, name.data(), std::min(name.size(), sizeof to - 1));
 }
 
+/// An exec is told some 100 us before the new program's command line is there.
+ProcessFacts settled_facts(pid_t pid) {
+  constexpr int most_looks_at_it = 50;
+  constexpr timespec pause{0, 100'000};
+  ProcessFacts facts = process_facts(pid);
+  for (int look = 0; look < most_looks_at_it && facts.arguments.empty() && !facts.executable.empty(); ++look) {
+    ::nanosleep(&pause, nullptr);
+    facts = process_facts(pid);
+  }
+  return facts;
+}
+
 bool same_module(const TargetModule& a, const TargetModule& b) {
   return a.record.begin == b.record.begin && a.record.end == b.record.end && a.path == b.path;
+}
+
+/// The same part of the same file, at the same place.
+bool same_memory(const Mapping& a, const Mapping& b) {
+  return a.begin == b.begin && a.end == b.end && a.offset == b.offset && a.device == b.device && a.inode == b.inode &&
+         a.shared == b.shared;
 }
 
 bool has(const std::vector<TargetModule>& modules, const TargetModule& wanted) {
@@ -31,23 +54,35 @@ bool has(const std::vector<TargetModule>& modules, const TargetModule& wanted) {
 
 }  // namespace
 
-Target::Target(pid_t pid, ArenaAccess arena)
-    : pid_(pid), arena_(std::move(arena)), memory_(pid), period_ns_(arena_.header().config.period_ns) {}
+Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns)
+    : identity_(identity),
+      pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0))),
+      arena_(arena),
+      memory_(identity.pid),
+      board_(std::make_unique<watch_policy::Board>()),
+      period_ns_(period_ns) {
+  board_->start(arena_.header().config.board_slots);
+}
 
 Result<void> Target::begin() {
-  with_kernel_ = kernel_allowed(pid_);
-  maps_ = maps_of(pid_);
+  with_kernel_ = kernel_allowed(pid());
+  maps_ = maps_of(pid());
   Result<void> first;
-  for (const pid_t tid : threads_of(pid_)) {
+  for (const pid_t tid : threads_of(pid())) {
     if (Result<void> met = meet(tid); !met && first) {
       first = std::move(met);
     }
   }
   if (threads_.empty()) {
-    return first ? fail(ErrorCode::refused, "-p " + std::to_string(pid_) + ": it has ended") : first;
+    return first && observer::has_ended(pid()) ? fail(ErrorCode::not_found, "it has ended") : first;
   }
   meet_all();
   return {};
+}
+
+bool Target::has_ended() const {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return pidfd_.valid() ? ::poll(&ended, 1, 0) > 0 : observer::has_ended(pid());
 }
 
 bool Target::watched(pid_t tid) const {
@@ -57,7 +92,7 @@ bool Target::watched(pid_t tid) const {
 void Target::meet_all() {
   for (int look = 0; look < most_looks; ++look) {
     bool any = false;
-    for (const pid_t tid : threads_of(pid_)) {
+    for (const pid_t tid : threads_of(pid())) {
       any = (!watched(tid) && meet(tid) && watched(tid)) || any;
     }
     if (!any) {
@@ -86,7 +121,7 @@ void Target::rest(WatchedThread& thread) {
 }
 
 bool Target::rouse(WatchedThread& thread) {
-  Result<Events> events = open_events(thread.tid, thread.random);
+  Result<Events> events = thread.process->open_events(thread.tid, thread.random);
   if (!events) {
     return false;
   }
@@ -100,27 +135,29 @@ bool Target::rouse(WatchedThread& thread) {
 
 Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   const profile::SessionConfig& config = arena().config;
-  std::uint64_t random = random_state(config.seed != 0 ? config.seed : monotonic_ns(), ++begun_);
+  const std::uint64_t stream = std::uint64_t{identity_.number} << 32U | ++begun_;
+  std::uint64_t random = random_state(config.seed != 0 ? config.seed : monotonic_ns(), stream);
   Result<Events> events = open_events(tid, random);
   if (!events) {
     return tl::unexpected<Error>(events.error());
   }
-  const std::optional<ThreadFacts> facts = thread_facts(pid_, tid);
-  std::unique_ptr<ArenaRing> records = facts ? arena_.claim(pid_, tid) : nullptr;
+  const std::optional<ThreadFacts> facts = thread_facts(pid(), tid);
+  std::unique_ptr<ArenaRing> records = facts ? arena_.claim(pid(), tid) : nullptr;
   if (!records) {
-    return is_there(pid_, tid)
+    return is_there(pid(), tid)
                ? fail(ErrorCode::system, "there are too many threads, or too few descriptors (ulimit -n)")
                : fail(ErrorCode::not_found, "thread " + std::to_string(tid) + " is gone");
   }
   auto thread =
       std::make_unique<WatchedThread>(tid, std::move(records), std::move(events->clock), std::move(events->ring));
+  thread->process = this;
   thread->random = random;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
   thread->life_before_ns = facts->cpu_ns;
   const auto stack =
       std::find_if(maps_.begin(), maps_.end(), [](const Mapping& mapping) { return mapping.path == "[stack]"; });
-  if (tid == pid_ && stack != maps_.end()) {
+  if (tid == pid() && stack != maps_.end()) {
     thread->stack_low = stack->begin;
     thread->stack_high = stack->end;
   }
@@ -142,11 +179,12 @@ Result<void> Target::meet(pid_t tid) {
     }
     return tl::unexpected<Error>(thread.error());
   }
+  enable_clock(
+      (*thread)->clock);  // an exec from now on is told, so what is looked at next is not out of date unnoticed
   (*thread)->records->go_live();
   if (!std::exchange(announced_, true)) {
     write_process(**thread);
   }
-  enable_clock((*thread)->clock);
   threads_.push_back(std::move(*thread));
   return {};
 }
@@ -158,7 +196,7 @@ void Target::write_start(WatchedThread& thread, const std::string& name) const {
   profile::ThreadStart record;
   record.header.type = profile::RecordType::thread_start;
   record.time_ns = thread.begin_ns;
-  record.pid = pid_;
+  record.pid = pid();
   record.tid = thread.tid;
   record.stack_low = thread.stack_low;
   record.stack_high = thread.stack_high;
@@ -167,12 +205,12 @@ void Target::write_start(WatchedThread& thread, const std::string& name) const {
 }
 
 void Target::write_process(WatchedThread& thread) const {
-  const ProcessFacts facts = process_facts(pid_);
+  const ProcessFacts facts = settled_facts(pid());
   profile::ProcessStart record;
   record.header.type = profile::RecordType::process_start;
   record.time_ns = thread.begin_ns;
-  record.pid = pid_;
-  record.parent_pid = facts.parent;
+  record.pid = pid();
+  record.parent_pid = identity_.parent != 0 ? identity_.parent : facts.parent;
   std::string text = facts.executable + '\0';
   for (const std::string& argument : facts.arguments) {
     text += argument + '\0';
@@ -181,16 +219,29 @@ void Target::write_process(WatchedThread& thread) const {
   thread.records->write(record, text.data(), std::min(text.size(), longest));
 }
 
-void Target::read_maps() {
-  if (threads_.empty()) {
-    return;
+void Target::tend(std::uint64_t now_ns) {
+  constexpr std::uint64_t pause_ns = 200'000'000;
+  if (maps_changed_ && now_ns >= maps_due_ns_) {
+    maps_due_ns_ = now_ns + pause_ns;
+    maps_changed_ = false;
+    read_maps();
   }
-  std::vector<Mapping> maps = maps_of(pid_);
+}
+
+void Target::read_maps() {
+  std::vector<Mapping> maps = threads_.empty() ? std::vector<Mapping>() : maps_of(pid());
   if (maps.empty()) {
     return;  // it is gone
   }
   maps_ = std::move(maps);
-  std::vector<TargetModule> modules = modules_of(maps_, memory_);
+  std::erase_if(recorded_, [this](const Mapping& mapping) {
+    const Mapping* const now = mapping_at(maps_, mapping.begin);
+    return now == nullptr || !same_memory(*now, mapping);
+  });
+  write_modules(modules_of(maps_, memory_));
+}
+
+void Target::write_modules(std::vector<TargetModule> modules) {
   ArenaRing& records = *threads_.front()->records;
   const std::uint64_t now_ns = monotonic_ns();
   for (const TargetModule& module : modules_) {
@@ -212,6 +263,28 @@ void Target::read_maps() {
   modules_ = std::move(modules);
 }
 
+watch_policy::SharedLine Target::touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns) {
+  const Mapping* const mapping = mapping_at(maps_, address);
+  const watch_policy::SharedLine line =
+      mapping != nullptr ? shared_line_in(*mapping, address) : watch_policy::SharedLine{};
+  const auto is_it = [&](const Mapping& known) { return same_memory(known, *mapping); };
+  if (!line.known || std::any_of(recorded_.begin(), recorded_.end(), is_it)) {
+    return line;
+  }
+  profile::SharedMapping record;
+  record.header.type = profile::RecordType::shared_mapping;
+  record.time_ns = time_ns;
+  record.begin = mapping->begin;
+  record.bytes = mapping->end - mapping->begin;
+  record.file_offset = mapping->offset;
+  record.device = mapping->device;
+  record.inode = mapping->inode;
+  thread.records->write(record, mapping->path.data(), mapping->path.size());
+  recorded_.push_back(*mapping);
+  touched_.insert(line.object());
+  return line;
+}
+
 void Target::learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) const {
   const Mapping* mapping = mapping_at(maps_, stack_pointer);
   if (thread.stack_high != 0 || mapping == nullptr || !mapping->writable ||
@@ -220,7 +293,7 @@ void Target::learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) con
   }
   thread.stack_low = mapping->begin;
   thread.stack_high = mapping->end;
-  const std::optional<ThreadFacts> facts = thread_facts(pid_, thread.tid);
+  const std::optional<ThreadFacts> facts = thread_facts(pid(), thread.tid);
   write_start(thread, facts ? facts->name : std::string());
 }
 
@@ -232,11 +305,11 @@ void Target::part(const WatchedThread& gone, bool exited) {
   }
   WatchedThread& thread = **found;
   const std::uint64_t now_ns = monotonic_ns();
-  if (threads_.size() == 1 && (exited || has_ended(pid_))) {
+  if (threads_.size() == 1 && (exited || has_ended())) {
     profile::ProcessEnd record;
     record.header.type = profile::RecordType::process_end;
     record.time_ns = now_ns;
-    record.pid = pid_;
+    record.pid = pid();
     thread.records->write(record);
   }
   profile::ThreadEnd record;
@@ -261,9 +334,12 @@ void Target::begin_anew() {
   part_all();
   announced_ = false;
   modules_.clear();
-  maps_ = maps_of(pid_);
+  recorded_.clear();
+  touched_.clear();
+  maps_ = maps_of(pid());
   meet_all();
-  read_maps();
+  maps_due_ns_ = 0;
+  expect_new_maps();
 }
 
 void Target::set_period(std::uint64_t period_ns) {
@@ -274,17 +350,6 @@ void Target::set_period(std::uint64_t period_ns) {
     }
     thread->records->slot().period_us.store(static_cast<std::uint32_t>(period_ns / 1000), std::memory_order_relaxed);
   }
-}
-
-void Target::message(const char* code, const std::string& text) {
-  if (threads_.empty()) {
-    return;
-  }
-  profile::Message record;
-  record.header.type = profile::RecordType::message;
-  record.time_ns = monotonic_ns();
-  std::memcpy(record.code, code, std::min(std::strlen(code), sizeof record.code - 1));
-  threads_.front()->records->write(record, text.data(), text.size());
 }
 
 }  // namespace crosstalk::observer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that is watched, as it changes: its threads come and go, it maps and unmaps code, it executes another
-// program. Each change becomes the records that the process would have written itself.
+// A process that is watched, as it changes: its threads come and go, it maps and unmaps code, it executes another
+// program, it ends. Each change becomes the records that the process would have written itself.
 #pragma once
 
 #include <sys/types.h>
@@ -16,15 +16,26 @@
 #include "collectors/observer/kernel_events.h"
 #include "collectors/observer/target_process.h"
 #include "collectors/observer/watched_thread.h"
+#include "collectors/watch_policy/board.h"
 
 namespace crosstalk::observer {
 
-/// Not thread-safe.
+struct TargetIdentity {
+  pid_t pid = 0;
+  pid_t parent = 0;          // 0: as /proc has it
+  std::uint32_t number = 0;  // of the process in its recording
+};
+
+/// Not thread-safe. Its threads refer to it, so it stays where it is.
 class Target {
  public:
-  Target(pid_t pid, ArenaAccess arena);
+  /// `arena` outlives it. `period_ns`: CPU time between two samples of a thread.
+  Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns);
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  ~Target() = default;
 
-  /// Begins to watch all threads that there are. Fails where not one can be watched.
+  /// Begins to watch all threads that there are. Fails where not one can be watched; not_found: it has ended.
   [[nodiscard]] Result<void> begin();
   /// Begins to watch a thread; one that is watched already, or gone, is left alone.
   Result<void> meet(pid_t tid);
@@ -36,21 +47,32 @@ class Target {
   void part_all();
   /// Its clock and ring are closed, and opened again. False: the thread is gone, or no event can be had.
   static void rest(WatchedThread& thread);
-  bool rouse(WatchedThread& thread);
+  static bool rouse(WatchedThread& thread);
   /// Its process executes another program: of its threads only the first is left.
   void begin_anew();
-  /// Looks at what is mapped now.
-  void read_maps();
+  /// What is mapped may have changed: tend() is to look at it.
+  void expect_new_maps() { maps_changed_ = true; }
+  void tend(std::uint64_t now_ns);
   /// Where its stack is, by the stack pointer of its first sample.
   void learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) const;
-  /// What a user should know; one line.
-  void message(const char* code, const std::string& text);
+  /// The line at `address`, where a thread of this process was sampled, if it is of memory that processes can share.
+  /// What is mapped there is recorded when it is seen first.
+  watch_policy::SharedLine touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns);
+  /// Has one of its threads been sampled in the memory that the line is of?
+  [[nodiscard]] bool has_touched(const watch_policy::SharedLine& line) const {
+    return touched_.contains(line.object());
+  }
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return identity_.pid; }
+  /// Readable once the process has ended; -1 where that can not be had.
+  [[nodiscard]] int pidfd() const { return pidfd_.get(); }
+  [[nodiscard]] bool has_ended() const;
   [[nodiscard]] const WatchedThreads& threads() const { return threads_; }
   [[nodiscard]] const std::vector<Mapping>& maps() const { return maps_; }
   [[nodiscard]] const TargetMemory& memory() const { return memory_; }
   [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
+  /// Of lines that are not shared with other processes.
+  [[nodiscard]] watch_policy::Board& board() { return *board_; }
   /// CPU time between two samples of a thread.
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
@@ -69,13 +91,21 @@ class Target {
   [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;
+  void read_maps();
+  void write_modules(std::vector<TargetModule> modules);
   [[nodiscard]] bool watched(pid_t tid) const;
 
-  pid_t pid_;
-  ArenaAccess arena_;
+  TargetIdentity identity_;
+  UniqueFd pidfd_;
+  ArenaAccess& arena_;
   TargetMemory memory_;
+  std::unique_ptr<watch_policy::Board> board_;
   std::vector<Mapping> maps_;
   std::vector<TargetModule> modules_;
+  bool maps_changed_ = true;
+  std::uint64_t maps_due_ns_ = 0;
+  std::set<std::uint64_t> touched_;  // objects of SharedLine
+  std::vector<Mapping> recorded_;    // of shared memory
   WatchedThreads threads_;
   bool with_kernel_ = false;
   bool announced_ = false;  // this program of the process has written its start

@@ -49,6 +49,36 @@ std::uint64_t number(const std::string& text) {
 /// Kernel threads have no memory of their own, so no sizes of it in their status.
 bool is_kernel_thread(const std::string& status) { return field(status, "VmSize").empty(); }
 
+/// The names in a folder of /proc that are numbers.
+std::vector<pid_t> numbers_in(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  while (folder) {
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) {
+      break;
+    }
+    const std::uint64_t value = number(static_cast<const char*>(entry->d_name));
+    if (value != 0) {
+      numbers.push_back(static_cast<pid_t>(value));
+    }
+  }
+  return numbers;
+}
+
+/// 0: there is no such process, or it has ended. Its name, in brackets before the parent, may hold anything, brackets
+/// too.
+pid_t parent_of(pid_t pid) {
+  const std::string text = text_of_file(folder_of(pid) + "/stat");
+  constexpr std::size_t to_state = 2;
+  constexpr std::size_t to_parent = 4;  // ") S "
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + to_parent > text.size() || text[name_end + to_state] == 'Z') {
+    return 0;
+  }
+  return static_cast<pid_t>(number(text.substr(name_end + to_parent)));
+}
+
 tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
   return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + why);
 }
@@ -110,20 +140,18 @@ bool is_there(pid_t pid, pid_t tid) {
   return ::access((folder_of(pid) + "/task/" + std::to_string(tid)).c_str(), F_OK) == 0;
 }
 
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((folder_of(pid) + "/task").c_str()), ::closedir);
-  while (folder) {
-    const dirent* entry = ::readdir(folder.get());
-    if (entry == nullptr) {
-      break;
-    }
-    const std::uint64_t tid = number(static_cast<const char*>(entry->d_name));
-    if (tid != 0) {
-      threads.push_back(static_cast<pid_t>(tid));
+std::vector<pid_t> threads_of(pid_t pid) { return numbers_in(folder_of(pid) + "/task"); }
+
+// Not all kernels list a process's children (CONFIG_PROC_CHILDREN), so everybody is asked for his parent.
+std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {
+  std::vector<ChildProcess> children;
+  for (const pid_t pid : numbers_in("/proc")) {
+    const pid_t parent = parent_of(pid);
+    if (parents.contains(parent)) {
+      children.push_back({pid, parent});
     }
   }
-  return threads;
+  return children;
 }
 
 std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
@@ -148,7 +176,7 @@ ProcessFacts process_facts(pid_t pid) {
     facts.arguments.push_back(line.substr(at, end - at));
     at = end + 1;
   }
-  facts.parent = static_cast<pid_t>(number(field(text_of_file(folder_of(pid) + "/status"), "PPid")));
+  facts.parent = parent_of(pid);
   return facts;
 }
 

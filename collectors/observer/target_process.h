@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,12 @@ class TargetMemory {
 
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+
+struct ChildProcess {
+  pid_t pid = 0, parent = 0;
+};
+/// The processes that are there whose parent is one of `parents`; theirs in turn are not included.
+[[nodiscard]] std::vector<ChildProcess> children_of(const std::set<pid_t>& parents);
 
 struct ThreadFacts {
   std::string name;

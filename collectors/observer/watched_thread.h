@@ -15,6 +15,8 @@
 
 namespace crosstalk::observer {
 
+class Target;
+
 /// An event of the kernel's that is open.
 struct OpenEvent {
   UniqueFd fd;
@@ -26,6 +28,7 @@ struct WatchedThread {
       : tid(thread), records(std::move(ring)), clock(std::move(ticking)), events(std::move(perf_ring)) {}
 
   pid_t tid;
+  Target* process = nullptr;  // which has it
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
   std::optional<PerfRing> events;   // of the clock, and of the thread's watchpoints; absent: it rests

@@ -46,11 +46,8 @@ bool StackAllowance::take(std::uint64_t now_ns) {
   return with_this.has_value();
 }
 
-Watches::Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy::Board& board,
-                 watch_policy::Budget& budget, const WatchSettings& settings)
+Watches::Watches(WatchWorld& world, watch_policy::Budget& budget, const WatchSettings& settings)
     : world_(world),
-      threads_(threads),
-      board_(board),
       budget_(budget),
       settings_(settings),
       plan_(watch_policy::SlotPlan::of(settings.registers)),
@@ -88,7 +85,7 @@ bool Watches::prepare(Slot& slot, Part& part, std::uint32_t word) {
   const std::uint64_t begin_ns = world_.now_ns();
   breakpoint.reset();  // its debug register is needed
   if (std::optional<OpenEvent> event =
-          world_.prepare(*part.thread, {slot.line + piece.offset, piece.length, part.wanted[word]})) {
+          world_.prepare(*part.thread, {part.line + piece.offset, piece.length, part.wanted[word]})) {
     breakpoint = Breakpoint{std::move(*event), part.wanted[word], 0};
   }
   charge(slot, watch_policy::lost_by_interruption(world_.now_ns() - begin_ns), *part.thread);
@@ -106,17 +103,17 @@ bool Watches::prepare_all(Slot& slot, Part& part) {
   return true;
 }
 
-void Watches::prepare_others(Slot& slot, WatchedThread& self, std::uint32_t partner) {
-  const bool has_partner =
-      partner != self.number() &&
-      std::any_of(threads_.begin(), threads_.end(), [&](const auto& thread) { return thread->number() == partner; });
-  watch_policy::ArmedDraw draw(static_cast<std::uint32_t>(threads_.size() - 1), has_partner);
-  for (const auto& thread : threads_) {
-    const bool is_partner = has_partner && thread->number() == partner;
-    if (thread.get() == &self || (!is_partner && !draw.take(self.random))) {
+void Watches::prepare_others(Slot& slot, WatchedThread& self, const WatchRequest& request) {
+  const std::uint32_t partner = request.suspected ? request.suspicion.partner.thread : 0;
+  const bool has_partner = std::any_of(request.others.begin(), request.others.end(),
+                                       [partner](const LinePlace& place) { return place.thread->number() == partner; });
+  watch_policy::ArmedDraw draw(static_cast<std::uint32_t>(request.others.size()), has_partner);
+  for (const LinePlace& place : request.others) {
+    const bool is_partner = has_partner && place.thread->number() == partner;
+    if (!is_partner && !draw.take(self.random)) {
       continue;
     }
-    Part part{thread.get(), {WatchMode::read_write, WatchMode::read_write}, {}};
+    Part part{place.thread, place.line, {WatchMode::read_write, WatchMode::read_write}, {}};
     if (prepare_all(slot, part)) {
       slot.parts.push_back(std::move(part));
     }
@@ -133,37 +130,43 @@ void Watches::enable(Slot& slot, Part& part, std::uint32_t word) {
   }
 }
 
+void Watches::enable_all(Slot& slot) {
+  for (Part& part : slot.parts) {
+    for (std::uint32_t word = 0; word < slot.choice.words; ++word) {
+      enable(slot, part, word);
+    }
+  }
+}
+
 std::uint32_t Watches::open(WatchedThread& self, const WatchRequest& request) {
   Slot& slot =
       *std::find_if(slots_.begin() + plan_.first(request.suspected), slots_.begin() + plan_.last(request.suspected),
                     [](const Slot& each) { return each.watch == 0; });
   const std::uint64_t cpu_before_ns = world_.cpu_ns();
   slot.line = request.line;
+  slot.board = request.board;
+  slot.key = request.key;
   slot.suspected = request.suspected;
   slot.changed = false;
   slot.cost_ns = 0;
   slot.choice =
       watch_policy::choose_words(request.access, request.suspicion, plan_.registers, next_random(self.random));
   const std::uint64_t horizon_ns = watch_policy::choose_horizon(request.suspected, settings_.horizon_ns, self.random);
-  Part own{&self, {}, {}};
+  Part own{&self, slot.line, {}, {}};
   for (std::uint32_t word = 0; word < slot.choice.words; ++word) {
     own.wanted[word] = watch_policy::first_mode(request.access, word);
   }
   if (prepare_all(slot, own)) {
     slot.parts.push_back(std::move(own));
-    prepare_others(slot, self, request.suspected ? request.suspicion.partner.thread : 0);
+    prepare_others(slot, self, request);
   }
   const bool others = slot.parts.size() > 1;
   if (others) {
     slot.watch = world_.new_watch();
     const std::uint64_t begin_ns = world_.now_ns();
     slot.progress.begin(self.number(), request.access, begin_ns + horizon_ns);
-    for (Part& part : slot.parts) {
-      for (std::uint32_t word = 0; word < slot.choice.words; ++word) {
-        enable(slot, part, word);
-      }
-    }
-    write_open(slot, self, horizon_ns, begin_ns);
+    enable_all(slot);
+    write_open(slot, self, request.others.size() + 1, horizon_ns, begin_ns);
   } else {
     slot.parts.clear();
   }
@@ -171,8 +174,8 @@ std::uint32_t Watches::open(WatchedThread& self, const WatchRequest& request) {
   return others ? slot.watch : 0;
 }
 
-void Watches::write_open(const Slot& slot, const WatchedThread& self, std::uint64_t horizon_ns,
-                         std::uint64_t begin_ns) const {
+void Watches::write_open(const Slot& slot, const WatchedThread& self, std::size_t threads, std::uint64_t horizon_ns,
+                         std::uint64_t begin_ns) {
   profile::WatchOpen record;
   record.header.type = profile::RecordType::watch_open;
   record.time_ns = begin_ns;
@@ -180,7 +183,7 @@ void Watches::write_open(const Slot& slot, const WatchedThread& self, std::uint6
   record.watch = slot.watch;
   record.words = slot.choice.words;
   std::copy_n(slot.choice.word, slot.choice.words, record.word);
-  record.threads = static_cast<std::uint32_t>(threads_.size());
+  record.threads = static_cast<std::uint32_t>(threads);
   record.armed = static_cast<std::uint32_t>(slot.parts.size() - 1);
   record.suspected = slot.suspected ? 1 : 0;
   record.horizon_ns = horizon_ns;
@@ -213,7 +216,7 @@ void Watches::take(Slot& slot, Part& part, std::uint32_t word, const PerfSample&
   if (wanted == WatchMode::off) {
     return;
   }
-  const bool stored = part.breakpoint[word]->mode == WatchMode::write_only || world_.was_store(trap);
+  const bool stored = part.breakpoint[word]->mode == WatchMode::write_only || world_.was_store(*part.thread, trap);
   if (wanted == WatchMode::write_only && !stored) {
     return;
   }
@@ -221,6 +224,7 @@ void Watches::take(Slot& slot, Part& part, std::uint32_t word, const PerfSample&
   record.watch = slot.watch;
   record.sequence = slot.progress.count_trap();
   record.word = static_cast<std::uint8_t>(word);
+  record.line = part.line != slot.line ? part.line : 0;
   record.write_only = part.breakpoint[word]->mode == WatchMode::write_only ? 1 : 0;
   write_trap(*part.thread, record, trap, stacks_.take(trap.time_ns));
   if (stored) {
@@ -306,7 +310,7 @@ void Watches::close(Slot& slot, profile::CloseReason reason, std::uint64_t time_
   slot.parts.clear();
   slot.watch = 0;
   const bool exchanged = slot.progress.exchanged();
-  board_.judged(slot.line, exchanged);
+  slot.board->judged(slot.key, exchanged);
   if (!slot.suspected) {
     budget_.explored(exchanged);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches a line in all threads of the target, from outside: what the watch policy (collectors/watch_policy/) decides
-// is carried out here by breakpoint events of the threads.
+// Watches a line in all threads that have it, of one process or of several that share it, from outside: what the watch
+// policy (collectors/watch_policy/) decides is carried out here by breakpoint events of the threads.
 //
 // A thread goes on as soon as its access is in the ring; the observer reads of it some 100 us later. So what inside a
 // target happens between two accesses happens here behind them:
@@ -50,12 +50,21 @@ class WatchWorld {
   virtual std::uint64_t cpu_ns() = 0;  // CPU time of the observer
   /// Unique in the recording, > 0.
   virtual std::uint32_t new_watch() = 0;
-  /// Was the access before these registers a store, as far as its code tells?
-  virtual bool was_store(const PerfSample& trap) = 0;
+  /// Was the access of the thread before these registers a store, as far as its code tells?
+  virtual bool was_store(const WatchedThread& thread, const PerfSample& trap) = 0;
+};
+
+/// A thread, and where its process has the line that is spoken of.
+struct LinePlace {
+  WatchedThread* thread = nullptr;
+  std::uint64_t line = 0;
 };
 
 struct WatchRequest {
-  std::uint64_t line = 0;
+  std::uint64_t line = 0;                // where the sampled thread has it
+  std::vector<LinePlace> others;         // the other threads that have it
+  watch_policy::Board* board = nullptr;  // which knows the line, and outlives the watch
+  std::uint64_t key = 0;                 // by which it does
   watch_policy::SampledAccess access;
   watch_policy::Suspicion suspicion;
   bool suspected = false;
@@ -82,8 +91,7 @@ struct WatchSettings {
 /// Not thread-safe.
 class Watches {
  public:
-  Watches(WatchWorld& world, const WatchedThreads& threads, watch_policy::Board& board, watch_policy::Budget& budget,
-          const WatchSettings& settings);
+  Watches(WatchWorld& world, watch_policy::Budget& budget, const WatchSettings& settings);
 
   [[nodiscard]] bool usable() const { return plan_.slots > 0; }
   /// Is there a slot for such a watch?
@@ -114,13 +122,16 @@ class Watches {
   };
   struct Part {  // of one thread in a watch
     WatchedThread* thread = nullptr;
+    std::uint64_t line = 0;  // where its process has the line
     std::array<WatchMode, watch_policy::words_per_slot> wanted{};
     std::array<std::optional<Breakpoint>, watch_policy::words_per_slot> breakpoint;
   };
   struct Slot {
     std::uint32_t watch = 0;  // 0: idle
     bool suspected = false, changed = false;
-    std::uint64_t line = 0;
+    std::uint64_t line = 0;  // where the sampled thread has it
+    watch_policy::Board* board = nullptr;
+    std::uint64_t key = 0;  // of the board
     std::uint64_t cost_ns = 0;
     watch_policy::WordChoice choice;
     watch_policy::WatchProgress progress;
@@ -130,8 +141,10 @@ class Watches {
   bool prepare(Slot& slot, Part& part, std::uint32_t word);
   bool prepare_all(Slot& slot, Part& part);
   void enable(Slot& slot, Part& part, std::uint32_t word);
-  void prepare_others(Slot& slot, WatchedThread& self, std::uint32_t partner);
-  void write_open(const Slot& slot, const WatchedThread& self, std::uint64_t horizon_ns, std::uint64_t begin_ns) const;
+  void prepare_others(Slot& slot, WatchedThread& self, const WatchRequest& request);
+  void enable_all(Slot& slot);
+  static void write_open(const Slot& slot, const WatchedThread& self, std::size_t threads, std::uint64_t horizon_ns,
+                         std::uint64_t begin_ns);
   void take(Slot& slot, Part& part, std::uint32_t word, const PerfSample& trap);
   void settle(Slot& slot, Part& part, std::uint32_t word);
   void close(Slot& slot, profile::CloseReason reason, std::uint64_t time_ns);
@@ -140,8 +153,6 @@ class Watches {
   void attribute(Slot& slot, std::uint64_t ns);
 
   WatchWorld& world_;
-  const WatchedThreads& threads_;
-  watch_policy::Board& board_;
   watch_policy::Budget& budget_;
   WatchSettings settings_;
   watch_policy::SlotPlan plan_;

@@ -101,20 +101,25 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   EXPECT_NE(record_error({"-o"}).find("--help"), std::string::npos);
 }
 
-TEST(RecordCommandLine, TakesAProcessInsteadOfACommand) {
+TEST(RecordCommandLine, TakesProcessesInsteadOfACommand) {
   const RecordRequest request = recorded({"-p", "4711", "--duration", "2.5"});
-  EXPECT_EQ(request.pid, 4711);
+  EXPECT_EQ(request.pids, std::vector<pid_t>{4711});
+  EXPECT_FALSE(request.attach_children);
   EXPECT_EQ(request.duration_ns, 2'500'000'000U);
   EXPECT_TRUE(request.command.empty());
   EXPECT_EQ(recorded({"--pid=1"}).duration_ns, 0U);
-  EXPECT_FALSE(recorded({"ls"}).pid);
+  EXPECT_TRUE(recorded({"ls"}).pids.empty());
+  const RecordRequest several = recorded({"-p", "3,1,2", "--children"});
+  EXPECT_EQ(several.pids, (std::vector<pid_t>{3, 1, 2}));
+  EXPECT_TRUE(several.attach_children);
 }
 
 TEST(RecordCommandLine, RefusesWhatIsNoAttachment) {
-  for (const char* const pid : {"", "0", "-1", "x", "1x", "99999999999"}) {
+  for (const char* const pid : {"", "0", "-1", "x", "1x", "99999999999", "1,", ",1", "1,,2", "1, 2", "1;2", "1,x"}) {
     EXPECT_NE(record_error({"-p", pid}).find("no process id"), std::string::npos) << pid;
   }
-  EXPECT_NE(record_error({"-p", "1,2"}).find("one process at a time"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "7,8,7"}).find("7 is named twice"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1", "--children", "--no-children"}).find("choose one"), std::string::npos);
   EXPECT_NE(record_error({"-p", "1", "ls"}).find("not both"), std::string::npos);
   EXPECT_NE(record_error({"-p", "1", "--event", "thread-timer"}).find("thread-timer"), std::string::npos);
   EXPECT_NE(record_error({"--duration", "1", "ls"}).find("-p"), std::string::npos);

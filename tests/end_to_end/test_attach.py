@@ -113,6 +113,112 @@ class Mixed(Attachment):
         self.assertEqual(pairs, {(one, other), (other, one)})
 
 
+class Several(Attachment):
+    """Several processes in one session."""
+
+    def children(self, pid):
+        def parent(other):
+            try:
+                with open(f"/proc/{other}/stat", encoding="utf-8") as stat:
+                    return int(stat.read().rpartition(")")[2].split()[1])
+            except OSError:
+                return 0
+        return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and parent(entry) == pid]
+
+    def observe_exchange(self, memory, attach, options, seconds):
+        process = self.start([harness.workload("processes"), "--threads", "2", "--memory", memory, "--seconds",
+                              str(seconds)])
+        result = self.attach(attach(process.pid), *options)
+        self.assertEqual(result.status, 0, result.stderr)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        return self.report(result.profile), json.loads(out.strip().splitlines()[-1])
+
+    def check_exchange(self, memory, attach, *options, parent=False):
+        """Longer where there is too little to judge by: processors that are busy with others' work."""
+        for seconds in (6, 12, 24):
+            report, truth = self.observe_exchange(memory, attach, options, seconds)
+            why = harness.too_little(report, truth)
+            if why is None:
+                break
+            print(f"{memory}: {why}")
+        costs = harness.cells_by_truth(report, truth)
+        print(f"{memory}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")
+        self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
+        self.check_directions(costs, truth)
+        self.assertGreater(harness.true_share(costs), 0.8, costs)
+        self.assertEqual([entry["kind"] for entry in report["objects"]], ["shared"])
+        self.assertEqual(os.path.basename(report["lines"][0]["file"]), truth["file"])
+        self.assertEqual(len(report["processes"]), 3 if parent else 2)
+        return report, truth
+
+    def both_children(self, pid):
+        pids = self.children(pid)
+        self.assertEqual(len(pids), 2)
+        return ",".join(map(str, pids))
+
+    @needs_watchpoints
+    def test_what_processes_exchange_at_different_addresses(self):
+        report, truth = self.check_exchange("memfd", self.both_children)
+        self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
+        self.assertEqual(report["objects"][0]["name"], "memfd table")
+
+    @needs_watchpoints
+    def test_what_processes_exchange_in_a_segment(self):
+        report, _ = self.check_exchange("sysv", self.both_children)
+        self.assertEqual(report["objects"][0]["name"], "System V segment 0x00000000")
+
+    @needs_watchpoints
+    def test_what_the_children_of_a_process_exchange(self):
+        self.check_exchange("anonymous", str, "--children", parent=True)
+
+    @needs_watchpoints
+    def test_processes_end_one_by_one(self):
+        program = harness.workload("false_sharing")
+        first, second = (self.start([program, "--seconds", seconds]) for seconds in ("3", "9"))
+        result = self.attach(f"{first.pid},{second.pid}")
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertEqual([process.wait(timeout=30) for process in (first, second)], [0, 0])
+        report = self.report(result.profile)
+        self.assertEqual(report["command"], f"{program} --seconds 3 & {program} --seconds 9")
+        self.assertEqual({thread["pid"] for thread in report["threads"] if (thread["cpu_s"] or 0) > 0.1},
+                         {first.pid, second.pid})
+        pid = {thread["index"]: thread["pid"] for thread in report["threads"]}
+        cells = report["communication"]["cells"]
+        self.assertTrue(cells)
+        for cell in cells:  # processes that share no memory
+            self.assertEqual(pid[cell["producer"]], pid[cell["consumer"]], cell)
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            ends = dict(database.execute("SELECT pid, end_ns FROM process"))
+        self.assertGreater(ends[second.pid] - ends[first.pid], 1e9)
+
+    @needs_watchpoints
+    def test_processes_that_are_started_meanwhile(self):
+        program = harness.workload("false_sharing")
+        process = self.start(["/bin/sh", "-c", f"sleep 2; {program} --seconds 3 & {program} --seconds 9; wait"])
+        result = self.attach(process.pid, "--children")
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertEqual(process.wait(timeout=30), 0)
+        report = self.report(result.profile)
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            rows = database.execute("SELECT parent_pid, command, pid FROM process").fetchall()
+        parents = [parent for parent, command, _ in rows if command.startswith(program)]
+        self.assertEqual(parents, [process.pid] * 2, rows)
+        busy = {thread["pid"] for thread in report["threads"] if (thread["cpu_s"] or 0) > 0.1}
+        self.assertEqual(busy, {pid for _, command, pid in rows if command.startswith(program)})
+        self.assertTrue(report["communication"]["cells"])
+
+    @needs_watchpoints
+    def test_children_are_left_alone_without_being_asked_for(self):
+        process = self.start(["/bin/sh", "-c", f"sleep 1; {harness.workload('false_sharing')} --seconds 1; :"])
+        result = self.attach(process.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        report = self.report(result.profile)
+        self.assertEqual([entry["pid"] for entry in report["processes"]], [process.pid])
+        warning = next(each["message"] for each in report["warnings"] if each["code"] == "watched_from_outside")
+        self.assertIn("--children", warning)
+
+
 class Unharmed(Attachment):
     """What a process can see of itself is as if nobody watched."""
 
@@ -246,6 +352,10 @@ class Refusals(Attachment):
     def test_no_process(self):
         self.refused(2**31 - 1, "no process")
         self.refused("x", "process id")
+
+    def test_one_of_several(self):
+        process = self.start(["/bin/sleep", "30"])
+        self.refused(f"{process.pid},{2**31 - 1}", f"-p {2**31 - 1}: there is no process")
 
     def test_a_zombie(self):
         with subprocess.Popen(["/bin/true"]) as process:

@@ -42,7 +42,7 @@ void parse_all(const Arguments& arguments) {
     require(request.config.budget > 0 && request.config.budget <= 1);
     require(request.config.period_ns >= 10'000 && request.config.period_ns <= 10'000'000'000);
     require(request.config.watchpoints <= 4);
-    require(!request.command.empty() || request.pid.has_value());
+    require(!request.command.empty() || !request.pids.empty());
     static_cast<void>(expand_name(request.output, NameFacts{}));
   } else if (!record) {
     require(!record.error().message.empty());

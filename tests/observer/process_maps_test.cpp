@@ -23,6 +23,8 @@ TEST(ProcessMaps, LinesAreUnderstoodAndOrdered) {
   EXPECT_EQ(maps[0].offset, 0x1000U);
   EXPECT_TRUE(maps[0].readable && maps[0].executable && !maps[0].writable);
   EXPECT_EQ(maps[0].inode, 173521U);
+  EXPECT_EQ(maps[0].device, std::uint64_t{8} << 32U | 2U);
+  EXPECT_FALSE(maps[0].shared);
   EXPECT_EQ(maps[0].path, "/usr/bin/a program");
   EXPECT_EQ(maps[1].path, "/usr/bin/gone");
   EXPECT_EQ(maps[2].path, "");
@@ -44,6 +46,27 @@ TEST(ProcessMaps, TheKernelsOwnPagesAreNotWatched) {
   EXPECT_TRUE(is_watchable(mapping_at(maps, 0xe03000)));
   EXPECT_FALSE(is_watchable(mapping_at(maps, 0x7fff0000)));
   EXPECT_FALSE(is_watchable(nullptr));
+}
+
+TEST(ProcessMaps, ALineOfSharedMemoryIsFoundWhereverItIsMapped) {
+  const std::vector<Mapping> one = parse_maps(
+      "10000-20000 rw-s 00000000 00:01 77   /memfd:table (deleted)\n"
+      "20000-30000 rw-p 00000000 00:01 77   /memfd:table (deleted)\n"
+      "30000-40000 rw-s 00000000 00:00 0 \n");
+  const std::vector<Mapping> other = parse_maps(
+      "500000-501000 rw-s 00000000 00:01 78 /memfd:table (deleted)\n"
+      "600000-601000 rw-s 00000000 01:01 77 /memfd:table (deleted)\n"
+      "700000-704000 rw-s 00001000 00:01 77 /memfd:table (deleted)\n");
+  const watch_policy::SharedLine line = shared_line_in(one[0], 0x12345);
+  ASSERT_TRUE(line.known);
+  EXPECT_EQ(line.file_offset, 0x2340U);
+  EXPECT_EQ(address_of(other, line), 0x701340U);
+  EXPECT_EQ(address_of(one, line), 0x12340U);
+  EXPECT_EQ(address_of(other, shared_line_in(one[0], 0x10000)), 0U);  // of what the other has not mapped
+  EXPECT_EQ(line.key(), shared_line_in(other[2], 0x701340).key());
+  EXPECT_NE(line.key(), shared_line_in(other[0], 0x500340).key());
+  EXPECT_FALSE(shared_line_in(one[1], 0x22340).known);  // a copy of its own
+  EXPECT_FALSE(shared_line_in(one[2], 0x32340).known);
 }
 
 TEST(ProcessMaps, NothingIsMappedByNoText) { EXPECT_TRUE(parse_maps("").empty()); }

@@ -15,9 +15,9 @@ namespace crosstalk::observer {
 namespace {
 
 /// A child of the test that sleeps, or has ended and is not asked how.
-class ChildProcess {
+class TestChild {
  public:
-  explicit ChildProcess(bool ends) : pid_(::fork()) {
+  explicit TestChild(bool ends) : pid_(::fork()) {
     if (pid_ == 0) {
       if (!ends) {
         ::pause();  // until it is killed
@@ -29,9 +29,9 @@ class ChildProcess {
       ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
     }
   }
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
-  ~ChildProcess() {
+  TestChild(const TestChild&) = delete;
+  TestChild& operator=(const TestChild&) = delete;
+  ~TestChild() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
@@ -47,14 +47,14 @@ std::string refusal(pid_t pid) {
 }
 
 TEST(TargetProcess, AProcessOfOursCanBeWatched) {
-  const ChildProcess child(false);
+  const TestChild child(false);
   EXPECT_EQ(refusal(child.pid()), "");
 }
 
 TEST(TargetProcess, WhatIsNoProcessIsRefused) {
   EXPECT_NE(refusal(INT32_MAX).find("there is no process"), std::string::npos);
   EXPECT_NE(refusal(::getpid()).find("itself"), std::string::npos);
-  const ChildProcess zombie(true);
+  const TestChild zombie(true);
   EXPECT_NE(refusal(zombie.pid()).find("zombie"), std::string::npos);
   EXPECT_TRUE(has_ended(zombie.pid()));
   EXPECT_TRUE(has_ended(INT32_MAX));
@@ -79,6 +79,20 @@ TEST(TargetProcess, AThreadsIdIsRefusedWithItsProcess) {
   thread.join();
 }
 
+TEST(TargetProcess, ChildrenAreThoseThatAreThere) {
+  const TestChild child(false);
+  const TestChild zombie(true);
+  const std::vector<ChildProcess> children = children_of({::getpid()});
+  const auto has = [&](pid_t pid) {
+    return std::any_of(children.begin(), children.end(),
+                       [pid](const auto& one) { return one.pid == pid && one.parent == ::getpid(); });
+  };
+  EXPECT_TRUE(has(child.pid()));
+  EXPECT_FALSE(has(zombie.pid()));
+  EXPECT_TRUE(children_of({child.pid()}).empty());
+  EXPECT_TRUE(children_of({}).empty());
+}
+
 TEST(TargetProcess, MemoryIsReadOrNot) {
   const std::uint64_t word = 4711;
   std::uint64_t copy = 0;
@@ -89,7 +103,7 @@ TEST(TargetProcess, MemoryIsReadOrNot) {
 }
 
 TEST(TargetProcess, ModulesAreReadOffTheirHeaders) {
-  const ChildProcess child(false);
+  const TestChild child(false);
   const std::vector<TargetModule> modules = modules_of(maps_of(child.pid()), TargetMemory(child.pid()));
   const std::string executable = process_facts(child.pid()).executable;
   const auto own = std::find_if(modules.begin(), modules.end(),

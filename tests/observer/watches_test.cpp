@@ -18,6 +18,7 @@ namespace crosstalk::observer {
 namespace {
 
 constexpr std::uint64_t line = 0x10000;
+constexpr std::uint64_t key = 0x4711000;  // of the line, on the board
 constexpr std::uint32_t ring_bytes = 64 * 1024;
 constexpr std::uint64_t store_mark = 1;  // in a sample's flags: its access was a store
 
@@ -43,13 +44,15 @@ class FakeWorld final : public WatchWorld {
   std::uint64_t now_ns() override { return now; }
   std::uint64_t cpu_ns() override { return 0; }
   std::uint32_t new_watch() override { return ++last_watch; }
-  bool was_store(const PerfSample& trap) override { return (trap.flags & store_mark) != 0; }
+  bool was_store(const WatchedThread& /*thread*/, const PerfSample& trap) override {
+    return (trap.flags & store_mark) != 0;
+  }
 
   /// The latest breakpoint of a thread at an offset of the line; 0: there is none.
   [[nodiscard]] std::uint64_t of(pid_t tid, std::uint64_t offset) const {
     std::uint64_t found = 0;
     for (const auto& [id, one] : made) {
-      found = one.tid == tid && one.place.address == line + offset ? id : found;
+      found = one.tid == tid && one.place.address % profile::cache_line == offset ? id : found;
     }
     return found;
   }
@@ -82,14 +85,18 @@ class WatchesTest : public testing::Test {
 
   Watches& watches() {
     if (!watches_) {
-      watches_.emplace(world_, threads_, *board_, budget_, WatchSettings{4, 20'000'000, 10, 20});
+      watches_.emplace(world_, budget_, WatchSettings{4, 20'000'000, 10, 20});
     }
     return *watches_;
   }
 
-  std::uint32_t open() {
+  /// Of a line that the second thread's process has at `elsewhere`.
+  std::uint32_t open(std::uint64_t elsewhere = line) {
     WatchRequest request;
     request.line = line;
+    request.others = {{threads_[1].get(), elsewhere}};
+    request.board = board_.get();
+    request.key = key;
     request.access = {0, 8, AccessKind::load, true, false};
     request.suspicion.partner = {2, 0, 8, AccessKind::store, 0};
     request.suspected = true;
@@ -162,6 +169,29 @@ TEST_F(WatchesTest, AllThreadsAreArmedForABoundedNumberOfAccesses) {
   EXPECT_EQ(all.opened[0].threads, 2U);
   EXPECT_EQ(all.opened[0].armed, 1U);
   EXPECT_EQ(all.opened[0].line, line);
+}
+
+TEST_F(WatchesTest, AThreadIsArmedWhereItsProcessHasTheLine) {
+  constexpr std::uint64_t elsewhere = 0x5000040;
+  ASSERT_NE(open(elsewhere), 0U);
+  EXPECT_EQ(world_.made[world_.of(first, 0)].place.address, line);
+  EXPECT_EQ(world_.made[world_.of(second, 0)].place.address, elsewhere);
+  access(first, 1001, true);
+  access(second, 1002, true);
+  watches().settle();
+  const auto traps = seen().traps;
+  ASSERT_EQ(traps.size(), 2U);
+  EXPECT_EQ(traps[0].second.line, 0U);  // as the watch has it
+  EXPECT_EQ(traps[1].second.line, elsewhere);
+}
+
+TEST_F(WatchesTest, TheBoardThatKnowsTheLineIsTold) {
+  board_->publish(key, {1, 0, 8, AccessKind::store, 0});
+  ASSERT_NE(open(), 0U);
+  for (std::uint64_t time = 1001; time < 1040; ++time) {
+    access(time % 2 == 0 ? first : second, time, true);
+  }
+  EXPECT_EQ(board_->publish(key, {2, 0, 8, AccessKind::store, 0}).hits, 1U);
 }
 
 TEST_F(WatchesTest, WithoutAnotherThreadNothingIsWatched) {

@@ -2,8 +2,8 @@
 // What the processes of a recording that share memory tell one another, in the arena's exchange: a bulletin board of
 // shared lines, who uses which memory, and the watches that they keep together.
 //
-// A line has another address in every process, so here it is known by what is mapped and where in it. A thread is
-// known by the number of its ring: its slot's index + 1.
+// Lines are known by what is mapped (watch_policy/shared_line.h), a thread by the number of its ring: its slot's
+// index + 1.
 //
 // A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). Who opens it
 // arms the threads of all. It is over when `watch` is not its id any more; who changes it back to 0 writes the record
@@ -15,35 +15,14 @@
 
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/runs.h"
+#include "collectors/watch_policy/shared_line.h"
 #include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 
-/// A line of shared memory, the same for all processes.
-struct SharedLine {
-  std::uint64_t device = 0, inode = 0;
-  std::uint64_t file_offset = 0;  // of the line's first byte
-  bool known = false;             // false: not in shared memory, or it is not known which
-  bool others = false;            // other processes use that memory, too
-
-  /// What is mapped, in a word; not 0.
-  [[nodiscard]] constexpr std::uint64_t object() const { return mix(inode ^ mix(device)) | 1U; }
-  /// As a board takes lines.
-  [[nodiscard]] constexpr std::uint64_t key() const {
-    return mix(object() ^ file_offset) & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
-  }
-
- private:
-  /// The finalizer of MurmurHash3: every bit of the result depends on every bit of the word.
-  static constexpr std::uint64_t mix(std::uint64_t word) {
-    word = (word ^ word >> 33U) * 0xff51afd7ed558ccdU;
-    word = (word ^ word >> 33U) * 0xc4ceb9fe1a85ec53U;
-    return word ^ word >> 33U;
-  }
-};
-
+using watch_policy::SharedLine;
 using watch_policy::watch_slots;
 using watch_policy::words_per_slot;
 

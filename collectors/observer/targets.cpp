@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/observer/targets.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace crosstalk::observer {
+namespace {
+
+constexpr int most_looks = 8;  // for processes that processes start while we look
+
+}  // namespace
+
+Targets::Targets(ArenaAccess arena, bool children)
+    : arena_(std::move(arena)),
+      children_(children),
+      period_ns_(arena_.header().config.period_ns),
+      shared_board_(std::make_unique<watch_policy::Board>()) {
+  shared_board_->start(arena_.header().config.board_slots);
+}
+
+Result<void> Targets::begin(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids) {
+    if (Result<void> added = add(pid, 0); !added) {
+      return fail(added.error().code == ErrorCode::not_found ? ErrorCode::refused : added.error().code,
+                  "-p " + std::to_string(pid) + ": " + added.error().message);
+    }
+  }
+  for (int look = 0; look < most_looks && children_ && meet_children(); ++look) {
+  }
+  return {};
+}
+
+Result<void> Targets::add(pid_t pid, pid_t parent) {
+  auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++}, arena_, period_ns_);
+  if (Result<void> begun = target->begin(); !begun) {
+    return begun;
+  }
+  processes_.push_back(std::move(target));
+  return {};
+}
+
+void Targets::add_child(pid_t pid, pid_t parent) {
+  const Result<void> added = add(pid, parent);
+  if (added) {
+    return;
+  }
+  passed_over_.insert(pid);
+  if (added.error().code == ErrorCode::not_found) {
+    ++retired_.brief_processes;
+  } else {
+    ++retired_.refused_processes;
+    retired_.process_refusal = added.error().message;
+  }
+}
+
+/// Were there any?
+bool Targets::meet_children() {
+  std::set<pid_t> known;
+  for (const auto& process : processes_) {
+    known.insert(process->pid());
+  }
+  bool any = false;
+  for (const ChildProcess& child : children_of(known)) {
+    if (!known.contains(child.pid) && !passed_over_.contains(child.pid)) {
+      add_child(child.pid, child.parent);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Targets::meet(pid_t pid, pid_t tid, pid_t parent) {
+  if (Target* const process = process_of(pid)) {
+    (void)process->meet(tid);  // it may be gone by now, which is counted
+  } else if (children_ && process_of(parent) != nullptr) {
+    add_child(pid, parent);
+  }
+}
+
+void Targets::meet_all() {
+  for (const auto& process : processes_) {
+    process->meet_all();
+  }
+  if (children_) {
+    (void)meet_children();
+  }
+}
+
+void Targets::retire() {
+  std::erase_if(processes_, [this](const std::unique_ptr<Target>& process) {
+    const bool over = process->threads().empty() && process->has_ended();
+    if (over) {
+      add_to(retired_, *process);
+    }
+    return over;
+  });
+}
+
+void Targets::part_all() {
+  for (const auto& process : processes_) {
+    process->part_all();
+  }
+}
+
+Target* Targets::process_of(pid_t pid) const {
+  const auto found =
+      std::find_if(processes_.begin(), processes_.end(), [pid](const auto& process) { return process->pid() == pid; });
+  return found == processes_.end() ? nullptr : found->get();
+}
+
+WatchedThread* Targets::thread_of(pid_t tid) const {
+  for (const auto& process : processes_) {
+    for (const auto& thread : process->threads()) {
+      if (thread->tid == tid) {
+        return thread.get();
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::size_t Targets::thread_count() const {
+  std::size_t count = 0;
+  for (const auto& process : processes_) {
+    count += process->threads().size();
+  }
+  return count;
+}
+
+watch_policy::SharedLine Targets::touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns) {
+  watch_policy::SharedLine line = thread.process->touch(thread, address, time_ns);
+  line.others = line.known && std::any_of(processes_.begin(), processes_.end(), [&](const auto& process) {
+                  return process.get() != thread.process && process->has_touched(line);
+                });
+  return line;
+}
+
+std::vector<LinePlace> Targets::others_at(const WatchedThread& self, std::uint64_t line,
+                                          const watch_policy::SharedLine& shared) const {
+  std::vector<LinePlace> places;
+  for (const auto& process : processes_) {
+    const bool same = process.get() == self.process;
+    const bool shares = !same && shared.known && process->has_touched(shared);
+    const std::uint64_t there = same ? line : shares ? address_of(process->maps(), shared) : 0;
+    for (const auto& thread : process->threads()) {
+      if (there != 0 && thread.get() != &self) {
+        places.push_back({thread.get(), there});
+      }
+    }
+  }
+  return places;
+}
+
+watch_policy::Board& Targets::board_of(const WatchedThread& thread, const watch_policy::SharedLine& shared) {
+  return shared.known ? *shared_board_ : thread.process->board();
+}
+
+void Targets::set_period(std::uint64_t period_ns) {
+  period_ns_ = period_ns;
+  for (const auto& process : processes_) {
+    process->set_period(period_ns);
+  }
+}
+
+void Targets::add_to(Unwatched& sum, const Target& target) {
+  sum.brief_threads += target.missed();
+  sum.refused_threads += target.refused();
+  if (target.refused() != 0) {
+    sum.thread_refusal = target.refusal();
+  }
+}
+
+Unwatched Targets::unwatched() const {
+  Unwatched sum = retired_;
+  for (const auto& process : processes_) {
+    add_to(sum, *process);
+  }
+  return sum;
+}
+
+}  // namespace crosstalk::observer

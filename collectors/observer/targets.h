@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// All processes that are watched: those that were asked for and, where wanted, those that they start. They come and go;
+// what they share is known here.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/observer/arena_ring.h"
+#include "collectors/observer/target.h"
+#include "collectors/observer/watches.h"
+
+namespace crosstalk::observer {
+
+/// What went unwatched, and why.
+struct Unwatched {
+  std::uint64_t brief_threads = 0, brief_processes = 0;      // had ended before they could be watched
+  std::uint64_t refused_threads = 0, refused_processes = 0;  // were there
+  std::string thread_refusal, process_refusal;               // why, of the last of them
+};
+
+/// Not thread-safe.
+class Targets {
+ public:
+  /// `children`: the processes that they start are watched, too.
+  Targets(ArenaAccess arena, bool children);
+
+  /// Begins to watch these processes. Fails where one of them can not be watched, in one line that names it.
+  [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
+  /// One of them has made a thread, or started a process.
+  void meet(pid_t pid, pid_t tid, pid_t parent);
+  /// Meets the threads, and where wanted the children, that are there and not yet watched.
+  void meet_all();
+  /// Lets go of processes that have ended, once their threads have been parted with.
+  void retire();
+  void part_all();
+
+  using Processes = std::vector<std::unique_ptr<Target>>;
+  [[nodiscard]] const Processes& processes() const { return processes_; }
+  /// Null: it is not watched.
+  [[nodiscard]] Target* process_of(pid_t pid) const;
+  [[nodiscard]] WatchedThread* thread_of(pid_t tid) const;
+  [[nodiscard]] std::size_t thread_count() const;
+
+  /// The line at `address`, where a thread was sampled, if processes can share it, and whether others of these do.
+  [[nodiscard]] watch_policy::SharedLine touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns);
+  /// The other threads that have the line, of the same process, or of those that share it.
+  [[nodiscard]] std::vector<LinePlace> others_at(const WatchedThread& self, std::uint64_t line,
+                                                 const watch_policy::SharedLine& shared) const;
+  /// The bulletin board that knows a line of the thread's process.
+  [[nodiscard]] watch_policy::Board& board_of(const WatchedThread& thread, const watch_policy::SharedLine& shared);
+
+  [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
+  /// CPU time between two samples of a thread.
+  [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
+  void set_period(std::uint64_t period_ns);
+  [[nodiscard]] Unwatched unwatched() const;
+
+ private:
+  [[nodiscard]] Result<void> add(pid_t pid, pid_t parent);
+  void add_child(pid_t pid, pid_t parent);
+  bool meet_children();
+  static void add_to(Unwatched& sum, const Target& target);
+
+  ArenaAccess arena_;
+  bool children_;
+  Processes processes_;
+  std::uint32_t begun_ = 0;  // processes
+  std::uint64_t period_ns_;
+  std::unique_ptr<watch_policy::Board> shared_board_;  // of lines that processes share
+  std::set<pid_t> passed_over_;                        // children that could not be watched
+  Unwatched retired_;                                  // of those, and of processes that have ended
+};
+
+}  // namespace crosstalk::observer
