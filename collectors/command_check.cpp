@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges, before anything starts, whether the dynamic loader will take our library into a command.
+// Judges, before anything starts, whether a command can be executed, and whether the dynamic loader will take our
+// library into it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -25,7 +26,7 @@ namespace {
 constexpr int most_interpreters = 5;  // scripts run by scripts; the kernel gives up there, too (ELOOP)
 constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
-Result<std::string> judge(const std::string& path, int depth);
+Result<JudgedCommand> judge(const std::string& path, int depth);
 
 /// Whether `path` can be executed: 0, or the errno that execve would give.
 int execution_error(const std::string& path) {
@@ -85,31 +86,26 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(ErrorCode::refused, path + ": " + why);
 }
 
-Result<void> check_privileges(const std::string& path, int fd) {
+/// The rights that it gets beyond its user's; empty: none.
+Result<std::string> privileges_of(const std::string& path, int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) {
     return fail(ErrorCode::system, path + ": fstat: " + std::strerror(errno));
   }
-  const char* bit = (status.st_mode & S_ISUID) != 0                                      ? "set-user-ID"
-                    : (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 ? "set-group-ID"
-                                                                                         : nullptr;
-  if (bit != nullptr) {
-    return refuse(
-        path, std::string("is ") + bit + ", so the dynamic loader ignores LD_PRELOAD; record a copy without that bit");
+  if ((status.st_mode & S_ISUID) != 0) {
+    return "is set-user-ID";
   }
-  if (::fgetxattr(fd, "security.capability", nullptr, 0) > 0) {
-    return refuse(path,
-                  "has file capabilities, so the dynamic loader ignores LD_PRELOAD; record a copy without them "
-                  "(setcap -r COPY)");
+  if ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0) {
+    return "is set-group-ID";
   }
-  return {};
+  return ::fgetxattr(fd, "security.capability", nullptr, 0) > 0 ? "has file capabilities" : "";
 }
 
 long read_at(int fd, void* bytes, std::size_t count, std::uint64_t offset) {
   return ::pread(fd, bytes, count, static_cast<off_t>(offset));
 }
 
-Result<std::string> judge_elf(const std::string& path, const ProgramImage& image) {
+Result<JudgedCommand> judge_elf(const std::string& path, const ProgramImage& image) {
   switch (image.kind) {
     case ImageKind::other_class:
       return refuse(path, "is a 32-bit program; crosstalk observes 64-bit x86-64 programs");
@@ -117,17 +113,16 @@ Result<std::string> judge_elf(const std::string& path, const ProgramImage& image
       return refuse(path, "is for another processor (ELF machine " + std::to_string(image.machine) +
                               "); crosstalk observes x86-64 programs");
     case ImageKind::statically_linked:
-      return refuse(path, "is statically linked, and crosstalk needs the dynamic loader; link it dynamically");
+      return JudgedCommand{path, "is statically linked"};
     case ImageKind::other_loader:
-      return refuse(
-          path, "uses the loader " + std::string(image.name) + "; crosstalk observes programs of the GNU C library");
+      return JudgedCommand{path, "uses the loader " + std::string(image.name) + ", not the GNU C library's"};
     case ImageKind::sanitized:
-      return refuse(path, "is built with a sanitizer (" + std::string(image.name) +
-                              "), which has to be the first library of a process; build it without -fsanitize");
+      return JudgedCommand{path, "is built with a sanitizer (" + std::string(image.name) +
+                                     "), which has to be the first library of a process"};
     case ImageKind::damaged:
       return fail(ErrorCode::not_executable, path + ": damaged ELF file: its headers are cut off or contradictory");
     default:
-      return path;
+      return JudgedCommand{path, ""};
   }
 }
 
@@ -161,7 +156,7 @@ std::string command_of_env(const std::vector<std::string>& words) {
   return {};
 }
 
-Result<std::string> judge_script(const std::string& path, std::string_view first_line, int depth) {
+Result<JudgedCommand> judge_script(const std::string& path, std::string_view first_line, int depth) {
   const std::vector<std::string> words = split_words(first_line);
   if (words.empty()) {
     return fail(ErrorCode::not_executable, path + ": its #! line names no interpreter");
@@ -177,14 +172,18 @@ Result<std::string> judge_script(const std::string& path, std::string_view first
   } else if (const int error = execution_error(interpreter); error != 0) {
     return fail(ErrorCode::not_executable, path + ": interpreter " + execution_failure(interpreter, error).message);
   }
-  const auto judged = judge(interpreter, depth + 1);
+  auto judged = judge(interpreter, depth + 1);
   if (!judged) {
     return fail(judged.error().code, path + ": its interpreter " + judged.error().message);
   }
-  return path;
+  if (!judged->obstacle.empty()) {
+    judged->obstacle = "has the interpreter " + judged->path + ", which " + judged->obstacle;
+  }
+  judged->path = path;
+  return judged;
 }
 
-Result<std::string> judge(const std::string& path, int depth) {
+Result<JudgedCommand> judge(const std::string& path, int depth) {
   if (depth > most_interpreters) {
     return fail(ErrorCode::not_executable, path + ": too many levels of interpreters");
   }
@@ -193,15 +192,21 @@ Result<std::string> judge(const std::string& path, int depth) {
     return refuse(path, std::string("can not be read (") + std::strerror(errno) +
                             "), so it can not be known whether it can be observed");
   }
-  if (auto allowed = check_privileges(path, fd.get()); !allowed) {
-    return tl::unexpected<Error>(allowed.error());
+  const Result<std::string> privileges = privileges_of(path, fd.get());
+  if (!privileges) {
+    return tl::unexpected<Error>(privileges.error());
   }
   const ProgramImage image = examine_program(read_at, fd.get(), path.c_str());
   if (image.kind == ImageKind::script) {
     return judge_script(path, image.name, depth);
   }
   if (image.kind != ImageKind::other) {
-    return judge_elf(path, image);
+    auto judged = judge_elf(path, image);
+    if (judged && !privileges->empty()) {  // the kernel knows no such rights of scripts
+      judged->obstacle = *privileges;
+      judged->privileged = true;
+    }
+    return judged;
   }
   std::array<char, 256> head{};  // what execvp hands to a shell is text
   const long got = read_at(fd.get(), head.data(), head.size(), 0);
@@ -213,9 +218,9 @@ Result<std::string> judge(const std::string& path, int depth) {
 
 }  // namespace
 
-Result<std::string> check_command(const std::string& command) {
+Result<JudgedCommand> check_command(const std::string& command) {
   const auto path = search(command);
-  return path ? judge(*path, 0) : path;
+  return path ? judge(*path, 0) : tl::unexpected<Error>(path.error());
 }
 
 }  // namespace crosstalk::collectors

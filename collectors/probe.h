@@ -25,8 +25,16 @@ struct Probe {
 /// fields of `config`. Never fails: what can not be measured keeps its default.
 void calibrate(const Probe& probe, profile::SessionConfig& config);
 
-/// Refuses, in one line, a command that can not be observed: static, setuid/setgid, not x86-64 ELF,
-/// missing, not executable. Scripts are judged by their interpreter. Returns the resolved path.
-[[nodiscard]] Result<std::string> check_command(const std::string& command);
+/// A command that can be executed here.
+struct JudgedCommand {
+  std::string path;
+  /// Why no library can be preloaded into it, in words that follow its path; empty: it can be.
+  std::string obstacle;
+  bool privileged = false;  // it gets rights that this user does not have
+};
+
+/// Refuses, in one line, a command that can not be observed in any way: missing, not executable, of another processor,
+/// of 32 bits, not readable. Scripts are judged by their interpreter.
+[[nodiscard]] Result<JudgedCommand> check_command(const std::string& command);
 
 }  // namespace crosstalk::collectors

@@ -8,25 +8,51 @@
 
 namespace crosstalk::daemon {
 
-Result<AttachedProcesses> AttachedProcesses::attach(const Attachment& attachment, const std::string& arena,
+Result<AttachedProcesses> AttachedProcesses::attach(Attachment attachment, const std::string& arena,
                                                     std::uint64_t now_ns) {
-  AttachedProcesses processes;
-  auto collector = attachment.attach(arena);
-  if (!collector) {
-    return tl::unexpected<Error>(collector.error());
+  const std::uint64_t delay_ns = attachment.delay_ns;
+  AttachedProcesses processes(std::move(attachment), arena, now_ns + delay_ns);
+  if (delay_ns == 0) {
+    if (Result<void> begun = processes.begin(now_ns); !begun) {
+      return tl::unexpected<Error>(begun.error());
+    }
   }
-  processes.collector_ = std::move(*collector);
-  processes.end_ns_ = attachment.duration_ns != 0 ? now_ns + attachment.duration_ns : UINT64_MAX;
   return processes;
 }
 
+Result<void> AttachedProcesses::begin(std::uint64_t now_ns) {
+  auto collector = attachment_.attach(arena_);
+  if (!collector) {
+    return tl::unexpected<Error>(collector.error());
+  }
+  collector_ = std::move(*collector);
+  end_ns_ = attachment_.duration_ns != 0 ? now_ns + attachment_.duration_ns : UINT64_MAX;
+  return {};
+}
+
 bool AttachedProcesses::poll_end(std::uint64_t now_ns) {
+  if (collector_ == nullptr) {
+    if (told_ || now_ns < begin_ns_) {
+      return told_;
+    }
+    if (Result<void> begun = begin(now_ns); !begun) {
+      refusal_ = begun.error().message;
+      return true;
+    }
+  }
   pollfd ended{fd(), POLLIN, 0};
   if (!told_ && now_ns < end_ns_ && ::poll(&ended, 1, 0) <= 0) {
     return false;
   }
   collector_->stop();
   return true;
+}
+
+std::vector<profile::MessageRow> AttachedProcesses::remarks() const {
+  if (collector_ != nullptr) {
+    return collector_->remarks();
+  }
+  return {{"not_watched", refusal_.empty() ? "the recording ended before the delay was over" : refusal_, 1}};
 }
 
 void AttachedProcesses::tell(int signal) {

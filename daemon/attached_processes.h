@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,6 +33,7 @@ class OutsideCollector {
 
 /// How a session attaches to what it is to observe.
 struct Attachment {
+  std::uint64_t delay_ns = 0;     // 0: at once
   std::uint64_t duration_ns = 0;  // 0: until all processes have ended, or until the session is told to stop
   /// Attaches a collector that writes into the arena of that name.
   std::function<Result<std::unique_ptr<OutsideCollector>>(const std::string& arena)> attach;
@@ -40,24 +42,32 @@ struct Attachment {
 /// Not thread-safe.
 class AttachedProcesses {
  public:
-  [[nodiscard]] static Result<AttachedProcesses> attach(const Attachment& attachment, const std::string& arena,
+  /// Fails where it can not be attached at once, unless that is to be later.
+  [[nodiscard]] static Result<AttachedProcesses> attach(Attachment attachment, const std::string& arena,
                                                         std::uint64_t now_ns);
 
-  /// Readable once they have ended.
-  [[nodiscard]] int fd() const { return collector_->ended_fd(); }
-  /// Is it over? The processes have ended, the time is up, or it was told to. The collector has left by then.
+  /// Readable once they have ended; -1 as long as they are not attached to.
+  [[nodiscard]] int fd() const { return collector_ != nullptr ? collector_->ended_fd() : -1; }
+  /// Is it over? The processes have ended, the time is up, or it was told to. The collector has left by then. Attaches
+  /// when it is time for that.
   [[nodiscard]] bool poll_end(std::uint64_t now_ns);
   /// A signal for the recorder: those that end a program end the attachment.
   void tell(int signal);
-  /// The collector's, once it is over.
-  [[nodiscard]] std::vector<profile::MessageRow> remarks() const { return collector_->remarks(); }
+  void leave() { told_ = true; }
+  /// The collector's, or why there was none; once it is over.
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
 
  private:
-  AttachedProcesses() = default;
+  AttachedProcesses(Attachment attachment, std::string arena, std::uint64_t begin_ns)
+      : attachment_(std::move(attachment)), arena_(std::move(arena)), begin_ns_(begin_ns) {}
+  Result<void> begin(std::uint64_t now_ns);
 
-  std::unique_ptr<OutsideCollector> collector_;
-  std::uint64_t end_ns_ = UINT64_MAX;
+  Attachment attachment_;
+  std::string arena_;
+  std::unique_ptr<OutsideCollector> collector_;  // null: not attached yet, or in vain
+  std::uint64_t begin_ns_, end_ns_ = UINT64_MAX;
   bool told_ = false;
+  std::string refusal_;  // why it could not be attached later
 };
 
 }  // namespace crosstalk::daemon

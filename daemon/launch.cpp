@@ -2,6 +2,7 @@
 #include "daemon/launch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -67,8 +68,32 @@ struct ExecImage {
   std::vector<char*> argv, shell_argv, environment;
 };
 
+struct Pipe {
+  UniqueFd output, input;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return fail(ErrorCode::system, std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+/// What has come before the last writer is gone, up to the size of `value`.
+ssize_t read_all(int fd, int& value) {
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, &value, sizeof value);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
 /// In the child, between fork and exec: async-signal-safe calls only.
-[[noreturn]] void become(const ExecImage& image, const SignalWatch& signals, int report) {
+[[noreturn]] void become(const ExecImage& image, const SignalWatch& signals, int report, const Pipe& gate) {
+  ::close(gate.input.get());
+  int nothing = 0;
+  read_all(gate.output.get(), nothing);  // until the parent closes it
   signals.restore();
   ::execve(image.file, image.argv.data(), image.environment.data());
   if (errno == ENOEXEC) {  // a script without #!: as a shell would
@@ -132,38 +157,57 @@ Result<std::vector<std::string>> command_environment(const std::string& collecto
   return environment;
 }
 
+std::vector<std::string> plain_environment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    environment.emplace_back(*entry);
+  }
+  return environment;
+}
+
 Result<Child> Child::start(const std::string& file, const std::vector<std::string>& argv,
-                           const std::vector<std::string>& environment, const SignalWatch& signals) {
+                           const std::vector<std::string>& environment, const SignalWatch& signals, Begin begin) {
   std::vector<std::string> shell_words{"/bin/sh", file};
   shell_words.insert(shell_words.end(), argv.begin() + 1, argv.end());
   const ExecImage image{file.c_str(), pointers(argv), pointers(shell_words), pointers(environment)};
 
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return fail(ErrorCode::system, std::string("cannot make a pipe: ") + std::strerror(errno));
+  Result<Pipe> report = make_pipe();
+  Result<Pipe> gate = make_pipe();
+  if (!report || !gate) {
+    return tl::unexpected<Error>(report ? gate.error() : report.error());
   }
-  const UniqueFd result(ends[0]);
-  UniqueFd report(ends[1]);
   Child child;
   child.pid_ = ::fork();
   if (child.pid_ == 0) {
-    become(image, signals, report.get());
+    become(image, signals, report->input.get(), *gate);
   }
   if (child.pid_ < 0) {
     return fail(ErrorCode::system, std::string("cannot fork: ") + std::strerror(errno) + "; see ulimit -u");
   }
-  report.reset();
+  report->input.reset();
+  if (begin == Begin::held) {
+    child.hold_ = ExecHold::seize(child.pid_);
+  }
+  gate->input.reset();
+  if (child.hold_ && !child.hold_->await()) {
+    child.hold_.reset();
+  }
   int error = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(result.get(), &error, sizeof error);
-  } while (got < 0 && errno == EINTR);
-  if (got == static_cast<ssize_t>(sizeof error)) {  // else the pipe was closed by a successful exec
+  if (read_all(report->output.get(), error) == static_cast<ssize_t>(sizeof error)) {  // else exec has closed it
     ::waitpid(child.pid_, nullptr, 0);
     return exec_failure(argv.front(), error);
   }
   child.pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
   return child;
+}
+
+void Child::kill() {
+  send(SIGKILL);
+  release();
+  int status = 0;
+  if (!status_ && ::waitpid(pid_, &status, 0) == pid_) {
+    status_ = 128 + SIGKILL;
+  }
 }
 
 std::optional<int> Child::poll_status() {

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "daemon/exec_hold.h"
 #include "daemon/signals.h"
 
 namespace crosstalk::daemon {
@@ -23,13 +24,26 @@ namespace crosstalk::daemon {
 [[nodiscard]] Result<std::vector<std::string>> command_environment(const std::string& collector,
                                                                    const std::string& arena_path);
 
+/// The environment of a command that is not to know of us: ours.
+[[nodiscard]] std::vector<std::string> plain_environment();
+
+enum class Begin {
+  at_once,
+  held,  // behind its exec, where the kernel allows that
+};
+
 /// The launched command.
 class Child {
  public:
   /// Executes `file` with `argv` and `environment`, in this process group and with the signal state from
   /// before `signals`. Returns when it has become the program, or with why it could not.
   [[nodiscard]] static Result<Child> start(const std::string& file, const std::vector<std::string>& argv,
-                                           const std::vector<std::string>& environment, const SignalWatch& signals);
+                                           const std::vector<std::string>& environment, const SignalWatch& signals,
+                                           Begin begin = Begin::at_once);
+  /// Lets it begin, if it was held.
+  void release() { hold_.reset(); }
+  /// Ends it, where it can not be observed after all. It is reaped.
+  void kill();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Readable once it has ended; -1 where the kernel has no pidfd.
@@ -44,6 +58,7 @@ class Child {
  private:
   pid_t pid_ = -1;
   UniqueFd pidfd_;
+  std::optional<ExecHold> hold_;
   std::optional<int> status_;
   std::optional<int> stopped_by_;
 };

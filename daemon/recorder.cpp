@@ -33,6 +33,11 @@ constexpr std::uint64_t exec_patience_ns = 2 * second;
 constexpr std::size_t most_waiting = 100'000;  // threads
 constexpr std::uint64_t retry_ns = 5 * second;
 
+/// Only what is watched from outside can outlive it.
+bool command_has_ended(const Targets& targets) {
+  return targets.size() > 1 && targets.front().launched() && targets.front().ended();
+}
+
 }  // namespace
 
 Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer,
@@ -107,7 +112,9 @@ void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals) con
     const bool by_observed = sent_by_observed(targets, arrival->sender);  // to our group, or to us for a parent
     for (Target& target : targets) {
       if (!target.launched()) {
-        target.send(arrival->signal);  // it is meant for the recorder, whoever sends it
+        if (targets.size() == 1) {  // else it is over with the command
+          target.send(arrival->signal);
+        }
         continue;
       }
       if (by_observed) {
@@ -157,7 +164,25 @@ int Recorder::next_timeout_ms(const Drainer::Pass& pass) const {
   return pass.bytes == 0 ? idle_timeout_ms : usual_timeout_ms;
 }
 
+/// A command's children that are watched from outside are waited for as those that observe themselves are.
+void Recorder::leave_children(Targets& targets) {
+  if (!command_has_ended(targets) || all_ended(targets) || monotonic_ns() - last_end_ns(targets) < patience_ns) {
+    return;
+  }
+  const bool watched = std::any_of(targets.begin(), targets.end(),
+                                   [](const Target& target) { return !target.launched() && target.fd() >= 0; });
+  for (Target& target : targets) {
+    target.leave();
+  }
+  if (watched) {
+    message("children_left_running",
+            "processes that the command started still ran a second after its end; what they did from then on is not "
+            "recorded");
+  }
+}
+
 bool Recorder::over(Targets& targets) {
+  leave_children(targets);
   for (Target& target : targets) {
     if (target.just_ended(monotonic_ns())) {
       session_.exit_status = targets.front().status();
@@ -242,7 +267,7 @@ void Recorder::take_unobserved() {
 }
 
 void Recorder::put_messages() {
-  if (decoder_.process_table().processes_begun() == 0 && !options_->recorded_itself) {
+  if (decoder_.process_table().processes_begun() == 0 && !options_->recorded_itself && !options_->from_outside) {
     message("not_observed",
             "the command never loaded the collector: it may be statically linked, setuid, or start no "
             "dynamically linked program");

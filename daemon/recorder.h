@@ -43,6 +43,7 @@ class Recorder {
   static void stop_with_command(Targets& targets);
   void pass();
   [[nodiscard]] int next_timeout_ms(const Drainer::Pass& pass) const;
+  void leave_children(Targets& targets);
   [[nodiscard]] bool over(Targets& targets);
   void commit(std::uint64_t now_ns);
   void retry_if_failing(std::uint64_t now_ns);

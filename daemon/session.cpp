@@ -21,7 +21,8 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
   return tl::unexpected<Error>(result.error());
 }
 
-/// `start(arena's path, signals)` begins what is recorded, once all is ready for it; where it can not, no file is left.
+/// `start(arena's path, signals, targets)` begins what is recorded, once all is ready for it; where it can not, no file
+/// is left.
 template <class Start>
 Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cpu_before_ns, Start start) {
   Result<Arena> arena = Arena::create(options.config);
@@ -40,20 +41,18 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   const std::string arena_path = arena->path();
   std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
   recorder->begin();
-  auto target = start(arena_path, *signals);
-  if (!target) {
+  Targets targets;
+  if (const Result<void> started = start(arena_path, *signals, targets); !started) {
     recorder.reset();
     output.undo();
-    return error_of(target);
+    return error_of(started);
   }
-  Targets targets;
-  targets.emplace_back(std::move(*target));
   return recorder->run(targets, *signals);
 }
 
-}  // namespace
-
-Result<RecordOutcome> record(const RecordOptions& options) {
+/// `start(command's file, arena's path, signals, targets)`.
+template <class Start>
+Result<RecordOutcome> run_command(const RecordOptions& options, Start start) {
   if (options.command.empty()) {
     return fail(ErrorCode::invalid_argument, "no command to record was given");
   }
@@ -64,17 +63,69 @@ Result<RecordOutcome> record(const RecordOptions& options) {
     return error_of(file);
   }
   return run_session(options, cpu_before_ns,
-                     [&](const std::string& arena_path, const SignalWatch& signals) -> Result<Child> {
-                       const auto environment = command_environment(options.collector, arena_path);
-                       return environment ? Child::start(*file, options.command, *environment, signals)
-                                          : Result<Child>(error_of(environment));
+                     [&](const std::string& arena_path, const SignalWatch& signals, Targets& targets) {
+                       return start(*file, arena_path, signals, targets);
                      });
 }
 
-Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment) {
-  return run_session(options, own_cpu_ns(), [&](const std::string& arena_path, const SignalWatch& /*signals*/) {
-    return AttachedProcesses::attach(attachment, arena_path, monotonic_ns());
+Result<void> start_observed(const RecordOptions& options, const std::string& file, const std::string& arena_path,
+                            const SignalWatch& signals, Targets& targets) {
+  const auto environment = command_environment(options.collector, arena_path);
+  if (!environment) {
+    return error_of(environment);
+  }
+  Result<Child> child = Child::start(file, options.command, *environment, signals);
+  if (!child) {
+    return error_of(child);
+  }
+  targets.emplace_back(std::move(*child));
+  return {};
+}
+
+Result<void> start_and_attach(const RecordOptions& options, const CommandAttachment& attachment,
+                              const std::string& file, const std::string& arena_path, const SignalWatch& signals,
+                              Targets& targets) {
+  Result<Child> child = Child::start(file, options.command, plain_environment(), signals, Begin::held);
+  if (!child) {
+    return error_of(child);
+  }
+  Result<AttachedProcesses> attached = AttachedProcesses::attach(attachment(child->pid()), arena_path, monotonic_ns());
+  if (!attached) {
+    child->kill();
+    return error_of(attached);
+  }
+  child->release();
+  targets.emplace_back(std::move(*child));
+  targets.emplace_back(std::move(*attached));
+  return {};
+}
+
+}  // namespace
+
+Result<RecordOutcome> record(const RecordOptions& options) {
+  return run_command(options,
+                     [&](const std::string& file, const std::string& arena_path, const SignalWatch& signals,
+                         Targets& targets) { return start_observed(options, file, arena_path, signals, targets); });
+}
+
+Result<RecordOutcome> record_from_outside(const RecordOptions& options, const CommandAttachment& attachment) {
+  return run_command(options, [&](const std::string& file, const std::string& arena_path, const SignalWatch& signals,
+                                  Targets& targets) {
+    return start_and_attach(options, attachment, file, arena_path, signals, targets);
   });
+}
+
+Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment) {
+  return run_session(
+      options, own_cpu_ns(),
+      [&](const std::string& arena_path, const SignalWatch& /*signals*/, Targets& targets) -> Result<void> {
+        Result<AttachedProcesses> attached = AttachedProcesses::attach(attachment, arena_path, monotonic_ns());
+        if (!attached) {
+          return error_of(attached);
+        }
+        targets.emplace_back(std::move(*attached));
+        return {};
+      });
 }
 
 }  // namespace crosstalk::daemon

@@ -3,6 +3,10 @@
 // profile until the command and all observed descendants have ended (or the session is told to stop).
 #pragma once
 
+#include <sys/types.h>
+
+#include <functional>
+
 #include "base/result.h"
 #include "daemon/attached_processes.h"
 #include "daemon/record_options.h"
@@ -14,8 +18,16 @@ namespace crosstalk::daemon {
 /// not_executable -> 126, others -> 125).
 [[nodiscard]] Result<RecordOutcome> record(const RecordOptions& options);
 
-/// The same of a running process, until it ends, its time is up, or the session is told to stop (SIGINT, SIGTERM, ...).
-/// The outcome's status is 0. An Error means that nothing was recorded.
+/// The same of running processes, until they end, their time is up, or the session is told to stop (SIGINT, SIGTERM,
+/// ...). The outcome's status is 0. An Error means that nothing was recorded.
 [[nodiscard]] Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment);
+
+/// How the command is attached to, by its process id.
+using CommandAttachment = std::function<Attachment(pid_t pid)>;
+
+/// As record(), with nothing of ours in the command: it is attached to from its first instruction on, or after the
+/// attachment's delay.
+[[nodiscard]] Result<RecordOutcome> record_from_outside(const RecordOptions& options,
+                                                        const CommandAttachment& attachment);
 
 }  // namespace crosstalk::daemon

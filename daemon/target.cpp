@@ -41,6 +41,12 @@ void Target::send(int signal) {
   }
 }
 
+void Target::leave() {
+  if (auto* const attached = std::get_if<AttachedProcesses>(&target_)) {
+    attached->leave();
+  }
+}
+
 std::vector<profile::MessageRow> Target::remarks() const {
   const auto* const attached = std::get_if<AttachedProcesses>(&target_);
   return attached != nullptr && ended() ? attached->remarks() : std::vector<profile::MessageRow>();

@@ -39,6 +39,8 @@ class Target {
   [[nodiscard]] std::optional<int> take_stop();
   /// What somebody told the recorder and meant for it; a signal that ends programs ends an attachment.
   void send(int signal);
+  /// The session is not to wait for an attachment's end.
+  void leave();
   /// What an outside collector has to say, once it has ended.
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
 

@@ -48,12 +48,29 @@ std::string commands_of(const std::vector<pid_t>& pids) {
   return fmt::format("{}{}", fmt::join(commands, " & "), more);
 }
 
+constexpr const char* unknown_from_outside =
+    "heap blocks, waits for locks, what branching loops execute, and stores to a line's words that were not watched "
+    "are "
+    "not known";
+
 std::string watched_from_outside(const RecordRequest& request) {
   const bool one = request.pids.size() == 1;
   return std::string(one ? "the process was" : "the processes were") + " watched from outside, from when " +
-         (one ? "it was" : "they were") +
-         " attached to: heap blocks, waits for locks and what branching loops execute are not known" +
-         (request.attach_children ? "" : ", and new processes that were started were not watched (--children)");
+         (one ? "it was" : "they were") + " attached to: " + unknown_from_outside +
+         (request.attach_children ? "" : "; new processes that were started were not watched (--children)");
+}
+
+daemon::Attachment attachment_of(observer::Assignment assignment) {
+  daemon::Attachment attachment;
+  attachment.attach = [assignment = std::move(assignment)](
+                          const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
+    auto observer = observer::Observer::attach(assignment, arena);
+    if (!observer) {
+      return tl::unexpected<Error>(observer.error());
+    }
+    return std::make_unique<AttachedObserver>(std::move(*observer));
+  };
+  return attachment;
 }
 
 }  // namespace
@@ -65,18 +82,24 @@ Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t reg
     }
   }
   AttachedTarget target;
+  target.attachment = attachment_of({request.pids, request.attach_children, registers});
   target.attachment.duration_ns = request.duration_ns;
-  target.attachment.attach = [assignment = observer::Assignment{request.pids, request.attach_children, registers}](
-                                 const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
-    auto observer = observer::Observer::attach(assignment, arena);
-    if (!observer) {
-      return tl::unexpected<Error>(observer.error());
-    }
-    return std::make_unique<AttachedObserver>(std::move(*observer));
-  };
   target.command = commands_of(request.pids);
   target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
   return target;
+}
+
+WatchedCommand watch_command(const RecordRequest& request, const std::string& what, std::uint32_t registers) {
+  const bool children = request.config.follow_children != 0;
+  WatchedCommand command;
+  command.attachment = [children, registers, delay_ns = request.delay_ns](pid_t pid) {
+    daemon::Attachment attachment = attachment_of({{pid}, children, registers});
+    attachment.delay_ns = delay_ns;
+    return attachment;
+  };
+  command.warning = {"watched_from_outside", what + " watched from outside, " + (children ? "with" : "without") +
+                                                 " the processes that it started: " + unknown_from_outside};
+  return command;
 }
 
 }  // namespace crosstalk::driver

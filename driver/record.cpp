@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk record`: everything that can be refused is refused here, before the command starts.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,7 +31,8 @@ namespace {
 /// What a session needs to begin.
 struct Preparation {
   daemon::RecordOptions options;
-  std::optional<daemon::Attachment> attachment;  // to a running process
+  std::optional<daemon::Attachment> attachment;         // to running processes
+  std::optional<daemon::CommandAttachment> to_command;  // which is watched from outside
 };
 
 const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
@@ -99,33 +103,80 @@ std::vector<profile::MessageRow> inside_another() {
        "that recording, so that this one has nothing in it; record the command alone"}};
 }
 
+/// What is watched from outside, and why, in words that "watched from outside" can follow; empty: it need not be.
+std::string what_from_outside(const RecordRequest& request, const collectors::JudgedCommand& command) {
+  if (!command.obstacle.empty()) {
+    return command.path + " " + command.obstacle + ", so it was";
+  }
+  if (request.observer) {
+    return "as --observer asks, the command was";
+  }
+  return request.delay_ns != 0 ? "as --delay takes, the command was" : "";
+}
+
+/// Events of others' threads must be allowed.
+Result<void> check_events(const RecordRequest& request, const collectors::Probe& probe) {
+  const auto* const clock = facility(probe, "perf task-clock");
+  if (!probe.perf_allowed && clock != nullptr) {
+    return fail(ErrorCode::permission, "perf events are forbidden (" + clock->found + ")" +
+                                           (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
+  }
+  if (request.config.clock == profile::ClockKind::posix) {
+    return fail(ErrorCode::invalid_argument, "the event thread-timer is only for what is preloaded into");
+  }
+  return {};
+}
+
+std::uint32_t registers_of(const collectors::Probe& probe) {
+  return probe.watchpoints_allowed ? probe.debug_registers : 0;
+}
+
+Result<void> prepare_watching(const RecordRequest& request, const collectors::Probe& probe,
+                              const collectors::JudgedCommand& command, const std::string& why, Preparation& prepared) {
+  const auto refuse = [&](const Error& error) {
+    return fail(error.code, why + " it would have to be watched from outside: " + error.message);
+  };
+  if (auto allowed = check_events(request, probe); !allowed) {
+    return refuse(allowed.error());
+  }
+  if (command.privileged && ::geteuid() != 0) {
+    return refuse({ErrorCode::permission, "it gets rights that its observer lacks; record as root, or a copy of it"});
+  }
+  WatchedCommand watched = watch_command(request, why, registers_of(probe));
+  prepared.to_command = std::move(watched.attachment);
+  prepared.options.warnings.push_back(std::move(watched.warning));
+  prepared.options.from_outside = true;
+  return {};
+}
+
 /// The command must be one that can be launched under observation.
-Result<void> prepare_command(const RecordRequest& request, daemon::RecordOptions& options) {
+Result<void> prepare_command(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
   const auto command = collectors::check_command(request.command.front());
   if (!command) {
     return tl::unexpected<Error>(command.error());
   }
-  log_detail("the command is " + *command);
+  log_detail("the command is " + command->path);
+  prepared.options.command = request.command;
+  if (const std::string what = what_from_outside(request, *command); !what.empty()) {
+    return prepare_watching(request, probe, *command, what, prepared);
+  }
   const auto collector = find_collector();
   if (!collector) {
     return tl::unexpected<Error>(collector.error());
   }
   log_detail("the collector is " + *collector);
-  options.command = request.command;
-  options.collector = *collector;
+  prepared.options.collector = *collector;
   return {};
 }
 
-/// The process must be one that can be attached to, by events that are allowed.
+/// The processes must be such that can be attached to, by events that are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
-  auto target = attach_to(request, probe.watchpoints_allowed ? probe.debug_registers : 0);
+  auto target = attach_to(request, registers_of(probe));
   if (!target) {
     return tl::unexpected<Error>(target.error());
   }
-  const auto* const clock = facility(probe, "perf task-clock");
-  if (!probe.perf_allowed && clock != nullptr) {
-    return fail(ErrorCode::permission, "-p: perf events are forbidden (" + clock->found + ")" +
-                                           (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
+  if (auto allowed = check_events(request, probe); !allowed) {
+    return fail(allowed.error().code, "-p: " + allowed.error().message);
   }
   prepared.options.from_outside = true;
   prepared.options.command_text = std::move(target->command);
@@ -142,8 +193,8 @@ Result<Preparation> prepare(const RecordRequest& request) {
   }
   Preparation prepared;
   daemon::RecordOptions& options = prepared.options;
-  if (auto possible =
-          !request.pids.empty() ? prepare_attachment(request, probe, prepared) : prepare_command(request, options);
+  if (auto possible = !request.pids.empty() ? prepare_attachment(request, probe, prepared)
+                                            : prepare_command(request, probe, prepared);
       !possible) {
     return tl::unexpected<Error>(possible.error());
   }
@@ -195,6 +246,21 @@ int refuse(const Error& error) {
   return exit_status_of(error.code);
 }
 
+Result<daemon::RecordOutcome> record_prepared(const Preparation& prepared) {
+  if (prepared.attachment) {
+    return daemon::record_attached(prepared.options, *prepared.attachment);
+  }
+  return prepared.to_command ? daemon::record_from_outside(prepared.options, *prepared.to_command)
+                             : daemon::record(prepared.options);
+}
+
+/// Before it attaches to processes, nothing is there that an interrupt would have to save.
+void await_begin(const RecordRequest& request) {
+  if (!request.pids.empty() && request.delay_ns != 0) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(request.delay_ns));
+  }
+}
+
 }  // namespace
 
 int run_record(const Arguments& arguments) {
@@ -216,14 +282,14 @@ int run_record(const Arguments& arguments) {
   for (const profile::MessageRow& warning : options.warnings) {
     log_warning(warning.text);
   }
+  await_begin(request);
   ProgressLine line(!request.quiet);
   options.progress = [&line](const daemon::Progress& progress) { line.show(progress); };
   options.warn = [&line](const std::string& text) {
     line.erase();
     log_warning(text);
   };
-  const auto outcome =
-      prepared->attachment ? daemon::record_attached(options, *prepared->attachment) : daemon::record(options);
+  const auto outcome = record_prepared(*prepared);
   line.erase();
   if (!outcome) {
     return refuse(outcome.error());

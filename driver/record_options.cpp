@@ -49,7 +49,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 struct Texts {
   std::string source = "auto", method = "auto", period = "4ms";
   std::optional<std::string> pids;
-  std::optional<double> seconds;  // of --duration
+  std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
   double budget_percent = 3;
   bool children = false, no_children = false, no_lookahead = false;
@@ -109,6 +109,9 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Attach to these running processes instead, from outside: nothing of them is changed")
       ->type_name("PID[,PID...]");
   app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
+  app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
+      ->type_name("S");
+  app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
   app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
       ->type_name("S");
 }
@@ -188,17 +191,28 @@ Result<std::vector<pid_t>> parse_pids(std::string_view text) {
   return pids;
 }
 
-Result<void> judge_duration(const Texts& texts, RecordRequest& request) {
+/// Nothing given is 0.
+Result<std::uint64_t> nanoseconds(const char* option, const std::optional<double>& seconds) {
   constexpr double longest_s = 1e9;
   constexpr double ns = 1e9;
+  if (seconds && !(*seconds > 0 && *seconds <= longest_s)) {
+    return fail(ErrorCode::invalid_argument, std::string(option) + ": choose more than 0 seconds");
+  }
+  return static_cast<std::uint64_t>(seconds.value_or(0) * ns);
+}
+
+Result<void> judge_times(const Texts& texts, RecordRequest& request) {
   if (texts.seconds && !texts.pids) {
     return fail(ErrorCode::invalid_argument,
                 "--duration goes with -p: a command that was launched is recorded to its end");
   }
-  if (texts.seconds && !(*texts.seconds > 0 && *texts.seconds <= longest_s)) {
-    return fail(ErrorCode::invalid_argument, "--duration: choose more than 0 seconds");
+  const auto duration_ns = nanoseconds("--duration", texts.seconds);
+  const auto delay_ns = nanoseconds("--delay", texts.delay);
+  if (!duration_ns || !delay_ns) {
+    return tl::unexpected<Error>(duration_ns ? delay_ns.error() : duration_ns.error());
   }
-  request.duration_ns = static_cast<std::uint64_t>(texts.seconds.value_or(0) * ns);
+  request.duration_ns = *duration_ns;
+  request.delay_ns = *delay_ns;
   return {};
 }
 
@@ -207,7 +221,7 @@ Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
   if (texts.children && texts.no_children) {
     return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
   }
-  if (auto judged = judge_duration(texts, request); !judged || !texts.pids) {
+  if (auto judged = judge_times(texts, request); !judged || !texts.pids) {
     return judged;
   }
   auto pids = parse_pids(*texts.pids);
@@ -219,6 +233,9 @@ Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
   }
   if (request.config.clock == profile::ClockKind::posix) {
     return fail(ErrorCode::invalid_argument, "-p: the event thread-timer is only for commands that are launched");
+  }
+  if (request.observer) {
+    return fail(ErrorCode::invalid_argument, "-p: processes are watched from outside without --observer");
   }
   request.pids = std::move(*pids);
   request.attach_children = texts.children;

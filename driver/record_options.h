@@ -20,6 +20,8 @@ struct RecordRequest {
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
+  bool observer = false;             // the command is watched from outside, whatever it is
+  std::uint64_t delay_ns = 0;        // before anything is observed
   std::vector<pid_t> pids;           // of -p: the processes to attach to
   bool attach_children = false;      // with those that they start
   std::uint64_t duration_ns = 0;     // of the attachment; 0: until the processes end

@@ -24,7 +24,7 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
   for (const pid_t pid : pids) {
     if (Result<void> added = add(pid, 0); !added) {
       return fail(added.error().code == ErrorCode::not_found ? ErrorCode::refused : added.error().code,
-                  "-p " + std::to_string(pid) + ": " + added.error().message);
+                  "process " + std::to_string(pid) + ": " + added.error().message);
     }
   }
   for (int look = 0; look < most_looks && children_ && meet_children(); ++look) {

@@ -10,10 +10,22 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/process_state.h"
 #include "profile/arena.h"
 
 namespace crosstalk::daemon {
 namespace {
+
+Result<Child> start_held(const std::string& file, const std::vector<std::string>& command) {
+  const Result<SignalWatch> signals = SignalWatch::begin();
+  return Child::start(file, command, {"PATH=/bin:/usr/bin"}, *signals, Begin::held);
+}
+
+int status_of(Child& child) {
+  pollfd polled{child.fd(), POLLIN, 0};
+  ::poll(&polled, 1, 10'000);
+  return child.poll_status().value_or(-1);
+}
 
 int status_of(const std::vector<std::string>& command) {
   const Result<SignalWatch> signals = SignalWatch::begin();
@@ -23,9 +35,7 @@ int status_of(const std::vector<std::string>& command) {
     ADD_FAILURE() << child.error().message;
     return -1;
   }
-  pollfd polled{child->fd(), POLLIN, 0};
-  ::poll(&polled, 1, 10'000);
-  return child->poll_status().value_or(-1);
+  return status_of(*child);
 }
 
 TEST(FindCommand, ErrorsAreAShells) {
@@ -50,6 +60,43 @@ TEST(Child, AScriptWithoutAnInterpreterLineIsGivenToTheShell) {
   ::chmod(script.c_str(), 0755);
   EXPECT_EQ(status_of({script, "6"}), 6);
   std::filesystem::remove(script);
+}
+
+TEST(Child, IsHeldAsTheProgramThatHasExecutedNothing) {
+  Result<Child> child = start_held("/bin/sh", {"sh", "-c", "exit 3"});
+  ASSERT_TRUE(child) << child.error().message;
+  const std::string process = "/proc/" + std::to_string(child->pid());
+  EXPECT_EQ(std::filesystem::read_symlink(process + "/exe"), std::filesystem::canonical("/bin/sh"));
+  pollfd polled{child->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&polled, 1, 50), 0);
+  const auto state = read_process_state(open_process_state(child->pid()));
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->state, 't');
+  child->release();
+  EXPECT_EQ(status_of(*child), 3);
+  EXPECT_FALSE(child->take_stop());
+}
+
+TEST(Child, SignalsReachItWhetherItWasHeldOrNot) {
+  Result<Child> child = start_held("/bin/sh", {"sh", "-c", "exit 3"});
+  ASSERT_TRUE(child) << child.error().message;
+  child->send(SIGTERM);
+  child->release();
+  EXPECT_EQ(status_of(*child), 128 + SIGTERM);
+}
+
+TEST(Child, EndsWhileItIsHeld) {
+  Result<Child> child = start_held("/bin/sh", {"sh", "-c", "exit 3"});
+  ASSERT_TRUE(child) << child.error().message;
+  const pid_t pid = child->pid();
+  child->kill();
+  EXPECT_EQ(::kill(pid, 0), -1);
+}
+
+TEST(Child, WhatCanNotBeExecutedIsNotHeld) {
+  const Result<Child> child = start_held("/etc/passwd", {"/etc/passwd"});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, ErrorCode::not_executable);
 }
 
 TEST(Child, AMissingInterpreterIsNotFound) {
