@@ -80,6 +80,9 @@ std::vector<profile::MessageRow> Observer::remarks() const {
   say(missing.refused_processes, "processes_not_watched",
       count_of(missing.refused_processes, "process", "processes") +
           " could not be watched from outside: " + missing.process_refusal);
+  say(missing.rested ? 1 : 0, "starts_perhaps_missed",
+      "threads that switch very often were watched for a part of the time: brief threads and processes that they "
+      "started in between are not in the profile");
   return remarks;
 }
 

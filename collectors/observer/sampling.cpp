@@ -62,6 +62,9 @@ void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen,
   const auto offset = static_cast<std::uint32_t>(seen.address & ~line_mask);
   const watch_policy::SampledAccess access{offset, seen.width, seen.kind, true, seen.on_own_stack};
   const watch_policy::SharedLine shared = targets_.touch(thread, seen.address, seen.time_ns);
+  if (thread.process->threads().size() < 2 && !shared.known) {
+    return;  // it is alone with the line
+  }
   const std::uint64_t line = seen.address & line_mask;
   const std::uint64_t key = shared.known ? shared.key() : line;
   watch_policy::Board& board = targets_.board_of(thread, shared);

@@ -190,6 +190,7 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
   } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
     collect(thread);
     Target::rest(thread);
+    rested_ = true;
     const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
     thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
   }
@@ -326,6 +327,12 @@ void Session::notice(const Awaited& awaited, unsigned events) {
     targets_.thread_of(awaited.tid)->gone = true;
     arrivals_.push_back({now_ns, awaited.tid, PerfExit{awaited.process->pid(), awaited.tid, now_ns}, nullptr});
   }
+}
+
+Unwatched Session::unwatched() const {
+  Unwatched missing = targets_.unwatched();
+  missing.rested = rested_;
+  return missing;
 }
 
 void Session::end() {

@@ -42,7 +42,7 @@ class Session final : private WatchWorld {
   /// Leaves them. Nothing of them is used afterwards.
   void end();
   /// What went unwatched so far.
-  [[nodiscard]] Unwatched unwatched() const { return targets_.unwatched(); }
+  [[nodiscard]] Unwatched unwatched() const;
 
  private:
   struct Arrival {
@@ -88,6 +88,7 @@ class Session final : private WatchWorld {
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // of the observer's own, what the budget knows
   std::uint64_t review_due_ns_;
+  bool rested_ = false;  // a thread has
   struct {
     std::uint64_t samples = 0, cpu_ns = 0, own_ns = 0;  // at the last review
   } reviewed_;

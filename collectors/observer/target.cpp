@@ -59,9 +59,14 @@ Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period
       pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0))),
       arena_(arena),
       memory_(identity.pid),
-      board_(std::make_unique<watch_policy::Board>()),
-      period_ns_(period_ns) {
-  board_->start(arena_.header().config.board_slots);
+      period_ns_(period_ns) {}
+
+watch_policy::Board& Target::board() {
+  if (board_ == nullptr) {
+    board_ = std::make_unique<watch_policy::Board>();
+    board_->start(arena().config.board_slots);
+  }
+  return *board_;
 }
 
 Result<void> Target::begin() {

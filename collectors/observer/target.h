@@ -71,8 +71,8 @@ class Target {
   [[nodiscard]] const std::vector<Mapping>& maps() const { return maps_; }
   [[nodiscard]] const TargetMemory& memory() const { return memory_; }
   [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
-  /// Of lines that are not shared with other processes.
-  [[nodiscard]] watch_policy::Board& board() { return *board_; }
+  /// Of lines that are not shared with other processes. It takes memory once it is asked for.
+  [[nodiscard]] watch_policy::Board& board();
   /// CPU time between two samples of a thread.
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
@@ -99,7 +99,7 @@ class Target {
   UniqueFd pidfd_;
   ArenaAccess& arena_;
   TargetMemory memory_;
-  std::unique_ptr<watch_policy::Board> board_;
+  std::unique_ptr<watch_policy::Board> board_;  // null: nobody has asked for it
   std::vector<Mapping> maps_;
   std::vector<TargetModule> modules_;
   bool maps_changed_ = true;

@@ -23,6 +23,7 @@ struct Unwatched {
   std::uint64_t brief_threads = 0, brief_processes = 0;      // had ended before they could be watched
   std::uint64_t refused_threads = 0, refused_processes = 0;  // were there
   std::string thread_refusal, process_refusal;               // why, of the last of them
+  bool rested = false;  // threads had no clock for a part of the time: what they started then, nobody has told
 };
 
 /// Not thread-safe.
