@@ -18,6 +18,7 @@
 #include "daemon/session.h"
 #include "driver/attach.h"
 #include "driver/collector_path.h"
+#include "driver/inject.h"
 #include "driver/log.h"
 #include "driver/output_file.h"
 #include "driver/progress_line.h"
@@ -171,11 +172,11 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
 
 /// The processes must be such that can be attached to, by events that are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
-  auto target = attach_to(request, registers_of(probe));
+  auto target = request.inject ? inject_into(request) : attach_to(request, registers_of(probe));
   if (!target) {
     return tl::unexpected<Error>(target.error());
   }
-  if (auto allowed = check_events(request, probe); !allowed) {
+  if (auto allowed = check_events(request, probe); !allowed && !request.inject) {
     return fail(allowed.error().code, "-p: " + allowed.error().message);
   }
   prepared.options.from_outside = true;

@@ -52,7 +52,7 @@ struct Texts {
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool children = false, no_children = false, no_lookahead = false;
+  bool children = false, no_children = false, no_lookahead = false, inject = false;
 };
 
 constexpr const char* examples =
@@ -112,6 +112,8 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
       ->type_name("S");
   app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
+  app.add_flag("--inject", texts.inject,
+               "With -p: bring the collector into the process: heap blocks and lookaheads, too");
   app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
       ->type_name("S");
 }
@@ -216,10 +218,29 @@ Result<void> judge_times(const Texts& texts, RecordRequest& request) {
   return {};
 }
 
+Result<void> judge_injection(const Texts& texts, RecordRequest& request) {
+  request.inject = texts.inject;
+  if (texts.inject && texts.children) {
+    return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process, not its children");
+  }
+  if (texts.inject && request.pids.size() > 1) {
+    return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process at a time");
+  }
+  if (request.config.clock == profile::ClockKind::posix && !texts.inject) {
+    return fail(ErrorCode::invalid_argument,
+                "-p: the event thread-timer is for commands that are launched, and for --inject");
+  }
+  return {};
+}
+
 /// What is to be attached to, if anything.
 Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
   if (texts.children && texts.no_children) {
     return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
+  }
+  if (texts.inject && !texts.pids) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject goes with -p: a command that is launched has the collector in it");
   }
   if (auto judged = judge_times(texts, request); !judged || !texts.pids) {
     return judged;
@@ -231,15 +252,12 @@ Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
   if (!request.command.empty()) {
     return fail(ErrorCode::invalid_argument, "-p: attach to processes or run a command, not both");
   }
-  if (request.config.clock == profile::ClockKind::posix) {
-    return fail(ErrorCode::invalid_argument, "-p: the event thread-timer is only for commands that are launched");
-  }
   if (request.observer) {
     return fail(ErrorCode::invalid_argument, "-p: processes are watched from outside without --observer");
   }
   request.pids = std::move(*pids);
   request.attach_children = texts.children;
-  return {};
+  return judge_injection(texts, request);
 }
 
 /// The command is what the parser left over: after an optional "--", or from the first word on.

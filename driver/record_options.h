@@ -24,6 +24,7 @@ struct RecordRequest {
   std::uint64_t delay_ns = 0;        // before anything is observed
   std::vector<pid_t> pids;           // of -p: the processes to attach to
   bool attach_children = false;      // with those that they start
+  bool inject = false;               // the collector is brought into the one process
   std::uint64_t duration_ns = 0;     // of the attachment; 0: until the processes end
   profile::SessionConfig config;     // what the user chose, defaults elsewhere
   std::vector<std::string> command;  // empty with -p, and only then

@@ -217,10 +217,10 @@ TEST_F(FoundThreads, ATickMakesItKnownAndEndsItsTimer) {
 }
 
 TEST_F(FoundThreads, WhoTicksIsAdopted) {
-  adopt_found_thread();
+  adopt_found_thread({});
   EXPECT_EQ(world_.clocks_started, 1U);
   runtime().observing.store(false);
-  adopt_found_thread();
+  adopt_found_thread({});
   EXPECT_EQ(world_.clocks_started, 1U);
 }
 
@@ -233,7 +233,7 @@ TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
     while (!adopt) {
       std::this_thread::yield();
     }
-    adopt_found_thread();
+    adopt_found_thread({});
   });
   while (!started) {
     std::this_thread::yield();

@@ -98,6 +98,8 @@ void on_limit_raised() {}
 void on_own_descriptors(bool /*new_thread*/) {}
 void on_unmap(std::uint64_t /*begin*/, std::uint64_t /*bytes*/) {}
 bool on_signal_limit() { return false; }
+bool lends_stacks() { return true; }
+void on_trap_blocked() {}
 void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 
 bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std::size_t tail_bytes) {

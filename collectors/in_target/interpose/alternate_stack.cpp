@@ -152,6 +152,9 @@ bool frames_can_move() {
 }
 
 HandlerStack* lend_handler_stack() {
+  if (!lends_stacks()) {
+    return nullptr;  // the first signal takes one
+  }
   stack_t now;
   if (HandlerStack* own = lent_stack(now); own != nullptr) {
     return own;  // a forked child has its parent's

@@ -24,6 +24,10 @@ bool observing();
 /// non-null in a forked child that is not followed: exec has to clean its environment.
 const profile::SessionConfig* session_config();
 
+/// May threads have stacks of ours as their alternate stacks, and the target's handlers stubs? Not where all is to be
+/// put back while the process goes on.
+bool lends_stacks();
+
 /// The process that attached; 0: none. In a vfork child, and in a forked child that is not followed, it
 /// differs from getpid().
 std::int32_t attached_pid();
@@ -79,6 +83,9 @@ void on_limit_raised();
 /// (the vdso), if they are in it, nor will be.
 void on_unmap(std::uint64_t begin, std::uint64_t bytes);
 
+/// The calling thread is about to block the trap signal in earnest: when this returns, it is not watched.
+void on_trap_blocked();
+
 /// The target has been refused a timer or a queued signal for the limit of those. True: ours are gone, it may try
 /// again.
 bool on_signal_limit();
@@ -104,6 +111,8 @@ struct BlockInfo {
 bool find_block(std::uint64_t address, BlockInfo& out);
 /// Core calls: once it knows; `on = false` when it does not attach or steps aside.
 void track_blocks(bool on, std::uint64_t threshold_bytes);
+/// Forgets all blocks: what was allocated while nobody looked may lie where they were. Normal context.
+void forget_blocks();
 /// Core calls in a forked child that it goes on observing: blocks count as unreported again.
 void blocks_after_fork();
 
@@ -133,6 +142,17 @@ void environment_after_fork();
 /// Looks up what may be called in a vfork child.
 void prepare_exec_wrappers();
 
+// Modules that were loaded before this library (got_patches.cpp).
+
+/// Has them call the functions that we stand in for: their tables of addresses (GOT) are changed where the address in
+/// it is the real function's, or not known yet. False: there are more such places than are provided for. Normal
+/// context.
+bool patch_modules();
+/// Puts back what is still as it was changed. Normal context.
+void unpatch_modules();
+/// The same in a forked child, which has no other threads, and whose copy of the loader's lock may be taken for ever.
+void unpatch_modules_in_child();
+
 // Signals (signals.cpp). From own_signals() on the target neither replaces our handler nor blocks our signal, and sees
 // its own wishes when it asks.
 
@@ -141,6 +161,10 @@ void own_signals(int trap_signal);
 /// One that is not ours has come to the calling thread: has the target blocked it there? Then it is from now on, in the
 /// thread's mask of `context` (a ucontext_t), and masks are left alone in the whole process. In our handler only.
 bool block_trap_as_wished(void* context);
+/// The target's wish for the trap signal is in force again, and nothing is filtered: the handler is its own.
+void disown_signals();
+/// The target's masks are left as they are: who blocks the trap signal is not watched meanwhile.
+void leave_masks_alone();
 /// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
 const struct sigaction* target_trap_action();
 /// libc's functions, unfiltered, for the core. As sigaction(2) and pthread_sigmask(3).

@@ -33,7 +33,8 @@ SignalHandler behind_stub(SignalHandler address) {
 }
 
 SignalHandler stub_for(SignalHandler handler) {
-  if (handler == SIG_DFL || handler == SIG_IGN || session_config() == nullptr || behind_stub(handler) != handler) {
+  if (handler == SIG_DFL || handler == SIG_IGN || session_config() == nullptr || !lends_stacks() ||
+      behind_stub(handler) != handler) {
     return handler;
   }
   std::uint64_t address = reinterpret_cast<std::uint64_t>(&crosstalk_handler_stubs[0]);  // NOLINT: an address

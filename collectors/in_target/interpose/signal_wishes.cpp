@@ -101,6 +101,9 @@ int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set) 
       after = static_cast<std::uint8_t>(after | named);
     }
   }
+  if (named != 0 && how != SIG_UNBLOCK && !filter && !other_process && observing()) {
+    on_trap_blocked();
+  }
   const int result = real(how, set == nullptr ? nullptr : &passed, old_set);
   if (result == 0 && after != before) {
     set_shadow_bits(other_process, after);
@@ -258,6 +261,14 @@ void own_signals(int trap_signal) {
   own.trap.store(trap_signal, std::memory_order_relaxed);
   own.filtering.store(true, std::memory_order_release);
 }
+
+void disown_signals() {
+  if (own.filtering.exchange(false)) {
+    real_sigaction(own.trap.load(std::memory_order_relaxed), trap_wish.get(), nullptr);
+  }
+}
+
+void leave_masks_alone() { own.masks_alone.store(true, std::memory_order_relaxed); }
 
 const struct sigaction* target_trap_action() { return trap_wish.get(); }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/objects/block_table.h"
 
+#include <sys/mman.h>
+
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -139,6 +141,25 @@ void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   }
 }
 
+namespace {
+
+constexpr std::size_t left_out_bytes = (sizeof(left_out::Map) + page_bytes - 1) & ~(page_bytes - 1);
+constinit std::atomic<left_out::Map*> spare_map{nullptr};  // of a session that is over
+
+void put_map_aside() {
+  if (left_out::Map* const map = shared.left_out.exchange(nullptr, std::memory_order_acq_rel); map != nullptr) {
+    spare_map.store(map, std::memory_order_release);
+  }
+}
+
+// One that was put aside may still be written by whoever had it then: it says too much then, which is safe.
+left_out::Map* left_out_map() {
+  left_out::Map* const spare = spare_map.exchange(nullptr, std::memory_order_acq_rel);
+  return spare != nullptr ? spare : static_cast<left_out::Map*>(map_own_memory(left_out_bytes));
+}
+
+}  // namespace
+
 bool may_leave_out() {
   if (shared.left_out.load(std::memory_order_acquire) != nullptr) {
     return true;
@@ -148,8 +169,7 @@ bool may_leave_out() {
   if (refused.load(std::memory_order_relaxed)) {
     return false;
   }
-  constexpr std::size_t bytes = (sizeof(left_out::Map) + page_bytes - 1) & ~(page_bytes - 1);
-  auto* const fresh = static_cast<left_out::Map*>(map_own_memory(bytes));
+  auto* const fresh = left_out_map();
   refused.store(fresh == nullptr, std::memory_order_relaxed);
   left_out::Map* known = nullptr;
   // Of two threads that come here at once, one's memory stays unused, and untouched.
@@ -206,7 +226,26 @@ void track_blocks(bool on, std::uint64_t threshold_bytes) {
   const bool possible = on && (threshold_bytes <= 1 || blocks::may_leave_out());
   blocks::shared.threshold.store(possible ? threshold_bytes : never, std::memory_order_release);
   if (!possible) {
-    blocks::shared.left_out.store(nullptr, std::memory_order_release);  // nobody asks any more
+    blocks::put_map_aside();  // nobody asks any more
+  }
+}
+
+void forget_blocks() {
+  using namespace blocks;
+  put_map_aside();
+  if (left_out::Map* const map = spare_map.load(std::memory_order_acquire); map != nullptr) {
+    system_call(SYS_madvise, map, left_out_bytes, MADV_DONTNEED);  // zero again
+  }
+  Entry* const full = shared.full_table.load(std::memory_order_acquire);
+  for (std::size_t i = 0; full != nullptr && i < full_layout.entries; ++i) {
+    if (get(full[i].begin) != 0) {
+      put(full[i].begin, 0);
+    }
+  }
+  for (Entry& entry : first_table) {
+    if (get(entry.begin) != 0) {
+      put(entry.begin, 0);
+    }
   }
 }
 

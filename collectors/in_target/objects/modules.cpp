@@ -255,6 +255,9 @@ void end_looking() {
 }
 
 }  // namespace
+
+std::int64_t lowest_static_tls() { return book.lowest_static_tls; }
+
 }  // namespace modules
 
 void on_module_change() {
@@ -324,6 +327,19 @@ void hold_modules_for_fork() {
 void release_modules_after_fork() { fork_hold.give(modules::book.looked_at); }
 
 void modules_after_fork() { modules::lookers.store(0, std::memory_order_relaxed); }
+
+void forget_modules() {
+  using modules::book;
+  const std::uint32_t count = book.count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    book.known[i].end.store(0, std::memory_order_relaxed);
+    book.known[i].begin.store(0, std::memory_order_relaxed);
+  }
+  book.adds = book.subs = 0;
+  book.complete = false;
+  book.last_look_ns.store(0, std::memory_order_relaxed);
+  book.code_outside.store(false, std::memory_order_relaxed);
+}
 
 void note_code_address(std::uint64_t ip) {
   if (!is_known_code(ip)) {

@@ -47,6 +47,10 @@ struct MappedFile {
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
 
+/// Where the lowest block of static thread-local storage begins, from the thread pointer on: negative, or 0 before the
+/// first look. Signal-safe.
+[[nodiscard]] std::int64_t lowest_static_tls();
+
 }  // namespace crosstalk::in_target::modules
 
 namespace crosstalk::in_target {
@@ -56,6 +60,9 @@ void hold_modules_for_fork();
 void release_modules_after_fork();
 /// In the child, where no other thread looks at them.
 void modules_after_fork();
+
+/// All modules are reported again, to another recorder. Only while nothing is observed.
+void forget_modules();
 
 /// At the end of a process: reports the jitdump that an agent for perf has mapped, as a module, so that a report finds
 /// the file. Only where code was seen that lies in no module; reads /proc/self/maps once.

@@ -97,6 +97,8 @@ void delete_thread_timer(std::int32_t id) {
 
 bool forgo_thread_timers() { return !forgone.exchange(true, std::memory_order_relaxed); }
 
+void allow_thread_timers() { forgone.store(false, std::memory_order_relaxed); }
+
 void forget_thread_timers() {
   live.store(0, std::memory_order_relaxed);
   asked_ns.store(0, std::memory_order_relaxed);

@@ -17,6 +17,8 @@ long set_thread_timer(std::int32_t id, std::uint64_t first_ns, std::uint64_t per
 void delete_thread_timer(std::int32_t id);
 /// No timer is started any more. False: so it was before.
 bool forgo_thread_timers();
+/// Timers may be started again: another session begins.
+void allow_thread_timers();
 /// A forked child has none.
 void forget_thread_timers();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attaching to the arena when the library is loaded, letting go when the program exits, and what fork, exec and
 // seccomp do in between.
+#include "collectors/in_target/session/attach.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -104,6 +106,8 @@ bool map_arena_of(long fd) {
   return true;
 }
 
+}  // namespace
+
 bool map_arena(const char* name) {
   const long fd = system_call(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC);
   if (fd < 0) {
@@ -116,6 +120,8 @@ bool map_arena(const char* name) {
   system_call(SYS_close, fd);
   return mapped;
 }
+
+namespace {
 
 // The tail of a process_start: the executable's path, NUL, and the command line as the kernel has it.
 std::size_t describe_process(char* out, std::size_t capacity) {
@@ -132,6 +138,8 @@ std::size_t describe_process(char* out, std::size_t capacity) {
   return used;
 }
 
+}  // namespace
+
 void write_process_start(bool after_fork) {
   char tail[4096];
   profile::ProcessStart record;
@@ -143,6 +151,8 @@ void write_process_start(bool after_fork) {
   record.registers_free = runtime().config.watchpoints_allowed != 0 ? runtime().config.watchpoints : 0;
   emit(&record, sizeof record, tail, describe_process(tail, sizeof tail));
 }
+
+namespace {
 
 ThreadState* begin_main_thread() {
   const auto high = reinterpret_cast<std::uint64_t>(__libc_stack_end);
@@ -177,6 +187,25 @@ void before_fork() {
   hold_modules_for_fork();
 }
 
+}  // namespace
+
+void forget_threads() {
+  Runtime& r = runtime();
+  drop_remote_events();
+  forget_events_open();
+  registry().clear();
+  forget_thread_timers();
+  forget_lives();
+  forget_threads_begun();
+  found_threads_after_fork();
+  watch_unit().forget();
+  r.budget.clear();
+  r.rests.clear();
+  r.quiesced.store(false, std::memory_order_relaxed);
+}
+
+namespace {
+
 void after_fork_in_parent() {
   release_modules_after_fork();
   release_limit_after_fork();
@@ -197,19 +226,16 @@ void in_forked_child() {
     close_clock_event(thread.clock_event);
     thread.ring.detach();
   }
-  drop_remote_events();
-  forget_events_open();
-  registry().clear();
   Passage::after_fork();
-  forget_thread_timers();
-  forget_lives();
-  forget_threads_begun();
-  found_threads_after_fork();
+  forget_threads();
   handler_stacks_after_fork();
-  watch_unit().forget();
-  r.budget.clear();
-  r.rests.clear();
-  r.quiesced.store(false, std::memory_order_relaxed);
+  if (r.injected) {  // it is left alone at once, as its parent will be later
+    unpatch_modules_in_child();
+    disown_signals();
+    release_clock_signal();
+    track_blocks(false, 0);
+    return;
+  }
   r.foreign.store(!in_recorders_pid_namespace(), std::memory_order_relaxed);
   if (r.config.follow_children == 0 || r.foreign.load(std::memory_order_relaxed)) {
     track_blocks(false, 0);
@@ -220,9 +246,12 @@ void in_forked_child() {
   begin_process(true);
 }
 
+}  // namespace
+
+void watch_forks() { pthread_atfork(before_fork, after_fork_in_parent, in_forked_child); }
+
 // ---- load and exit
 
-/// Why the program is better left alone; null: it can be observed.
 const char* why_not_observed(std::int32_t recorder) {
   TaskStatus status;
   TaskStatus of_recorder;
@@ -247,6 +276,8 @@ const char* why_not_observed(std::int32_t recorder) {
   return nullptr;
 }
 
+namespace {
+
 // The profile has the process and the reason.
 void stay_out(const char* reason) {
   Runtime& r = runtime();
@@ -259,6 +290,8 @@ void stay_out(const char* reason) {
   track_blocks(false, 0);
 }
 
+}  // namespace
+
 void find_fast_clock() {
   int mode = PR_TSC_ENABLE;  // as the process that has executed this one left it
   system_call(SYS_prctl, PR_GET_TSC, &mode, 0, 0, 0);
@@ -266,6 +299,8 @@ void find_fast_clock() {
     vdso_clock_gettime.store(reinterpret_cast<ClockGettime>(next_definition("__vdso_clock_gettime")));  // NOLINT
   }
 }
+
+namespace {
 
 __attribute__((constructor(101))) void on_load() {
   const int saved_errno = errno;
@@ -300,7 +335,7 @@ __attribute__((constructor(101))) void on_load() {
   watch_unit().start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
   end_threads_with_a_key();
-  pthread_atfork(before_fork, after_fork_in_parent, in_forked_child);
+  watch_forks();
   if (begin_process(false)) {
     hide_environment();
     track_blocks(true, r.config.heap_threshold);
@@ -372,6 +407,17 @@ void exec_failed() {
   WatchUnit::readmit();
   if (ThreadState* self = current_thread(); self != nullptr) {
     start_clock(*self);
+  }
+}
+
+void on_trap_blocked() {
+  if (!observing() || kernel_process_id() != runtime().pid) {
+    return;
+  }
+  const Passage passage;
+  if (ThreadState* self = current_thread(); self != nullptr && !self->blocks_traps) {
+    self->blocks_traps = self->watch_tried = true;
+    watch_unit().leave(*self);
   }
 }
 

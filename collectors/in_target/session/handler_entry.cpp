@@ -5,6 +5,7 @@
 
 #include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 
@@ -60,10 +61,42 @@ crosstalk_call_on_stack:
 
 namespace {
 
+// The kernel knows nothing of our stacks: each thread has one all the same, from its first tick on.
+void run_unlent(ThreadState* self, SignalAction action, int number, siginfo_t* info, void* context) {
+  const Runtime& r = runtime();
+  const bool known = self != nullptr;
+  HandlerStack* own = known ? self->handler_stack : nullptr;
+  // A signal of somebody else's may not come back from `action`; a tick, which makes a thread known, does.
+  if (own == nullptr && (known || info->si_code == SI_TIMER) && r.observing.load(std::memory_order_relaxed)) {
+    own = handler_stacks().take(r.pid, kernel_thread_id());
+  }
+  if (own == nullptr) {
+    action(number, info, context);
+    return;
+  }
+  if (known) {
+    self->handler_stack = own;
+  }
+  crosstalk_call_on_stack(number, info, context, action, own->top());
+  if (known) {
+    return;
+  }
+  self = current_thread();
+  if (self != nullptr) {
+    self->handler_stack = own;
+  } else {
+    HandlerStacks::give(*own);
+  }
+}
+
 // The kernel has put us elsewhere: this thread was found a moment ago, or the target has an alternate stack by a system
 // call of its own.
 __attribute__((noinline)) void run_elsewhere(SignalAction action, int number, siginfo_t* info, void* context) {
   ThreadState* self = current_thread();
+  if (runtime().injected) {
+    run_unlent(self, action, number, info, context);
+    return;
+  }
   if (self != nullptr && self->handler_stack != nullptr) {
     HandlerStack& own = *self->handler_stack;
     reinstate_handler_stack(own, *static_cast<ucontext_t*>(context));

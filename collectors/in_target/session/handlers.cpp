@@ -87,6 +87,18 @@ bool session_over(std::uint64_t now_ns) {
   return now_ns > beat + patience_ns && system_call(SYS_kill, header->recorder_pid, 0) == -ESRCH;
 }
 
+// Masks are left alone where we were brought in later. A watchpoint whose signal is blocked would leave it pending, for
+// whoever waits for signals: so a thread is not watched while it blocks it.
+void follow_mask(ThreadState& self, std::uint64_t mask) {
+  const bool blocked = (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
+  if (blocked != self.blocks_traps) {
+    self.blocks_traps = self.watch_tried = blocked;
+    if (blocked) {
+      watch_unit().leave(self);
+    }
+  }
+}
+
 // The one place where a clock's signal becomes a sample, whichever kind of clock it is.
 void on_tick(ucontext_t& context, std::int32_t timer) {
   Runtime& r = runtime();
@@ -95,7 +107,10 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   }
   ThreadState* self = current_thread();
   if (self == nullptr) {
-    adopt_found_thread();
+    // Where the process ran before us nearly all threads are found so. Elsewhere it is raw clone() that they come by:
+    // their stacks are not known, and their thread pointer may be another thread's.
+    adopt_found_thread(r.injected ? place_of_libc_thread(static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]))
+                                  : ThreadPlace{});
     return;
   }
   if ((timer >= 0 && self->timer_number != timer + 1) ||  // of a timer that has been deleted
@@ -106,6 +121,9 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   if (session_over(monotonic_ns())) {
     step_aside(nullptr, nullptr, StepAside::now);
     return;
+  }
+  if (r.injected) {
+    follow_mask(*self, context.uc_sigmask.__val[0]);
   }
   take_sample(*self, context);
   find_threads(monotonic_ns());
@@ -187,13 +205,14 @@ void on_trap(int number, siginfo_t* info, void* context) {
   }
 }
 
-// On the alternate stack, which is ours (interpose/alternate_stack.h).
+// On the alternate stack, which is ours (interpose/alternate_stack.h). Where no stack is lent, the kernel's frame goes
+// onto the interrupted stack, and the handler from there to a stack of ours (handler_entry.cpp).
 constexpr int handler_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 
-void install(int number, void (*handler)(int, siginfo_t*, void*)) {
+void install(int number, void (*handler)(int, siginfo_t*, void*), int flags) {
   struct sigaction action {};
   action.sa_sigaction = handler;
-  action.sa_flags = handler_flags;
+  action.sa_flags = flags;
   std::memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
   real_sigaction(number, &action, nullptr);
 }
@@ -209,8 +228,9 @@ extern "C" __attribute__((used)) void crosstalk_clock(int number, siginfo_t* inf
 }
 
 void install_handlers() {
-  install(SIGTRAP, crosstalk_enter_trap);
-  take_clock_signal(crosstalk_enter_clock, handler_flags);
+  const int flags = runtime().injected ? handler_flags & ~SA_ONSTACK : handler_flags;
+  install(SIGTRAP, crosstalk_enter_trap, flags);
+  take_clock_signal(crosstalk_enter_clock, static_cast<std::uint64_t>(flags));
 }
 
 }  // namespace crosstalk::in_target

@@ -18,6 +18,19 @@ bool RingMemory::start(std::byte* shared_end, std::uint32_t slot_count, std::uin
   return true;
 }
 
+std::byte* RingMemory::shared_end() const { return last_page_ + page_bytes; }
+
+void RingMemory::stop() {
+  const std::size_t chunk_bytes = std::size_t{rings_a_chunk} * ring_bytes_;
+  for (std::uint32_t chunk = 0; chunk < most_chunks; ++chunk) {
+    if (std::byte* const mapped = chunk_[chunk].exchange(nullptr, std::memory_order_acq_rel); mapped != nullptr) {
+      const std::uint32_t left = slot_count_ - chunk * rings_a_chunk;
+      leave_own_memory(mapped);
+      system_call(SYS_munmap, mapped, left < rings_a_chunk ? std::size_t{left} * ring_bytes_ : chunk_bytes);
+    }
+  }
+}
+
 std::byte* RingMemory::ring(std::uint32_t index) {
   if (index >= slot_count_) {
     return nullptr;

@@ -23,8 +23,12 @@ class RingMemory {
   /// What comes before the rings in the arena is mapped, and ends at `shared_end`. False: the arena has more rings than
   /// are provided for, or of another size.
   bool start(std::byte* shared_end, std::uint32_t slot_count, std::uint32_t ring_bytes);
+  /// Unmaps all rings: nobody may use one any more, nor ask for one until the next start().
+  void stop();
   /// The ring of slot `index`, mapped if it is not yet; null when that fails. Signal-safe.
   std::byte* ring(std::uint32_t index);
+  /// Where the part that all share ends.
+  [[nodiscard]] std::byte* shared_end() const;
   [[nodiscard]] std::uint32_t ring_bytes() const { return ring_bytes_; }
 
  private:

@@ -24,6 +24,8 @@ const profile::SessionConfig* session_config() {
   return the_runtime.arena.header != nullptr ? &the_runtime.config : nullptr;
 }
 
+bool lends_stacks() { return !the_runtime.injected; }
+
 std::int32_t attached_pid() { return the_runtime.pid; }
 
 ThreadState* current_thread() { return registry().find(kernel_thread_id()); }

@@ -27,9 +27,12 @@ struct Runtime {
   std::int32_t pid = 0;
   std::atomic<bool> observing;
   std::atomic<std::int32_t>
-      confined_pid;               // the process, this one or a vfork child of it, that has confined itself; 0: none
-  std::atomic<bool> foreign;      // of another pid namespace: never observed, and nothing is wrong with it
-  std::atomic<bool> quiesced;     // about to exec: no new samples
+      confined_pid;            // the process, this one or a vfork child of it, that has confined itself; 0: none
+  std::atomic<bool> foreign;   // of another pid namespace: never observed, and nothing is wrong with it
+  std::atomic<bool> quiesced;  // about to exec: no new samples
+  // The library was brought into a process that ran already (session/injected.cpp), and will leave it alone again: what
+  // belongs to single threads (masks, alternate stacks) and what other programs inherit stays as it is.
+  bool injected = false;
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   watch_policy::Budget budget;
   watch_policy::Rests rests;

@@ -108,6 +108,26 @@ void step_aside(const char* code, const char* text, StepAside how) {
   done.store(true, std::memory_order_release);
 }
 
+bool nobody_inside() {
+  bool nobody = !Passage::anybody();
+  const std::int32_t self = kernel_thread_id();
+  each_task([&](std::int32_t tid) {
+    TaskStatus status;
+    const bool known = read_task_status(tid, status);
+    nobody =
+        nobody &&
+        (!known || ((tid == self || !in_handler(tid)) && (status.pending & (bit(SIGTRAP) | bit(clock_signal))) == 0));
+  });
+  return nobody;
+}
+
+void forget_steps_aside() {
+  done.store(false, std::memory_order_relaxed);
+  traps_forgone.store(false, std::memory_order_relaxed);
+  watchpoints_forgone.store(false, std::memory_order_relaxed);
+  allow_thread_timers();
+}
+
 void forgo_traps(const char* code, const char* text) {
   const OwnFloatState float_state;
   Runtime& r = runtime();

@@ -16,6 +16,10 @@ enum class StepAside : std::uint8_t {
 /// to the user; null: none. From then on nothing of ours makes a system call.
 void step_aside(const char* code, const char* text, StepAside how);
 
+/// Is no thread in code of ours, and is no signal of ours on its way to any? Normal context.
+bool nobody_inside();
+/// A new session begins in a process that a session has left: what was forgone is to be had again. Normal context.
+void forget_steps_aside();
 /// Does without SIGTRAP from now on: no watchpoint, and clocks are POSIX timers. For good, any context.
 void forgo_traps(const char* code, const char* text);
 /// Does without watchpoints: no debug register of any thread is ours when it returns. For good. Normal context.

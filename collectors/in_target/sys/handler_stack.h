@@ -47,6 +47,8 @@ class HandlerStacks {
   HandlerStack* take(std::int32_t pid, std::int32_t tid);
   /// Nobody may be on it, and the kernel no longer have it as anybody's alternate stack.
   static void give(HandlerStack& stack) { stack.owner_.store(0, std::memory_order_release); }
+  /// The same of all of them, whoever had them.
+  void give_all() { after_fork(nullptr, 0); }
   /// In a forked child: all are free but `kept`, which may be null.
   void after_fork(HandlerStack* kept, std::int32_t tid);
   /// The stack that an address lies on, its upper end included; null when it is none of ours.

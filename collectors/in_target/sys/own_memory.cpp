@@ -12,7 +12,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-// A range is in the list once `end` is set. Ranges are entered in any order and never taken out.
+// A place of the list is taken by its `begin`, and the range is in the list once `end` is set.
 struct Range {
   std::atomic<std::uint64_t> begin, end;
 };
@@ -74,18 +74,33 @@ bool has_room_for(std::size_t bytes, std::size_t passing) {
 }
 
 bool enter_own_memory(void* begin, std::size_t bytes) {
-  std::uint32_t place = count.load(std::memory_order_relaxed);
-  do {
-    if (place == most_ranges) {
+  const auto address = reinterpret_cast<std::uint64_t>(begin);  // NOLINT: an address
+  std::uint32_t place = 0;
+  for (std::uint64_t nothing = 0; !ranges[place].begin.compare_exchange_strong(nothing, address); nothing = 0) {
+    if (++place == most_ranges) {
       return false;
     }
-  } while (!count.compare_exchange_weak(place, place + 1, std::memory_order_relaxed));
-  const auto address = reinterpret_cast<std::uint64_t>(begin);  // NOLINT: an address
-  ranges[place].begin.store(address, std::memory_order_relaxed);
+  }
+  std::uint32_t used = count.load(std::memory_order_relaxed);
+  while (used <= place && !count.compare_exchange_weak(used, place + 1, std::memory_order_relaxed)) {
+  }
   ranges[place].end.store(address + bytes, std::memory_order_release);
   total.fetch_add(bytes, std::memory_order_relaxed);
   system_call(SYS_madvise, begin, bytes, MADV_DONTDUMP);
   return true;
+}
+
+void leave_own_memory(const void* begin) {
+  const auto address = reinterpret_cast<std::uint64_t>(begin);  // NOLINT: an address
+  const std::uint32_t used = count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    if (ranges[i].begin.load(std::memory_order_relaxed) == address) {
+      const std::uint64_t end = ranges[i].end.exchange(0, std::memory_order_acq_rel);
+      total.fetch_sub(end - address, std::memory_order_relaxed);
+      ranges[i].begin.store(0, std::memory_order_release);
+      return;
+    }
+  }
 }
 
 // Inaccessible at first: under mlockall(MCL_FUTURE) the kernel would populate it at once.

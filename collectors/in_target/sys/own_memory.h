@@ -17,6 +17,8 @@ bool has_room_for(std::size_t bytes, std::size_t passing = 0);
 
 /// Enters [begin, begin + bytes), whole pages, and keeps it out of core dumps. False: the list is full.
 bool enter_own_memory(void* begin, std::size_t bytes);
+/// Takes the range that begins there out of the list, before it is unmapped. Only while nothing is observed.
+void leave_own_memory(const void* begin);
 /// Maps zeroed memory: private, unlocked whatever the target has asked of future mappings, entered in the list.
 /// Null when there is no room. It is never given back.
 void* map_own_memory(std::size_t bytes);

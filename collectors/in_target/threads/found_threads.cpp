@@ -187,19 +187,20 @@ void find_threads(std::uint64_t now_ns) {
   next_look_ns.store(now_ns + std::max(look_interval_ns, took_ns * rest_per_work), std::memory_order_relaxed);
 }
 
-void adopt_found_thread() {
+void adopt_found_thread(const ThreadPlace& place) {
   const Runtime& r = runtime();
   if (kernel_process_id() != r.pid || !r.observing.load(std::memory_order_relaxed)) {
     return;
   }
-  // Its stack is not known, and its thread pointer may be another thread's: raw clone() need not set one.
-  ThreadState* self = begin_thread(0, 0, 0);
+  ThreadState* self = begin_thread(place.stack_low, place.stack_high, place.thread_pointer);
   if (self != nullptr) {
     start_clock(*self);
   } else if (Found* found = find_found(kernel_thread_id()); found != nullptr) {
     drop_timer(*found);  // there is no room for it: it is left alone from now on
   }
 }
+
+void look_soon() { next_look_ns.store(0, std::memory_order_relaxed); }
 
 void found_threads_after_fork() {
   forget_found_timers();

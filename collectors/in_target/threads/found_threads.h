@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "collectors/in_target/threads/thread_place.h"
+
 namespace crosstalk::in_target {
 
 /// Looks, at most a few times a second, who has come and who has ended without our seeing it: those that
@@ -13,7 +15,9 @@ namespace crosstalk::in_target {
 /// And has a tracer (a debugger, say) come, at whose signals the program would stop? Then it is left alone.
 void find_threads(std::uint64_t now_ns);
 /// The calling thread, which is not observed, has had a tick of the timer that found it.
-void adopt_found_thread();
+void adopt_found_thread(const ThreadPlace& place);
+/// The next find_threads() looks at once.
+void look_soon();
 /// A forked child has none of them.
 void found_threads_after_fork();
 

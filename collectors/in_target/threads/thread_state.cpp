@@ -96,6 +96,7 @@ void Registry::clear() {
     thread.phase.store(static_cast<std::uint32_t>(ThreadPhase::free), std::memory_order_relaxed);
     thread.tid.store(0, std::memory_order_relaxed);
     thread.watch_events.store(0, std::memory_order_relaxed);
+    thread.watchpoints = nullptr;  // in an arena that may be gone
   }
   for (auto& entry : table_) {
     if (entry.load(std::memory_order_relaxed) != 0) {

@@ -85,6 +85,7 @@ struct ThreadState {
   std::uint64_t alarm_until_ns = 0;         // when it would ring if the thread ran all the time
   std::uint64_t alarm_ns = 0;               // for how long it was set, before that
   bool watch_tried = false;
+  bool blocks_traps = false;  // where masks are left alone: it has the trap signal blocked, so it is not watched
   bool keeps_events = false;  // so it should be; on_demand follows between two watches
   std::uint64_t recent_switches = 0, recent_cpu_ns = 0;
   std::uint64_t random = 0;

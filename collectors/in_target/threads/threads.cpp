@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/threads/threads.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -59,6 +60,13 @@ void write_start(ThreadState& self) {
   append(self, &record, sizeof record, nullptr, 0);
 }
 
+// In a handler everything is blocked; then the next sample finds out.
+bool blocks_traps() {
+  std::uint64_t mask = 0;
+  system_call(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof mask);
+  return (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
+}
+
 // A state as new: what a thread before it left in the same place is gone.
 void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
   self.stack_low = stack_low;
@@ -78,7 +86,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.handler_ns = 0;
   self.review_samples = self.review_cpu_ns = self.review_handlers_ns = self.review_switches = 0;
   self.stray_traps = 0;
-  self.watch_tried = false;
+  self.blocks_traps = self.watch_tried = runtime().injected && blocks_traps();
   self.keeps_events = false;
   self.on_demand.store(0, std::memory_order_relaxed);
   self.recent_switches = self.recent_cpu_ns = 0;

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library that is loaded late stands in for nothing: whoever was loaded before it has the addresses of libc's
+// functions in its own tables by then. So these tables are changed, entry by entry, and put back at the end.
+//
+// An entry is changed where it has the address of the function that would be called without us, or where it is filled
+// in at the first call only (then it points into its own module). Pages that the loader has made read-only are made
+// writable for that moment. The C library, the dynamic loader and our own libraries stay as they are.
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/dynamic_symbols.h"
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/sys/own_memory.h"
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+using modules::Extent;
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+  [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }
+};
+
+struct Patch {
+  std::uint64_t place = 0;     // of the entry; 0: none
+  std::uint64_t original = 0;  // what was there
+  std::uint64_t ours = 0;      // what is there now
+  Range read_only;             // the pages that it is in, as the loader has protected them; empty: it has not
+};
+
+constexpr std::size_t most_patches = 8192;
+constinit Patch patches[most_patches] = {};
+constinit std::size_t patch_count = 0;
+constinit bool too_many = false;
+
+std::atomic_ref<std::uint64_t> entry_at(std::uint64_t place) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place));  // NOLINT: an address
+}
+
+/// The part of the module that the loader has made read-only once it was relocated (PT_GNU_RELRO), as it does it.
+Range read_only_part(const dl_phdr_info& module) {
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    const Elf64_Phdr& part = module.dlpi_phdr[i];
+    if (part.p_type == PT_GNU_RELRO) {
+      const std::uint64_t begin = module.dlpi_addr + part.p_vaddr;
+      return {begin & ~std::uint64_t{page_bytes - 1}, (begin + part.p_memsz) & ~std::uint64_t{page_bytes - 1}};
+    }
+  }
+  return {};
+}
+
+bool protect(const Range& pages, int protection) {
+  return pages.begin >= pages.end || system_call(SYS_mprotect, pages.begin, pages.end - pages.begin, protection) >= 0;
+}
+
+/// A part of a module's relocations, and the module.
+struct Relocations {
+  const Elf64_Rela* entries = nullptr;
+  std::size_t count = 0;
+};
+
+struct Module {
+  Relocations plt, other;
+  SymbolTables symbols;
+  std::uint64_t bias = 0;
+  Extent extent;
+  Range read_only;
+};
+
+Module described(const dl_phdr_info& info) {
+  Module module;
+  module.bias = info.dlpi_addr;
+  module.extent = modules::extent_of(info);
+  module.read_only = read_only_part(info);
+  const Elf64_Dyn* entry = dynamic_of(info);
+  module.symbols = tables_in(entry, info.dlpi_addr);
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    const auto* const table =
+        reinterpret_cast<const Elf64_Rela*>(relocated(entry->d_un.d_ptr, info.dlpi_addr));  // NOLINT: ELF
+    switch (entry->d_tag) {
+      case DT_JMPREL:
+        module.plt.entries = table;
+        break;
+      case DT_PLTRELSZ:
+        module.plt.count = entry->d_un.d_val / sizeof(Elf64_Rela);
+        break;
+      case DT_RELA:
+        module.other.entries = table;
+        break;
+      case DT_RELASZ:
+        module.other.count = entry->d_un.d_val / sizeof(Elf64_Rela);
+        break;
+      default:
+        break;
+    }
+  }
+  return module;
+}
+
+bool stays_as_it_is(const dl_phdr_info& module) {
+  const char* name = module.dlpi_name;
+  for (const char* at = name; *at != 0; ++at) {
+    name = *at == '/' ? at + 1 : name;
+  }
+  for (const char* known : {"libc.so.", "libc-2", "ld-linux", "ld-2", "libpthread", "libdl.so", "libdl-2", "librt.so",
+                            "librt-2", "linux-vdso", "libcrosstalk", "libZydis", "libZycore"}) {
+    if (strncmp(name, known, strlen(known)) == 0) {
+      return true;
+    }
+  }
+  return module.dlpi_addr == own_bias();
+}
+
+struct Own {
+  SymbolTables symbols;
+  std::uint64_t bias = 0;
+};
+
+int find_own(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
+  if (module->dlpi_addr != own_bias()) {
+    return 0;
+  }
+  *static_cast<Own*>(data) = {tables_in(dynamic_of(*module), module->dlpi_addr), module->dlpi_addr};
+  return 1;
+}
+
+/// What is to be called instead of the function of that name; 0: nothing.
+std::uint64_t stand_in(const Own& own, const char* name) {
+  const std::uint64_t value = function_in(own.symbols, name);
+  return value == 0 || strncmp(name, "crosstalk_", 10) == 0 ? 0 : own.bias + value;
+}
+
+void patch(const Module& module, const Elf64_Rela& relocation, const Own& own) {
+  const std::uint64_t type = ELF64_R_TYPE(relocation.r_info);
+  if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) {
+    return;
+  }
+  const Elf64_Sym& symbol = module.symbols.symbols[ELF64_R_SYM(relocation.r_info)];
+  const char* const name = module.symbols.strings + symbol.st_name;
+  const std::uint64_t ours = stand_in(own, name);
+  if (ours == 0) {
+    return;
+  }
+  const std::uint64_t place = module.bias + relocation.r_offset;
+  const std::uint64_t now = entry_at(place).load(std::memory_order_relaxed);
+  const bool at_first_call = type == R_X86_64_JUMP_SLOT && now >= module.extent.begin && now < module.extent.end;
+  if (now != reinterpret_cast<std::uint64_t>(next_definition(name)) && !at_first_call) {  // NOLINT: an address
+    return;
+  }
+  if (patch_count == most_patches) {
+    too_many = true;
+    return;
+  }
+  patches[patch_count++] = {place, now, ours, module.read_only.contains(place) ? module.read_only : Range{}};
+  entry_at(place).store(ours, std::memory_order_release);
+}
+
+int patch_module(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
+  if (stays_as_it_is(*info)) {
+    return 0;
+  }
+  const Module module = described(*info);
+  if (module.symbols.symbols == nullptr || module.symbols.strings == nullptr ||
+      !protect(module.read_only, PROT_READ | PROT_WRITE)) {
+    return 0;
+  }
+  for (const Relocations& part : {module.plt, module.other}) {
+    for (std::size_t i = 0; part.entries != nullptr && i < part.count; ++i) {
+      patch(module, part.entries[i], *static_cast<const Own*>(data));
+    }
+  }
+  protect(module.read_only, PROT_READ);
+  return 0;
+}
+
+/// What was unloaded since is not written to: nobody else has our function's address at that very place.
+void restore(const Patch& patch) {
+  std::uint64_t now = 0;
+  if (read_memory(patch.place, &now, sizeof now, kernel_process_id()) != sizeof now || now != patch.ours ||
+      !protect(patch.read_only, PROT_READ | PROT_WRITE)) {
+    return;
+  }
+  entry_at(patch.place).store(patch.original, std::memory_order_release);
+  protect(patch.read_only, PROT_READ);
+}
+
+int restore_all(dl_phdr_info* /*module*/, std::size_t /*bytes*/, void* /*data*/) {
+  unpatch_modules_in_child();
+  return 1;
+}
+
+}  // namespace
+
+bool patch_modules() {
+  Own own;
+  iterate_modules(find_own, &own);
+  too_many = false;
+  iterate_modules(patch_module, &own);
+  return !too_many;
+}
+
+// Within the loader's list, so that nothing is unloaded meanwhile.
+void unpatch_modules() { iterate_modules(restore_all, nullptr); }
+
+void unpatch_modules_in_child() {
+  for (std::size_t i = 0; i < patch_count; ++i) {
+    restore(patches[i]);
+  }
+  patch_count = 0;
+}
+
+}  // namespace crosstalk::in_target

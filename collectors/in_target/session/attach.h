@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of attaching a process to an arena, of which there are two ways: at the program's start (attach.cpp) and in
+// a process that runs already (injected.cpp). Normal context.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// Maps the arena of that name and takes over its settings. False: there is none, its session is over, or there is no
+/// room for it.
+bool map_arena(const char* name);
+/// Why the program is better left alone, the recorder being process `recorder`; null: it can be observed.
+const char* why_not_observed(std::int32_t recorder);
+/// Has the time read by the vdso, where that can be done.
+void find_fast_clock();
+/// To the calling thread's ring.
+void write_process_start(bool after_fork);
+/// What forks do is followed from now on. Once in a process.
+void watch_forks();
+/// Nothing is known of any thread any more, nor of what observing has cost. Their events and timers are gone already.
+void forget_threads();
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions in a process that ran before us, which a recorder has brought this library into (collectors/injector/): it
+// has one of the threads call crosstalk_start() and, at the end, crosstalk_stop(), with all signals blocked. In between
+// all is as in a process that was launched under observation, but for what belongs to single threads: masks and
+// alternate stacks stay as they are, for nobody could put them back. The threads that are there get a timer each, whose
+// first tick makes them known.
+//
+// Then the library is dormant: no event, no timer, no handler, no changed entry in a module's tables. What may still be
+// used by a thread that was about to leave us stays mapped, and serves the next session.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/attach.h"
+#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/handlers.h"
+#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/session/notices.h"
+#include "collectors/in_target/session/record_writer.h"
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/sys/float_state.h"
+#include "collectors/in_target/sys/handler_stack.h"
+#include "collectors/in_target/sys/hidden_numbers.h"
+#include "collectors/in_target/sys/own_memory.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/threads/thread_end.h"
+#include "collectors/in_target/threads/threads.h"
+#include "collectors/in_target/watch/watch_unit.h"
+#include "collectors/injection_answer.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+using collectors::InjectionAnswer;
+using collectors::InjectionState;
+
+constinit bool prepared = false;  // what is done once in a process
+constinit bool patched = false;
+
+void set_state(InjectionState state);
+InjectionState state();
+
+// ---- the end
+
+void write_process_end() {
+  profile::ProcessEnd record;
+  record.header.type = profile::RecordType::process_end;
+  record.time_ns = monotonic_ns();
+  record.pid = runtime().pid;
+  emit(&record, sizeof record, nullptr, 0);
+}
+
+void end_all_threads() {
+  for (std::uint32_t i = 0; i < registry().extent(); ++i) {
+    ThreadState& thread = registry().at(i);
+    if (thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
+      end_lost_thread(thread, thread.tid.load(std::memory_order_relaxed));
+    }
+  }
+}
+
+/// A last tick of the calling thread, which has all signals blocked here, would stay pending. What else is sent by that
+/// number is libc's, and goes on waiting.
+void take_own_tick() {
+  const std::uint64_t clock = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
+  const timespec at_once{};
+  siginfo_t info{};
+  if (system_call(SYS_rt_sigtimedwait, &clock, &info, &at_once, sizeof clock) == clock_signal &&
+      info.si_code != SI_TIMER) {
+    system_call(SYS_rt_tgsigqueueinfo, kernel_process_id(), kernel_thread_id(), clock_signal, &info);
+  }
+}
+
+/// What the process's threads have in common is as it was before.
+void put_back() {
+  release_clock_signal();
+  disown_signals();
+  runtime().rings.stop();
+  handler_stacks().give_all();
+}
+
+/// Handlers go when no thread is in one, and no signal of ours is left that would be the target's then: it might die of
+/// it. That can take until a thread gets a processor, and this one has other things to do than to wait: the recorder
+/// does, and asks again.
+void go_on_leaving() {
+  take_own_tick();
+  if (!nobody_inside()) {
+    return;
+  }
+  end_all_threads();  // also what a handler has still opened meanwhile
+  if (nobody_inside()) {
+    put_back();
+    set_state(InjectionState::dormant);
+  }
+}
+
+const char* stop() {
+  Runtime& r = runtime();
+  if (r.pid != kernel_process_id() || !r.injected) {
+    return nullptr;
+  }
+  if (observing()) {
+    on_module_change();
+    write_process_end();
+    step_aside(nullptr, nullptr, StepAside::now);
+  }
+  if (patched) {
+    unpatch_modules();
+    patched = false;
+  }
+  set_state(InjectionState::leaving);
+  go_on_leaving();
+  return nullptr;
+}
+
+// ---- the start
+
+/// Of what the last session has left, if there was one. Null: all is gone.
+const char* forget_session() {
+  Runtime& r = runtime();
+  if (r.arena.header == nullptr) {
+    return nullptr;
+  }
+  if (state() != InjectionState::dormant) {
+    stop();
+    if (state() != InjectionState::dormant) {
+      return "a thread of it is still about to leave the collector that an earlier recording has left in it; try again";
+    }
+  }
+  forget_threads();
+  forget_blocks();
+  forget_modules();
+  shared_memory_after_fork();
+  forget_steps_aside();
+  leave_own_memory(r.arena.header);
+  system_call(SYS_munmap, r.arena.header,
+              r.rings.shared_end() - reinterpret_cast<std::byte*>(r.arena.header));  // NOLINT
+  r.arena.header = nullptr;
+  return nullptr;
+}
+
+ThreadState* begin_calling_thread() {
+  const ThreadPlace place =
+      place_of_libc_thread(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));  // NOLINT
+  return begin_thread(place.stack_low, place.stack_high, place.thread_pointer);
+}
+
+void take_signals() {
+  own_signals(SIGTRAP);
+  leave_masks_alone();
+  install_handlers();
+}
+
+bool begin_process() {
+  Runtime& r = runtime();
+  raise_limits_in(r.pid);
+  ThreadState* self = begin_calling_thread();
+  if (self == nullptr) {
+    return false;
+  }
+  write_process_start(false);
+  r.observing.store(true, std::memory_order_release);
+  on_module_change();
+  start_clock(*self);
+  if (!patch_modules()) {
+    emit_message("calls_not_seen",
+                 "the program has more references to functions of the C library than the collector can follow: some "
+                 "heap blocks and threads are not known by how they were made");
+  }
+  patched = true;
+  track_blocks(true, r.config.heap_threshold);
+  look_soon();
+  find_threads(monotonic_ns());
+  return true;
+}
+
+void prepare_once() {
+  if (!prepared) {
+    prepared = true;
+    find_fast_clock();
+    end_threads_with_a_key();
+    watch_forks();
+  }
+}
+
+const char* begin_session(const char* arena) {
+  Runtime& r = runtime();
+  r.pid = kernel_process_id();
+  r.injected = true;
+  if (!map_arena(arena)) {
+    return "it can not map the recorder's memory: it may not open it, or has a limit of its own memory (ulimit -v, -d) "
+           "that leaves no room";
+  }
+  r.config.follow_children = 0;  // what it executes has its own environment, which is not ours to change
+  if (!in_recorders_pid_namespace()) {
+    return "it has a pid namespace of its own";
+  }
+  if (const char* reason = why_not_observed(r.arena.header->recorder_pid); reason != nullptr) {
+    return reason;
+  }
+  prepare_once();
+  r.budget.start(r.config.budget);
+  watch_unit().start(r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0, r.config.horizon_ns);
+  board().start(r.config.board_slots);
+  take_signals();
+  set_state(InjectionState::observing);
+  if (!begin_process()) {
+    stop();
+    return "there is no memory for its threads' records";
+  }
+  return nullptr;
+}
+
+const char* start(const char* arena) {
+  const Runtime& r = runtime();
+  if (r.arena.header != nullptr && !r.injected) {
+    return "it has the library from its start: it is, or was, observed by who launched it";
+  }
+  if (observing()) {
+    if (r.arena.header->state.load(std::memory_order_relaxed) ==
+            static_cast<std::uint32_t>(profile::SessionState::running) &&
+        system_call(SYS_kill, r.arena.header->recorder_pid, 0) >= 0) {
+      return "it is observed already, by another crosstalk record";
+    }
+  }
+  const char* const left = forget_session();
+  return left != nullptr ? left : begin_session(arena);
+}
+
+}  // namespace
+
+// ---- what the recorder has called
+
+extern "C" {
+__attribute__((visibility("default"))) constinit InjectionAnswer crosstalk_injection_answer{};
+}
+
+namespace {
+
+void set_state(InjectionState state) {
+  std::atomic_ref(crosstalk_injection_answer.state).store(static_cast<std::uint32_t>(state), std::memory_order_release);
+}
+
+InjectionState state() {
+  return static_cast<InjectionState>(std::atomic_ref(crosstalk_injection_answer.state).load(std::memory_order_acquire));
+}
+
+void answer(const char* reason) {
+  InjectionAnswer& out = crosstalk_injection_answer;
+  const std::size_t length = reason != nullptr ? strlen(reason) : 0;
+  const std::size_t fitting = length < sizeof out.reason ? length : sizeof out.reason - 1;
+  if (reason != nullptr) {
+    memcpy(static_cast<char*>(out.reason), reason, fitting);
+  }
+  out.reason[fitting] = 0;
+  std::atomic_ref(out.done).fetch_add(1, std::memory_order_release);
+}
+
+// After on_load(), which knows whether the program was launched under observation.
+__attribute__((constructor(102))) void on_loaded() {
+  if (runtime().arena.header != nullptr) {
+    set_state(InjectionState::preloaded);
+  }
+  std::atomic_ref(crosstalk_injection_answer.loaded).store(1, std::memory_order_release);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void crosstalk_start(const char* arena) {
+  const SavedErrno saved;
+  const OwnFloatState float_state;
+  answer(start(arena));
+}
+
+extern "C" __attribute__((visibility("default"))) void crosstalk_stop(const char* /*nothing*/) {
+  const SavedErrno saved;
+  const OwnFloatState float_state;
+  answer(stop());
+}
+
+}  // namespace crosstalk::in_target

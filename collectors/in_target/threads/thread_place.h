@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread's stack is that did not come by pthread_create under our eyes.
+#pragma once
+
+#include <cstdint>
+
+namespace crosstalk::in_target {
+
+/// What a thread runs on; 0: not known.
+struct ThreadPlace {
+  std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
+};
+/// That of the calling thread, which libc has made, at a stack pointer of its own. Signal-safe; reads /proc once.
+ThreadPlace place_of_libc_thread(std::uint64_t stack_pointer);
+
+}  // namespace crosstalk::in_target

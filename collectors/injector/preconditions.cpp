@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/injector/preconditions.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "collectors/observer/target_process.h"
+#include "collectors/program_image.h"
+
+namespace crosstalk::injector {
+namespace {
+
+using collectors::ImageKind;
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// What follows "key:" in a file of /proc, to the end of the line; empty: there is none.
+std::string field(const std::string& text, const std::string& key) {
+  const std::size_t at = text.find("\n" + key + ":");
+  if (at == std::string::npos) {
+    return {};
+  }
+  const std::size_t begin = text.find_first_not_of(" \t", at + key.size() + 2);
+  return begin == std::string::npos ? std::string() : text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::uint64_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// The second number of "Uid:\treal\teffective\t...".
+std::uint64_t effective(const std::string& ids) {
+  const std::size_t tab = ids.find('\t');
+  return tab == std::string::npos ? 0 : number(std::string_view(ids).substr(tab + 1));
+}
+
+tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
+  return fail(ErrorCode::refused, "-p " + std::to_string(pid) + " --inject: " + why);
+}
+
+Result<void> check_status(pid_t pid) {
+  const std::string status = text_of("/proc/" + std::to_string(pid) + "/status");
+  const std::string own = text_of("/proc/self/status");
+  if (const std::string tracer = field(status, "TracerPid"); number(tracer) != 0) {
+    return refuse(pid, "process " + tracer + " traces it already (a debugger, strace?); a process has one tracer");
+  }
+  if (const std::string state = field(status, "State"); state.starts_with('T') || state.starts_with('t')) {
+    return refuse(pid, "it is stopped; let it go on first (kill -CONT " + std::to_string(pid) + ")");
+  }
+  if (const std::uint64_t user = effective(field(status, "Uid")); user != ::geteuid()) {
+    return refuse(pid, "it runs as another user (uid " + std::to_string(user) +
+                           "), who can not reach the recorder's memory; record as that user (sudo -u '#" +
+                           std::to_string(user) + "'), or from outside, without --inject");
+  }
+  if (number(field(status, "Seccomp_filters")) > number(field(own, "Seccomp_filters"))) {
+    return refuse(pid,
+                  "it is inside a seccomp filter, which might kill it for what the library calls; record from "
+                  "outside, without --inject");
+  }
+  if (field(status, "x86_Thread_features").find("shstk") != std::string::npos) {
+    return refuse(pid, "it has shadow stacks, on which no call can be laid; record from outside, without --inject");
+  }
+  return {};
+}
+
+long read_at(int fd, void* bytes, std::size_t count, std::uint64_t offset) {
+  return ::pread(fd, bytes, count, static_cast<off_t>(offset));
+}
+
+Result<void> check_program(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/exe";
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto image = collectors::examine_program(read_at, file.get(), path.c_str());
+  const std::string outside = "; record from outside, without --inject";
+  switch (image.kind) {
+    case ImageKind::observable:
+      return {};
+    case ImageKind::statically_linked:
+      return refuse(pid,
+                    "its program is statically linked: it has no dynamic loader that could load a library" + outside);
+    case ImageKind::other_class:
+      return refuse(pid, "its program has 32 bits, the library 64" + outside);
+    case ImageKind::other_machine:
+      return refuse(pid, "its program is not for x86-64" + outside);
+    case ImageKind::other_loader:
+      return refuse(pid, std::string("its C library is not glibc (its loader is ") + image.name + ")" + outside);
+    case ImageKind::sanitized:
+      return refuse(pid, std::string("it is built with a sanitizer (") + image.name + ")" + outside);
+    default:
+      return refuse(pid, "its program can not be read" + outside);
+  }
+}
+
+bool same_namespace(pid_t pid, const char* name) {
+  struct stat there {};
+  struct stat here {};
+  return ::stat(("/proc/" + std::to_string(pid) + "/ns/" + name).c_str(), &there) == 0 &&
+         ::stat((std::string("/proc/self/ns/") + name).c_str(), &here) == 0 && there.st_ino == here.st_ino;
+}
+
+/// With the target's eyes: its root, in its mount namespace.
+Result<void> check_library(pid_t pid, const std::string& library) {
+  struct stat seen {};
+  struct stat ours {};
+  const bool there = ::stat(("/proc/" + std::to_string(pid) + "/root" + library).c_str(), &seen) == 0;
+  if (::stat(library.c_str(), &ours) != 0) {
+    return refuse(pid, "there is no " + library);
+  }
+  if (!there || seen.st_ino != ours.st_ino || seen.st_size != ours.st_size) {
+    return refuse(pid, "it does not see " + library +
+                           " (it has another root or mount namespace, as in a container): "
+                           "install crosstalk there, or record from outside, without --inject");
+  }
+  for (const char* name : {"pid", "user"}) {
+    if (!same_namespace(pid, name)) {
+      return refuse(pid, std::string("it has a ") + name +
+                             " namespace of its own; run crosstalk in there, or record from outside, without --inject");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string scope_advice(const std::string& scope) {
+  const std::uint64_t value = number(scope);
+  if (value == 0) {
+    return {};
+  }
+  const std::string is = "kernel.yama.ptrace_scope is " + std::to_string(value);
+  return value >= 3 ? is + ", which forbids tracing until the next boot"
+                    : is + "; sudo sysctl kernel.yama.ptrace_scope=0, or record as root";
+}
+
+Result<void> check_injectable(pid_t pid, const std::string& library) {
+  if (auto there = observer::check_process(pid); !there) {
+    return there;
+  }
+  if (auto status = check_status(pid); !status) {
+    return status;
+  }
+  if (auto program = check_program(pid); !program) {
+    return program;
+  }
+  return check_library(pid, library);
+}
+
+}  // namespace crosstalk::injector

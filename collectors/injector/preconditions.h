@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which running processes the library can be brought into: what can be known before anything of them is touched.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace crosstalk::injector {
+
+/// Refuses, in one line, a process that is traced or stopped, runs as another user, in other namespaces or inside a
+/// seccomp filter, is of a kind that the library can not live in, or can not see the file `library`.
+[[nodiscard]] Result<void> check_injectable(pid_t pid, const std::string& library);
+
+/// The text of /proc/sys/kernel/yama/ptrace_scope as advice; empty: it forbids nothing to this user.
+[[nodiscard]] std::string scope_advice(const std::string& scope);
+
+}  // namespace crosstalk::injector

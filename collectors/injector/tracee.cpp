@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/injector/tracee.h"
+
+#include <elf.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "collectors/injector/preconditions.h"
+
+namespace crosstalk::injector {
+namespace {
+
+// Without a time limit, or with one that is a point in time, these begin again after a stop (ERESTARTSYS and the like,
+// signal(7)). Those with a time from now on are told by what the kernel answers: resumed().
+constexpr std::array<std::uint64_t, 13> quiet = {
+    SYS_poll,          SYS_select, SYS_pause,           SYS_nanosleep,       SYS_wait4,
+    SYS_rt_sigsuspend, SYS_futex,  SYS_restart_syscall, SYS_clock_nanosleep, SYS_waitid,
+    SYS_pselect6,      SYS_ppoll,  SYS_sched_yield};
+
+constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
+
+long trace(long request, pid_t tid, std::uint64_t address, const void* data) {
+  return ::syscall(SYS_ptrace, request, tid, address, data);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// Waits until the thread stands where PTRACE_INTERRUPT has stopped it. Signals that come before go their way.
+bool wait_for_stop(pid_t tid) {
+  for (;;) {
+    int status = 0;
+    if (::waitpid(tid, &status, __WALL) != tid) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return false;
+    }
+    if (!WIFSTOPPED(status)) {
+      return false;  // it has ended
+    }
+    const int event = status >> 16;
+    if (event == PTRACE_EVENT_STOP) {
+      return WSTOPSIG(status) == SIGTRAP;  // else all of the process is stopped, by a signal
+    }
+    const std::uint64_t signal = event == 0 ? static_cast<std::uint64_t>(WSTOPSIG(status)) : 0;
+    trace(PTRACE_CONT, tid, 0, reinterpret_cast<const void*>(signal));  // NOLINT: ptrace takes it as an address
+  }
+}
+
+}  // namespace
+
+Doing doing_by(const std::string& text) {
+  if (text.starts_with("running")) {
+    return Doing::runs;
+  }
+  std::int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool waits =
+      number >= 0 && std::find(quiet.begin(), quiet.end(), static_cast<std::uint64_t>(number)) != quiet.end();
+  return waits ? Doing::waits_quietly : Doing::other;
+}
+
+Doing doing(pid_t pid, pid_t tid) {
+  return doing_by(text_of("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall"));
+}
+
+Result<std::optional<Tracee>> Tracee::stop(pid_t pid, pid_t tid) {
+  if (trace(PTRACE_SEIZE, tid, 0, nullptr) != 0) {
+    if (errno == ESRCH) {
+      return std::optional<Tracee>();
+    }
+    const std::string error = std::strerror(errno);
+    const std::string advice = scope_advice(text_of("/proc/sys/kernel/yama/ptrace_scope"));
+    return fail(ErrorCode::permission, "it may not be traced: " + error + (advice.empty() ? "" : "; " + advice));
+  }
+  Tracee tracee(pid, tid);
+  if (trace(PTRACE_INTERRUPT, tid, 0, nullptr) != 0 || !wait_for_stop(tid) || !tracee.read()) {
+    return std::optional<Tracee>();
+  }
+  return std::optional<Tracee>(std::move(tracee));
+}
+
+Tracee::Tracee(Tracee&& other) noexcept
+    : pid_(other.pid_), tid_(std::exchange(other.tid_, 0)), thread_(std::move(other.thread_)) {}
+
+Tracee::~Tracee() {
+  if (tid_ != 0) {
+    trace(PTRACE_DETACH, tid_, 0, nullptr);
+  }
+}
+
+bool Tracee::read() {
+  constexpr std::size_t most_vector_bytes = 16384;
+  thread_.vector_state.resize(most_vector_bytes);
+  iovec area{thread_.vector_state.data(), thread_.vector_state.size()};
+  if (trace(PTRACE_GETREGS, tid_, 0, &thread_.registers) != 0 ||
+      trace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &area) != 0 ||
+      trace(PTRACE_GETSIGMASK, tid_, sizeof thread_.mask, &thread_.mask) != 0) {
+    return false;
+  }
+  thread_.vector_state.resize(area.iov_len);
+  return true;
+}
+
+Registers Tracee::registers() const {
+  const user_regs_struct& from = thread_.registers;
+  Registers to;
+  to.value = {from.rax, from.rdx, from.rcx, from.rbx, from.rsi, from.rdi, from.rbp, from.rsp, from.r8,
+              from.r9,  from.r10, from.r11, from.r12, from.r13, from.r14, from.r15, from.rip};
+  return to;
+}
+
+bool Tracee::send(const CallFrame& call) {
+  constexpr std::uint64_t urgent = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGSYS);
+  const std::uint64_t mask = ~urgent | thread_.mask;
+  iovec here{const_cast<std::byte*>(call.bytes.data()), call.bytes.size()};  // NOLINT: it is read
+  iovec there{reinterpret_cast<void*>(call.begin), call.bytes.size()};       // NOLINT: an address of the target
+  if (::process_vm_writev(pid_, &here, 1, &there, 1, 0) != static_cast<ssize_t>(call.bytes.size()) ||
+      trace(PTRACE_SETSIGMASK, tid_, sizeof mask, &mask) != 0) {
+    return false;
+  }
+  if (trace(PTRACE_SETREGS, tid_, 0, &call.registers) != 0) {
+    trace(PTRACE_SETSIGMASK, tid_, sizeof thread_.mask, &thread_.mask);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace crosstalk::injector

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/inject.h"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "collectors/injector/injection.h"
+#include "collectors/injector/preconditions.h"
+#include "collectors/observer/target_process.h"
+#include "daemon/record_checks.h"
+#include "driver/collector_path.h"
+#include "driver/log.h"
+
+namespace crosstalk::driver {
+namespace {
+
+class InjectedLibrary final : public daemon::OutsideCollector {
+ public:
+  InjectedLibrary(pid_t pid, std::unique_ptr<injector::Injection> injection)
+      : ended_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))), injection_(std::move(injection)) {}
+  [[nodiscard]] int ended_fd() const override { return ended_.get(); }
+  void stop() override {
+    if (stopped_) {
+      return;
+    }
+    stopped_ = true;
+    if (auto left = injection_->stop(); !left) {
+      log_warning(left.error().message);
+      remarks_.push_back({"not_put_back", left.error().message, 1});
+    }
+    const injector::Pauses& pauses = injection_->pauses();
+    log_detail(fmt::format("threads of the process were stopped {} times, for {:.2f} ms at most; calls took {:.2f} ms",
+                           pauses.stops, static_cast<double>(pauses.longest_stop_ns) / ns_in_ms,
+                           static_cast<double>(pauses.longest_call_ns) / ns_in_ms));
+  }
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return remarks_; }
+
+ private:
+  static constexpr double ns_in_ms = 1e6;
+
+  UniqueFd ended_;  // a pidfd
+  std::unique_ptr<injector::Injection> injection_;
+  bool stopped_ = false;
+  std::vector<profile::MessageRow> remarks_;
+};
+
+std::string command_of(pid_t pid) {
+  const observer::ProcessFacts facts = observer::process_facts(pid);
+  if (facts.arguments.empty()) {
+    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
+  }
+  return daemon::shell_quoted(facts.arguments);
+}
+
+}  // namespace
+
+Result<AttachedTarget> inject_into(const RecordRequest& request) {
+  const auto collector = find_collector();
+  if (!collector) {
+    return tl::unexpected<Error>(collector.error());
+  }
+  std::error_code error;  // mappings have the file's name without links
+  const std::filesystem::path file = std::filesystem::canonical(*collector, error);
+  const std::string library = error ? *collector : file.string();
+  const pid_t pid = request.pids.front();
+  if (auto injectable = injector::check_injectable(pid, library); !injectable) {
+    return tl::unexpected<Error>(injectable.error());
+  }
+  AttachedTarget target;
+  target.command = command_of(pid);
+  target.attachment.duration_ns = request.duration_ns;
+  target.attachment.delay_ns = request.delay_ns;
+  target.attachment.attach = [=](const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
+    auto injection = injector::Injection::start(pid, library, arena);
+    if (!injection) {
+      return tl::unexpected<Error>(injection.error());
+    }
+    return std::make_unique<InjectedLibrary>(pid, std::move(*injection));
+  };
+  target.warnings.push_back(
+      {"brought_in",
+       "the collector was brought into the running process: heap blocks that it had allocated before are not known, "
+       "nor are those of libraries that it loaded afterwards; threads that block SIGTRAP were not watched meanwhile, "
+       "and new processes that it started were not observed"});
+  return target;
+}
+
+}  // namespace crosstalk::driver

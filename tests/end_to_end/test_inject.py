@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector is brought into running processes: what it finds there is right, and it leaves them as they were."""
+
+import collections
+import contextlib
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import harness
+import test_attach
+from harness import needs_watchpoints
+
+# What may be mapped afterwards that was not before. Anonymous memory: the library's tables and handler stacks, and what
+# the loader has allocated.
+DORMANT = re.compile(r"^$|/libcrosstalk\.so$|/libZy(dis|core)\.so[.0-9]*$|^/memfd:crosstalk-arena")
+
+
+def mappings(pid):
+    """(path, permissions, bytes) of each."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as lines:
+        fields = [line.rstrip("\n").split(maxsplit=5) for line in lines]
+    found = collections.Counter()
+    for field in fields:
+        begin, end = (int(bound, 16) for bound in field[0].split("-"))
+        found[field[5] if len(field) > 5 else "", field[1], end - begin] += 1
+    return found
+
+
+def descriptors(pid):
+    return {number: os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}
+
+
+def signal_state(pid):
+    """Of each thread: masks, dispositions and what is pending."""
+    state = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as lines:
+            state[tid] = [line.split()[1] for line in lines if re.match(r"(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt):", line)]
+    return state
+
+
+class Injection(test_attach.Attachment):
+    def inject(self, pid, *options, **more):
+        return self.attach(pid, "--inject", *options, **more)
+
+
+class Sharing(Injection):
+    def check(self, name, *arguments, seconds=4):
+        process = self.start([harness.workload(name), "--seconds", str(2 * seconds + 3), *arguments])
+        result = self.inject(process.pid, "--duration", str(seconds))
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        out, err = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, err), (0, ""))
+        report = self.report(result.profile)
+        truth = json.loads(out.strip().splitlines()[-1])
+        costs = harness.cells_by_truth(report, truth)
+        self.assertTrue(costs, "no communication was found")
+        print(f"{name}: distance {harness.matrix_distance(costs, truth):.3f}, true {harness.true_share(costs)}")
+        self.assertLessEqual(harness.matrix_distance(costs, truth), test_attach.MAX_DISTANCE, costs)
+        self.check_directions(costs, truth)
+        self.assertAlmostEqual(harness.true_share(costs), harness.known_true_share(truth),
+                               delta=test_attach.MAX_VERDICT_ERROR)
+        self.assertTrue(harness.object_named(report["objects"][0], truth["object"]), report["objects"][0]["name"])
+        codes = {warning["code"] for warning in report["warnings"]}
+        self.assertIn("brought_in", codes)
+        self.assertEqual(codes & {"watched_from_outside", "incomplete", "ring_corrupt", "records_lost"}, set())
+        self.assertIsNone(report["exit_status"])
+
+    @needs_watchpoints
+    def test_ping_pong(self):
+        self.check("ping_pong")
+
+    @needs_watchpoints
+    def test_false_sharing(self):
+        self.check("false_sharing")
+
+
+class Objects(Injection):
+    @needs_watchpoints
+    def test_heap_blocks_and_new_threads_are_known(self):
+        process = self.start([harness.workload("busy_server"), "--seconds", "5"])
+        result = self.inject(process.pid, "--duration", "2", "--budget", "20", "--period", "1ms")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            blocks = database.execute("SELECT COUNT(*) FROM block").fetchone()[0]
+            threads = database.execute("SELECT COUNT(*) FROM thread").fetchone()[0]
+            unbounded = database.execute("SELECT COUNT(*) FROM thread WHERE stack_low = 0").fetchone()[0]
+        self.assertGreater(blocks, 0)
+        self.assertGreater(threads, 50, "it starts some hundred a second")
+        self.assertEqual(unbounded, 0, "of each thread the stack is known")
+
+
+class NothingDiffers(Injection):
+    @needs_watchpoints
+    def test_state_of_the_process(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "20"])
+        before = (descriptors(process.pid), signal_state(process.pid))
+        mapped_before = mappings(process.pid)
+        mapped = []
+        for _ in range(4):
+            result = self.inject(process.pid, "--duration", "0.5")
+            self.assertEqual((result.status, result.stderr), (0, ""))
+            self.assertEqual((descriptors(process.pid), signal_state(process.pid)), before)
+            mapped.append(mappings(process.pid))
+        self.assertEqual(mapped_before - mapped[0], collections.Counter())
+        strange = [path for path, _, _ in mapped[0] - mapped_before if not DORMANT.search(path)]
+        self.assertEqual(strange, [])
+        size = lambda maps: sum(bytes * count for (_, _, bytes), count in maps.items())
+        self.assertEqual(size(mapped[3]), size(mapped[1]), "it grows")
+
+    @needs_watchpoints
+    def test_a_busy_server_does_not_notice_it(self):
+        process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "25"])
+        cycles = 0
+        while cycles < 20 and process.poll() is None:
+            result = self.inject(process.pid, "--duration", "0.2")
+            self.assertEqual((result.status, result.stderr), (0, ""))
+            cycles += 1
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(json.loads(out)["failures"], 0)
+        self.assertGreater(cycles, 10)
+
+    @needs_watchpoints
+    def test_a_recorder_that_is_killed(self):
+        process = self.start([harness.workload("busy_server"), "--seconds", "14"])
+        for seconds in (0.02, 0.1, 1.5):
+            with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("killed.db"), "-p",
+                                   str(process.pid), "--inject"], stderr=subprocess.DEVNULL) as recorder:
+                time.sleep(seconds)
+                recorder.kill()
+        result = self.inject(process.pid, "--duration", "1", output="after.db")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(json.loads(out)["failures"], 0)
+
+
+class Ends(Injection):
+    @needs_watchpoints
+    def test_the_process_ends(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "3"])
+        result = self.inject(process.pid)
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
+
+    @needs_watchpoints
+    def test_an_interrupt_ends_the_attachment(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "20"])
+        before = signal_state(process.pid)
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
+                               str(process.pid), "--inject"], stderr=subprocess.PIPE, text=True) as recorder:
+            time.sleep(2)
+            recorder.send_signal(signal.SIGINT)
+            self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
+        self.assertIsNone(process.poll())
+        self.assertEqual(signal_state(process.pid), before)
+        self.assertGreater(self.report(self.path("run.db"))["sampling"]["samples"], 0)
+
+    @needs_watchpoints
+    def test_forked_children_are_left_alone(self):
+        process = self.start(["/usr/bin/python3", "-c",
+                              "import os, time\n"
+                              "end = time.monotonic() + 6\n"
+                              "while time.monotonic() < end:\n"
+                              "    child = os.fork()\n"
+                              "    if child == 0:\n"
+                              "        caught = [l.split()[1] for l in open('/proc/self/status') if l.startswith('SigCgt')]\n"
+                              "        os._exit(int(caught[0], 16) >> 4 & 1 | int(caught[0], 16) >> 31 & 1)\n"
+                              "    assert os.waitpid(child, 0)[1] == 0\n"])
+        result = self.inject(process.pid, "--duration", "2")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        _, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+
+
+class Refusals(Injection):
+    def refused(self, pid, word):
+        result = harness.run([harness.CROSSTALK, "record", "-q", "-o", self.path("no.db"), "-p", str(pid), "--inject"])
+        self.assert_one_line_error(result, statuses=(125,))
+        self.assertIn(word, result.stderr)
+        self.assertFalse(os.path.exists(self.path("no.db")))
+
+    def test_no_process(self):
+        self.refused(2**31 - 1, "no process")
+        result = harness.run([harness.CROSSTALK, "record", "--inject", "/bin/true"])
+        self.assert_one_line_error(result, statuses=(125,))
+        self.assertIn("--inject goes with -p", result.stderr)
+
+    def test_a_static_program(self):
+        process = self.start([harness.workload("static/false_sharing"), "--seconds", "20"])
+        self.refused(process.pid, "statically linked")
+
+    def test_a_stopped_process(self):
+        process = self.start(["/bin/sleep", "30"])
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        self.refused(process.pid, "stopped")
+        process.send_signal(signal.SIGCONT)
+
+    def test_a_process_that_waits_where_no_stop_may_disturb_it(self):
+        # It sleeps for a time: only the kernel knows how much of it is left.
+        process = self.start(["/bin/sleep", "30"])
+        self.refused(process.pid, "no thread was found")
+        self.assertIsNone(process.poll())
+
+    def test_another_users_process(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can start a program as another user")
+        process = subprocess.Popen(["/bin/sleep", "30"], user=65534)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.refused(process.pid, "another user (uid 65534)")
+
+    def test_a_program_that_is_observed_already(self):
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("first.db"),
+                               harness.workload("false_sharing"), "--seconds", "4"], stdout=subprocess.DEVNULL) as first:
+            time.sleep(2)
+            with open(f"/proc/{first.pid}/task/{first.pid}/children", encoding="ascii") as children:
+                self.refused(int(children.read().split()[0]), "from its start")
+            self.assertEqual(first.wait(timeout=60), 0)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/injector/dynamic_symbols.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <cstdlib>
+
+namespace crosstalk::injector {
+namespace {
+
+/// The C library that this process has mapped: its bias and file.
+struct Libc {
+  std::uint64_t bias = 0;
+  std::string path;
+};
+Libc own_libc() {
+  Dl_info info{};
+  EXPECT_NE(::dladdr(reinterpret_cast<void*>(&std::qsort), &info), 0);
+  return {reinterpret_cast<std::uint64_t>(info.dli_fbase), info.dli_fname};
+}
+
+TEST(DynamicSymbols, AddressesAreThoseThatTheLoaderFinds) {
+  const Libc libc = own_libc();
+  const auto file = symbolizer::ElfFile::open(libc.path);
+  ASSERT_TRUE(file) << file.error().message;
+  const DynamicSymbols symbols(*file);
+  for (const char* name : {"dlopen", "qsort", "pthread_create", "epoll_wait"}) {
+    const auto address = symbols.address_of(name);
+    ASSERT_TRUE(address) << name;
+    EXPECT_EQ(libc.bias + *address, reinterpret_cast<std::uint64_t>(::dlsym(RTLD_DEFAULT, name))) << name;
+  }
+  EXPECT_FALSE(symbols.address_of("no_such_function"));
+}
+
+TEST(DynamicSymbols, FunctionsAreNamedByWhatIsPublic) {
+  const Libc libc = own_libc();
+  const auto file = symbolizer::ElfFile::open(libc.path);
+  ASSERT_TRUE(file);
+  const DynamicSymbols symbols(*file);
+  for (const char* name : {"qsort", "nanosleep", "read", "poll", "malloc"}) {
+    const auto address = symbols.address_of(name);
+    ASSERT_TRUE(address);
+    EXPECT_EQ(symbols.function_at(*address), name);
+    EXPECT_EQ(symbols.function_at(*address + 1), name);
+  }
+  EXPECT_EQ(symbols.function_at(1), "");
+  EXPECT_EQ(symbols.function_at(UINT64_MAX), "");
+}
+
+}  // namespace
+}  // namespace crosstalk::injector

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that does what servers do, with many threads at once: allocates, locks, computes, waits in every way that a
+// stop could disturb, starts threads and gets signals. It checks itself: a wait that ends with an error, a sum that is
+// not what it should be, or a request without an answer is a failure. Prints what it has done, and for how long the
+// unluckiest of its computing threads stood still.
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> over{false};
+std::atomic<std::uint64_t> operations{0}, failures{0}, signals{0};
+std::atomic<std::int64_t> longest_gap_ns{0};
+std::mutex lock;
+std::condition_variable ready;
+std::uint64_t shared = 0;
+
+void fail(const char* what) {
+  failures.fetch_add(1);
+  std::fprintf(stderr, "%s: %s\n", what, std::strerror(errno));
+}
+
+void note_gap(Clock::time_point& last) {
+  const auto now = Clock::now();
+  const std::int64_t gap = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last).count();
+  last = now;
+  std::int64_t known = longest_gap_ns.load();
+  while (known < gap && !longest_gap_ns.compare_exchange_weak(known, gap)) {
+  }
+}
+
+/// Keeps its sum in vector registers over the whole loop.
+double compute(double step) {
+  double a = 0, b = 1, c = 2, d = 3;
+  for (int i = 0; i < 4000; ++i) {
+    a += step;
+    b += step;
+    c += step;
+    d += step;
+    asm volatile("" : "+x"(a), "+x"(b), "+x"(c), "+x"(d));
+  }
+  return a + b + c + d;
+}
+
+void work() {
+  const double expected = compute(0.5);
+  auto last = Clock::now();
+  while (!over.load(std::memory_order_relaxed)) {
+    for (int i = 0; i < 8; ++i) {
+      if (compute(0.5) != expected) {
+        fail("a sum is wrong");
+      }
+      note_gap(last);
+    }
+    const auto text = std::make_unique<std::string>(300 + operations % 1000, 'x');
+    {
+      const std::lock_guard held(lock);
+      shared += text->size();
+    }
+    ready.notify_one();
+    operations.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void wait_for_others() {
+  while (!over) {
+    std::unique_lock held(lock);
+    const std::uint64_t before = shared;
+    ready.wait_for(held, std::chrono::milliseconds(50), [&] { return shared != before || over; });
+  }
+}
+
+void sleep_often() {
+  while (!over) {
+    const timespec some{0, 2'000'000};
+    if (::nanosleep(&some, nullptr) != 0) {
+      fail("nanosleep");
+    }
+    if (::poll(nullptr, 0, 2) != 0) {
+      fail("poll");
+    }
+  }
+}
+
+void answer(int in, int out) {
+  const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event wanted{};
+  wanted.events = EPOLLIN;
+  ::epoll_ctl(epoll, EPOLL_CTL_ADD, in, &wanted);
+  for (char request = 0; request != 'q';) {
+    epoll_event event{};
+    if (::epoll_wait(epoll, &event, 1, -1) != 1 || ::read(in, &request, 1) != 1 || ::write(out, &request, 1) != 1) {
+      fail("answering");
+    }
+  }
+  ::close(epoll);
+}
+
+void ask(int out, int in) {
+  while (!over) {
+    char answered = 0;
+    if (::write(out, "?", 1) != 1 || ::read(in, &answered, 1) != 1 || answered != '?') {
+      fail("asking");
+    }
+    operations.fetch_add(1, std::memory_order_relaxed);
+  }
+  char last = 0;
+  if (::write(out, "q", 1) != 1 || ::read(in, &last, 1) != 1) {
+    fail("asking");
+  }
+}
+
+void start_threads() {
+  while (!over) {
+    std::thread([] { operations.fetch_add(1, std::memory_order_relaxed); }).join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+void on_signal(int /*number*/) { signals.fetch_add(1, std::memory_order_relaxed); }
+
+/// All threads but the workers leave the signal to those, whose calls are not interrupted by it.
+void block_signal() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  double seconds = 5;
+  int threads = 16;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    (std::strcmp(argv[i], "--seconds") == 0 ? seconds = std::atof(argv[i + 1]) : threads = std::atoi(argv[i + 1]));
+  }
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, nullptr);
+  int requests[2];
+  int answers[2];
+  if (::pipe(requests) != 0 || ::pipe(answers) != 0) {
+    return 2;
+  }
+  std::vector<std::thread> all;
+  for (int i = 6; i < threads; ++i) {
+    all.emplace_back(work);
+  }
+  block_signal();
+  all.emplace_back(wait_for_others);
+  all.emplace_back(sleep_often);
+  all.emplace_back(answer, requests[0], answers[1]);
+  all.emplace_back(ask, requests[1], answers[0]);
+  all.emplace_back(start_threads);
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ::kill(::getpid(), SIGUSR1);
+  }
+  over = true;
+  for (std::thread& thread : all) {
+    thread.join();
+  }
+  std::printf("{\"operations\": %llu, \"failures\": %llu, \"signals\": %llu, \"longest_gap_ms\": %.2f}\n",
+              static_cast<unsigned long long>(operations), static_cast<unsigned long long>(failures),
+              static_cast<unsigned long long>(signals), static_cast<double>(longest_gap_ns) / 1e6);
+  return failures == 0 ? 0 : 1;
+}
