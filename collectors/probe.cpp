@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/probe.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -114,7 +115,6 @@ Probe probe() {
   Probe result;
   result.paranoid = perf_event_paranoid();
   const SystemCallFilter filter = system_call_filter();
-  const CpuFacts cpu = parse_cpuinfo(read_small_file("/proc/cpuinfo").value_or(""));
 
   result.facilities.push_back(kernel_facility());
   Facility clock = task_clock_facility(result.paranoid, filter);
@@ -130,9 +130,12 @@ Probe probe() {
   result.facilities.push_back(clock);
   result.facilities.push_back(timer_facility());
   result.facilities.push_back(filter_facility(filter));
-  const std::vector<std::string> sources = event_sources();
-  const auto core_pmus = has_core_pmu(sources) ? detected_core_pmus() : std::vector<std::string>{};
-  for (Facility& facility : pmu_facilities(sources, cpu, core_pmus)) {
+  const MachineDescription machine = describe_machine();
+  const bool has_core = std::any_of(machine.units.begin(), machine.units.end(),
+                                    [](const PmuUnit& unit) { return is_core_unit(unit.name); });
+  // libpfm4's detection costs milliseconds, and has nothing to say where there is no unit.
+  const auto core_pmus = has_core ? detected_core_pmus() : std::vector<std::string>{};
+  for (Facility& facility : pmu_facilities(machine, core_pmus)) {
     result.facilities.push_back(std::move(facility));
   }
   return result;

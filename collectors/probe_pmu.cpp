@@ -4,14 +4,12 @@
 #include <perfmon/pfmlib.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+
+#include "collectors/pmu/memory_events.h"
 
 namespace crosstalk::collectors {
 
 namespace {
-
-const std::string sysfs = "/sys/bus/event_source/devices/";
 
 std::string join(const std::vector<std::string>& words, const char* separator) {
   std::string text;
@@ -21,76 +19,39 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
   return text;
 }
 
-bool is_core_pmu(const std::string& name) { return name == "cpu" || name == "cpu_core" || name == "cpu_atom"; }
-
-std::vector<std::string> core_sources(const std::vector<std::string>& sources) {
+Facility core_facility(const MachineDescription& machine, const std::vector<std::string>& core_pmus) {
   std::vector<std::string> core;
-  std::copy_if(sources.begin(), sources.end(), std::back_inserter(core), is_core_pmu);
-  return core;
-}
-
-/// The highest precise_ip that the kernel says the unit takes; 0 when it does not say.
-int max_precise(const std::string& source) {
-  const auto text = read_small_file(sysfs + source + "/caps/max_precise");
-  int value = 0;
-  if (text) {
-    std::from_chars(text->data(), text->data() + text->size(), value);
+  for (const PmuUnit& unit : machine.units) {
+    if (is_core_unit(unit.name)) {
+      core.push_back(unit.name);
+    }
   }
-  return value;
-}
-
-const char* where_units_are_hidden(const CpuFacts& cpu) {
-  return cpu.virtual_machine ? "start the virtual machine with a virtual PMU (qemu: -cpu host,pmu=on)" : "";
-}
-
-Facility core_facility(const std::vector<std::string>& core, const CpuFacts& cpu,
-                       const std::vector<std::string>& core_pmus) {
   Facility facility{"CPU PMU", !core.empty(), "", ""};
-  const std::string known = core_pmus.empty() ? "unknown to libpfm4" : "libpfm4: " + join(core_pmus, ", ");
   if (facility.available) {
+    const std::string known = core_pmus.empty() ? "unknown to libpfm4" : "libpfm4: " + join(core_pmus, ", ");
     facility.found = join(core, ", ") + " (" + known + ")";
     return facility;
   }
-  facility.found = cpu.virtual_machine ? "none: a virtual machine without a virtual PMU" : "none in " + sysfs;
-  facility.remedy = where_units_are_hidden(cpu);
+  facility.found = machine.virtual_machine ? "none: a virtual machine without a virtual PMU"
+                                           : "none in /sys/bus/event_source/devices";
+  facility.remedy =
+      machine.virtual_machine ? "start the virtual machine with a virtual PMU (qemu: -cpu host,pmu=on)" : "";
   return facility;
 }
 
-Facility pebs_facility(const std::vector<std::string>& core, const CpuFacts& cpu) {
-  Facility facility{"PEBS", false, "", ""};
-  if (cpu.vendor != "GenuineIntel") {
-    facility.found = "not an Intel processor";
-    return facility;
+/// "cpu/mem-loads/, cpu/mem-stores/"
+Facility sampling_facility(const char* name, const Result<std::vector<MemoryEvent>>& events) {
+  if (!events) {
+    return {name, false, events.error().message, ""};
   }
-  int precise = 0;
-  for (const std::string& source : core) {
-    precise = std::max(precise, max_precise(source));
+  std::vector<std::string> names;
+  for (const MemoryEvent& event : *events) {
+    names.push_back(event.unit == event.name ? event.unit + "//" : event.unit + "/" + event.name + "/");
   }
-  facility.available = precise >= 2;
-  if (core.empty()) {
-    facility.found = "no CPU PMU";
-  } else {
-    facility.found = "precise_ip up to " + std::to_string(precise);
-  }
-  return facility;
-}
-
-Facility ibs_facility(const std::vector<std::string>& sources, const CpuFacts& cpu) {
-  Facility facility{"IBS", false, "", ""};
-  if (cpu.vendor != "AuthenticAMD") {
-    facility.found = "not an AMD processor";
-    return facility;
-  }
-  facility.available = std::binary_search(sources.begin(), sources.end(), "ibs_op");
-  facility.found = facility.available ? "ibs_op" : "no ibs_op in " + sysfs;
-  return facility;
+  return {name, true, join(names, ", "), ""};
 }
 
 }  // namespace
-
-bool has_core_pmu(const std::vector<std::string>& sources) {
-  return std::any_of(sources.begin(), sources.end(), is_core_pmu);
-}
 
 std::vector<std::string> detected_core_pmus() {
   std::vector<std::string> names;
@@ -110,10 +71,9 @@ std::vector<std::string> detected_core_pmus() {
   return names;
 }
 
-std::vector<Facility> pmu_facilities(const std::vector<std::string>& sources, const CpuFacts& cpu,
-                                     const std::vector<std::string>& core_pmus) {
-  const std::vector<std::string> core = core_sources(sources);
-  return {core_facility(core, cpu, core_pmus), pebs_facility(core, cpu), ibs_facility(sources, cpu)};
+std::vector<Facility> pmu_facilities(const MachineDescription& machine, const std::vector<std::string>& core_pmus) {
+  return {core_facility(machine, core_pmus), sampling_facility("PEBS", pebs_events(machine)),
+          sampling_facility("IBS", ibs_events(machine))};
 }
 
 }  // namespace crosstalk::collectors

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectors/facility.h"
-#include "collectors/probe_system.h"
+#include "collectors/pmu/machine_description.h"
 
 namespace crosstalk::collectors {
 
@@ -14,12 +14,8 @@ namespace crosstalk::collectors {
 /// Detected by CPUID: a virtual machine may hide the unit although its processor is known.
 [[nodiscard]] std::vector<std::string> detected_core_pmus();
 
-/// Whether event_sources() name a processor's own PMU. Where they do not, libpfm4's detection, which costs
-/// milliseconds, has nothing to say.
-[[nodiscard]] bool has_core_pmu(const std::vector<std::string>& sources);
-
-/// The facilities "CPU PMU", "PEBS" and "IBS", from the names of event_sources().
-[[nodiscard]] std::vector<Facility> pmu_facilities(const std::vector<std::string>& sources, const CpuFacts& cpu,
+/// The facilities "CPU PMU", "PEBS" and "IBS".
+[[nodiscard]] std::vector<Facility> pmu_facilities(const MachineDescription& machine,
                                                    const std::vector<std::string>& core_pmus);
 
 }  // namespace crosstalk::collectors

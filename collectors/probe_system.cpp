@@ -5,10 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <system_error>
 
 #include "base/unique_fd.h"
@@ -106,17 +104,6 @@ CpuFacts parse_cpuinfo(std::string_view cpuinfo) {
   const std::string flags = " " + status_field(cpuinfo, "flags").value_or("") + " ";
   facts.virtual_machine = flags.find(" hypervisor ") != std::string::npos;
   return facts;
-}
-
-std::vector<std::string> event_sources() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it("/sys/bus/event_source/devices", error), end; !error && it != end;
-       it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace crosstalk::collectors

@@ -43,7 +43,4 @@ struct CpuFacts {
 };
 [[nodiscard]] CpuFacts parse_cpuinfo(std::string_view cpuinfo);
 
-/// Names in /sys/bus/event_source/devices, sorted. Empty when the directory is missing.
-[[nodiscard]] std::vector<std::string> event_sources();
-
 }  // namespace crosstalk::collectors

@@ -48,14 +48,30 @@ TEST(CpuFacts, TellVirtualMachines) {
   EXPECT_FALSE(parse_cpuinfo("flags\t: fpu hypervisory\n").virtual_machine);
 }
 
-TEST(PmuFacilities, FollowFromTheSources) {
-  const auto amd = pmu_facilities({"breakpoint", "cpu", "ibs_fetch", "ibs_op"}, {"AuthenticAMD", "", false}, {"zen3"});
-  EXPECT_TRUE(find(amd, "CPU PMU")->available);
-  EXPECT_TRUE(find(amd, "IBS")->available);
-  EXPECT_FALSE(find(amd, "PEBS")->available);
-  const auto guest = pmu_facilities({"breakpoint", "software"}, {"GenuineIntel", "", true}, {});
-  EXPECT_FALSE(find(guest, "CPU PMU")->available);
-  EXPECT_NE(find(guest, "CPU PMU")->remedy.find("pmu=on"), std::string::npos);
+PmuUnit unit(const std::string& name, EventFormat format) {
+  PmuUnit made;
+  made.name = name;
+  made.format = std::move(format);
+  return made;
+}
+
+TEST(PmuFacilities, FollowFromTheUnits) {
+  MachineDescription amd;
+  amd.vendor = "AuthenticAMD";
+  amd.units = {unit("cpu", {}), unit("ibs_op", {{"cnt_ctl", "config:19"}})};
+  const auto facilities = pmu_facilities(amd, {"zen3"});
+  EXPECT_EQ(find(facilities, "CPU PMU")->found, "cpu (libpfm4: zen3)");
+  EXPECT_TRUE(find(facilities, "IBS")->available);
+  EXPECT_EQ(find(facilities, "IBS")->found, "ibs_op//");
+  EXPECT_FALSE(find(facilities, "PEBS")->available);
+  EXPECT_EQ(find(facilities, "PEBS")->found, "not an Intel processor");
+  MachineDescription guest;
+  guest.vendor = "GenuineIntel";
+  guest.virtual_machine = true;
+  const auto none = pmu_facilities(guest, {});
+  EXPECT_FALSE(find(none, "CPU PMU")->available);
+  EXPECT_NE(find(none, "CPU PMU")->remedy.find("pmu=on"), std::string::npos);
+  EXPECT_FALSE(find(none, "PEBS")->available);
 }
 
 TEST(Attributes, AskForSynchronousTrapsInUserMode) {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/pmu/event_terms.h"
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+namespace crosstalk::collectors {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  text.remove_prefix(hexadecimal ? 2 : 0);
+  constexpr int ten = 10;
+  constexpr int sixteen = 16;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hexadecimal ? sixteen : ten);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+struct Bits {
+  unsigned first = 0, last = 0;
+};
+
+/// "5" or "0-7".
+std::optional<Bits> bits_of(std::string_view text) {
+  constexpr unsigned word_bits = 64;
+  const std::size_t dash = text.find('-');
+  const auto first = number_of(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : number_of(text.substr(dash + 1));
+  if (!first || !last || *first > *last || *last >= word_bits) {
+    return std::nullopt;
+  }
+  return Bits{static_cast<unsigned>(*first), static_cast<unsigned>(*last)};
+}
+
+std::optional<std::size_t> word_of(std::string_view name) {
+  constexpr std::array<std::string_view, 4> words = {"config", "config1", "config2", "config3"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (name == words.at(i)) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+tl::unexpected<Error> wrong(const std::string& what) { return fail(ErrorCode::invalid_argument, what); }
+
+}  // namespace
+
+Result<void> put_term(std::string_view place, std::uint64_t value, EventConfig& config) {
+  const std::size_t colon = place.find(':');
+  const auto word = word_of(place.substr(0, colon));
+  if (!word || colon == std::string_view::npos) {
+    return wrong("'" + std::string(place) + "' is no place in an event");
+  }
+  std::uint64_t rest = value;
+  for (const std::string_view part : split(place.substr(colon + 1), ',')) {
+    const auto bits = bits_of(part);
+    if (!bits) {
+      return wrong("'" + std::string(place) + "' is no place in an event");
+    }
+    const unsigned width = bits->last - bits->first + 1;
+    constexpr unsigned word_bits = 64;
+    const std::uint64_t mask = width == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+    config.at(*word) = (config.at(*word) & ~(mask << bits->first)) | (rest & mask) << bits->first;
+    rest = width == word_bits ? 0 : rest >> width;
+  }
+  if (rest != 0) {
+    return wrong(std::to_string(value) + " does not fit into " + std::string(place));
+  }
+  return {};
+}
+
+Result<EventConfig> encode_terms(const EventFormat& format, std::string_view terms) {
+  EventConfig config{};
+  for (const std::string_view term : split(terms, ',')) {
+    const std::size_t equals = term.find('=');
+    const std::string_view name = term.substr(0, equals);
+    const auto value =
+        equals == std::string_view::npos ? std::optional<std::uint64_t>(1) : number_of(term.substr(equals + 1));
+    if (!value) {
+      return wrong("'" + std::string(term) + "' has no number");
+    }
+    const auto place = format.find(name);
+    if (place == format.end() && !word_of(name)) {
+      return wrong("the unit has no '" + std::string(name) + "'");
+    }
+    if (place == format.end()) {
+      config.at(*word_of(name)) = *value;
+    } else if (const auto put = put_term(place->second, *value, config); !put) {
+      return tl::unexpected<Error>(put.error());
+    }
+  }
+  return config;
+}
+
+}  // namespace crosstalk::collectors

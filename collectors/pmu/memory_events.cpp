@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/pmu/memory_events.h"
+
+#include <algorithm>
+
+namespace crosstalk::collectors {
+namespace {
+
+constexpr KernelVersion weights_in_parts{5, 12};  // PERF_SAMPLE_WEIGHT_STRUCT
+constexpr KernelVersion ibs_of_threads{6, 2};     // before, IBS events are a processor's only
+
+std::uint64_t sample_fields(const MachineDescription& machine) {
+  const bool parts = machine.kernel && *machine.kernel >= weights_in_parts;
+  return PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+         PERF_SAMPLE_DATA_SRC | static_cast<std::uint64_t>(parts ? PERF_SAMPLE_WEIGHT_STRUCT : PERF_SAMPLE_WEIGHT);
+}
+
+perf_event_attr attribute(const PmuUnit& unit, const EventConfig& config) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = unit.type;
+  attr.config = config[0];
+  attr.config1 = config[1];
+  attr.config2 = config[2];
+  attr.disabled = 1;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  return attr;
+}
+
+Result<perf_event_attr> named(const PmuUnit& unit, const std::string& name, const std::string& more) {
+  const auto config = encode_terms(unit.format, unit.events.at(name) + more);
+  if (!config) {
+    return fail(ErrorCode::unsupported, unit.name + "/" + name + "/: " + config.error().message);
+  }
+  return attribute(unit, *config);
+}
+
+Result<MemoryEvent> precise_event(const MachineDescription& machine, const PmuUnit& unit, Accesses accesses,
+                                  const MemorySampling& wanted) {
+  MemoryEvent event;
+  event.unit = unit.name;
+  event.name = accesses == Accesses::loads ? "mem-loads" : "mem-stores";
+  event.accesses = accesses;
+  const bool by_latency = accesses == Accesses::loads && unit.format.contains("ldlat");
+  const auto attr = named(unit, event.name, by_latency ? ",ldlat=" + std::to_string(wanted.least_latency) : "");
+  if (!attr) {
+    return tl::unexpected<Error>(attr.error());
+  }
+  event.attr = *attr;
+  event.attr.sample_period = accesses == Accesses::loads ? wanted.load_period : wanted.store_period;
+  event.attr.sample_type = sample_fields(machine);
+  event.attr.precise_ip = static_cast<unsigned>(unit.max_precise()) & 3U;
+  if (accesses == Accesses::loads && unit.events.contains("mem-loads-aux")) {
+    const auto leader = named(unit, "mem-loads-aux", "");
+    if (!leader) {
+      return tl::unexpected<Error>(leader.error());
+    }
+    event.leader = *leader;
+    event.attr.disabled = 0;  // the leader switches both
+  }
+  return event;
+}
+
+std::string why_no_unit(const MachineDescription& machine) {
+  return machine.virtual_machine ? "no CPU PMU: start the virtual machine with one (qemu: -cpu host,pmu=on)"
+                                 : "no CPU PMU in /sys/bus/event_source/devices";
+}
+
+/// Why a unit's accesses can not be sampled; empty: they can.
+std::string lack_of(const PmuUnit& unit) {
+  constexpr int least_precise = 2;
+  if (unit.max_precise() < least_precise) {
+    return unit.name + " takes precise_ip up to " + std::to_string(unit.max_precise()) + ", 2 is needed";
+  }
+  for (const char* const event : {"mem-loads", "mem-stores"}) {
+    if (!unit.events.contains(event)) {
+      return unit.name + " has no event " + event;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<MemoryEvent>> pebs_events(const MachineDescription& machine, const MemorySampling& wanted) {
+  if (machine.vendor != "GenuineIntel") {
+    return fail(ErrorCode::unsupported, "not an Intel processor");
+  }
+  std::vector<MemoryEvent> events;
+  std::string lack = why_no_unit(machine);
+  for (const PmuUnit& unit : machine.units) {
+    if (!is_core_unit(unit.name)) {
+      continue;
+    }
+    // Threads move between the kinds of cores: samples of one kind alone would be a part that nobody knows.
+    if (lack = lack_of(unit); !lack.empty()) {
+      return fail(ErrorCode::unsupported, lack);
+    }
+    for (const Accesses accesses : {Accesses::loads, Accesses::stores}) {
+      auto event = precise_event(machine, unit, accesses, wanted);
+      if (!event) {
+        return tl::unexpected<Error>(event.error());
+      }
+      events.push_back(std::move(*event));
+    }
+  }
+  if (events.empty()) {
+    return fail(ErrorCode::unsupported, lack);
+  }
+  return events;
+}
+
+Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine, const MemorySampling& wanted) {
+  if (machine.vendor != "AuthenticAMD" && machine.vendor != "HygonGenuine") {
+    return fail(ErrorCode::unsupported, "not an AMD processor");
+  }
+  const PmuUnit* const unit = machine.unit("ibs_op");
+  if (unit == nullptr) {
+    return fail(ErrorCode::unsupported, machine.virtual_machine ? "no ibs_op: virtual machines have none"
+                                                                : "no ibs_op in /sys/bus/event_source/devices");
+  }
+  if (!unit->format.contains("cnt_ctl")) {
+    return fail(ErrorCode::unsupported, "ibs_op can not count micro-ops, only cycles");
+  }
+  MemoryEvent event;
+  event.unit = unit->name;
+  event.name = "ibs_op";
+  event.source = profile::SourceKind::ibs;
+  event.weight_unit = profile::WeightUnit::micro_ops;
+  event.each_cpu = !machine.kernel || *machine.kernel < ibs_of_threads;
+  const bool filters = unit->format.contains("swfilt");
+  event.kernel_excluded = filters;
+  const auto config = encode_terms(unit->format, filters ? "cnt_ctl=1,swfilt=1" : "cnt_ctl=1");
+  if (!config) {
+    return fail(ErrorCode::unsupported, "ibs_op: " + config.error().message);
+  }
+  event.attr = attribute(*unit, *config);
+  event.attr.exclude_kernel = filters ? 1 : 0;  // without the kernel's filter, IBS refuses to leave out anything
+  event.attr.exclude_hv = 0;
+  constexpr std::uint64_t step = 16;     // the counter's lowest four bits are not set
+  constexpr std::uint64_t least = 0x90;  // the kernel's
+  event.attr.sample_period = std::max(wanted.op_period / step * step, least);
+  event.attr.sample_type = sample_fields(machine) | PERF_SAMPLE_RAW;
+  event.period_random = true;  // the hardware varies the lowest bits of the count
+  return std::vector<MemoryEvent>{event};
+}
+
+std::vector<SourceStep> sources_of(const MachineDescription& machine, bool kernel_module,
+                                   const MemorySampling& wanted) {
+  std::vector<SourceStep> steps;
+  const auto add = [&](profile::SourceKind source, Result<std::vector<MemoryEvent>> events) {
+    steps.push_back(events ? SourceStep{source, std::move(*events), ""}
+                           : SourceStep{source, {}, std::move(events.error().message)});
+  };
+  const bool amd = machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine";
+  if (amd) {
+    add(profile::SourceKind::ibs, ibs_events(machine, wanted));
+    steps.push_back({profile::SourceKind::ibs_kmod, {}, kernel_module ? "" : "/dev/crosstalk_ibs is not there"});
+  } else {
+    add(profile::SourceKind::pebs, pebs_events(machine, wanted));
+  }
+  steps.push_back({profile::SourceKind::clock, {}, ""});
+  return steps;
+}
+
+}  // namespace crosstalk::collectors

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which events sample a machine's memory accesses, and how exactly each is opened. Pure.
+//
+// Intel, from Sandy Bridge on: precise events of loads (by latency) and of stores, one pair a core unit, with a period
+// each. AMD: instruction-based sampling (ibs_op), which tags a micro-op and reports its access, if it makes one; it
+// counts micro-ops, so that a sample stands for micro-ops until those without an access are taken out.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/pmu/machine_description.h"
+#include "profile/records.h"
+
+namespace crosstalk::collectors {
+
+struct MemorySampling {
+  std::uint64_t load_period = 20'000;   ///< loads, 1 or more
+  std::uint64_t store_period = 20'000;  ///< stores, 1 or more
+  std::uint64_t op_period = 262'144;    ///< micro-ops; rounded down to what the unit takes, 144 or more
+  std::uint32_t least_latency = 3;      ///< cycles: loads that took less are not sampled; 3 is the least of all units
+};
+
+enum class Accesses : std::uint8_t { loads, stores, both };
+
+struct MemoryEvent {
+  std::string unit;  ///< "cpu_core"
+  std::string name;  ///< "mem-loads"
+  Accesses accesses = Accesses::both;
+  perf_event_attr attr{};
+  /// An event that has to lead the group, or the kernel refuses this one (loads of some units).
+  std::optional<perf_event_attr> leader;
+  profile::SourceKind source = profile::SourceKind::pebs;
+  profile::WeightUnit weight_unit = profile::WeightUnit::accesses;
+  bool period_random = false;  ///< the hardware varies the period; else who samples has to
+  bool each_cpu = false;  ///< the kernel takes it for a processor only, not for a thread: others' samples are dropped
+  bool kernel_excluded = true;  ///< else samples in kernel mode come, too, and are dropped
+};
+
+/// The events of Intel's core units. unsupported, with the reason: there are none, or no precise ones.
+[[nodiscard]] Result<std::vector<MemoryEvent>> pebs_events(const MachineDescription& machine,
+                                                           const MemorySampling& wanted = {});
+/// That of AMD's ibs_op. Filters by L3 misses or latency are never set: what threads of one L3 exchange would be lost.
+[[nodiscard]] Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine,
+                                                          const MemorySampling& wanted = {});
+
+/// One step of the choice of a source, in words: "pebs: not an Intel processor".
+struct SourceStep {
+  profile::SourceKind source = profile::SourceKind::clock;
+  std::vector<MemoryEvent> events;  ///< empty: it can not be had, or needs none
+  std::string reason;               ///< why not; empty: it can be had
+};
+/// What can be had, the best first, each that can not with its reason; the last is the clock, which always can.
+/// `kernel_module`: our own module for IBS is loaded.
+[[nodiscard]] std::vector<SourceStep> sources_of(const MachineDescription& machine, bool kernel_module,
+                                                 const MemorySampling& wanted = {});
+
+}  // namespace crosstalk::collectors
