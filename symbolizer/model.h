@@ -73,9 +73,10 @@ struct AllocatedType {
 
 /// A frame of an unwound stack. It has [sp, end) of the stack, the return address included.
 struct StackFrame {
-  std::uint64_t address = 0;  // of the innermost frame where execution was, of others the return address
-  std::uint64_t sp = 0;       // the stack pointer there
-  std::uint64_t end = 0;      // the canonical frame address: the caller's stack pointer; 0: not known
+  std::uint64_t address = 0;        // of the innermost frame where execution was, of others the return address
+  std::uint64_t sp = 0;             // the stack pointer there
+  std::uint64_t end = 0;            // the canonical frame address: the caller's stack pointer; 0: not known
+  std::uint64_t frame_pointer = 0;  // rbp there; 0: not known
 };
 
 /// A local variable or parameter that lies in its function's frame. `type` is the module's own number, as in

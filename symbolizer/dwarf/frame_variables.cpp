@@ -48,7 +48,8 @@ std::optional<std::uint64_t> frame_base(Dwarf_Die& function, std::uint64_t code,
 
 class Search {
  public:
-  Search(std::uint64_t code, std::uint64_t base, std::uint64_t data) : code_(code), base_(base), data_(data) {}
+  Search(std::uint64_t code, const StackFrame& frame, std::optional<std::uint64_t> base, std::uint64_t data)
+      : code_(code), frame_(frame), base_(base), data_(data) {}
 
   void in(Dwarf_Die& parent, bool alive, int nesting) {
     if (nesting > deepest_nesting) {
@@ -71,25 +72,38 @@ class Search {
     const std::vector<AddressRange> ranges = code_ranges(block);
     return std::any_of(ranges.begin(), ranges.end(), [&](const AddressRange& r) { return r.contains(code_); });
   }
+  /// Where the operation says that a variable begins. Relative to rbp where a variable's alignment is beyond the
+  /// stack's: how far it is from the frame's end then depends on the caller.
+  [[nodiscard]] std::optional<std::uint64_t> begin_of(const Dwarf_Op& place) const {
+    std::optional<std::uint64_t> from;
+    if (place.atom == DW_OP_fbreg) {
+      from = base_;
+    } else if (place.atom == DW_OP_breg6 && frame_.frame_pointer != 0) {
+      from = frame_.frame_pointer;
+    } else if (place.atom == DW_OP_breg7) {
+      from = frame_.sp;
+    }
+    return from ? std::optional(*from + place.number) : std::nullopt;
+  }
   void offer(Dwarf_Die& variable, bool alive) {
     const std::vector<Dwarf_Op> place = expression_at(variable, DW_AT_location, code_);
-    if (place.size() != 1 || place[0].atom != DW_OP_fbreg) {
-      return;
-    }
-    const std::uint64_t begin = base_ + place[0].number;
-    const auto type = data_ >= begin ? type_of(variable) : std::nullopt;
+    const auto begin = place.size() == 1 ? begin_of(place[0]) : std::nullopt;
+    const auto type = begin && data_ >= *begin ? type_of(variable) : std::nullopt;
     const auto bytes = type ? size_of(*type) : std::nullopt;
-    if (!bytes || data_ - begin >= *bytes) {
+    if (!bytes || data_ - *begin >= *bytes) {
       return;
     }
     const std::tuple rank{!alive, *bytes};
     if (!best_ || rank < rank_) {
-      best_ = FrameVariable{variable, *type, begin};
+      best_ = FrameVariable{variable, *type, *begin};
       rank_ = rank;
     }
   }
 
-  std::uint64_t code_, base_, data_;
+  std::uint64_t code_;
+  const StackFrame& frame_;
+  std::optional<std::uint64_t> base_;  // of the frame
+  std::uint64_t data_;
   WalkBudget budget_{function_walk_steps};
   std::optional<FrameVariable> best_;
   std::tuple<bool, std::uint64_t> rank_{};
@@ -104,11 +118,7 @@ std::optional<FrameVariable> variable_in_frame(Unit& unit, std::uint64_t code, c
     return std::nullopt;
   }
   Dwarf_Die function = scopes.front();
-  const auto base = frame_base(function, code, frame);
-  if (!base) {
-    return std::nullopt;
-  }
-  Search search(code, *base, data);
+  Search search(code, frame, frame_base(function, code, frame), data);
   search.in(function, true, 0);
   return search.best();
 }

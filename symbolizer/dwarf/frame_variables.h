@@ -20,7 +20,7 @@ struct FrameVariable {
 /// The variable of the function at module address `code`, of a block in it, or of a call that is inlined there, whose
 /// bytes hold the run-time address `data`, `frame` being the function's frame. Where several do, as variables of blocks
 /// that are not alive at one time may, the one whose block holds `code`, else the smallest. Only places that the frame
-/// alone tells are understood (frame base plus a constant).
+/// alone tells are understood (frame base, stack or frame pointer plus a constant).
 [[nodiscard]] std::optional<FrameVariable> variable_in_frame(Unit& unit, std::uint64_t code, const StackFrame& frame,
                                                              std::uint64_t data);
 

@@ -19,6 +19,8 @@ class Unwinder {
 
   [[nodiscard]] std::uint64_t ip() const { return registers_[Register::rip]; }
   [[nodiscard]] std::uint64_t sp() const { return registers_[Register::rsp]; }
+  /// 0: not known.
+  [[nodiscard]] std::uint64_t frame_pointer() const { return frame_pointer_known_ ? registers_[Register::rbp] : 0; }
   /// Goes to the caller; false at the end of what is known.
   bool step();
 
@@ -37,6 +39,7 @@ class Unwinder {
   const Mapping* last_mapping_ = nullptr;
   bool exact_ip_ = true;  // ip is where execution was, not behind a call
   bool first_ = true;
+  bool frame_pointer_known_ = true;
 };
 
 const Mapping* Unwinder::mapping_of(std::uint64_t address) {
@@ -122,6 +125,9 @@ bool Unwinder::apply(const FrameRule& rule, std::uint64_t cfa) {
     if (value) {
       caller.value[reg.reg] = *value;
     }
+    if (reg.reg == static_cast<std::size_t>(Register::rbp)) {
+      frame_pointer_known_ = value.has_value();
+    }
   }
   registers_ = caller;
   return ip() != 0 && ip() < user_end;
@@ -169,7 +175,7 @@ std::vector<StackFrame> unwind_stack(const Registers& registers, std::span<const
     if (!frames.empty() && unwinder.sp() > frames.back().sp) {
       frames.back().end = unwinder.sp();
     }
-    frames.push_back({unwinder.ip(), unwinder.sp(), 0});
+    frames.push_back({unwinder.ip(), unwinder.sp(), 0, unwinder.frame_pointer()});
   } while (frames.size() < max_frames && unwinder.step());
   return frames;
 }

@@ -96,24 +96,29 @@ TEST(Unwinding, ThroughASignalFrame) {
   expect_whole_chain(process.names(stack));
 }
 
+using Variable = std::pair<ModuleId, StackVariable>;
+
+/// What lies at `data`, by the frames of the stack that was captured.
+std::optional<Variable> variable_at(Process& process, std::uint64_t data) {
+  const auto& capture = fixture::capture_here;
+  const auto frames = process.symbols.unwind_frames(capture.registers, capture.stack, process.mappings);
+  const auto frame =
+      std::find_if(frames.begin(), frames.end(), [&](const StackFrame& f) { return f.sp <= data && data < f.end; });
+  if (frame == frames.end()) {
+    return std::nullopt;
+  }
+  const std::uint64_t code = frame->address - (frame == frames.begin() ? 0 : 1);
+  const auto mapping = std::find_if(process.mappings.begin(), process.mappings.end(),
+                                    [&](const Mapping& m) { return m.begin <= code && code < m.end; });
+  auto found = process.symbols.stack_variable(mapping->module, code - mapping->bias, *frame, data);
+  return found ? std::optional(Variable(mapping->module, *found)) : std::nullopt;
+}
+
 TEST(Unwinding, VariablesInTheirFrames) {
   fixture::deep_calls(false);
   const auto& capture = fixture::capture_here;
   Process process;
-  const auto frames = process.symbols.unwind_frames(capture.registers, capture.stack, process.mappings);
-  const auto variable_at = [&](std::uint64_t data) -> std::optional<std::pair<ModuleId, StackVariable>> {
-    const auto frame =
-        std::find_if(frames.begin(), frames.end(), [&](const StackFrame& f) { return f.sp <= data && data < f.end; });
-    if (frame == frames.end()) {
-      return std::nullopt;
-    }
-    const std::uint64_t code = frame->address - (frame == frames.begin() ? 0 : 1);
-    const auto mapping = std::find_if(process.mappings.begin(), process.mappings.end(),
-                                      [&](const Mapping& m) { return m.begin <= code && code < m.end; });
-    auto found = process.symbols.stack_variable(mapping->module, code - mapping->bias, *frame, data);
-    return found ? std::optional(std::pair(mapping->module, *found)) : std::nullopt;
-  };
-  const auto tally = variable_at(capture.tally);
+  const auto tally = variable_at(process, capture.tally);
   ASSERT_TRUE(tally);
   EXPECT_EQ(tally->second.name, "tally");
   EXPECT_EQ(tally->second.begin, capture.tally - offsetof(fixture::Tally, misses[1]));
@@ -122,11 +127,24 @@ TEST(Unwinding, VariablesInTheirFrames) {
   const auto field = process.symbols.field_of(tally->first, tally->second.type.type, 16);
   ASSERT_TRUE(field);
   EXPECT_EQ(field->path, "misses[1]");
-  const auto room = variable_at(capture.level_room);
+  const auto room = variable_at(process, capture.level_room);
   ASSERT_TRUE(room);
   EXPECT_EQ(room->second.name, "room");
   EXPECT_EQ(room->second.begin, capture.level_room - 9);
   EXPECT_EQ(room->second.type.bytes, 2 * 24 + 8U);
+}
+
+TEST(Unwinding, VariablesThatFramesAreAlignedFor) {
+  fixture::aligned_calls();
+  Process process;
+  const std::uint64_t generation = fixture::capture_here.meeting;
+  const auto meeting = variable_at(process, generation);
+  ASSERT_TRUE(meeting);
+  EXPECT_EQ(meeting->second.name, "meeting");
+  EXPECT_EQ(meeting->second.begin, generation - offsetof(fixture::Meeting, generation));
+  const auto field = process.symbols.field_of(meeting->first, meeting->second.type.type, 64);
+  ASSERT_TRUE(field);
+  EXPECT_EQ(field->path, "generation");
 }
 
 TEST(Unwinding, StopsAtTheEndOfTheCapturedStack) {
