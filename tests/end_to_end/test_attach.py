@@ -19,18 +19,20 @@ MAX_DISTANCE = 0.35
 MAX_VERDICT_ERROR = 0.20
 STARTED_S = 0.5
 
-# Threads that begin a second after the process, and one that ends.
+# Threads that begin a second after the process, and one that ends. Each tells its number and its own CPU time.
 LATE_THREADS = """
-import hashlib, threading, time
+import hashlib, json, threading, time
+used = {}
 def work(seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         hashlib.sha256(bytes(1 << 20)).digest()
+    used[threading.get_native_id()] = time.thread_time()
 time.sleep(1.5)
 threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (0.5, 2.5)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print("done")
+print(json.dumps(used))
 """
 
 
@@ -423,11 +425,13 @@ class Threads(Attachment):
     @needs_watchpoints
     def test_threads_that_begin_later(self):
         report, out = self.observe_running([sys.executable, "-c", LATE_THREADS], 3.5)
-        self.assertEqual(out, "done\n")
-        busy = [thread["cpu_s"] for thread in report["threads"] if thread["cpu_s"] and thread["cpu_s"] > 0.03]
-        self.assertEqual(len(report["threads"]), 3, report["threads"])
-        self.assertEqual(len(busy), 2, report["threads"])
-
+        brief, late = sorted((used, int(tid)) for tid, used in json.loads(out).items())
+        seen = {thread["tid"]: thread["cpu_s"] for thread in report["threads"]}
+        self.assertEqual(len(seen), 3, report["threads"])
+        self.assertAlmostEqual(seen[brief[1]] / brief[0], 1, delta=0.2, msg=report["threads"])
+        # The recording may end before it does.
+        self.assertGreater(seen[late[1]], brief[0], report["threads"])
+        self.assertLess(seen[late[1]], 1.2 * late[0], report["threads"])
 
     @needs_watchpoints
     def test_threads_without_descriptors_are_named(self):
