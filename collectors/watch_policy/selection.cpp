@@ -22,6 +22,8 @@ bool is_suspected(const Suspicion& known, std::uint32_t now_ms) {
          (known.store_seen || known.duds < unstored_duds);
 }
 
+bool would_miss_exchange(const Suspicion& known, bool suspected) { return suspected && known.store_seen; }
+
 bool begins_watch(profile::Method method, AccessKind kind, bool suspected) {
   switch (method) {
     case profile::Method::next_access:

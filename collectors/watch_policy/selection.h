@@ -14,6 +14,10 @@ namespace crosstalk::watch_policy {
 /// Is the line of a sample suspected of being exchanged, by what the board knows at `now_ms`?
 [[nodiscard]] bool is_suspected(const Suspicion& known, std::uint32_t now_ms);
 
+/// Would an exchange be missed if a line could not be watched? Not where nobody stores: all threads that ask for the
+/// time read the kernel's pages.
+[[nodiscard]] bool would_miss_exchange(const Suspicion& known, bool suspected);
+
 /// May such an access begin a watch with this method (`record --method`)? next_access asks who comes after a store,
 /// next_store whose store a load has met, board looks only where the board knows of another thread.
 [[nodiscard]] bool begins_watch(profile::Method method, AccessKind kind, bool suspected);

@@ -34,6 +34,12 @@ TEST(Suspected, NotForEverWithoutAnExchange) {
   EXPECT_FALSE(is_suspected(known_line(2, 0, false), 1000));
 }
 
+TEST(Missed, IsNothingWhereNobodyStores) {
+  EXPECT_TRUE(would_miss_exchange(known_line(), true));
+  EXPECT_FALSE(would_miss_exchange(known_line(0, 0, false), true));
+  EXPECT_FALSE(would_miss_exchange(known_line(), false));
+}
+
 TEST(Method, SaysWhichSamplesBeginAWatch) {
   using profile::Method;
   EXPECT_TRUE(begins_watch(Method::automatic, AccessKind::load, false));

@@ -111,8 +111,9 @@ void say_unwatchable() {
   if (once.first()) {
     emit_message(
         "unwatchable_lines",
-        "several threads were sampled at lines that can not be watched: they lie in the kernel's time pages, which our "
-        "own handlers read; what is exchanged there is not observed");
+        "several threads were sampled at lines that some of them store to and that can not be watched: they lie so "
+        "near "
+        "the kernel's time pages that our own handlers may read them; what is exchanged there is not observed");
   }
 }
 
@@ -121,7 +122,8 @@ bool is_eligible(const Passage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden = off_limits(at.seen.address);
   // Our own tables are nothing that a user could change.
-  if (forbidden && request.suspected && holds_kernel_clocks(at.seen.address, 1)) {
+  if (forbidden && watch_policy::would_miss_exchange(request.suspicion, request.suspected) &&
+      holds_kernel_clocks(at.seen.address, 1)) {
     say_unwatchable();
   }
   return watch_unit().usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
