@@ -72,6 +72,13 @@ attribution::CodeWanted code_wanted(const ReportRequest& request) {
   return {place.file, place.line};
 }
 
+/// What stands behind --view source is a place in sources, unless it is a profile and no other one is named.
+void settle_place(ReportRequest& request) {
+  if (!request.input_named && !request.place.empty() && profile::is_profile(request.place)) {
+    request.input = std::exchange(request.place, {});
+  }
+}
+
 /// The whole report, as it is asked for.
 Result<std::string> rendered(const attribution::Analysis& analysis, const ReportRequest& request) {
   if (request.view == View::assembly) {
@@ -110,7 +117,7 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
 }  // namespace
 
 int run_report(const Arguments& arguments) {
-  const auto parsed = parse_report(arguments);
+  auto parsed = parse_report(arguments);
   if (!parsed) {
     return failed(parsed.error());
   }
@@ -118,6 +125,7 @@ int run_report(const Arguments& arguments) {
     std::fputs(parsed->text.c_str(), stdout);
     return exit_ok;
   }
+  settle_place(*parsed->request);
   const ReportRequest& request = *parsed->request;
   start_logging({false, request.verbosity});
   if (std::error_code error; !request.sysroot.empty() && !std::filesystem::is_directory(request.sysroot, error)) {

@@ -161,7 +161,8 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
     return fail(ErrorCode::invalid_argument,
                 "two profiles are named, '" + texts.input + "' and '" + texts.positional + "'; name one");
   }
-  if (texts.has_input || texts.has_positional) {
+  request.input_named = texts.has_input || texts.has_positional;
+  if (request.input_named) {
     request.input = texts.has_input ? texts.input : texts.positional;
   }
   if (request.input.empty()) {

@@ -16,6 +16,7 @@ enum class View { summary, matrix, lines, objects, loops, threads, source, assem
 
 struct ReportRequest {
   std::string input = "crosstalk.db";
+  bool input_named = false;
   std::string place;                       // of the views of code; empty: what costs most
   std::optional<View> view;                // absent: the summary as text or CSV, everything as JSON
   std::optional<attribution::GroupBy> by;  // absent: threads, each for itself

@@ -13,6 +13,9 @@
 
 namespace crosstalk::profile {
 
+/// Whether the file at `path` says of itself that it is a profile; whether it can be read is another question.
+[[nodiscard]] bool is_profile(const std::string& path);
+
 class ProfileReader {
  public:
   /// Opens `path` read-only. Fails in one line for a file that is missing, is no crosstalk profile, is

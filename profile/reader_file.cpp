@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/unique_fd.h"
+#include "profile/reader.h"
 #include "profile/schema.h"
 
 namespace crosstalk::profile {
@@ -71,8 +72,10 @@ Result<std::uint64_t> read_header(const std::string& path, FileHeader& header) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
+bool is_ours(const FileHeader& header) { return big_endian(header, application_id_at, 4) == schema::application_id; }
+
 Result<void> check_header(const std::string& path, const FileHeader& header, std::uint64_t size, bool has_log) {
-  if (big_endian(header, application_id_at, 4) != schema::application_id) {
+  if (!is_ours(header)) {
     return read_failure(path, ErrorCode::corrupt, "it is a SQLite database of another application");
   }
   const std::uint32_t version = big_endian(header, user_version_at, 4);
@@ -168,6 +171,11 @@ Result<Database> open_copy(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_profile(const std::string& path) {
+  FileHeader header{};
+  return read_header(path, header) && is_ours(header);
+}
 
 tl::unexpected<Error> read_failure(const std::string& path, ErrorCode code, const std::string& what) {
   return fail(code, "cannot read the profile '" + path + "': " + what);
