@@ -22,6 +22,7 @@
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
 #include "attribution/objects/data_objects.h"
+#include "attribution/objects/near_callers.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/symbolized_map.h"
 #include "attribution/overview.h"
@@ -54,8 +55,10 @@ struct Told {
 
 /// Reads the traps once, and keeps of each what is needed later: they are most of the profile of a program that does
 /// nothing but communicate.
-Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view) {
+Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view, StackTable& stacks) {
   const AccessLookup lookup = [&](Moment moment, std::uint64_t ip) { return view.access_before(moment, ip); };
+  NearCallers near(view, stacks);
+  const CallersLookup callers = [&](const profile::TrapRow& trap) { return near.of(trap); };
   const std::vector<profile::WatchRow>& watches = profile.watches();
   Told told;
   const auto restart = [&] {
@@ -64,7 +67,7 @@ Result<Told> tell(const profile::ProfileReader& profile, const ProgramView& view
   };
   restart();
   const auto take = [&](std::size_t watch, std::span<const profile::TrapRow> traps) {
-    OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup);
+    OwnershipTimeline timeline = ownership_timeline(watches[watch], traps, view.threads(), lookup, callers);
     prefer_watched_stores(timeline.communications);
     timeline.communications.shrink_to_fit();
     timeline.invalidations.shrink_to_fit();
@@ -173,14 +176,14 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   SymbolizedMap code(spaces, profile.processes(), options.symbols);
   const ProgramView view(profile.processes(), profile.threads(), spaces, code);
 
-  Result<Told> told = tell(profile, view);
+  StackTable stacks;
+  Result<Told> told = tell(profile, view, stacks);
   if (!told) {
     return tl::unexpected<Error>(told.error());
   }
   std::vector<OwnershipTimeline>& timelines = told->timelines;
   const BlockIndex blocks(profile.blocks());
   LineSet lines;
-  StackTable stacks;
   find_interesting(timelines, view, blocks, lines, stacks);
   want_creations(profile, view, stacks);
   StartRoutines starts(view);

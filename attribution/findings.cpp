@@ -137,13 +137,19 @@ struct Ends {
   std::string producer_at, consumer_at;  // "a.cpp:30"
 };
 
+/// A library's line is no place of the user's.
+std::string end_in_words(const std::string& function, const std::string& file, std::uint32_t line, bool caller_known) {
+  return caller_known ? place_in_words(function, file, line) : in_short(function) + ", its caller not known";
+}
+
 /// Where the costliest exchange of the object is produced and consumed.
 Ends ends_of(const Analysis& analysis, const std::string& object) {
-  for (const LinePair& pair : analysis.communication.line_pairs) {
-    if (pair.object == object) {
-      return {place_in_words(pair.producer_function, pair.producer_file, pair.producer_line),
-              place_in_words(pair.consumer_function, pair.consumer_file, pair.consumer_line),
-              source_name(pair.producer_file, pair.producer_line), source_name(pair.consumer_file, pair.consumer_line)};
+  for (const LinePair& p : analysis.communication.line_pairs) {
+    if (p.object == object) {
+      return {end_in_words(p.producer_function, p.producer_file, p.producer_line, p.producer_caller_known),
+              end_in_words(p.consumer_function, p.consumer_file, p.consumer_line, p.consumer_caller_known),
+              p.producer_caller_known ? source_name(p.producer_file, p.producer_line) : "",
+              p.consumer_caller_known ? source_name(p.consumer_file, p.consumer_line) : ""};
     }
   }
   return {};

@@ -90,6 +90,7 @@ struct LineRow {
   std::string through = {};                      // what the line calls, where the access is in a library; else empty
   Amount true_sharing = {}, false_sharing = {};  // of all pairs
   std::string module = {};                       // path of the line's code; empty: not known
+  bool caller_known = true;                      // false: the line is a library's, and who called it is not known
 };
 /// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
 /// order, so both ends are spelled out.
@@ -106,6 +107,7 @@ struct LinePair {
   std::string producer_through = {}, consumer_through = {};
   Amount true_sharing = {}, false_sharing = {};
   std::string producer_module = {}, consumer_module = {};
+  bool producer_caller_known = true, consumer_caller_known = true;
 };
 
 struct OffsetRow {

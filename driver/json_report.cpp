@@ -250,7 +250,8 @@ Json lines(const attribution::Communication& found) {
     Json line = {
         {"file", known_text(row.file)},       {"line", known_line(row.line)}, {"function", known_text(row.function)},
         {"through", known_text(row.through)}, {"role", role_name(row.role)},  {"cost_s", number(row.cost_s)},
-        {"cells", cells(row.cells)},          {"call_paths", paths},          {"module", known_text(row.module)}};
+        {"cells", cells(row.cells)},          {"call_paths", paths},          {"module", known_text(row.module)},
+        {"caller_known", row.caller_known}};
     add_gain(line, row.true_sharing, row.false_sharing);
     list.push_back(std::move(line));
   }
@@ -259,19 +260,16 @@ Json lines(const attribution::Communication& found) {
 
 Json line_pairs(const attribution::Communication& found) {
   const auto end = [](const std::string& file, std::uint32_t line, const std::string& function,
-                      const std::string& through, const std::string& module) {
-    return Json{{"file", known_text(file)},
-                {"line", known_line(line)},
-                {"function", known_text(function)},
-                {"through", known_text(through)},
-                {"module", known_text(module)}};
+                      const std::string& through, const std::string& module, bool caller_known) {
+    return Json{{"file", known_text(file)},       {"line", known_line(line)},     {"function", known_text(function)},
+                {"through", known_text(through)}, {"module", known_text(module)}, {"caller_known", caller_known}};
   };
   Json list = Json::array();
   for (const attribution::LinePair& pair : found.line_pairs) {
     Json row = {{"producer", end(pair.producer_file, pair.producer_line, pair.producer_function, pair.producer_through,
-                                 pair.producer_module)},
+                                 pair.producer_module, pair.producer_caller_known)},
                 {"consumer", end(pair.consumer_file, pair.consumer_line, pair.consumer_function, pair.consumer_through,
-                                 pair.consumer_module)},
+                                 pair.consumer_module, pair.consumer_caller_known)},
                 {"object", known_text(pair.object)},
                 {"cost_s", number(pair.cost_s)},
                 {"cells", cells(pair.cells)}};

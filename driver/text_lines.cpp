@@ -49,6 +49,12 @@ void draw_call_paths(Canvas& canvas, const attribution::LineRow& row) {
   }
 }
 
+/// A library's line is no place of the user's.
+std::string end_cell(const Canvas& canvas, const std::string& function, const std::string& at, bool caller_known,
+                     int columns) {
+  return place_cell(canvas, function, caller_known ? at : "caller unknown", columns);
+}
+
 }  // namespace
 
 void draw_line_pairs(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {
@@ -68,10 +74,11 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
   for (std::size_t i = 0; i < shown; ++i) {
     const attribution::LinePair& pair = communication.line_pairs[i];
     canvas.line(amount_and_kind(canvas, pair.cells, sum_of(pair.true_sharing, pair.false_sharing)) + "  " +
-                place_cell(canvas, pair.producer_function, source_text(pair.producer_file, pair.producer_line), end) +
+                end_cell(canvas, pair.producer_function, source_text(pair.producer_file, pair.producer_line),
+                         pair.producer_caller_known, end) +
                 canvas.sign("  →  ", "  ->  ") +
-                place_cell(canvas, pair.consumer_function, source_text(pair.consumer_file, pair.consumer_line),
-                           canvas.style().charset == Charset::utf8 ? end : end - 1) +
+                end_cell(canvas, pair.consumer_function, source_text(pair.consumer_file, pair.consumer_line),
+                         pair.consumer_caller_known, canvas.style().charset == Charset::utf8 ? end : end - 1) +
                 "  " + canvas.cell(pair.object, object));
   }
   draw_more(canvas, shown, communication.line_pairs.size(), "lines");
@@ -93,6 +100,11 @@ void draw_lines(Canvas& canvas, const attribution::Communication& communication,
                            canvas.width() - numbers_columns(canvas) - 20));
     if (!row.through.empty()) {
       canvas.line(canvas.colored("      " + canvas.cell("in " + row.through, canvas.width() - 6), Hue::faint));
+    }
+    if (!row.caller_known) {
+      canvas.line(canvas.colored(
+          "      " + canvas.cell("its caller is not known: no stack that was copied there tells", canvas.width() - 6),
+          Hue::faint));
     }
     draw_call_paths(canvas, row);
   }

@@ -36,6 +36,8 @@ void SiteTable::learn(const AccessPoint& point) {
     const Spot spot = with_stack(instruction, moment, point);
     instruction.by_line[point.line].spots.push_back(spot);
     by_function_[{instruction.function, point.line}].spots.push_back(spot);
+    instruction.all.add(spot);
+    instruction.by_thread[point.thread].add(spot);
   }
 }
 
@@ -49,6 +51,9 @@ Spot SiteTable::of(const AccessPoint& point) {
     if (Seen* const others = seen_with_stack(instruction, point.line); others != nullptr) {
       return others->spots[others->taken++ % others->spots.size()];
     }
+    if (const auto one = agreed(instruction, point.thread)) {
+      return *one;
+    }
   }
   return with_stack(instruction, moment, point);
 }
@@ -59,6 +64,11 @@ SiteTable::Seen* SiteTable::seen_with_stack(Instruction& instruction, std::uint6
   }
   const auto near = by_function_.find({instruction.function, line});
   return instruction.function.empty() || near == by_function_.end() ? nullptr : &near->second;
+}
+
+std::optional<Spot> SiteTable::agreed(const Instruction& instruction, ThreadId thread) {
+  const auto own = instruction.by_thread.find(thread);
+  return own != instruction.by_thread.end() ? own->second.one() : instruction.all.one();
 }
 
 Spot SiteTable::with_stack(Instruction& instruction, Moment moment, const AccessPoint& point) {
@@ -76,6 +86,7 @@ Spot SiteTable::look_up(Moment moment, const AccessPoint& point, std::span<const
   if (fresh) {
     sites_.push_back(site);
     through_.push_back(own.through);
+    callers_known_.push_back(!is_all_library(view_, moment, own.address));
     const auto place = view_.spaces().find(moment, own.address);
     modules_.push_back(place ? view_.spaces().files()[place->file].path : std::string());
   }

@@ -28,6 +28,7 @@ struct CodeSite {
 struct Spot {
   std::uint32_t site = 0;  // index into SiteTable
   Purpose purpose = Purpose::data;
+  bool operator==(const Spot&) const = default;
 };
 
 /// Code sites by run-time address and, in libraries, by who calls them; symbolized once each. Sites are the program's
@@ -36,7 +37,9 @@ struct Spot {
 /// Stacks are copied of some accesses only, drawn by time. An access in a library of which none was copied takes the
 /// site of an access to the same line of data that was seen with its stack at the same instruction, or else in the same
 /// function of the library, each of those in turn: they are a sample of what called the library there. Where there is
-/// none, the library's own line has to do.
+/// none, it takes the site that all accesses of its thread at the same instruction have which were seen with their
+/// stacks, or else all threads' there. Where they have several, or there are none, the library's own line has to do,
+/// and who called it is not known.
 class SiteTable {
  public:
   SiteTable(const ProgramView& view, const StackTable& stacks) : view_(view), stacks_(stacks) {}
@@ -48,6 +51,9 @@ class SiteTable {
   [[nodiscard]] const std::string& through(std::uint32_t site) const { return through_[site]; }
   /// The path of the module of the site's code where it was first seen; empty: not known.
   [[nodiscard]] const std::string& module(std::uint32_t site) const { return modules_[site]; }
+  /// Whether the site is in the program's own code, or nobody can tell whose it is. False: in a library, called by who
+  /// knows whom.
+  [[nodiscard]] bool caller_known(std::uint32_t site) const { return callers_known_[site]; }
   /// By site, its place in the order of file, function and line.
   [[nodiscard]] std::vector<std::uint32_t> ranks() const;
 
@@ -57,17 +63,31 @@ class SiteTable {
     std::vector<Spot> spots;
     std::size_t taken = 0;
   };
+  /// The one spot of all accesses that were seen with their stacks.
+  struct Agreement {
+    std::optional<Spot> spot;
+    bool broken = false;
+    void add(const Spot& seen) {
+      broken = broken || (spot && *spot != seen);
+      spot = seen;
+    }
+    [[nodiscard]] std::optional<Spot> one() const { return broken ? std::nullopt : spot; }
+  };
   struct Instruction {
     std::optional<Spot> spot;                         // nullopt: it depends on the callers
     std::string function;                             // of the library; empty: not known
     std::unordered_map<std::uint64_t, Seen> by_line;  // of data
     std::map<std::uint32_t, Spot> by_callers;         // StackTable::callers()
+    Agreement all;
+    std::map<ThreadId, Agreement> by_thread;
   };
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 
   [[nodiscard]] Instruction& instruction_of(Moment moment, const AccessPoint& point);
   /// What accesses without a stack are named after; null: nothing was seen.
   [[nodiscard]] Seen* seen_with_stack(Instruction& instruction, std::uint64_t line);
+  /// Of accesses with stacks, those of `thread` or else all.
+  [[nodiscard]] static std::optional<Spot> agreed(const Instruction& instruction, ThreadId thread);
   [[nodiscard]] Spot with_stack(Instruction& instruction, Moment moment, const AccessPoint& point);
   [[nodiscard]] Spot look_up(Moment moment, const AccessPoint& point, std::span<const std::uint64_t> stack);
 
@@ -78,6 +98,7 @@ class SiteTable {
   std::map<CodeSite, std::uint32_t> ids_;
   std::vector<CodeSite> sites_;
   std::vector<std::string> through_, modules_;
+  std::vector<bool> callers_known_;
 };
 
 }  // namespace crosstalk::attribution

@@ -21,7 +21,7 @@ class CallPaths {
   ~CallPaths() = default;
   void add(const AccessPoint& point, double weight, const ProgramView& view, const StackTable& stacks) {
     const std::uint32_t callers = stacks.callers(point.stack);
-    if (callers == StackTable::unknown) {
+    if (callers == StackTable::unknown || StackTable::is_beginning(point.stack)) {
       return;
     }
     const Key key{view.moment(point.thread, 0).process.value, callers, point.instruction};
@@ -128,6 +128,7 @@ std::vector<LineRow> LineTable::finish() {
     row.function = site.function;
     row.through = sites_.through(id);
     row.module = sites_.module(id);
+    row.caller_known = sites_.caller_known(id);
     row.cost_s = table_[i].cost_s;
     table_.fill_amounts(i, row);
     row.call_paths = std::move(paths_[i]);
@@ -177,6 +178,8 @@ LinePairTable::LinePairTable(std::span<const LocatedContribution> located, const
     row.consumer_through = sites.through(any.consumer_site);
     row.producer_module = sites.module(any.producer_site);
     row.consumer_module = sites.module(any.consumer_site);
+    row.producer_caller_known = sites.caller_known(any.producer_site);
+    row.consumer_caller_known = sites.caller_known(any.consumer_site);
     row.cost_s = table_[i].cost_s;
   }
 }

@@ -75,13 +75,13 @@ std::string call_name(const std::string& function) {
 }
 
 void StackTable::want(StackId stack, Moment moment) {
-  if (stack.value != 0) {
+  if (stack.value != 0 && !is_beginning(stack)) {
     wanted_.try_emplace(stack, Wanted{moment, std::nullopt});
   }
 }
 
 void StackTable::want(StackId stack, ThreadId thread, Moment moment) {
-  if (stack.value != 0) {
+  if (stack.value != 0 && !is_beginning(stack)) {
     wanted_.try_emplace(stack, Wanted{moment, thread});
   }
 }
@@ -98,6 +98,19 @@ void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
   if (thread) {
     by_thread_[*thread].push_back({moment.time_ns, std::move(frames)});
   }
+  unwound_[row.id] = &way(std::move(addresses));
+}
+
+StackId StackTable::enter(std::vector<std::uint64_t> addresses) {
+  Unwound& known = way(std::move(addresses));
+  if (known.beginning.value == 0) {
+    known.beginning = StackId{first_beginning + beginnings_++};
+    unwound_[known.beginning] = &known;
+  }
+  return known.beginning;
+}
+
+StackTable::Unwound& StackTable::way(std::vector<std::uint64_t> addresses) {
   const auto [way, fresh] = ways_.try_emplace(std::move(addresses));
   if (fresh) {
     way->second.addresses = way->first;
@@ -106,7 +119,7 @@ void StackTable::add(const profile::StackRow& row, const ProgramView& view) {
       way->second.callers = callers_.try_emplace(callers, static_cast<std::uint32_t>(callers_.size())).first->second;
     }
   }
-  unwound_[row.id] = &way->second;
+  return way->second;
 }
 
 std::span<const StackTable::Seen> StackTable::of_thread(ThreadId thread) const {

@@ -67,6 +67,11 @@ class StackTable {
   void want(StackId stack, Moment moment);
   /// The same, of a thread's own stack at that time: its frames are kept.
   void want(StackId stack, ThreadId thread, Moment moment);
+  /// Enters the beginning of a stack that is known without a copy of it, innermost address first: the same ones are
+  /// one stack.
+  StackId enter(std::vector<std::uint64_t> addresses);
+  /// A stack that was entered: callers further out are not known.
+  [[nodiscard]] static bool is_beginning(StackId stack) { return stack.value >= first_beginning; }
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
   [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
   /// Unwinds `row` if it is wanted.
@@ -93,10 +98,13 @@ class StackTable {
   [[nodiscard]] std::span<const Seen> of_thread(ThreadId thread) const;
 
  private:
+  static constexpr std::uint32_t first_beginning = 1U << 31U;  // no profile has so many stacks
   struct Unwound {
     std::span<const std::uint64_t> addresses;
     std::uint32_t callers = 0;
+    StackId beginning;  // 0: not entered as one
   };
+  [[nodiscard]] Unwound& way(std::vector<std::uint64_t> addresses);
   struct Wanted {
     Moment moment;
     std::optional<ThreadId> thread;
@@ -107,6 +115,7 @@ class StackTable {
   std::map<std::vector<std::uint64_t>, Unwound> ways_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> callers_;
   std::unordered_map<StackId, const Unwound*> unwound_;
+  std::uint32_t beginnings_ = 0;
 };
 
 /// Frames of a whole call path: of `instruction`, then of the callers on `stack` (its element 0 is the interrupted

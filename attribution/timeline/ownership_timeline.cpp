@@ -431,7 +431,8 @@ std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, c
 }
 
 OwnershipTimeline ownership_timeline(const profile::WatchRow& watch, std::span<const profile::TrapRow> traps,
-                                     std::span<const profile::ThreadRow> threads, const AccessLookup& access_before) {
+                                     std::span<const profile::ThreadRow> threads, const AccessLookup& access_before,
+                                     const CallersLookup& callers) {
   OwnershipTimeline timeline;
   Teller line(watch, traps.size() + 1, timeline);
   if (watch.thread.value < threads.size()) {
@@ -456,6 +457,9 @@ OwnershipTimeline ownership_timeline(const profile::WatchRow& watch, std::span<c
       continue;
     }
     AccessPoint point = decode(watch, trap, threads[trap.thread.value], access_before);
+    if (point.stack.value == 0 && callers) {
+      point.stack = callers(trap);
+    }
     const std::size_t word = word_of_access(watch, trap.word, point.bytes);
     point.probability = static_cast<float>(probability_of(watch, word));
     line.access(point, trap.state, word);

@@ -23,6 +23,9 @@ namespace crosstalk::attribution {
 /// The instruction that ends at run-time address `ip`, if it is known and touches memory.
 using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Moment moment, std::uint64_t ip)>;
 
+/// By what stack the callers of a trap are known of which no stack was copied; 0: by none.
+using CallersLookup = std::function<StackId(const profile::TrapRow& trap)>;
+
 /// The access of the sample that opened the watch, whether it has been made or not; `bytes` may be empty.
 [[nodiscard]] AccessPoint sampled_access(const profile::WatchRow& watch);
 
@@ -32,7 +35,8 @@ using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Momen
 [[nodiscard]] OwnershipTimeline ownership_timeline(const profile::WatchRow& watch,
                                                    std::span<const profile::TrapRow> traps,
                                                    std::span<const profile::ThreadRow> threads,
-                                                   const AccessLookup& access_before);
+                                                   const AccessLookup& access_before,
+                                                   const CallersLookup& callers = {});
 
 /// Bytes of `line` that an instruction touched, from the registers after it; nullopt when they do not tell.
 /// `ip` is the address after the instruction; `thread_pointer` 0 means unknown.

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
 #include "attribution/estimate/estimator.h"
+#include "attribution/objects/near_callers.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test {
@@ -433,6 +435,96 @@ TEST_F(CommunicationTest, ALibrarysAccessWithoutAStackTakesTheCallersOfThoseWith
   EXPECT_NEAR(costs["consumer"], 6, 1e-9);  // 2, and 2 of 3 twice
   EXPECT_NEAR(costs["producer"], 3, 1e-9);  // 1, and 1 of 3 twice
   EXPECT_NEAR(costs["pthread_mutex_unlock"], 1, 1e-9);
+}
+
+/// Accesses of the C library by thread 1 or another one.
+class InLibrary : public CommunicationTest {
+ protected:
+  InLibrary() {
+    symbolizer::CodeLocation lock;
+    lock.frames = {frame("pthread_mutex_lock", "pthread_mutex_lock.c", 80)};
+    code_.locations[{1, 0x100}] = lock;
+    code_.stacks[StackId{7}] = {0x900104, bias + 0x214};
+    code_.stacks[StackId{8}] = {0x900104, bias + 0x110};
+  }
+  void access(std::uint64_t line, StackId stack, std::uint32_t thread = 1) {
+    communicate(line, 0, true);
+    AccessPoint& consumer = timelines_.back().communications[0].consumer;
+    consumer.instruction = 0x900100;
+    consumer.stack = stack;
+    consumer.thread = ThreadId{thread};
+  }
+  std::map<std::string, double> costs() {  // of consumers, by function
+    std::map<std::string, double> costs;
+    for (const LineRow& row : run().lines) {
+      if (row.role == Role::consumer) {
+        costs[row.function] += row.cost_s * 1e3;
+        EXPECT_EQ(row.caller_known, row.function != "pthread_mutex_lock");
+      }
+    }
+    return costs;
+  }
+};
+
+TEST_F(InLibrary, ACallerThatAllStacksAgreeOnIsTheCallerOnOtherLinesToo) {
+  access(bias + 0x2000, StackId{7});
+  access(bias + 0x2040, StackId{});  // no stack was seen with that line of data
+  access(bias + 0x2080, StackId{}, 2);
+  EXPECT_EQ(costs(), (std::map<std::string, double>{{"consumer", 3}}));
+}
+
+TEST_F(InLibrary, AThreadsOwnStacksCountBeforeOthers) {
+  access(bias + 0x2000, StackId{7});
+  access(bias + 0x2000, StackId{8}, 2);
+  access(bias + 0x2040, StackId{});
+  access(bias + 0x2040, StackId{}, 2);
+  EXPECT_EQ(costs(), (std::map<std::string, double>{{"consumer", 2}, {"producer", 2}}));
+}
+
+TEST_F(InLibrary, WhereStacksDisagreeNoCallerIsNamed) {
+  access(bias + 0x2000, StackId{7});
+  access(bias + 0x2000, StackId{8});
+  access(bias + 0x2040, StackId{});
+  EXPECT_EQ(costs(), (std::map<std::string, double>{{"consumer", 1}, {"producer", 1}, {"pthread_mutex_lock", 1}}));
+  const Communication c = run();
+  const auto of_library = std::find_if(c.line_pairs.begin(), c.line_pairs.end(),
+                                       [](const LinePair& p) { return p.consumer_function == "pthread_mutex_lock"; });
+  ASSERT_NE(of_library, c.line_pairs.end());
+  EXPECT_FALSE(of_library->consumer_caller_known);
+  EXPECT_TRUE(of_library->producer_caller_known);
+}
+
+TEST_F(InLibrary, TheLowestWordsOfAStackTellTheCaller) {
+  const AddressSpaces spaces(processes_, modules_);
+  const ProgramView view(processes_, threads_, spaces, code_);
+  NearCallers near(view, stacks_);
+  profile::TrapRow trap;
+  trap.thread = ThreadId{1};
+  trap.time_ns = 1000;
+  trap.ip = 0x900104;
+  EXPECT_EQ(near.of(trap).value, 0U) << "it came without words";
+  trap.frame.emplace();
+  code_.stacks[StackId{}] = {0x900104};
+  EXPECT_EQ(near.of(trap).value, 0U) << "they do not reach out of the library";
+  code_.stacks[StackId{}] = {0x900104, 0x900180, bias + 0x310, bias + 0x410};
+  const StackId caller = near.of(trap);
+  EXPECT_TRUE(StackTable::is_beginning(caller));
+  EXPECT_EQ(stacks_.addresses(caller).size(), 3U) << "the first of the program's own is the last";
+  EXPECT_EQ(near.of(trap), caller) << "the same way is entered once";
+  trap.stack = StackId{7};
+  EXPECT_EQ(near.of(trap).value, 0U) << "the whole stack was copied";
+  trap.stack = {};
+  trap.ip = bias + 0x214;
+  EXPECT_EQ(near.of(trap).value, 0U) << "it is the program's own";
+  code_.stacks.erase(StackId{});
+
+  access(bias + 0x2000, caller);
+  const Communication c = run();
+  ASSERT_EQ(c.lines.size(), 2U);
+  const LineRow& row = c.lines[0].role == Role::consumer ? c.lines[0] : c.lines[1];
+  EXPECT_EQ(row.function, "make_queue");
+  EXPECT_EQ(row.through, "pthread_mutex_lock");
+  EXPECT_TRUE(row.call_paths.empty()) << "it is no whole path";
 }
 
 TEST_F(CommunicationTest, MostCostFirstAndCut) {
