@@ -281,7 +281,8 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   analysis.warnings =
       warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication, defects);
   if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads(),
-                                          creation_places(profile.thread_creations(), view, stacks))) {
+                                          creation_places(profile.thread_creations(), view, stacks),
+                                          starts.given_to_unsampled(digest.threads()))) {
     analysis.warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
   if (auto hint = jit_hint(time.fileless_s, analysis.cpu_s, analysis.communication, profile.processes())) {

@@ -34,6 +34,16 @@ Times times_of(std::span<const profile::ThreadRow> threads, std::span<const Thre
   return times;
 }
 
+/// "threads are made in spawn() at a.cpp:4 and in main() at b.cpp:9"; empty where there are too many to say.
+std::string in_words(const char* begin, std::span<const std::string> places) {
+  constexpr std::size_t few = 2;
+  std::string text;
+  for (std::size_t i = 0; i < places.size() && places.size() <= few; ++i) {
+    text += (i == 0 ? begin : " and in ") + places[i];
+  }
+  return text;
+}
+
 double uncovered_ns(const Times& times) { return std::max(times.cpu_ns - times.sampled_ns - times.handlers_ns, 0.0); }
 
 }  // namespace
@@ -49,8 +59,8 @@ double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const 
 }
 
 std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,
-                                              std::span<const ThreadTotal> totals,
-                                              std::span<const std::string> made_at) {
+                                              std::span<const ThreadTotal> totals, std::span<const std::string> made_at,
+                                              std::span<const std::string> began_in) {
   const Times times = times_of(threads, totals);
   if (times.unsampled == 0 || times.unsampled_ns < noticeable_share * times.cpu_ns) {
     return std::nullopt;
@@ -59,12 +69,10 @@ std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow
   std::snprintf(head, sizeof head, "%zu %s, %.2g s of CPU time: too short to be sampled", times.unsampled,
                 times.unsampled == 1 ? "thread" : "threads", times.unsampled_ns / ns_per_s);
   const bool covered = uncovered_ns(times) < (1 - covered_share) * times.cpu_ns;
-  constexpr std::size_t few = 2;
-  std::string made;
-  for (std::size_t i = 0; i < made_at.size() && made_at.size() <= few; ++i) {
-    made += (i == 0 ? " (threads are made in " : " and in ") + made_at[i] + (i + 1 == made_at.size() ? ")" : "");
-  }
-  return std::string(head) + made + "; " +
+  const std::string began = in_words("they began in ", began_in);
+  const std::string made = in_words("threads are made in ", made_at);
+  const std::string about = began + (began.empty() || made.empty() ? "" : "; ") + made;
+  return std::string(head) + (about.empty() ? "" : " (" + about + ")") + "; " +
          (covered ? "samples of others like them stand for them"
                   : "no sample stands for them; try --period 100us --budget 20");
 }

@@ -18,10 +18,11 @@ namespace crosstalk::attribution {
 /// Seconds of CPU time that no sample stands for, our own handlers' aside.
 [[nodiscard]] double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals);
 
-/// How many threads had no sample, where threads are made, and whether those of others stand for their time; nothing
-/// where they had hardly any.
+/// How many threads had no sample, what they began in, where threads are made, and whether samples of others stand for
+/// their time; nothing where they had hardly any.
 [[nodiscard]] std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,
                                                             std::span<const ThreadTotal> totals,
-                                                            std::span<const std::string> made_at = {});
+                                                            std::span<const std::string> made_at = {},
+                                                            std::span<const std::string> began_in = {});
 
 }  // namespace crosstalk::attribution

@@ -22,6 +22,16 @@ std::string name_of(const symbolizer::Frame& frame) {
   return nameless && !file.empty() ? frame.function + " in " + file : frame.function;
 }
 
+std::vector<std::string> most_first(const std::map<std::string, std::size_t>& counts) {
+  std::vector<std::string> names;
+  for (const auto& [name, count] : counts) {
+    names.push_back(name);
+  }
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return counts.at(a) > counts.at(b); });
+  return names;
+}
+
 }  // namespace
 
 void StartRoutines::want(std::span<const profile::WatchRow> watches, StackTable& stacks) {
@@ -39,16 +49,28 @@ void StartRoutines::want(std::span<const profile::WatchRow> watches, StackTable&
 
 void StartRoutines::name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const {
   for (ThreadSummary& thread : threads) {
-    const auto candidates = candidates_.find(thread.index);
-    if (candidates == candidates_.end()) {
-      continue;
-    }
-    for (const Candidate& candidate : candidates->second) {
-      if (thread.start_routine.empty()) {
-        thread.start_routine = start_of(candidate.moment, stacks.addresses(candidate.stack));
+    if (const auto candidates = candidates_.find(thread.index); candidates != candidates_.end()) {
+      for (const Candidate& candidate : candidates->second) {
+        if (thread.start_routine.empty()) {
+          thread.start_routine = start_of(candidate.moment, stacks.addresses(candidate.stack));
+        }
       }
     }
+    if (thread.start_routine.empty()) {
+      thread.start_routine = given(thread.index);
+    }
   }
+}
+
+std::string StartRoutines::given(std::uint32_t thread) const {
+  const profile::ThreadRow& row = view_.threads()[thread];
+  const Moment moment = view_.moment(ThreadId{thread}, row.begin_ns);
+  if (row.start_routine == 0 || in_runtime_library(view_, moment, row.start_routine)) {
+    return {};
+  }
+  const std::vector<symbolizer::Frame> frames = view_.frames(moment, row.start_routine);
+  const symbolizer::Frame& function = frames.back();  // not what is inlined at its begin
+  return is_library_code(function) || is_unknown(function) ? std::string() : name_of(function);
 }
 
 /// From the outside in: first the library's own frames of a thread's beginning, then the routine. A stack that does not
@@ -71,6 +93,25 @@ std::string StartRoutines::start_of(Moment moment, std::span<const std::uint64_t
   return {};
 }
 
+std::vector<std::string> StartRoutines::given_to_unsampled(std::span<const ThreadTotal> totals) const {
+  std::map<std::pair<ProcessId, std::uint64_t>, std::pair<std::uint32_t, std::size_t>> seen;  // one of them, how many
+  for (std::uint32_t i = 0; i < view_.threads().size(); ++i) {
+    const profile::ThreadRow& row = view_.threads()[i];
+    if (row.cpu_ns != 0 && (i >= totals.size() || totals[i].samples == 0)) {
+      ++seen.try_emplace({row.process, row.start_routine}, i, 0).first->second.second;
+    }
+  }
+  std::map<std::string, std::size_t> named;
+  for (const auto& [routine, threads] : seen) {
+    const std::string name = given(threads.first);
+    if (name.empty()) {
+      return {};
+    }
+    named[in_short(name)] += threads.second;
+  }
+  return most_first(named);
+}
+
 std::vector<std::string> creation_places(std::span<const profile::ThreadCreationRow> creations, const ProgramView& view,
                                          const StackTable& stacks) {
   std::map<std::string, std::size_t> seen;
@@ -85,13 +126,7 @@ std::vector<std::string> creation_places(std::span<const profile::ThreadCreation
       ++seen[place_in_words(frame.function, frame.source.file, frame.source.line)];
     }
   }
-  std::vector<std::string> places;
-  for (const auto& [place, times] : seen) {
-    places.push_back(place);
-  }
-  std::stable_sort(places.begin(), places.end(),
-                   [&](const std::string& a, const std::string& b) { return seen.at(a) > seen.at(b); });
-  return places;
+  return most_first(seen);
 }
 
 }  // namespace crosstalk::attribution

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The function of the program that a thread began in, from the outer end of its call stacks. What pthread_create was
-// given would not do: std::thread, OpenMP and most languages pass a function of their own.
+// given comes second: std::thread, OpenMP and most languages pass a function of their own. For threads without samples
+// there is nothing else.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "attribution/model.h"
 #include "attribution/objects/program_view.h"
+#include "attribution/timeline/sample_digest.h"
 
 namespace crosstalk::attribution {
 
@@ -18,8 +20,14 @@ class StartRoutines {
   explicit StartRoutines(const ProgramView& view) : view_(view) {}
   /// Asks for some stacks of each thread. Only samples that opened watches are looked at: no other rows are kept.
   void want(std::span<const profile::WatchRow> watches, StackTable& stacks);
-  /// Names the start routines of the threads whose stacks reach down to the thread's first frames.
+  /// Names the start routines of the threads whose stacks reach down to the thread's first frames, and of those that
+  /// were made to begin in code of the program's own.
   void name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const;
+  /// What pthread_create was given for a thread, if that is the program's own function; empty: it is not, or not known.
+  [[nodiscard]] std::string given(std::uint32_t thread) const;
+  /// The same of all threads that used CPU time and have no sample, "work()", those of most threads first. Empty where
+  /// it is not known of one of them.
+  [[nodiscard]] std::vector<std::string> given_to_unsampled(std::span<const ThreadTotal> totals) const;
 
  private:
   struct Candidate {

@@ -2,6 +2,7 @@
 #include "daemon/record_decoder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -36,8 +37,12 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count)
-    : sink_(&sink), processes_table_(sink), watches_(sink), slots_(slot_count) {}
+RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHash content_hash)
+    : sink_(&sink),
+      content_hash_(std::move(content_hash)),
+      processes_table_(sink),
+      watches_(sink),
+      slots_(slot_count) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
   slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, false};
@@ -94,7 +99,7 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       take(slot, view.as<profile::ProcessEnd>());
       return true;
     case RecordType::thread_start:
-      take(slot, view.as<profile::ThreadStart>());
+      take(slot, view, view.as<profile::ThreadStart>());
       return true;
     case RecordType::thread_end:
       take(slot, view.as<profile::ThreadEnd>());
@@ -169,7 +174,7 @@ StackId RecordDecoder::put_stack(const Registers& registers, std::span<const std
   return stack_.id;
 }
 
-void RecordDecoder::take(Slot& slot, const profile::ThreadStart& record) {
+void RecordDecoder::take(Slot& slot, const RecordView& view, const profile::ThreadStart& record) {
   slot.tid = record.tid;
   profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
   row.tid = record.tid;
@@ -178,6 +183,9 @@ void RecordDecoder::take(Slot& slot, const profile::ThreadStart& record) {
   row.stack_low = record.stack_low;
   row.stack_high = record.stack_high;
   row.thread_pointer = record.thread_pointer;
+  if (const auto tail = view.tail(); tail.size() == sizeof row.start_routine) {
+    std::memcpy(&row.start_routine, tail.data(), tail.size());
+  }
 }
 
 void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
@@ -210,6 +218,9 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Modu
   row.build_id = hex({record.build_id, record.build_id_size});
   row.path = text_of(view.tail());
   row.is_vdso = record.is_vdso != 0;
+  if (content_hash_ && row.build_id.empty() && !row.path.empty()) {
+    row.content_hash = content_hash_(slot.pid, row.path);
+  }
   sink_->put(row);
   modules_.load(std::move(row));
   return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,9 @@ namespace crosstalk::daemon {
 /// slot; then close_slot() for slots whose thread is gone. Not thread-safe.
 class RecordDecoder {
  public:
-  RecordDecoder(RowSink& sink, std::uint32_t slot_count);
+  /// What a file of code holds that a process has mapped (base/file_content.h); 0: not known.
+  using ContentHash = std::function<std::uint64_t(std::int32_t pid, const std::string& path)>;
+  RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHash content_hash = {});
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
   /// Takes process_start records, which others of the same pass may need; ignores all others. They take effect
@@ -82,7 +85,7 @@ class RecordDecoder {
   void settle_process(Slot& slot);
   StackId put_stack(const Registers& registers, std::span<const std::byte> bytes);
 
-  void take(Slot& slot, const profile::ThreadStart& record);
+  void take(Slot& slot, const profile::RecordView& view, const profile::ThreadStart& record);
   void take(Slot& slot, const profile::ThreadEnd& record);
   void take(Slot& slot, const profile::ProcessEnd& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::ModuleLoad& record);
@@ -97,6 +100,7 @@ class RecordDecoder {
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;
+  ContentHash content_hash_;
   ProcessTable processes_table_;
   WatchJoiner watches_;
   std::vector<Slot> slots_;

@@ -45,7 +45,8 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
     : options_(&options),
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
-      decoder_(sink_, arena_.slot_count()),
+      decoder_(sink_, arena_.slot_count(),
+               [this](pid_t pid, const std::string& path) { return contents_.hash_of(pid, path); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_),
       cpu_before_ns_(cpu_before_ns) {}

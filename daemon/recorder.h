@@ -7,6 +7,7 @@
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
+#include "daemon/module_contents.h"
 #include "daemon/profile_sink.h"
 #include "daemon/record_decoder.h"
 #include "daemon/record_options.h"
@@ -57,6 +58,7 @@ class Recorder {
   const RecordOptions* options_;
   Arena arena_;
   ProfileSink sink_;
+  ModuleContents contents_;
   RecordDecoder decoder_;
   Drainer drainer_;
   UnobservedPrograms unobserved_;

@@ -79,6 +79,7 @@ struct ThreadRow {
   std::uint64_t handlers_ns = 0, switches_ns = 0, switches = 0, handler_samples_ns = 0;
   ClockKind clock = ClockKind::automatic;
   std::uint32_t period_us = 0;
+  std::uint64_t start_routine = 0;  // code address that it was made to begin at; 0: not known
 };
 
 struct ModuleRow {
@@ -91,6 +92,7 @@ struct ModuleRow {
   std::string build_id;  // lower-case hex; empty: none
   std::string path;
   bool is_vdso = false;
+  std::uint64_t content_hash = 0;  // of a file without a build id (base/file_content.h); 0: not known
 };
 
 /// What a source of samples says beyond what a clock does. As it is by itself: nothing, the source is a clock.

@@ -241,8 +241,12 @@ Result<void> ProfileReader::State::load_all() {
   bounds.threads = *thread_count;
   Result<void> result = load_meta();
   result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
-  result = result ? load_dense("thread", schema::get_threads, threads, thread_of) : result;
-  result = result ? load("module", schema::get_modules, modules, module_of) : result;
+  result = result ? load_dense("thread", version < 8 ? schema::get_threads_before_version_8 : schema::get_threads,
+                               threads, thread_of)
+                  : result;
+  result = result ? load("module", version < 8 ? schema::get_modules_before_version_8 : schema::get_modules, modules,
+                         module_of)
+                  : result;
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;

@@ -126,6 +126,7 @@ ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds) {
   row.handler_samples_ns = scan.bits();
   row.clock = scan.enumerator("clock", ClockKind::automatic, ClockKind::perf);
   row.period_us = scan.number<std::uint32_t>("period_us");
+  row.start_routine = scan.bits();
   return row;
 }
 
@@ -142,6 +143,7 @@ ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
   row.build_id = scan.text();
   row.path = scan.text();
   row.is_vdso = scan.flag("is_vdso");
+  row.content_hash = scan.bits();
   if (row.end < row.begin) {
     scan.reject("end", static_cast<std::int64_t>(row.end));
   }

@@ -14,11 +14,11 @@ CREATE TABLE thread(
   begin_ns INTEGER NOT NULL, end_ns INTEGER, stack_low INTEGER, stack_high INTEGER, thread_pointer INTEGER,
   cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, traps INTEGER NOT NULL, armed INTEGER NOT NULL,
   lost INTEGER NOT NULL, handlers_ns INTEGER NOT NULL, switches_ns INTEGER NOT NULL, switches INTEGER NOT NULL,
-  handler_samples_ns INTEGER NOT NULL, clock INTEGER NOT NULL, period_us INTEGER NOT NULL);
+  handler_samples_ns INTEGER NOT NULL, clock INTEGER NOT NULL, period_us INTEGER NOT NULL, start_routine INTEGER);
 CREATE TABLE module(
   process INTEGER NOT NULL, begin INTEGER NOT NULL, loaded_ns INTEGER NOT NULL, unloaded_ns INTEGER,
   bias INTEGER NOT NULL, end INTEGER NOT NULL, tls_offset INTEGER NOT NULL, tls_size INTEGER NOT NULL,
-  build_id TEXT, path TEXT NOT NULL, is_vdso INTEGER NOT NULL,
+  build_id TEXT, path TEXT NOT NULL, is_vdso INTEGER NOT NULL, content_hash INTEGER,
   PRIMARY KEY(process, begin, loaded_ns)) WITHOUT ROWID;
 CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
@@ -62,8 +62,8 @@ CREATE TABLE message(
 
 const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
 const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?)";
-const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -85,11 +85,18 @@ const char* const get_processes =
     "FROM process ORDER BY id";
 const char* const get_threads =
     "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
-    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us "
+    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, start_routine "
+    "FROM thread ORDER BY id";
+const char* const get_threads_before_version_8 =
+    "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
+    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, NULL "
     "FROM thread ORDER BY id";
 const char* const get_modules =
-    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso "
-    "FROM module";
+    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
+    "content_hash FROM module";
+const char* const get_modules_before_version_8 =
+    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
+    "NULL FROM module";
 std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
   const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
   return accesses + (of_version == 1 ? "NULL" : "registers") +

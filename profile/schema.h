@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 7;
+inline constexpr std::int64_t version = 8;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -38,7 +38,9 @@ extern const char* const put_message;
 extern const char* const get_meta;
 extern const char* const get_processes;
 extern const char* const get_threads;
+extern const char* const get_threads_before_version_8;
 extern const char* const get_modules;
+extern const char* const get_modules_before_version_8;
 /// Of a file of that version: what sample_of takes. `measured`: with what is in table sample_measurement.
 [[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole, bool measured);
 extern const char* const get_watches;

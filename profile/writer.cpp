@@ -243,7 +243,7 @@ Result<void> ProfileWriter::put(const ThreadRow& row) {
       put.bind(as_signed(total));
     }
     put.bind(static_cast<std::int64_t>(row.clock)).bind(std::int64_t{row.period_us});
-    return put.run();
+    return put.bind_unless_zero(row.start_routine).run();
   });
 }
 
@@ -256,7 +256,7 @@ Result<void> ProfileWriter::put(const ModuleRow& row) {
     put.bind(row.tls_offset).bind(as_signed(row.tls_size));
     row.build_id.empty() ? put.bind_null() : put.bind(std::string_view(row.build_id));
     put.bind(std::string_view(row.path)).bind(std::int64_t{row.is_vdso});
-    return put.run();
+    return put.bind_unless_zero(row.content_hash).run();
   });
 }
 

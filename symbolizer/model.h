@@ -25,6 +25,7 @@ struct ModuleSpec {
   std::string path;      // empty for the vdso
   std::string build_id;  // lower-case hex; empty: unknown
   bool is_vdso = false;
+  std::uint64_t content_hash = 0;  // base/file_content.h; 0: unknown
 };
 
 struct SourceLine {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "symbolizer/elf/jit_dump.h"
@@ -22,9 +23,9 @@ struct Symbolizer::State {
 
   Options options;
   Debuginfod servers;
-  std::vector<std::unique_ptr<Module>> modules;                 // by id
-  std::map<std::pair<std::string, std::string>, ModuleId> ids;  // by path and build id
-  std::map<std::int32_t, PerfMap> perf_maps;                    // by pid
+  std::vector<std::unique_ptr<Module>> modules;                                 // by id
+  std::map<std::tuple<std::string, std::string, std::uint64_t>, ModuleId> ids;  // by path, build id, contents
+  std::map<std::int32_t, PerfMap> perf_maps;                                    // by pid
   std::map<std::int32_t, JitDump> jit_dumps;
 };
 
@@ -35,7 +36,7 @@ Symbolizer::Symbolizer(Symbolizer&&) noexcept = default;
 ModuleId Symbolizer::add_module(const ModuleSpec& spec) {
   const ModuleId next{static_cast<std::uint32_t>(state_->modules.size())};
   const std::string path = spec.is_vdso ? "[vdso]" : spec.path;
-  const auto [entry, added] = state_->ids.try_emplace({path, spec.build_id}, next);
+  const auto [entry, added] = state_->ids.try_emplace({path, spec.build_id, spec.content_hash}, next);
   if (added) {
     state_->modules.push_back(std::make_unique<Module>(spec, state_->options, state_->servers));
   }

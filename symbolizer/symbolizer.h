@@ -24,7 +24,7 @@ class Symbolizer {
   ~Symbolizer();
   Symbolizer(Symbolizer&&) noexcept;
 
-  /// Registers a module (once for equal path and build id). Never fails: a file that is missing or damaged
+  /// Registers a module (once for equal path, build id and contents). Never fails: a file that is missing or damaged
   /// gives a module that knows nothing; see missing().
   ModuleId add_module(const ModuleSpec& spec);
   /// What just-in-time compilers have left of a process, if the files are there: /tmp/perf-PID.map, and jit-PID.dump at

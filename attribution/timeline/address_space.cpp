@@ -92,16 +92,16 @@ class Inheritance {
 AddressSpaces::AddressSpaces(std::span<const profile::ProcessRow> processes,
                              std::span<const profile::ModuleRow> modules)
     : spaces_(processes.size()) {
-  std::map<std::tuple<std::string, std::string, bool>, std::uint32_t> known;
+  std::map<std::tuple<std::string, std::string, std::uint64_t, bool>, std::uint32_t> known;
   std::vector<std::vector<MappedModule>> own(processes.size());
   for (const profile::ModuleRow& row : modules) {
     if (row.process.value >= own.size()) {
       continue;
     }
-    const auto [it, fresh] =
-        known.try_emplace({row.path, row.build_id, row.is_vdso}, static_cast<std::uint32_t>(files_.size()));
+    const auto [it, fresh] = known.try_emplace({row.path, row.build_id, row.content_hash, row.is_vdso},
+                                               static_cast<std::uint32_t>(files_.size()));
     if (fresh) {
-      files_.push_back({row.path, row.build_id, row.is_vdso});
+      files_.push_back({row.path, row.build_id, row.is_vdso, row.content_hash});
     }
     own[row.process.value].push_back(
         {row.begin, row.end, row.bias, it->second, row.tls_offset, row.tls_size, row.loaded_ns, row.unloaded_ns});

@@ -49,7 +49,7 @@ class AddressSpaces {
  public:
   AddressSpaces(std::span<const profile::ProcessRow> processes, std::span<const profile::ModuleRow> modules);
 
-  /// Distinct files (path and build id), in the order of first appearance.
+  /// Distinct files (path, and build id or contents), in the order of first appearance.
   [[nodiscard]] const std::vector<symbolizer::ModuleSpec>& files() const { return files_; }
   /// The file at `address`. A module is known from its load record, which comes a little after it is mapped, so an
   /// address that nothing covers yet belongs to the next module to be loaded there.

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file_content.h"
+
 namespace crosstalk::symbolizer {
 namespace {
 
@@ -22,6 +24,13 @@ std::string under(const std::string& prefix, const std::string& path) {
 
 bool same_build(const ElfFile& file, const std::string& build_id) {
   return build_id.empty() || file.build_id() == build_id;
+}
+
+/// Whether the file at the recorded place is the one that was loaded: by its contents where it has no build id. What a
+/// user gives under a sysroot is taken for it then; it may have been stripped, or not.
+bool same_contents(const ModuleSpec& spec, const std::string& place) {
+  return !spec.build_id.empty() || spec.content_hash == 0 || place != spec.path ||
+         content_hash(place) == spec.content_hash;
 }
 
 /// Our own vdso is the recorded process's when the build ids are equal (same kernel).
@@ -43,8 +52,10 @@ std::optional<ElfFile> own_vdso() {
 }
 
 std::string changed(const ElfFile& found, const std::string& recorded) {
-  return found.path() + " has changed since the recording (build id " +
-         (found.build_id().empty() ? "none" : found.build_id()) + ", recorded " + recorded +
+  const std::string how = recorded.empty() ? "it has no build id, and its contents are others"
+                                           : "build id " + (found.build_id().empty() ? "none" : found.build_id()) +
+                                                 ", recorded " + recorded;
+  return found.path() + " has changed since the recording (" + how +
          "); give the recorded file under --sysroot, or record again";
 }
 
@@ -68,7 +79,7 @@ void open_code(const ModuleSpec& spec, const Options& options, Debuginfod& serve
       }
       continue;
     }
-    if (same_build(*file, spec.build_id)) {
+    if (same_build(*file, spec.build_id) && same_contents(spec, place)) {
       files.code = std::move(*file);
       return;
     }

@@ -20,7 +20,7 @@ struct ModuleFiles {
 /// Looks for the module's file under options.sysroot, then as its path says, then (by build id) at the
 /// debuginfod servers; for debug information in the file itself, under <debug path>/.build-id, by
 /// .gnu_debuglink beside the file and under the debug paths, then at the servers. A file whose build id
-/// differs from the one recorded is another file, and is treated as missing.
+/// differs from the one recorded, or whose contents do where there is none, is another file, and is treated as missing.
 [[nodiscard]] ModuleFiles open_module(const ModuleSpec& spec, const Options& options, Debuginfod& servers);
 
 /// The .gnu_debuglink checksum (CRC-32, IEEE 802.3) over `bytes`.

@@ -82,6 +82,13 @@ TEST(BriefThreads, ThoseWithoutSamplesAreALineOfTheirOwn) {
   EXPECT_NE(told(1).find("to be sampled (threads are made in spawn() at a.cpp:4); samples"), std::string::npos);
   EXPECT_NE(told(2).find("made in spawn() at a.cpp:4 and in main() at b.cpp:9); "), std::string::npos);
   EXPECT_EQ(told(3).find("made in"), std::string::npos) << "too many to say";
+  const std::vector<std::string> began_in = {"work()"};
+  EXPECT_NE(unsampled_in_words(threads, totals, std::span(made_at).first(1), began_in)
+                .value_or("")
+                .find("sampled (they began in work(); threads are made in spawn() at a.cpp:4); samples"),
+            std::string::npos);
+  EXPECT_NE(unsampled_in_words(threads, totals, {}, began_in).value_or("").find("sampled (they began in work()); "),
+            std::string::npos);
   totals.assign(40, {});
   totals[0] = {1, 0, 4e6, 0};
   EXPECT_EQ(unsampled_in_words(threads, totals),

@@ -119,8 +119,39 @@ class Interpreter : public ::testing::Test {
   }
 
   MemorySink sink_;
-  RecordDecoder decoder_{sink_, 8};
+  std::vector<std::pair<std::int32_t, std::string>> hashed_;
+  RecordDecoder decoder_{sink_, 8, [this](std::int32_t pid, const std::string& path) {
+                           hashed_.emplace_back(pid, path);
+                           return 4711U;
+                         }};
 };
+
+TEST_F(Interpreter, WhereAThreadWasMadeToBegin) {
+  begin();
+  ThreadStart start;
+  start.pid = 10, start.tid = 12, start.time_ns = 150;
+  decoder_.open_slot(1, 10, 12, 150);
+  pass({{1, bytes_of(start, RecordType::thread_start, std::string("\x34\x12\0\0\0\0\0\x01", 8))}});
+  decoder_.open_slot(2, 10, 13, 160);
+  start.tid = 13, start.time_ns = 160;
+  pass({{2, bytes_of(start, RecordType::thread_start, "odd")}});
+  decoder_.flush(200);
+  EXPECT_EQ(sink_.threads.at(0).start_routine, 0U);
+  EXPECT_EQ(sink_.threads.at(1).start_routine, 0x0100000000001234U);
+  EXPECT_EQ(sink_.threads.at(2).start_routine, 0U) << "no address";
+}
+
+TEST_F(Interpreter, FilesWithoutABuildIdAreKnownByTheirContents) {
+  begin();
+  ModuleLoad load;
+  load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110;
+  pass({{0, bytes_of(load, RecordType::module_load, "/bin/old")}});
+  load.begin = 0x3000, load.end = 0x4000, load.build_id_size = 2;
+  pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
+  EXPECT_EQ((sink_.modules[{0, 0x1000}].content_hash), 4711U);
+  EXPECT_EQ((sink_.modules[{0, 0x3000}].content_hash), 0U);
+  EXPECT_EQ(hashed_, (std::vector<std::pair<std::int32_t, std::string>>{{10, "/bin/old"}}));
+}
 
 TEST_F(Interpreter, AThreadHasItsLastName) {
   begin();

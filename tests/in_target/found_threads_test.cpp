@@ -258,7 +258,8 @@ void delete_thread_timer(std::int32_t id) { world->timers.erase(id); }
 void emit_message(const char* code, const char* /*text*/) { world->said.emplace_back(code); }
 void step_aside(const char* code, const char* /*text*/, StepAside /*how*/) { ADD_FAILURE() << code; }
 void start_clock(ThreadState& /*self*/) { ++world->clocks_started; }
-ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/) {
+ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/,
+                          std::uint64_t /*start_routine*/) {
   return world->has_room ? registry().find(kernel_thread_id()) : nullptr;
 }
 void end_lost_thread(ThreadState& /*thread*/, std::int32_t tid) { world->lost.push_back(tid); }

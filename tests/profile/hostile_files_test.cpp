@@ -152,6 +152,25 @@ TEST_F(HostileFile, Version3HasNoStatesAndIsRead) {
   EXPECT_FALSE(traps[0].state);
 }
 
+TEST_F(HostileFile, Version7HasNoStartRoutinesAndIsRead) {
+  execute(path_,
+          "ALTER TABLE thread DROP COLUMN start_routine; ALTER TABLE module DROP COLUMN content_hash;"
+          "PRAGMA user_version = 7; UPDATE meta SET value = 7 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_FALSE(reader->threads().empty());
+  EXPECT_EQ(reader->threads()[0].start_routine, 0U);
+}
+
+TEST_F(HostileFile, IsAProfileOrNoneByItsHeader) {
+  EXPECT_TRUE(is_profile(path_));
+  execute(path_, "PRAGMA application_id = 7");
+  EXPECT_FALSE(is_profile(path_)) << "another application's database";
+  EXPECT_FALSE(is_profile(path_ + ".none"));
+  test::overwrite(path_, "int main() {}");
+  EXPECT_FALSE(is_profile(path_));
+}
+
 TEST_F(HostileFile, Version4HasNoWalksAndIsRead) {
   execute(path_,
           "DROP TABLE walk; PRAGMA user_version = 4;"

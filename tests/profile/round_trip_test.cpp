@@ -73,6 +73,7 @@ TEST_F(RoundTrip, AnUnknownExitStatusStaysUnknown) {
 TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
   ThreadRow renamed = a_thread(1);
   renamed.name = "renamed";
+  renamed.start_routine = 0xffffffffff600123U;
   put(renamed);
   const ProfileReader reader = read();
   ASSERT_EQ(reader.processes().size(), 2U);
@@ -90,12 +91,14 @@ TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
   EXPECT_EQ(thread.lost, 6U);
   EXPECT_EQ(thread.clock, ClockKind::posix);
   EXPECT_EQ(thread.period_us, 4000U);
+  EXPECT_EQ(thread.start_routine, 0xffffffffff600123U);
+  EXPECT_EQ(reader.threads()[0].start_routine, 0U);
 }
 
 TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {
   ModuleRow late{ProcessId{0}, 900, 0, 0x1000, 0x2000, 0x3000, -64, 32, "ab01", "/lib/late.so", false};
   ModuleRow early{ProcessId{0}, 100, 500, 0, 0xffffffffff600000U, 0xffffffffff601000U, 0, 0, "", "", true};
-  ModuleRow other{ProcessId{1}, 50, 0, 0, 0x1, 0x2, 0, 0, "", "/x", false};
+  ModuleRow other{ProcessId{1}, 50, 0, 0, 0x1, 0x2, 0, 0, "", "/x", false, 0xf00dULL << 48U};
   put(other), put(late), put(early);
   const ProfileReader reader = read();
   ASSERT_EQ(reader.modules().size(), 3U);
@@ -105,6 +108,8 @@ TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {
   EXPECT_EQ(reader.modules()[1].tls_offset, -64);
   EXPECT_EQ(reader.modules()[1].build_id, "ab01");
   EXPECT_EQ(reader.modules()[2].path, "/x");
+  EXPECT_EQ(reader.modules()[1].content_hash, 0U);
+  EXPECT_EQ(reader.modules()[2].content_hash, 0xf00dULL << 48U);
 }
 
 TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {

@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
+#include "base/file_content.h"
 #include "fixture.h"
 #include "symbolizer/elf/module_file.h"
 
@@ -67,6 +69,54 @@ TEST(Modules, ChangedFileIsMissing) {
   EXPECT_TRUE(symbols.locate(id, address_of(fixture("program_o0"), "inlines")).frames.empty());
   ASSERT_EQ(symbols.missing().size(), 1U);
   EXPECT_NE(symbols.missing()[0].why.find("changed since the recording"), std::string::npos);
+}
+
+TEST(Modules, WithoutABuildIdAChangedFileIsKnownByItsContents) {
+  const Folder folder("rebuilt");
+  const std::string path = folder.put("program_o2", "program");
+  const std::uint64_t recorded = content_hash(path);
+  EXPECT_NE(recorded, 0U);
+  const std::uint64_t inlines = address_of(path, "inlines");
+  Symbolizer same(offline());
+  EXPECT_FALSE(same.locate(same.add_module({path, "", false, recorded}), inlines).frames.empty());
+  folder.put("program_o0", "program");
+  Symbolizer rebuilt(offline());
+  const ModuleId id = rebuilt.add_module({path, "", false, recorded});
+  EXPECT_NE(rebuilt.add_module({path, "", false, content_hash(path)}), id);
+  EXPECT_TRUE(rebuilt.locate(id, inlines).frames.empty());
+  ASSERT_EQ(rebuilt.missing().size(), 1U);
+  EXPECT_TRUE(rebuilt.missing()[0].no_file);
+  EXPECT_NE(rebuilt.missing()[0].why.find("changed since the recording (it has no build id"), std::string::npos);
+  EXPECT_NE(rebuilt.missing()[0].why.find("--sysroot"), std::string::npos);
+}
+
+TEST(Modules, AFileUnderTheSysrootNeedNotHaveTheRecordedContents) {
+  const Folder root("stripped_or_not");
+  root.put("program_o2", fixture("program_o0"));
+  Options options = offline();
+  options.sysroot = root.path();
+  Symbolizer symbols(options);
+  const ModuleId id = symbols.add_module({fixture("program_o0"), "", false, 4711});
+  EXPECT_FALSE(symbols.locate(id, address_of(fixture("program_o2"), "inlines")).frames.empty());
+}
+
+TEST(ContentHash, IsOfEveryByteAndTheSize) {
+  const Folder folder("contents");
+  const std::string path = folder.path() + "/file";
+  const auto of = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return content_hash(path);
+  };
+  // By hand: h = 3; h = (rotl(3, 5) ^ 0x636261) * K.
+  EXPECT_EQ(of("abc"), ((3ULL << 5U) ^ 0x636261ULL) * 0x9e3779b97f4a7c15ULL);
+  EXPECT_NE(of("abc"), of("abd"));
+  EXPECT_NE(of("abc"), of(std::string("abc\0", 4)));
+  std::string large(std::size_t{17} << 20U, 'x');
+  const std::uint64_t before = of(large);
+  large.back() = 'y';
+  EXPECT_NE(of(large), before);
+  EXPECT_EQ(content_hash(folder.path()), 0U);
+  EXPECT_EQ(content_hash(folder.path() + "/none"), 0U);
 }
 
 TEST(Modules, SysrootComesFirst) {

@@ -75,7 +75,8 @@ void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high, StartRo
   const int saved_errno = errno;
   const std::uint64_t begin_ns = thread_cpu_ns();
   const std::uint64_t thread_pointer = fs_base();
-  ThreadState* self = begin_thread(thread_pointer - stack_bytes, stack_high, thread_pointer);
+  ThreadState* self =
+      begin_thread(thread_pointer - stack_bytes, stack_high, thread_pointer, reinterpret_cast<std::uint64_t>(routine));
   if (self != nullptr) {
     if (has_end_key) {
       pthread_setspecific(end_key, self);
@@ -124,7 +125,8 @@ int run_cloned(void* argument) {
   start->taken.store(false, std::memory_order_release);
   {
     const Passage passage;
-    if (ThreadState* self = observing() ? begin_thread(0, 0, 0) : nullptr; self != nullptr) {
+    const auto begins_at = reinterpret_cast<std::uint64_t>(routine);
+    if (ThreadState* self = observing() ? begin_thread(0, 0, 0, begins_at) : nullptr; self != nullptr) {
       self->handler_stack = lend_handler_stack();
       start_clock(*self);
     }

@@ -47,7 +47,7 @@ profile::ThreadSlot* claim_slot(const profile::ArenaView& arena, std::uint32_t& 
 
 void get_name(char (&name)[16]) { system_call(SYS_prctl, PR_GET_NAME, static_cast<char*>(name), 0, 0, 0); }
 
-void write_start(ThreadState& self) {
+void write_start(ThreadState& self, std::uint64_t start_routine) {
   profile::ThreadStart record;
   record.header.type = profile::RecordType::thread_start;
   record.time_ns = monotonic_ns();
@@ -57,7 +57,7 @@ void write_start(ThreadState& self) {
   record.stack_high = self.stack_high;
   record.thread_pointer = self.thread_pointer;
   get_name(record.name);
-  append(self, &record, sizeof record, nullptr, 0);
+  append(self, &record, sizeof record, &start_routine, start_routine != 0 ? sizeof start_routine : 0);
 }
 
 // In a handler everything is blocked; then the next sample finds out.
@@ -128,7 +128,8 @@ void prepare_watchpoints(ThreadState& self) {
 
 }  // namespace
 
-ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
+ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer,
+                          std::uint64_t start_routine) {
   Runtime& r = runtime();
   const std::int32_t tid = kernel_thread_id();
   if (ThreadState* known = registry().find(tid); known != nullptr) {  // found by find_threads() first
@@ -136,7 +137,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
     known->stack_high = stack_high;
     known->thread_pointer = thread_pointer;
     forget_found_thread(tid);
-    write_start(*known);
+    write_start(*known, start_routine);
     return known;
   }
   ThreadState* self = registry().add(tid);
@@ -156,7 +157,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   self->ring.attach(slot, ring, r.rings.ring_bytes());
   prepare_watchpoints(*self);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
-  write_start(*self);
+  write_start(*self, start_routine);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
   forget_found_thread(tid);
   return self;

@@ -9,8 +9,10 @@
 namespace crosstalk::in_target {
 
 /// Starts observing the calling thread: a slot, a ring, a clock. `stack_low`, `stack_high`, `thread_pointer`
-/// are 0 when unknown. Null when it can not be observed (which is counted). Normal context or handler.
-ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer);
+/// are 0 when unknown, and so is `start_routine`, the code address that the program has it begin at. Null when it can
+/// not be observed (which is counted). Normal context or handler.
+ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer,
+                          std::uint64_t start_routine = 0);
 /// Of the thread's CPU time so much went into calls of ours that are no handlers.
 void charge_own_calls(ThreadState& self, std::uint64_t took_ns);
 /// Other threads' random choices than those of the process that this one was forked from. Normal context.
