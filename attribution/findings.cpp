@@ -100,6 +100,15 @@ std::string what_with_locks(const ObjectRow& condition, const std::vector<const 
   return text;
 }
 
+/// "cache lines of the condition variable `q.ready` and the lock `q.mutex` (in a global of 88 bytes)".
+std::string what_within(ObjectRow object, const SyncPair& within) {
+  object.field = within.condition->field;
+  const std::string condition = object_in_words(object);
+  object.field = within.lock->field;
+  return "cache lines of the condition variable `" + condition + "` and the lock `" + object_in_words(object) + "`" +
+         about(object);
+}
+
 constexpr const char* handover_advice =
     "Each hand-over moves both and wakes a thread: hand over more at a time, and notify after the lock is released, "
     "only where somebody waits.";
@@ -185,15 +194,20 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   const Exchange e = exchange_of(object.cells);
   const Ends ends = ends_of(analysis, object.name);
   const bool hint = e.seen < few_detections;
-  std::string text = who(analysis, e) + " " + (locks.empty() ? what(object) : what_with_locks(object, locks)) + ": " +
-                     (locks.empty() ? kind_of(object, e, hint) : "a condition variable and its lock");
+  const SyncPair within = handover_within(object);
+  const bool handover = !locks.empty() || within.condition != nullptr;
+  std::string text = who(analysis, e) + " " +
+                     (!locks.empty() ? what_with_locks(object, locks)
+                      : handover     ? what_within(object, within)
+                                     : what(object)) +
+                     ": " + (handover ? "a condition variable and its lock" : kind_of(object, e, hint));
   const auto [cpu, whose] = concerned_by(analysis, e.threads);
   if (object.cost_s > 0 && !hint) {
     const std::string amount =
         cpu > 0 ? percent(object.cost_s / cpu) + " of " + whose : seconds_in_words(object.cost_s);
     text += (amount.starts_with("less") ? ", costs " : ", costs about ") + amount;
   }
-  const std::string advice = locks.empty() ? advice_for(object, e) : handover_advice;
+  const std::string advice = handover ? handover_advice : advice_for(object, e);
   text += where(ends) + "." + (advice.empty() ? "" : " " + advice);
   if (hint) {
     text += " This is a hint only: it rests on " + count_of(e.seen, "sighting", "sightings") + ".";
@@ -203,7 +217,7 @@ Finding object_finding(const Analysis& analysis, const ObjectRow& object,
   const Sum gain = advised_gain(object);
   return {text,
           object.cost_s,
-          hint ? "hint" : sharing_kind_name(object.sharing.kind),
+          hint ? "hint" : sharing_kind_name(handover ? SharingKind::condition : object.sharing.kind),
           gain.gain_s,
           gain.gain_ci95,
           object.name,

@@ -107,6 +107,22 @@ std::vector<Handover> handovers_of(const Communication& found) {
   return result;
 }
 
+SyncPair handover_within(const ObjectRow& object) {
+  constexpr double noticeable = 0.05;  // of what is spent on such fields
+  double all_s = 0;
+  for (const SyncField& field : object.sync_fields) {
+    all_s += field.cost_s;
+  }
+  const auto costliest = [&](SharingKind kind) {
+    const auto found = std::find_if(object.sync_fields.begin(), object.sync_fields.end(),
+                                    [&](const SyncField& f) { return f.kind == kind; });
+    const bool counts = found != object.sync_fields.end() && found->cost_s >= noticeable * all_s;
+    return counts ? &*found : nullptr;
+  };
+  const SyncPair pair{costliest(SharingKind::condition), costliest(SharingKind::lock)};
+  return pair.condition != nullptr && pair.lock != nullptr ? pair : SyncPair();
+}
+
 ObjectRow joined(const std::vector<ObjectRow>& objects, const Handover& handover) {
   ObjectRow row = objects[handover.condition];
   for (const std::size_t at : handover.locks) {

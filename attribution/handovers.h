@@ -21,6 +21,14 @@ struct Handover {
 /// take again or that is accessed from the same functions. Each lock belongs to one condition, the costlier first.
 [[nodiscard]] std::vector<Handover> handovers_of(const Communication& found);
 
+/// The fields of an object that are a condition variable and a lock, the costliest of each: threads wait for each other
+/// by both. Null: it does not have both, or hardly anything is spent on one of them.
+struct SyncPair {
+  const SyncField* condition = nullptr;
+  const SyncField* lock = nullptr;
+};
+[[nodiscard]] SyncPair handover_within(const ObjectRow& object);
+
 /// The row of the condition with the costs and cells of its locks added to its own.
 [[nodiscard]] ObjectRow joined(const std::vector<ObjectRow>& objects, const Handover& handover);
 

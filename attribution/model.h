@@ -116,7 +116,14 @@ struct OffsetRow {
   std::uint32_t bytes = 0;
   std::uint64_t loads = 0, stores = 0;
   std::string field = {}, type = {};  // that lies there; empty: not known
+  std::uint64_t field_begin = 0;      // in the object
 };                                    // samples and traps seen
+/// A field by which threads wait for each other.
+struct SyncField {
+  std::string field;
+  SharingKind kind = SharingKind::lock;
+  double cost_s = 0;
+};
 enum class ObjectKind { global, heap, stack, tls, shared, unknown };
 struct ObjectRow {
   std::string name;
@@ -133,6 +140,8 @@ struct ObjectRow {
   std::string place = {};  // the end of `name`, behind the type: "#3 of 40 allocated at a.cpp:6 in main"; may be empty
   std::string site = {};   // what all blocks of the allocation site are called, where the row is of some; else empty
   std::uint64_t blocks = 0;  // heap blocks that the row is of; 0: of none
+  /// Where several fields of the object are locks, condition variables or barriers of a library: each, most cost first.
+  std::vector<SyncField> sync_fields = {};
 };
 
 /// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.

@@ -290,7 +290,13 @@ Json objects(const attribution::Communication& found) {
                          {"loads", offset.loads},
                          {"stores", offset.stores},
                          {"field", known_text(offset.field)},
+                         {"field_begin", offset.field.empty() ? Json(nullptr) : Json(offset.field_begin)},
                          {"type", known_text(offset.type)}});
+    }
+    Json sync_fields = Json::array();
+    for (const attribution::SyncField& field : row.sync_fields) {
+      sync_fields.push_back(
+          {{"field", field.field}, {"sharing", sharing_kind_name(field.kind)}, {"cost_s", number(field.cost_s)}});
     }
     Json object = {{"name", row.name},
                    {"kind", known_text(object_kind_name(row.kind))},
@@ -304,7 +310,8 @@ Json objects(const attribution::Communication& found) {
                    {"sharing_perhaps", row.sharing.perhaps ? Json(sharing_kind_name(*row.sharing.perhaps)) : Json()},
                    {"cost_s", number(row.cost_s)},
                    {"cells", cells(row.cells)},
-                   {"offsets", offsets}};
+                   {"offsets", offsets},
+                   {"sync_fields", sync_fields}};
     add_gain(object, row.true_sharing, row.false_sharing);
     list.push_back(std::move(object));
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attribution/advice.h"
 #include "attribution/sentences.h"
 #include "driver/names.h"
 #include "driver/text_report.h"
@@ -93,6 +94,38 @@ std::string ruler_of(std::uint64_t piece, int bytes_a_column) {
   return ruler;
 }
 
+/// "a lock" of a field that threads wait at; else empty.
+std::string kind_of_field(const ObjectRow& object, const std::string& name) {
+  const auto found = std::find_if(object.sync_fields.begin(), object.sync_fields.end(),
+                                  [&](const attribution::SyncField& field) { return field.field == name; });
+  return found == object.sync_fields.end() ? std::string() : attribution::noun_of(found->kind);
+}
+
+/// The fields in the piece that were accessed: "+0 mutex (std::mutex, a lock), +40 ready (...)". An element of an array
+/// of numbers is told by its offset.
+std::string fields_text(const ObjectRow& object, std::uint64_t piece) {
+  constexpr std::size_t most_fields = 8;
+  std::map<std::uint64_t, const OffsetRow*> fields;
+  for (const OffsetRow& row : object.offsets) {
+    const bool only_index = row.field.starts_with('[') && row.field.find('.') == std::string::npos;
+    if (row.offset / line_bytes == piece && !row.field.empty() && !only_index) {
+      fields.try_emplace(row.field_begin, &row);
+    }
+  }
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [begin, row] : fields) {
+    if (shown++ == most_fields) {
+      return text + fmt::format(" and {} more", fields.size() - most_fields);
+    }
+    const std::string kind = kind_of_field(object, row->field);
+    const std::string about = row->type + (row->type.empty() || kind.empty() ? "" : ", ") + kind;
+    text +=
+        fmt::format("{}+{} {}{}", text.empty() ? "" : ", ", begin, row->field, about.empty() ? "" : " (" + about + ")");
+  }
+  return text;
+}
+
 void draw_map(Canvas& canvas, const Analysis& analysis, const ObjectRow& object) {
   if (object.offsets.empty()) {
     return;
@@ -112,6 +145,9 @@ void draw_map(Canvas& canvas, const Analysis& analysis, const ObjectRow& object)
     }
     canvas.line("    " + canvas.cell(thread_label(analysis, thread), label_columns(canvas)) + "  " +
                 map_row(canvas, bytes, bytes_a_column));
+  }
+  if (const std::string fields = fields_text(object, piece); !fields.empty()) {
+    canvas.paragraph("    ", fields);
   }
 }
 

@@ -36,8 +36,14 @@ void name_fields(std::vector<OffsetRow>& rows, std::uint32_t object, DataObjects
     if (auto found = objects.field_path(object, row.offset)) {
       row.field = std::move(found->path);
       row.type = std::move(found->type);
+      row.field_begin = found->offset;
     }
   }
+}
+
+/// A library's lock and the like: its words are all one to a user.
+bool is_synchronisation(Purpose purpose) {
+  return purpose == Purpose::lock || purpose == Purpose::condition || purpose == Purpose::barrier;
 }
 
 /// Whether two words are each stored by one thread only and loaded by the one that stores the other: the head and the
@@ -106,6 +112,10 @@ ObjectTable::ObjectTable(std::span<const LocatedContribution> located, const Com
     const bool is_true = inputs.contributions[i].seen->true_sharing || l.inside_one;
     g.costs.add(l.purpose, is_true, l.cost_s);
     g.sightings.add(l.purpose, is_true, l.weight);
+    if (is_synchronisation(l.purpose)) {
+      g.sync_costs[l.offset].add(l.purpose, is_true, l.cost_s);
+      g.sync_sightings[l.offset].add(l.purpose, is_true, l.weight);
+    }
     auto& weight = g.by_offset[l.offset];
     weight.first += l.cost_s;
     weight.second += l.weight;
@@ -143,6 +153,22 @@ void ObjectTable::add_offset(ThreadId thread, std::uint64_t time_ns, std::uint64
   }
 }
 
+std::vector<SyncField> ObjectTable::sync_fields_of(std::uint32_t object, bool by_cost) {
+  const Gathered& g = gathered_[object];
+  std::map<std::string, PurposeSums> fields;
+  for (const auto& [offset, sums] : by_cost ? g.sync_costs : g.sync_sightings) {
+    fields[objects_.field(object, offset)].add(sums);
+  }
+  fields.erase("");
+  std::vector<SyncField> result;
+  for (const auto& [field, sums] : fields) {
+    result.push_back({field, kind_of(sums, false).kind, by_cost ? sums.sum() : 0});
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const SyncField& a, const SyncField& b) { return a.cost_s > b.cost_s; });
+  return result.size() < 2 ? std::vector<SyncField>() : result;
+}
+
 std::vector<ObjectRow> ObjectTable::finish() {
   std::vector<ObjectRow> rows(table_.rows());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -164,6 +190,7 @@ std::vector<ObjectRow> ObjectTable::finish() {
     name_fields(row.offsets, id, objects_);
     row.cost_s = table_[i].cost_s;
     row.sharing = kind_of(row.cost_s > 0 ? g.costs : g.sightings, are_indices(offsets));
+    row.sync_fields = sync_fields_of(id, row.cost_s > 0);
     table_.fill_amounts(i, row);
   }
   return rows;

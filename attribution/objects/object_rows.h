@@ -47,9 +47,11 @@ class ObjectTable {
   };
   struct Gathered {
     PurposeSums costs, sightings;                                            // by purpose
+    std::map<std::uint64_t, PurposeSums> sync_costs, sync_sightings;         // of locks and the like, by offset
     std::unordered_map<std::uint64_t, std::pair<double, double>> by_offset;  // consumer's offset -> cost, detections
     std::unordered_map<ObjectOffset, OffsetCounts, OffsetHash> offsets;
   };
+  [[nodiscard]] std::vector<SyncField> sync_fields_of(std::uint32_t object, bool by_cost);
   void add_offset(ThreadId thread, std::uint64_t time_ns, std::uint64_t address, std::uint32_t bytes,
                   OffsetCounts counts);
 

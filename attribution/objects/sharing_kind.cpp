@@ -2,6 +2,7 @@
 #include "attribution/objects/sharing_kind.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "attribution/objects/own_code.h"
@@ -173,6 +174,18 @@ const char* sharing_kind_name(SharingKind kind) {
       return "runtime";
   }
   return "true_sharing";
+}
+
+void PurposeSums::add(const PurposeSums& other) {
+  std::transform(true_sharing.begin(), true_sharing.end(), other.true_sharing.begin(), true_sharing.begin(),
+                 std::plus<>());
+  std::transform(false_sharing.begin(), false_sharing.end(), other.false_sharing.begin(), false_sharing.begin(),
+                 std::plus<>());
+}
+
+double PurposeSums::sum() const {
+  return std::accumulate(true_sharing.begin(), true_sharing.end(), 0.0) +
+         std::accumulate(false_sharing.begin(), false_sharing.end(), 0.0);
 }
 
 KindOf kind_of(const PurposeSums& sums, bool indices) {

@@ -45,6 +45,8 @@ struct PurposeSums {
   void add(Purpose purpose, bool is_true, double amount) {
     (is_true ? true_sharing : false_sharing).at(static_cast<std::size_t>(purpose)) += amount;
   }
+  void add(const PurposeSums& other);
+  [[nodiscard]] double sum() const;
 };
 
 /// `indices`: two threads each store a word that the other loads (see object_rows).

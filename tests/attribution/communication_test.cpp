@@ -494,6 +494,32 @@ TEST_F(InLibrary, WhereStacksDisagreeNoCallerIsNamed) {
   EXPECT_TRUE(of_library->producer_caller_known);
 }
 
+TEST_F(InLibrary, FieldsThatThreadsWaitAtAreToldApart) {
+  symbolizer::CodeLocation wait;
+  wait.frames = {frame("pthread_cond_wait", "pthread_cond_wait.c", 400)};
+  code_.locations[{1, 0x200}] = wait;
+  code_.fields = {{0, "mutex"}, {8, "mutex"}, {40, "ready"}, {56, "head"}};
+  code_.stacks[StackId{9}] = {0x900204, bias + 0x214};
+  const auto at = [&](std::uint64_t offset, std::uint64_t instruction, StackId stack, std::uint64_t cpu_ns) {
+    communicate(bias + 0x2000, offset, true, cpu_ns);
+    timelines_.back().communications[0].consumer.instruction = instruction;
+    timelines_.back().communications[0].consumer.stack = stack;
+  };
+  at(0, 0x900100, StackId{7}, 3 * ms);
+  at(8, 0x900100, StackId{7}, 1 * ms);
+  at(40, 0x900200, StackId{9}, 2 * ms);
+  at(56, bias + 0x210, StackId{}, 5 * ms);  // data
+  const Communication c = run();
+  ASSERT_EQ(c.objects.size(), 1U);
+  const std::vector<SyncField>& fields = c.objects[0].sync_fields;
+  ASSERT_EQ(fields.size(), 2U);
+  EXPECT_EQ(fields[0].field, "mutex");
+  EXPECT_EQ(fields[0].kind, SharingKind::lock);
+  EXPECT_NEAR(fields[0].cost_s, 0.004, 1e-9);
+  EXPECT_EQ(fields[1].field, "ready");
+  EXPECT_EQ(fields[1].kind, SharingKind::condition);
+}
+
 TEST_F(InLibrary, TheLowestWordsOfAStackTellTheCaller) {
   const AddressSpaces spaces(processes_, modules_);
   const ProgramView view(processes_, threads_, spaces, code_);

@@ -401,6 +401,30 @@ TEST(Findings, AConditionVariableAndItsLockAreOne) {
   }
 }
 
+TEST(Findings, AConditionVariableAndItsLockInOneStruct) {
+  Analysis a = analysis_of_two_threads();
+  a.communication.objects = {exchanged_object("queue", 0.8, 0.3, {0.1, 0.4})};
+  ObjectRow& object = a.communication.objects[0];
+  object.kind = ObjectKind::global;
+  object.size = 128;
+  object.field = "mutex";
+  object.sharing = {SharingKind::lock, SharingKind::condition};
+  object.sync_fields = {{"mutex", SharingKind::lock, 0.5}, {"ready", SharingKind::condition, 0.3}};
+  const Finding found = findings_of(a)[0];
+  EXPECT_NE(found.sentence.find("cache lines of the condition variable `queue.ready` and the lock `queue.mutex` (in a "
+                                "global of 128 bytes): a condition variable and its lock, costs about 40 % of their "
+                                "time"),
+            std::string::npos)
+      << found.sentence;
+  EXPECT_EQ(found.kind, "condition");
+  EXPECT_EQ(found.object, "queue");
+  EXPECT_NE(found.advice.find("hand over more at a time"), std::string::npos) << found.advice;
+  object.sync_fields[1].cost_s = 0.01;
+  EXPECT_EQ(findings_of(a)[0].kind, "lock") << "hardly anything is spent on the other";
+  object.sync_fields = {{"in", SharingKind::lock, 0.5}, {"out", SharingKind::lock, 0.3}};
+  EXPECT_EQ(findings_of(a)[0].kind, "lock");
+}
+
 TEST(Findings, ALockThatIsUsedElsewhereIsItsOwn) {
   EXPECT_EQ(findings_of(analysis_of_waiting(30, "other")).size(), 3U);
   Analysis others = analysis_of_waiting(12, "take");
