@@ -97,7 +97,8 @@ std::vector<std::string> StartRoutines::given_to_unsampled(std::span<const Threa
   std::map<std::pair<ProcessId, std::uint64_t>, std::pair<std::uint32_t, std::size_t>> seen;  // one of them, how many
   for (std::uint32_t i = 0; i < view_.threads().size(); ++i) {
     const profile::ThreadRow& row = view_.threads()[i];
-    if (row.cpu_ns != 0 && (i >= totals.size() || totals[i].samples == 0)) {
+    const bool first = view_.processes()[row.process.value].pid == row.tid;  // nobody made it
+    if (!first && row.cpu_ns != 0 && (i >= totals.size() || totals[i].samples == 0)) {
       ++seen.try_emplace({row.process, row.start_routine}, i, 0).first->second.second;
     }
   }

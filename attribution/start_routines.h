@@ -25,8 +25,8 @@ class StartRoutines {
   void name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const;
   /// What pthread_create was given for a thread, if that is the program's own function; empty: it is not, or not known.
   [[nodiscard]] std::string given(std::uint32_t thread) const;
-  /// The same of all threads that used CPU time and have no sample, "work()", those of most threads first. Empty where
-  /// it is not known of one of them.
+  /// The same of all threads that used CPU time and have no sample, "work()", those of most threads first; processes'
+  /// first threads apart. Empty where it is not known of one of them.
   [[nodiscard]] std::vector<std::string> given_to_unsampled(std::span<const ThreadTotal> totals) const;
 
  private:

@@ -17,8 +17,10 @@ PROGRAMS = {
     "mixed": ["--seconds", "1"],
     "openmp_reduction": ["--seconds", "1", "--threads", "2"],
     "all_to_all": ["--seconds", "1", "--threads", "2"],
-    # Its accesses are libc's, in its locks: whose they are is told by stacks, of which there are some twenty a second.
-    "work_stealing": ["--seconds", "4", "--threads", "2"],
+    # Its accesses are libc's, in its locks: whose they are is told by the lowest words of stacks.
+    "work_stealing": ["--seconds", "1", "--threads", "2"],
+    # Its barrier is a variable on main's stack, aligned to lines.
+    "reduction_tree": ["--seconds", "1", "--threads", "2"],
     "processes": ["--seconds", "1", "--threads", "2"],
     "clone_threads": [],
     "brief_threads": ["--seconds", "1"],

@@ -123,6 +123,17 @@ class Source(Recorded):
         self.assertIn("%d> " % line["line"], row)
         self.assertIn("%d" % line["line"], self.text(profile, "--view", "source", os.path.basename(line["file"])))
 
+    def test_a_profile_in_the_place_of_a_place_is_the_profile(self):
+        profile = self.communicating()
+        costliest = self.text(profile, "--view", "source", "--no-pager")
+        shown = run([CROSSTALK, "report", "--view", "source", profile])
+        self.assertEqual((shown.status, shown.stdout), (0, costliest), shown.stderr)
+        self.assertEqual(run([CROSSTALK, "report", "--view", "asm", profile]).status, 0)
+        # What is no profile is a place, and so is a profile where another one is named.
+        self.assertIn("crosstalk.db", run([CROSSTALK, "report", "--view", "source", "false_sharing.cpp"],
+                                          cwd=self.path("")).stderr)
+        self.assertIn("there are:", self.refused(profile, "--view", "source", profile).stderr)
+
     def test_no_such_file_and_no_such_folder(self):
         profile = self.recorded()
         result = self.refused(profile, "--view", "source", "nothing.cpp")
@@ -131,14 +142,41 @@ class Source(Recorded):
         self.assertEqual(self.refused(profile, "--sysroot", self.path("none")).status, 125)
 
 
+class Warnings(Recorded):
+    CLOCKS = """#include <chrono>
+#include <thread>
+void read_clock() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+int main() {
+  std::thread other(read_clock);
+  read_clock();
+  other.join();
+}
+"""
+
+    def test_threads_that_ask_for_the_time_exchange_nothing(self):
+        # Both read the kernel's pages all the time, which can not be watched. Nobody stores there.
+        program, source = self.path("clocks"), self.path("clocks.cpp")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(self.CLOCKS)
+        compiled = run(["g++", "-O1", "-pthread", "-o", program, source])
+        self.assertEqual(compiled.status, 0, compiled.stderr)
+        report = json.loads(self.text(self.record([program], ["--period", "1ms"]).profile, "--format", "json"))
+        self.assertGreater(report["sampling"]["samples"], 100)
+        self.assertNotIn("unwatchable_lines", {warning["code"] for warning in report["warnings"]})
+
+
 class Assembly(Recorded):
-    def rebuildable(self, body):
+    def rebuildable(self, body, build_id="--build-id"):
         """A program of two threads that increment neighbouring words, compiled where it can be compiled again."""
         source = self.path("pair.cpp")
         with open(source, "w", encoding="utf-8") as file:
             file.write(body)
         program = self.path("pair")
-        compiled = run(["g++", "-O1", "-g", "-pthread", "-Wl,--build-id", "-o", program, source])
+        compiled = run(["g++", "-O1", "-g", "-pthread", "-Wl," + build_id, "-o", program, source])
         self.assertEqual(compiled.status, 0, compiled.stderr)
         return program
 
@@ -193,6 +231,15 @@ int main() {
         compared = run([CROSSTALK, "diff", profile, later])
         self.assertIn("of the profile before", compared.stdout, compared.stderr)
         self.assertIn("the program was built anew in between", compared.stdout)
+
+    def test_a_program_without_a_build_id_that_was_built_anew(self):
+        profile = self.record([self.rebuildable(self.BODY, "--build-id=none")]).profile
+        self.assertIn("pair.cpp:5", self.text(profile, "--view", "asm", "bump"))
+        os.utime(self.path("pair"))  # a copy of it is still the same
+        self.assertIn("pair.cpp:5", self.text(profile, "--view", "asm", "bump"))
+        self.rebuildable("// one more line\n" + self.BODY, "--build-id=none")
+        self.assertIn("has changed since the recording", self.refused(profile, "--view", "asm", "bump").stderr)
+        self.assertIn("has changed since the recording", self.text(profile))
 
     def test_a_program_is_called_as_it_was_started(self):
         link = self.path("by-this-name")
