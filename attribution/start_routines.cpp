@@ -121,9 +121,10 @@ std::vector<std::string> creation_places(std::span<const profile::ThreadCreation
     if (stack.empty() || !view.knows(creation.thread)) {
       continue;
     }
-    const symbolizer::Frame frame =
-        own_place(view, view.moment(creation.thread, creation.time_ns), stack.front(), stack).frame;
-    if (!is_unknown(frame) && !is_library_code(frame)) {
+    const Moment moment = view.moment(creation.thread, creation.time_ns);
+    const OwnPlace place = own_place(view, moment, stack.front(), stack);
+    const symbolizer::Frame& frame = place.frame;
+    if (!is_unknown(frame) && !is_all_library(view, moment, place.address)) {
       ++seen[place_in_words(frame.function, frame.source.file, frame.source.line)];
     }
   }

@@ -272,6 +272,8 @@ Result<void> ProfileReader::State::load_all() {
   return result;
 }
 
+bool is_profile(const std::string& path) { return has_profile_header(path); }
+
 Result<ProfileReader> ProfileReader::open(const std::string& path) {
   Result<Database> database = open_profile_file(path);
   if (!database) {

@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "base/unique_fd.h"
-#include "profile/reader.h"
 #include "profile/schema.h"
 
 namespace crosstalk::profile {
@@ -172,7 +171,7 @@ Result<Database> open_copy(const std::string& path) {
 
 }  // namespace
 
-bool is_profile(const std::string& path) {
+bool has_profile_header(const std::string& path) {
   FileHeader header{};
   return read_header(path, header) && is_ours(header);
 }

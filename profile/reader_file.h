@@ -13,6 +13,9 @@ namespace crosstalk::profile {
 /// the path and say whether it is missing, foreign, truncated, or of a newer schema.
 [[nodiscard]] Result<sqlite::Database> open_profile_file(const std::string& path);
 
+/// Whether the file at `path` begins as a profile does.
+[[nodiscard]] bool has_profile_header(const std::string& path);
+
 /// "cannot read the profile 'path': what"
 [[nodiscard]] tl::unexpected<Error> read_failure(const std::string& path, ErrorCode code, const std::string& what);
 

@@ -401,6 +401,13 @@ TEST(Findings, AConditionVariableAndItsLockAreOne) {
   }
 }
 
+TEST(Sentences, PlacesOfFunctions) {
+  EXPECT_EQ(place_in_words("live", "/src/a.cpp", 4), "live() at a.cpp:4");
+  EXPECT_EQ(place_in_words("live(void*)", "", 0), "live(void*)");
+  EXPECT_EQ(place_in_words("(anonymous namespace)::live", "", 0), "(anonymous namespace)::live()");
+  EXPECT_EQ(place_in_words("(anonymous namespace)::live(int)", "", 0), "(anonymous namespace)::live(int)");
+}
+
 TEST(Findings, AConditionVariableAndItsLockInOneStruct) {
   Analysis a = analysis_of_two_threads();
   a.communication.objects = {exchanged_object("queue", 0.8, 0.3, {0.1, 0.4})};
