@@ -115,6 +115,11 @@ void review_threshold() {
 }  // namespace
 
 void charge_blocks(std::uint64_t thread_pointer, std::uint64_t cpu_ns) {
+  if (static constinit Once said; blocks::lacks_full_table() && said.first()) {
+    emit_message("blocks_without_memory",
+                 "most heap blocks have no name: the table that knows them needs 6 MB more than the limit of the "
+                 "program's memory leaves (ulimit -v, ulimit -d)");
+  }
   // What the user wants it to cost must not be taken from the watches.
   if (runtime().config.heap_threshold != 0 || thread_pointer == 0) {
     return;

@@ -108,6 +108,8 @@ void carry_over(Entry* table) {
   }
 }
 
+constinit std::atomic<bool> no_full_table{false};
+
 // Once: where there is no memory for the full table, the first one has to do.
 void replace_first_table() {
   static constinit std::atomic<bool> tried{false};
@@ -117,6 +119,7 @@ void replace_first_table() {
   constexpr std::size_t bytes = (full_layout.entries * sizeof(Entry) + page_bytes - 1) & ~(page_bytes - 1);
   auto* const table = static_cast<Entry*>(map_own_memory(bytes));
   if (table == nullptr) {
+    no_full_table.store(true, std::memory_order_relaxed);
     return;
   }
   being_replaced.store(true, std::memory_order_relaxed);
@@ -126,6 +129,8 @@ void replace_first_table() {
 }
 
 }  // namespace
+
+bool lacks_full_table() { return no_full_table.load(std::memory_order_relaxed); }
 
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
   Extent& extent = extents[level - lowest_level];

@@ -147,6 +147,9 @@ struct Extent {
 /// Widens the extent of a level, by many kilobytes at a time: a heap that grows must not do so at each allocation, as
 /// all threads read extents. Replaces the first table when it has become too small. Lock-free, any context.
 void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
+/// The heap is larger than the first table, and there was no memory for the full one: blocks lose their places to newer
+/// ones early. Signal-safe.
+bool lacks_full_table();
 
 // Hidden, and constant initialised as seen from every file: no detour through the GOT or a TLS wrapper.
 extern constinit Shared shared __attribute__((visibility("hidden")));
