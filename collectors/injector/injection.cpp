@@ -2,6 +2,8 @@
 #include "collectors/injector/injection.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -49,7 +51,31 @@ struct Attempt {
   std::string why_not;         // empty: nothing can be said
 };
 
+/// While it lives the recorder gets a processor at once, if it has the right to: a thread stands still until it is let
+/// go.
+class Urgent {
+ public:
+  Urgent() {
+    const sched_param first{1};
+    raised_ = ::pthread_getschedparam(::pthread_self(), &policy_, &usual_) == 0 && policy_ == SCHED_OTHER &&
+              ::pthread_setschedparam(::pthread_self(), SCHED_RR, &first) == 0;
+  }
+  ~Urgent() {
+    if (raised_) {
+      ::pthread_setschedparam(::pthread_self(), policy_, &usual_);
+    }
+  }
+  Urgent(const Urgent&) = delete;
+  Urgent& operator=(const Urgent&) = delete;
+
+ private:
+  int policy_ = SCHED_OTHER;
+  sched_param usual_{};
+  bool raised_ = false;
+};
+
 Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
+  const Urgent urgent;
   auto stopped = Tracee::stop(pid, tid);
   if (!stopped) {
     return tl::unexpected<Error>(stopped.error());

@@ -128,6 +128,16 @@ TEST(RecordCommandLine, RefusesWhatIsNoAttachment) {
   }
 }
 
+TEST(RecordCommandLine, BringsTheCollectorIntoOneProcess) {
+  EXPECT_FALSE(recorded({"-p", "7"}).inject);
+  const RecordRequest request = recorded({"-p", "7", "--inject", "--duration", "2", "--event", "thread-timer"});
+  EXPECT_TRUE(request.inject);
+  EXPECT_EQ(request.pids, std::vector<pid_t>{7});
+  EXPECT_NE(record_error({"--inject", "ls"}).find("--inject goes with -p"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1,2", "--inject"}).find("one process at a time"), std::string::npos);
+  EXPECT_NE(record_error({"-p", "1", "--inject", "--children"}).find("not its children"), std::string::npos);
+}
+
 TEST(RecordCommandLine, HelpIsTextAndNoRequest) {
   const auto parsed = parse_record({"--help"});
   ASSERT_TRUE(parsed);

@@ -16,7 +16,7 @@ struct Found {
   std::uint32_t look = 0;           // in which it was last seen
   bool settled = false;             // it is known whether it gets one
 };
-using FoundTable = std::array<Found, 256>;
+using FoundTable = std::array<Found, 1024>;
 
 FoundTable& found_table();
 /// The entry of a thread; of 0: a free one. Null: there is none.
