@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "attribution/objects/program_view.h"
 
@@ -79,8 +80,12 @@ std::string count_of(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-std::string in_short(const std::string& function) {
+std::string in_short(std::string function) {
+  constexpr std::string_view nameless = "(anonymous namespace)::";
   constexpr std::size_t longest = 60;
+  for (std::size_t at = function.find(nameless); at != std::string::npos; at = function.find(nameless, at)) {
+    function.erase(at, nameless.size());
+  }
   if (function.size() <= longest) {
     return call_name(function);
   }

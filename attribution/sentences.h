@@ -20,8 +20,8 @@ namespace crosstalk::attribution {
 [[nodiscard]] std::string size_in_words(std::uint64_t bytes);
 /// "1 sample", "20 samples".
 [[nodiscard]] std::string count_of(std::uint64_t n, const char* one, const char* many);
-/// A function's name for a sentence: long template arguments and parameters are left out.
-[[nodiscard]] std::string in_short(const std::string& function);
+/// A function's name for a sentence: namespaces without names, long template arguments and parameters are left out.
+[[nodiscard]] std::string in_short(std::string function);
 /// "worker() at a.cpp:30", with what is known of it.
 [[nodiscard]] std::string place_in_words(const std::string& function, const std::string& file, std::uint32_t line);
 /// With the field that communicates most: "Ring.head allocated at spsc.cpp:30 in main", "counters[1].hits",

@@ -75,19 +75,87 @@ bool are_indices(const Offsets& offsets) {
   });
 }
 
-/// The field with the most cost (then detections, then the first by name).
-std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, std::pair<double, double>>& by_offset,
-                          DataObjects& objects) {
-  std::map<std::string, std::pair<double, double>> fields;
-  for (const auto& [offset, weight] : by_offset) {
-    auto& sums = fields[objects.field(object, offset)];
-    sums.first += weight.first;
-    sums.second += weight.second;
+using Weight = std::pair<double, double>;  // cost, detections
+
+double amount(const Weight& weight, bool by_cost) { return by_cost ? weight.first : weight.second; }
+
+/// The pieces of "items[5].lines[2].value" between its indices, and these.
+struct IndexedPath {
+  std::vector<std::string> pieces;  // one more than indices
+  std::vector<std::string> indices;
+  [[nodiscard]] std::string text() const {
+    std::string result = pieces.front();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      result.append("[").append(indices[i]).append("]").append(pieces[i + 1]);
+    }
+    return result;
   }
-  fields.erase("");
-  const auto best =
-      std::max_element(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return best == fields.end() ? std::string{} : best->first;
+};
+
+IndexedPath split(const std::string& path) {
+  IndexedPath result;
+  std::size_t at = 0;
+  for (std::size_t open = path.find('['); open != std::string::npos; open = path.find('[', at)) {
+    const std::size_t close = std::min(path.find(']', open), path.size() - 1);
+    result.pieces.push_back(path.substr(at, open - at));
+    result.indices.push_back(path.substr(open + 1, close - open - 1));
+    at = close + 1;
+  }
+  result.pieces.push_back(path.substr(at));
+  return result;
+}
+
+using Fields = std::map<std::string, Weight>;
+
+/// What elements of arrays are called that are used alike: the one that stands out, or "items[*].lines[*].value", with
+/// the indices that half of it and more has.
+std::string name_of_elements(const Fields& elements, bool by_cost) {
+  constexpr double stands_out = 0.25;
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  double all = 0;
+  IndexedPath name = split(most->first);
+  std::vector<std::map<std::string, double>> by_index(name.indices.size());
+  for (const auto& [field, weight] : elements) {
+    const IndexedPath path = split(field);
+    all += amount(weight, by_cost);
+    for (std::size_t i = 0; i < path.indices.size(); ++i) {
+      by_index[i][path.indices[i]] += amount(weight, by_cost);
+    }
+  }
+  if (amount(most->second, by_cost) >= stands_out * all) {
+    return most->first;
+  }
+  for (std::size_t i = 0; i < name.indices.size(); ++i) {
+    const auto best = std::max_element(by_index[i].begin(), by_index[i].end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    name.indices[i] = best->second >= all / 2 ? best->first : "*";
+  }
+  return name.text();
+}
+
+/// The field with the most cost (then detections, then the first by name), elements of an array together.
+std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, Weight>& by_offset,
+                          DataObjects& objects) {
+  struct Alike {
+    Weight sum;
+    Fields elements;
+  };
+  std::map<std::string, Alike> shapes;
+  for (const auto& [offset, weight] : by_offset) {
+    const std::string field = objects.field(object, offset);
+    IndexedPath shape = split(field);
+    std::fill(shape.indices.begin(), shape.indices.end(), "*");
+    Alike& alike = shapes[shape.text()];
+    for (Weight* sum : {&alike.sum, &alike.elements[field]}) {
+      sum->first += weight.first;
+      sum->second += weight.second;
+    }
+  }
+  shapes.erase("");
+  const auto best = std::max_element(shapes.begin(), shapes.end(),
+                                     [](const auto& a, const auto& b) { return a.second.sum < b.second.sum; });
+  return best == shapes.end() ? std::string{} : name_of_elements(best->second.elements, best->second.sum.first > 0);
 }
 
 /// By name.

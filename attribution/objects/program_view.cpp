@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <string_view>
 #include <utility>
 
 namespace crosstalk::attribution {
@@ -71,10 +70,8 @@ std::string allocated_in_words(const symbolizer::Frame& frame) {
 }
 
 std::string call_name(const std::string& function) {
-  constexpr std::string_view nameless = "(anonymous namespace)";
-  const std::size_t scope = function.starts_with(nameless) ? nameless.size() : 0;
   const bool name = !function.empty() && function.front() != '[' && function.find("+0x") == std::string::npos;
-  return name && function.find('(', scope) == std::string::npos ? function + "()" : function;
+  return name && function.find('(') == std::string::npos ? function + "()" : function;
 }
 
 void StackTable::want(StackId stack, Moment moment) {

@@ -437,6 +437,26 @@ TEST_F(CommunicationTest, ALibrarysAccessWithoutAStackTakesTheCallersOfThoseWith
   EXPECT_NEAR(costs["pthread_mutex_unlock"], 1, 1e-9);
 }
 
+TEST_F(CommunicationTest, ElementsThatAreUsedAlikeAreOneField) {
+  code_.globals = {{0, {"items", 0x2000, 0x1000, {}}}};
+  code_.fields.clear();
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::string element = "[" + std::to_string(i / 4) + "].lines[" + std::to_string(i % 4) + "]";
+    code_.fields[i * 64] = element + ".value";
+    code_.fields[i * 64 + 8] = element + ".next";
+    communicate(bias + 0x2000 + i * 64, 0, true, ms);
+  }
+  communicate(bias + 0x2000, 8, true, 3 * ms);
+  EXPECT_EQ(run().objects.at(0).field, "[*].lines[*].value") << "no element stands out";
+  communicate(bias + 0x2000 + 6 * 64, 0, true, 10 * ms);
+  communicate(bias + 0x2000 + 5 * 64, 0, true, 10 * ms);
+  communicate(bias + 0x2000 + 4 * 64, 0, true, 10 * ms);
+  communicate(bias + 0x2000 + 7 * 64, 0, true, 10 * ms);
+  EXPECT_EQ(run().objects.at(0).field, "[1].lines[*].value") << "most is in one of the outer array";
+  communicate(bias + 0x2000 + 6 * 64, 0, true, 40 * ms);
+  EXPECT_EQ(run().objects.at(0).field, "[1].lines[2].value");
+}
+
 /// Accesses of the C library by thread 1 or another one.
 class InLibrary : public CommunicationTest {
  protected:

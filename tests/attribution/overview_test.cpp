@@ -404,8 +404,10 @@ TEST(Findings, AConditionVariableAndItsLockAreOne) {
 TEST(Sentences, PlacesOfFunctions) {
   EXPECT_EQ(place_in_words("live", "/src/a.cpp", 4), "live() at a.cpp:4");
   EXPECT_EQ(place_in_words("live(void*)", "", 0), "live(void*)");
-  EXPECT_EQ(place_in_words("(anonymous namespace)::live", "", 0), "(anonymous namespace)::live()");
-  EXPECT_EQ(place_in_words("(anonymous namespace)::live(int)", "", 0), "(anonymous namespace)::live(int)");
+  EXPECT_EQ(place_in_words("(anonymous namespace)::live", "", 0), "live()");
+  EXPECT_EQ(place_in_words("(anonymous namespace)::live(int)", "", 0), "live(int)");
+  EXPECT_EQ(in_short("a::(anonymous namespace)::account<(anonymous namespace)::Deque, (anonymous namespace)::Task>"),
+            "a::account<Deque, Task>()");
 }
 
 TEST(Findings, AConditionVariableAndItsLockInOneStruct) {
