@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/advice.h"
 
+#include <algorithm>
+
 #include "attribution/sentences.h"
 
 namespace crosstalk::attribution {
@@ -15,12 +17,25 @@ bool only_waits(SharingKind kind) {
 using Names = std::set<std::string>;
 constexpr std::size_t few = 3;  // fields that a sentence names
 
+/// "hits" for a member; "counters[8]" for an element, whose index alone would tell nothing.
+std::string name_in_advice(const ObjectRow& object, const std::string& field) {
+  if (!field.starts_with('[')) {
+    return field;
+  }
+  std::string name = object.name.substr(0, object.name.size() - std::min(object.name.size(), object.place.size()));
+  name.resize(name.find_last_not_of(' ') + 1);
+  if (const std::size_t count = name.rfind('['); name.ends_with(']') && count != std::string::npos) {
+    name.resize(count);
+  }
+  return name + field;
+}
+
 /// "`hits` and `misses`".
-std::string listed(const Names& fields) {
+std::string listed(const ObjectRow& object, const Names& fields) {
   std::string text;
   std::size_t n = 0;
   for (const std::string& field : fields) {
-    text += (n == 0 ? "" : n + 1 == fields.size() ? " and " : ", ") + ("`" + field + "`");
+    text += (n == 0 ? "" : n + 1 == fields.size() ? " and " : ", ") + ("`" + name_in_advice(object, field) + "`");
     ++n;
   }
   return text;
@@ -44,11 +59,11 @@ std::string pad(const ObjectRow& object) {
     stored.clear();  // not all have a name
   }
   if (stored.size() > 1 && stored.size() <= few) {
-    return "Give " + listed(stored) + " lines of their own (alignas(64)).";
+    return "Give " + listed(object, stored) + " lines of their own (alignas(64)).";
   }
   if (stored.size() == 1 && !read.empty() && read.size() <= few) {
-    return "Give " + listed(stored) + ", which is stored to, a line of its own (alignas(64)), apart from " +
-           listed(read) + ".";
+    return "Give " + listed(object, stored) + ", which is stored to, a line of its own (alignas(64)), apart from " +
+           listed(object, read) + ".";
   }
   return object.kind == ObjectKind::stack || object.kind == ObjectKind::unknown
              ? "Keep what different threads use at least 64 bytes apart."

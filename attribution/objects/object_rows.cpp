@@ -106,6 +106,7 @@ IndexedPath split(const std::string& path) {
 }
 
 using Fields = std::map<std::string, Weight>;
+const std::string any_index = "*";
 
 /// What elements of arrays are called that are used alike: the one that stands out, or "items[*].lines[*].value", with
 /// the indices that half of it and more has.
@@ -129,7 +130,7 @@ std::string name_of_elements(const Fields& elements, bool by_cost) {
   for (std::size_t i = 0; i < name.indices.size(); ++i) {
     const auto best = std::max_element(by_index[i].begin(), by_index[i].end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    name.indices[i] = best->second >= all / 2 ? best->first : "*";
+    name.indices[i] = best->second >= all / 2 ? best->first : any_index;
   }
   return name.text();
 }
@@ -145,7 +146,7 @@ std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, We
   for (const auto& [offset, weight] : by_offset) {
     const std::string field = objects.field(object, offset);
     IndexedPath shape = split(field);
-    std::fill(shape.indices.begin(), shape.indices.end(), "*");
+    std::fill(shape.indices.begin(), shape.indices.end(), any_index);
     Alike& alike = shapes[shape.text()];
     for (Weight* sum : {&alike.sum, &alike.elements[field]}) {
       sum->first += weight.first;

@@ -287,6 +287,9 @@ TEST(Findings, FieldsToBePutApartAreNamed) {
       << "who stores reads it himself";
   const OffsetRow also_stored{1, 8, 8, 20, 1, "table", "long*"};
   EXPECT_NE(padding_of({stored, also_stored}).find("Give `table` and `updates` lines of their own"), std::string::npos);
+  const OffsetRow first{0, 0, 8, 3, 9, "[0]", "long"};
+  const OffsetRow second{1, 8, 8, 3, 9, "[1]", "long"};
+  EXPECT_NE(padding_of({first, second}).find("Give `cache[0]` and `cache[1]` lines of their own"), std::string::npos);
   const OffsetRow nameless{1, 0, 8, 20, 0, "", ""};
   EXPECT_NE(padding_of({stored, read, nameless}).find("Give each thread's part its own"), std::string::npos);
 }
