@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collector is brought into running processes: what it finds there is right, and it leaves them as they were."""
 
+import array
 import collections
 import contextlib
 import json
@@ -43,6 +44,23 @@ def signal_state(pid):
         with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as lines:
             state[tid] = [line.split()[1] for line in lines if re.match(r"(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt):", line)]
     return state
+
+
+def words_of_modules(pid):
+    """What the files of code other than ours have in memory that a loader fills in: words, by address; and the range of
+    the library, None where it is not there."""
+    words, library = {}, None
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as lines, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in lines:
+            fields = line.rstrip("\n").split(maxsplit=5)
+            path = fields[5] if len(fields) > 5 else ""
+            begin, end = (int(bound, 16) for bound in fields[0].split("-"))
+            if path.endswith("/libcrosstalk.so"):
+                library = (min(begin, library[0] if library else begin), end)
+            elif path.startswith("/") and not DORMANT.search(path) and "x" not in fields[1] and fields[1] != "---p":
+                memory.seek(begin)
+                words.update(zip(range(begin, end, 8), array.array("Q", memory.read(end - begin))))
+    return words, library
 
 
 class Injection(test_attach.Attachment):
@@ -113,6 +131,23 @@ class NothingDiffers(Injection):
         self.assertEqual(strange, [])
         size = lambda maps: sum(bytes * count for (_, _, bytes), count in maps.items())
         self.assertEqual(size(mapped[3]), size(mapped[1]), "it grows")
+
+    @needs_watchpoints
+    def test_tables_of_addresses(self):
+        process = self.start([harness.workload("busy_server"), "--seconds", "12"])
+        before, _ = words_of_modules(process.pid)
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p", str(process.pid),
+                               "--inject", "--duration", "3"]) as recorder:
+            time.sleep(2)
+            process.send_signal(signal.SIGSTOP)  # the maps that are read stay what they are
+            during, (begin, end) = words_of_modules(process.pid)
+            process.send_signal(signal.SIGCONT)
+            self.assertEqual(recorder.wait(timeout=60), 0)
+        changed = [place for place, word in during.items() if begin <= word < end]
+        self.assertGreater(len(changed), 10, "calls of functions that are stood in for")
+        after, _ = words_of_modules(process.pid)
+        self.assertEqual({place: after[place] for place in changed}, {place: before[place] for place in changed})
+        self.assertEqual([place for place, word in after.items() if begin <= word < end], [])
 
     @needs_watchpoints
     def test_a_busy_server_does_not_notice_it(self):
