@@ -40,6 +40,7 @@ class Child {
   [[nodiscard]] static Result<Child> start(const std::string& file, const std::vector<std::string>& argv,
                                            const std::vector<std::string>& environment, const SignalWatch& signals,
                                            Begin begin = Begin::at_once);
+  [[nodiscard]] bool held() const { return hold_.has_value(); }
   /// Lets it begin, if it was held.
   void release() { hold_.reset(); }
   /// Ends it, where it can not be observed after all. It is reaped.

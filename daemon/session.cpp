@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -89,7 +90,11 @@ Result<void> start_and_attach(const RecordOptions& options, const CommandAttachm
   if (!child) {
     return error_of(child);
   }
-  Result<AttachedProcesses> attached = AttachedProcesses::attach(attachment(child->pid()), arena_path, monotonic_ns());
+  Attachment later = attachment(child->pid());
+  if (!child->held()) {  // it runs, and may be over before it is attached to: that is no reason to refuse it
+    later.delay_ns = std::max<std::uint64_t>(later.delay_ns, 1);
+  }
+  Result<AttachedProcesses> attached = AttachedProcesses::attach(std::move(later), arena_path, monotonic_ns());
   if (!attached) {
     child->kill();
     return error_of(attached);

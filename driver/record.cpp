@@ -133,17 +133,18 @@ std::uint32_t registers_of(const collectors::Probe& probe) {
 }
 
 Result<void> prepare_watching(const RecordRequest& request, const collectors::Probe& probe,
-                              const collectors::JudgedCommand& command, const std::string& why, Preparation& prepared) {
-  const auto refuse = [&](const Error& error) {
-    return fail(error.code, why + " it would have to be watched from outside: " + error.message);
-  };
-  if (auto allowed = check_events(request, probe); !allowed) {
-    return refuse(allowed.error());
+                              const collectors::JudgedCommand& command, const std::string& what,
+                              Preparation& prepared) {
+  Result<void> allowed = check_events(request, probe);
+  if (allowed && command.privileged && ::geteuid() != 0) {
+    allowed = fail(ErrorCode::permission, "it gets rights that its observer lacks; record as root, or a copy of it");
   }
-  if (command.privileged && ::geteuid() != 0) {
-    return refuse({ErrorCode::permission, "it gets rights that its observer lacks; record as root, or a copy of it"});
+  if (!allowed) {
+    const std::string obstacle = command.obstacle.empty() ? "" : command.obstacle + ", and ";
+    return fail(allowed.error().code,
+                command.path + " " + obstacle + "can not be watched from outside: " + allowed.error().message);
   }
-  WatchedCommand watched = watch_command(request, why, registers_of(probe));
+  WatchedCommand watched = watch_command(request, what, registers_of(probe));
   prepared.to_command = std::move(watched.attachment);
   prepared.options.warnings.push_back(std::move(watched.warning));
   prepared.options.from_outside = true;

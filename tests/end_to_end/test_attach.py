@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -232,6 +233,19 @@ raise SystemExit(5)
 """
 
 
+# Executes its arguments where nobody may call ptrace: a filter gives EPERM.
+WITHOUT_PTRACE = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]  # load, is it, EPERM, pass
+text = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
+program = ctypes.create_string_buffer(struct.pack("=H6xQ", len(rules), ctypes.addressof(text)))
+if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, program, 0, 0) != 0:
+    sys.exit("no filter can be set here")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 class Launched(Attachment):
     """Commands that are watched from outside."""
 
@@ -273,6 +287,15 @@ class Launched(Attachment):
         report = self.report(result.profile)
         self.assertEqual([(entry["command"], entry["exit_status"]) for entry in report["processes"]], [("/bin/true", 0)])
         self.assertEqual(len(report["threads"]), 1)
+
+    @needs_watchpoints
+    def test_it_can_not_be_held(self):
+        for command, status, samples in ((["/bin/sh", "-c", "exit 3"], 3, 0),
+                                         ([harness.workload("false_sharing"), "--seconds", "2"], 0, 10)):
+            result = harness.run([sys.executable, "-c", WITHOUT_PTRACE, harness.CROSSTALK, "record", "-q", "--observer",
+                                  "-o", self.path("run.db"), "--", *command])
+            self.assertEqual((result.status, result.stderr), (status, ""))
+            self.assertGreaterEqual(self.report(self.path("run.db"))["sampling"]["samples"], samples)
 
     @needs_watchpoints
     def test_what_can_not_be_executed(self):
@@ -479,6 +502,21 @@ class Refusals(Attachment):
     @unittest.skipUnless(os.path.exists("/proc/2/status"), "kernel threads are not to be seen here")
     def test_a_thread_of_the_kernel(self):
         self.refused(2, "kernel")
+
+    def test_a_command_that_gets_rights(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        program = shutil.copy("/bin/true", self.path("program"))
+        os.chmod(self.folder, 0o777)
+        os.chmod(program, 0o4755)
+        record = [harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "--", program]
+        result = harness.run(record, user=65534, group=65534)
+        self.assert_one_line_error(result, statuses=(125,))
+        self.assertIn("set-user-ID", result.stderr)
+        self.assertFalse(os.path.exists(self.path("run.db")))
+        if harness.why_no_watchpoints() is None:
+            result = harness.run(record)
+            self.assertEqual((result.status, result.stderr), (0, ""))
 
     def test_another_users_process(self):
         if os.geteuid() != 0:

@@ -4,6 +4,7 @@
 
 import argparse
 import collections
+import dataclasses
 import fnmatch
 import sys
 import time
@@ -51,6 +52,7 @@ def main():
     parser.add_argument("patterns", nargs="*", metavar="NAME", help="names as in the catalogue, * allowed; all without")
     parser.add_argument("-n", "--repeat", type=int, default=1, metavar="N", help="record each so often")
     parser.add_argument("--bare", action="store_true", help="compare bare runs with each other, record nothing")
+    parser.add_argument("--options", default="", metavar="WORDS", help="of crosstalk record, beside the program's own")
     parser.add_argument("--list", action="store_true", help="name the programs and what they prove")
     parser.add_argument("--print", action="store_true", help="print what the bare run writes")
     arguments = parser.parse_args()
@@ -65,6 +67,8 @@ def main():
             run = comparison.bare_run(program)
             print(f"--- {program.name}: status {run.status}\n{run.stdout}{run.stderr}", end="")
         else:
+            if arguments.options:  # another way to observe has other words
+                program = dataclasses.replace(program, options=f"{program.options} {arguments.options}", says="")
             differing += repeat(program, arguments.repeat, arguments.bare) > 0
     return 1 if differing else 0
 
