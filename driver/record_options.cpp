@@ -71,6 +71,21 @@ std::string refuse_negative(const std::string& text) {
   return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
 }
 
+/// Of running processes, and of what is watched from outside.
+void add_outside_options(CLI::App& app, RecordRequest& request, Texts& texts) {
+  app.add_option("-p,--pid", texts.pids,
+                 "Attach to these running processes instead, from outside: nothing of them is changed")
+      ->type_name("PID[,PID...]");
+  app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
+  app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
+      ->type_name("S");
+  app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
+  app.add_flag("--inject", texts.inject,
+               "With -p: bring the collector into the process: heap blocks and lookaheads, too");
+  app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
+      ->type_name("S");
+}
+
 void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_option("-o,--output", request.output,
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
@@ -105,17 +120,7 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
                  "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
       ->type_name("BYTES")
       ->check(refuse_negative, "");
-  app.add_option("-p,--pid", texts.pids,
-                 "Attach to these running processes instead, from outside: nothing of them is changed")
-      ->type_name("PID[,PID...]");
-  app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
-  app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
-      ->type_name("S");
-  app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
-  app.add_flag("--inject", texts.inject,
-               "With -p: bring the collector into the process: heap blocks and lookaheads, too");
-  app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
-      ->type_name("S");
+  add_outside_options(app, request, texts);
 }
 
 Result<void> choose_events(const std::vector<std::string>& events, profile::SessionConfig& config) {
