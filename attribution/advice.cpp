@@ -99,9 +99,9 @@ Exchange exchange_of(const Matrix& cells) {
 }
 
 std::string kind_in_words(SharingKind kind, double false_share) {
-  const std::string sort = false_share >= 0.995   ? "all of it false sharing"
-                           : false_share <= 0.005 ? "all of it true sharing"
-                                                  : percent(false_share) + " false sharing";
+  std::string sort = false_share >= 0.995   ? "all of it false sharing"
+                     : false_share <= 0.005 ? "all of it true sharing"
+                                            : percent(false_share) + " false sharing";
   switch (kind) {
     case SharingKind::lock:
       return "a lock or a word like one, " + sort;

@@ -2,6 +2,7 @@
 #include "attribution/start_routines.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "attribution/objects/own_code.h"
 #include "attribution/sentences.h"
@@ -24,9 +25,7 @@ std::string name_of(const symbolizer::Frame& frame) {
 
 std::vector<std::string> most_first(const std::map<std::string, std::size_t>& counts) {
   std::vector<std::string> names;
-  for (const auto& [name, count] : counts) {
-    names.push_back(name);
-  }
+  std::transform(counts.begin(), counts.end(), std::back_inserter(names), [](const auto& each) { return each.first; });
   std::stable_sort(names.begin(), names.end(),
                    [&](const std::string& a, const std::string& b) { return counts.at(a) > counts.at(b); });
   return names;

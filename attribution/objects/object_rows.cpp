@@ -2,6 +2,7 @@
 #include "attribution/objects/object_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -230,9 +231,9 @@ std::vector<SyncField> ObjectTable::sync_fields_of(std::uint32_t object, bool by
   }
   fields.erase("");
   std::vector<SyncField> result;
-  for (const auto& [field, sums] : fields) {
-    result.push_back({field, kind_of(sums, false).kind, by_cost ? sums.sum() : 0});
-  }
+  std::transform(fields.begin(), fields.end(), std::back_inserter(result), [by_cost](const auto& field) {
+    return SyncField{field.first, kind_of(field.second, false).kind, by_cost ? field.second.sum() : 0};
+  });
   std::stable_sort(result.begin(), result.end(),
                    [](const SyncField& a, const SyncField& b) { return a.cost_s > b.cost_s; });
   return result.size() < 2 ? std::vector<SyncField>() : result;
