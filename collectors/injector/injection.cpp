@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "collectors/injection_answer.h"
+#include "collectors/injector/preconditions.h"
 #include "collectors/injector/safe_point.h"
 #include "collectors/injector/target_code.h"
 #include "collectors/injector/tracee.h"
@@ -89,6 +90,9 @@ Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call
   if (!goes_on) {
     return Attempt{false, stood_ns, "it waits with a time limit"};
   }
+  if (!code.has_stack(goes_on->rsp)) {
+    return Attempt{false, stood_ns, "its stack has too little room"};
+  }
   if (std::string why = why_no_call(code.stack_of(tracee.registers())); !why.empty()) {
     return Attempt{false, stood_ns, std::move(why)};
   }
@@ -108,6 +112,10 @@ Result<std::uint64_t> send_call(pid_t pid, TargetCode& code, const Call& call, s
   do {
     for (const pid_t tid : observer::threads_of(pid)) {
       if (doing(pid, tid) == Doing::other) {
+        continue;
+      }
+      if (const std::string no_calls = why_no_calls_by(pid, tid); !no_calls.empty()) {
+        why = "a thread " + no_calls;
         continue;
       }
       auto tried = attempt(pid, tid, code, call);

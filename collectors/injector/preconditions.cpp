@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,7 +56,6 @@ tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
 
 Result<void> check_status(pid_t pid) {
   const std::string status = text_of("/proc/" + std::to_string(pid) + "/status");
-  const std::string own = text_of("/proc/self/status");
   if (const std::string tracer = field(status, "TracerPid"); number(tracer) != 0) {
     return refuse(pid, "process " + tracer + " traces it already (a debugger, strace?); a process has one tracer");
   }
@@ -67,10 +67,10 @@ Result<void> check_status(pid_t pid) {
                            "), who can not reach the recorder's memory; record as that user (sudo -u '#" +
                            std::to_string(user) + "'), or from outside, without --inject");
   }
-  if (number(field(status, "Seccomp_filters")) > number(field(own, "Seccomp_filters"))) {
-    return refuse(pid,
-                  "it is inside a seccomp filter, which might kill it for what the library calls; record from "
-                  "outside, without --inject");
+  for (const pid_t tid : observer::threads_of(pid)) {
+    if (const std::string why = why_no_calls_by(pid, tid); !why.empty()) {
+      return refuse(pid, (tid == pid ? "it " : "a thread of it ") + why + "; record from outside, without --inject");
+    }
   }
   if (field(status, "x86_Thread_features").find("shstk") != std::string::npos) {
     return refuse(pid, "it has shadow stacks, on which no call can be laid; record from outside, without --inject");
@@ -136,6 +136,19 @@ Result<void> check_library(pid_t pid, const std::string& library) {
 }
 
 }  // namespace
+
+std::string why_no_calls_by(pid_t pid, pid_t tid) {
+  constexpr int files = 2;  // KCMP_FILES, linux/kcmp.h
+  const std::string status = text_of("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status");
+  const std::string own = text_of("/proc/self/status");
+  if (number(field(status, "Seccomp_filters")) > number(field(own, "Seccomp_filters")) ||
+      field(status, "Seccomp") == "1") {
+    return "is inside a seccomp filter, which might kill it for what the library calls";
+  }
+  // An event that is closed in one table of descriptors lives on in the other.
+  return ::syscall(SYS_kcmp, pid, tid, files, 0, 0) > 0 ? "has descriptors of its own, apart from other threads'"
+                                                        : std::string();
+}
 
 std::string scope_advice(const std::string& scope) {
   const std::uint64_t value = number(scope);

@@ -14,6 +14,10 @@ namespace crosstalk::injector {
 /// seccomp filter, is of a kind that the library can not live in, or can not see the file `library`.
 [[nodiscard]] Result<void> check_injectable(pid_t pid, const std::string& library);
 
+/// May this thread make system calls of ours, on descriptors of the process? Not one that is inside a seccomp filter,
+/// or has descriptors of its own. Empty: it may. Else why not.
+[[nodiscard]] std::string why_no_calls_by(pid_t pid, pid_t tid);
+
 /// The text of /proc/sys/kernel/yama/ptrace_scope as advice; empty: it forbids nothing to this user.
 [[nodiscard]] std::string scope_advice(const std::string& scope);
 

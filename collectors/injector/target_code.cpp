@@ -136,6 +136,14 @@ StackFunction TargetCode::function_at(std::uint64_t lookup) {
   return function;
 }
 
+bool TargetCode::has_stack(std::uint64_t stack_pointer) const {
+  constexpr std::uint64_t least_bytes = std::uint64_t{48} << 10U;  // dlopen() and our start take a third of it
+  const std::vector<Mapping> maps = observer::maps_of(pid_);
+  const Mapping* const stack = observer::mapping_at(maps, stack_pointer);
+  return stack != nullptr && stack->writable &&
+         (stack->path == "[stack]" || stack_pointer - stack->begin >= least_bytes);  // that one grows
+}
+
 std::vector<StackFunction> TargetCode::stack_of(const Registers& registers) {
   const std::vector<Mapping> maps = observer::maps_of(pid_);
   const std::uint64_t begin = registers[Register::rsp];

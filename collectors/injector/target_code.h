@@ -36,6 +36,8 @@ class TargetCode {
   /// The library as the process has it mapped; null: it has not.
   [[nodiscard]] const observer::TargetModule* library() const;
 
+  /// Is there room below this stack pointer for what a call takes?
+  [[nodiscard]] bool has_stack(std::uint64_t stack_pointer) const;
   /// The functions on the stack of a thread that is stopped with these registers, the innermost first.
   [[nodiscard]] std::vector<StackFunction> stack_of(const Registers& registers);
 
