@@ -288,7 +288,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   if (auto hint = jit_hint(time.fileless_s, analysis.cpu_s, analysis.communication, profile.processes())) {
     analysis.warnings.push_back({"code_without_names", std::move(*hint)});
   }
-  if (estimated.expansion.unknown) {
+  if (estimated.expansion.unknown && !profile::is_imported(analysis.session)) {  // that would not help there
     analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown + "; " +
                                                        to_see_more(analysis.session)});
   }

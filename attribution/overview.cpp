@@ -36,6 +36,8 @@ std::string source_name(profile::SourceKind source) {
       return "ibs";
     case profile::SourceKind::ibs_kmod:
       return "ibs-kmod";
+    case profile::SourceKind::counter:
+      return "counter";
     case profile::SourceKind::clock:
       break;
   }
@@ -48,6 +50,10 @@ std::string unit_name(profile::WeightUnit unit) {
       return "accesses";
     case profile::WeightUnit::micro_ops:
       return "micro_ops";
+    case profile::WeightUnit::cycles:
+      return "cycles";
+    case profile::WeightUnit::occurrences:
+      return "occurrences";
     case profile::WeightUnit::ns:
       break;
   }
@@ -250,7 +256,7 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
     const double sampled_ns = i < totals.size() && !is_brief(threads[i]) ? totals[i].ns : 0;
     cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), sampled_ns);
   }
-  if (cpu_ns > 0) {
+  if (cpu_ns > 0 && !profile::is_imported(session)) {  // what perf took, it does not say
     summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;
   }
   return summary;

@@ -4,15 +4,18 @@
 namespace crosstalk::attribution {
 
 void ProcessorTimes::add(const profile::SampleRow& sample) {
+  if (sample.cpu == profile::unknown_cpu) {
+    return;
+  }
   if (sample.cpu >= sums_.size()) {
     sums_.resize(std::size_t{sample.cpu} + 1);  // 16 bits: a damaged number takes no more than 2 MiB
   }
   Sums& sums = sums_[sample.cpu];
   ++sums.samples;
   sums.in_kernel += (sample.flags & profile::sample_in_kernel) != 0 ? 1 : 0;
-  if (const profile::Weight weight = sample.weight(); weight.unit == profile::WeightUnit::ns) {
+  if (sample.is_of_time()) {
     ++sums.of_clocks;
-    sums.ns += static_cast<double>(weight.value);
+    sums.ns += static_cast<double>(sample.time_weight_ns());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/shell_quoted.h"
 #include "profile/branch_trace.h"
 
 namespace crosstalk::daemon {
@@ -105,19 +106,9 @@ std::string code_of(std::span<const char> characters) {
 }
 
 std::string shell_quoted(std::span<const std::string> words) {
-  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   std::string line;
   for (const std::string& word : words) {
-    line += line.empty() ? "" : " ";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) {
-      c == '\'' ? line += "'\\''" : line += c;
-    }
-    line += '\'';
+    line += (line.empty() ? "" : " ") + crosstalk::shell_quoted(word);
   }
   return line;
 }

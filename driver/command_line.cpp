@@ -109,16 +109,4 @@ Result<std::uint64_t> parse_period(const std::string& text) {
   return number * unit->second;
 }
 
-std::string shell_quoted(const std::string& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
 }  // namespace crosstalk::driver

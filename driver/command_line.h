@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/shell_quoted.h"
 
 namespace CLI {
 class App;
@@ -50,8 +51,5 @@ struct ParseOutcome {
 /// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock can not keep
 /// up), more than 10 s, anything else.
 [[nodiscard]] Result<std::uint64_t> parse_period(const std::string& text);
-
-/// `text` as a shell reads it back as one word.
-[[nodiscard]] std::string shell_quoted(const std::string& text);
 
 }  // namespace crosstalk::driver

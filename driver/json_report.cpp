@@ -168,8 +168,10 @@ Json settings(const profile::SessionConfig& config) {
 Json sampling(const attribution::SamplingSummary& summary, const profile::SessionConfig& config) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
-    events.push_back(
-        {{"name", event.name}, {"period", event.period}, {"unit", event.unit}, {"samples", event.samples}});
+    events.push_back({{"name", event.name},
+                      {"period", event.period != 0 ? Json(event.period) : Json(nullptr)},
+                      {"unit", event.unit},
+                      {"samples", event.samples}});
   }
   return {{"source", summary.source},
           {"method", summary.method},

@@ -20,9 +20,10 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 4> subcommands = {{
+constexpr std::array<Subcommand, 5> subcommands = {{
     {"record", "run a command under observation and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
+    {"import", "make a profile of a recording that perf has written", run_import},
     {"diff", "compare two profiles: what became better or worse", run_diff},
     {"doctor", "what this machine gives an observer, and what would give more", run_doctor},
 }};

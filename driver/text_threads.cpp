@@ -71,7 +71,8 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   for (const SamplingSummary::Event& event : sampling.events) {
     const std::string period = event.unit == "ns" ? seconds_text(static_cast<double>(event.period) * 1e-9)
                                                   : fmt::format("{} {}", event.period, event.unit);
-    text += fmt::format(" of {} every {}", event.name, period);
+    text += event.period != 0 ? fmt::format(" of {} every {}", event.name, period)
+                              : fmt::format(" of {} ({})", event.name, event.unit);
     break;
   }
   text += fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);

@@ -35,9 +35,9 @@ struct Session {
   std::string command;             // as typed, shell-quoted
   std::optional<int> exit_status;  // of the launched command; 128+N for a signal
   std::uint64_t begin_ns = 0;
-  std::uint64_t end_ns = 0;  // last drain, when the recorder was killed
-  bool complete = false;     // the recorder ended in an orderly way
-  std::string source = "clock";
+  std::uint64_t end_ns = 0;      // last drain, when the recorder was killed
+  bool complete = false;         // the recorder ended in an orderly way
+  std::string source = "clock";  // `imported_source`: perf's recording, with no watches of ours
   std::string method;
   std::string host;    // uname -n
   std::string kernel;  // uname -r
@@ -52,6 +52,10 @@ struct Session {
   std::string version;                // of crosstalk
   SessionConfig config;
 };
+
+/// Session::source of what was imported from a perf.data file.
+inline constexpr const char* imported_source = "perf.data";
+[[nodiscard]] inline bool is_imported(const Session& session) { return session.source == imported_source; }
 
 struct ProcessRow {
   ProcessId id;
@@ -95,6 +99,9 @@ struct ModuleRow {
   std::uint64_t content_hash = 0;  // of a file without a build id (base/file_content.h); 0: not known
 };
 
+/// A processor that is not known.
+inline constexpr std::uint16_t unknown_cpu = UINT16_MAX;
+
 /// What a source of samples says beyond what a clock does. As it is by itself: nothing, the source is a clock.
 struct Measurement {
   SourceKind source = SourceKind::clock;
@@ -128,6 +135,17 @@ struct SampleRow {
   [[nodiscard]] Weight weight() const {
     return measurement.source == SourceKind::clock ? Weight{cpu_ns, WeightUnit::ns}
                                                    : Weight{measurement.weight, measurement.unit};
+  }
+  /// How much time it stands for; 0 where it stands for something else.
+  [[nodiscard]] std::uint64_t time_weight_ns() const {
+    return measurement.source == SourceKind::clock || measurement.unit == WeightUnit::cycles ? cpu_ns
+           : measurement.unit == WeightUnit::ns                                              ? measurement.weight
+                                                                                             : 0;
+  }
+  /// It stands for time.
+  [[nodiscard]] bool is_of_time() const {
+    return measurement.source == SourceKind::clock || measurement.unit == WeightUnit::cycles ||
+           measurement.unit == WeightUnit::ns;
   }
 };
 

@@ -45,8 +45,8 @@ AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", Access
 
 Measurement measurement_of(ColumnScan& scan) {
   Measurement measurement;
-  measurement.source = scan.enumerator("source", SourceKind::pebs, SourceKind::ibs_kmod);
-  measurement.unit = scan.enumerator("unit", WeightUnit::ns, WeightUnit::micro_ops);
+  measurement.source = scan.enumerator("source", SourceKind::pebs, SourceKind::counter);
+  measurement.unit = scan.enumerator("unit", WeightUnit::ns, WeightUnit::occurrences);
   measurement.weight = scan.bits();
   measurement.latency_cycles = scan.number<std::uint32_t>("latency_cycles");
   measurement.data_source = scan.bits();

@@ -125,10 +125,17 @@ enum class SourceKind : std::uint8_t {
   pebs = 1,      // Intel's precise events
   ibs = 2,       // AMD's instruction-based sampling, through the kernel
   ibs_kmod = 3,  // the same, through our kernel module
+  counter = 4,   // any other event of perf, whose samples point to somewhere behind what it counts
 };
 
 /// What a sample's weight counts. Weights of different units are never added.
-enum class WeightUnit : std::uint8_t { ns = 0, accesses = 1, micro_ops = 2 };
+enum class WeightUnit : std::uint8_t {
+  ns = 0,
+  accesses = 1,
+  micro_ops = 2,
+  cycles = 3,       // of the processor, at whatever frequency it ran
+  occurrences = 4,  // of the event that took the sample, where it is none of these
+};
 
 /// What a source observed: one access of a thread, and how much it stands for.
 struct Sample {

@@ -53,11 +53,10 @@ std::optional<std::size_t> holding(const FunctionCode& code, std::uint64_t addre
 }  // namespace
 
 void InstructionFigures::add(const profile::SampleRow& sample) {
-  const profile::Weight weight = sample.weight();
-  if (!view_.knows(sample.thread) || !is_time(weight.unit)) {
+  if (!view_.knows(sample.thread) || !sample.is_of_time()) {
     return;
   }
-  const auto ns = static_cast<double>(weight.value);
+  const auto ns = static_cast<double>(sample.time_weight_ns());
   ns_ += ns;
   const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
   const bool access_took_it =

@@ -15,9 +15,10 @@
 
 namespace crosstalk::attribution {
 
-inline constexpr std::size_t weight_units = 3;
+inline constexpr std::size_t weight_units = 5;
 inline constexpr std::array<profile::WeightUnit, weight_units> all_weight_units = {
-    profile::WeightUnit::ns, profile::WeightUnit::accesses, profile::WeightUnit::micro_ops};
+    profile::WeightUnit::ns, profile::WeightUnit::accesses, profile::WeightUnit::micro_ops, profile::WeightUnit::cycles,
+    profile::WeightUnit::occurrences};
 
 /// One value for each unit.
 template <class Value>
@@ -35,6 +36,8 @@ class ByUnit {
 /// Whether sums of communicating samples are a cost.
 [[nodiscard]] constexpr bool is_time(profile::WeightUnit unit) { return unit == profile::WeightUnit::ns; }
 /// Whether sums of communicating samples are a number of communications.
-[[nodiscard]] constexpr bool is_count(profile::WeightUnit unit) { return !is_time(unit); }
+[[nodiscard]] constexpr bool is_count(profile::WeightUnit unit) {
+  return unit == profile::WeightUnit::accesses || unit == profile::WeightUnit::micro_ops;
+}
 
 }  // namespace crosstalk::attribution

@@ -82,7 +82,7 @@ class CodeSums {
     samples_ += total.samples;
     const Site& site = site_of(total);
     unknown_samples_ += site.unknown ? total.samples : 0;
-    if (site.unknown && !total.place) {
+    if (site.unknown && !total.place && total.address != 0) {  // 0: in the kernel, called from where is not known
       fileless_ns_[view_.threads()[total.thread.value].process.value] += total.ns;
     }
     site.function->ns += total.ns;

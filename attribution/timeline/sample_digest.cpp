@@ -17,16 +17,6 @@ SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const Ad
                            const LineSet& lines, Strata& strata)
     : rows_(threads), spaces_(spaces), lines_(lines), strata_(strata), totals_(threads.size()) {}
 
-namespace {
-
-/// How much time a sample stands for: none where it stands for something else.
-double time_of(const profile::SampleRow& sample) {
-  const profile::Weight weight = sample.weight();
-  return is_time(weight.unit) ? static_cast<double>(weight.value) : 0;
-}
-
-}  // namespace
-
 void SampleDigest::add(const profile::SampleRow& sample) {
   if (sample.thread.value >= rows_.size()) {
     ++malformed_;
@@ -36,7 +26,7 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   const ProcessId process = rows_[sample.thread.value].process;
   const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
   ThreadTotal& total = totals_[sample.thread.value];
-  const double ns = time_of(sample);
+  const double ns = static_cast<double>(sample.time_weight_ns());
   ++total.samples;
   if (sample.measurement.source != profile::SourceKind::clock) {
     ++total.measured;
@@ -65,7 +55,7 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   const auto place = spaces_.find({process, sample.time_ns}, ip);
   const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0};
   Sums& sums = code_[key];
-  const double ns = time_of(sample);
+  const double ns = static_cast<double>(sample.time_weight_ns());
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;

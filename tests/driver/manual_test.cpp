@@ -14,6 +14,7 @@
 #include "driver/diff_options.h"
 #include "driver/diff_report.h"
 #include "driver/doctor.h"
+#include "driver/import_options.h"
 #include "driver/json_report.h"
 #include "driver/record_options.h"
 #include "driver/report_options.h"
@@ -54,6 +55,7 @@ void expect_in_manual(const std::string& page, const std::string& help) {
 TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-record.1", parse_record({"--help"})->text);
   expect_in_manual("crosstalk-report.1", parse_report({"--help"})->text);
+  expect_in_manual("crosstalk-import.1", parse_import({"--help"})->text);
   expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
   expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
 }

@@ -10,6 +10,7 @@
 #include "driver/csv_report.h"
 #include "driver/diff_options.h"
 #include "driver/doctor.h"
+#include "driver/import_options.h"
 #include "driver/log.h"
 #include "driver/output_file.h"
 #include "driver/record_options.h"
@@ -54,6 +55,9 @@ void parse_all(const Arguments& arguments) {
     require(diff->request->comparison.run_to_run >= 0 && diff->request->comparison.run_to_run <= 1);
   }
   static_cast<void>(parse_doctor(arguments));
+  if (const auto import = parse_import(arguments); import && import->request) {
+    require(!import->request->input.empty() && !import->request->output.empty());
+  }
 }
 
 void lay_out(std::string_view text, int width) {
@@ -65,7 +69,7 @@ void lay_out(std::string_view text, int width) {
     require(display_width(pad_right(shown, width)) >= width);
   }
   static_cast<void>(csv_field(std::string(text)));
-  static_cast<void>(shell_quoted(std::string(text)));
+  static_cast<void>(crosstalk::shell_quoted(std::string(text)));
 }
 
 }  // namespace

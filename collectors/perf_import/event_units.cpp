@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/perf_import/event_units.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace crosstalk::perf_import {
+namespace {
+
+using profile::SourceKind;
+using profile::WeightUnit;
+
+std::string_view pmu_of(const perf_data::Event& event, const perf_data::Features& features) {
+  const auto found = std::find_if(features.pmus.begin(), features.pmus.end(),
+                                  [&](const perf_data::Pmu& pmu) { return pmu.type == event.attribute.type; });
+  return found == features.pmus.end() ? std::string_view() : found->name;
+}
+
+/// Event codes of Intel's that count retired loads or stores, each of which is one access (Intel SDM, volume 3B: the
+/// events MEM_TRANS_RETIRED, MEM_INST_RETIRED or MEM_UOPS_RETIRED, MEM_LOAD_RETIRED, MEM_LOAD_L3_HIT_RETIRED,
+/// MEM_LOAD_L3_MISS_RETIRED).
+constexpr std::array<std::uint64_t, 5> access_codes = {0xcd, 0xd0, 0xd1, 0xd2, 0xd3};
+
+bool counts_accesses(const perf_data::Event& event, std::string_view pmu, bool intel) {
+  if (event.name.find("mem-loads") != std::string::npos || event.name.find("mem-stores") != std::string::npos) {
+    return true;
+  }
+  const bool of_core = event.attribute.type == PERF_TYPE_RAW || pmu.starts_with("cpu");
+  constexpr std::uint64_t code = 0xff;
+  return intel && of_core &&
+         std::find(access_codes.begin(), access_codes.end(), event.attribute.config & code) != access_codes.end();
+}
+
+bool counts_cycles(const perf_data::Event& event) {
+  constexpr std::uint64_t event_bits = 0xffffffff;  // above them, which of a hybrid's processors
+  return event.attribute.type == PERF_TYPE_HARDWARE &&
+         (event.attribute.config & event_bits) == PERF_COUNT_HW_CPU_CYCLES;
+}
+
+bool counts_time(const perf_data::Event& event) {
+  return event.attribute.type == PERF_TYPE_SOFTWARE &&
+         (event.attribute.config == PERF_COUNT_SW_CPU_CLOCK || event.attribute.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/// "Intel(R) Xeon(R) CPU E5-4610 v2 @ 2.30GHz" -> 2.3.
+double gigahertz_in(const std::string& description) {
+  const std::size_t at = description.rfind('@');
+  const std::size_t unit = description.find("GHz", at == std::string::npos ? 0 : at);
+  if (at == std::string::npos || unit == std::string::npos) {
+    return 0;
+  }
+  const std::size_t begin = description.find_first_of("0123456789", at);
+  double value = 0;
+  if (begin < unit) {
+    std::from_chars(description.data() + begin, description.data() + unit, value);
+  }
+  return value;
+}
+
+}  // namespace
+
+EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& features) {
+  constexpr unsigned behind_access = 2;  // from this precision on, the instruction is known
+  constexpr std::uint64_t counts_micro_ops = std::uint64_t{1} << 19U;  // IbsOpCntCtl of AMD's manual
+  const std::string_view pmu = pmu_of(event, features);
+  const bool intel = features.cpu_id.starts_with("GenuineIntel");
+  EventUnit unit;
+  unit.at_access = event.attribute.precision() >= behind_access;
+  if (counts_time(event)) {
+    unit.source = SourceKind::clock;
+    unit.unit = WeightUnit::ns;
+  } else if (pmu == "ibs_op") {
+    unit.source = SourceKind::ibs;
+    unit.unit = (event.attribute.config & counts_micro_ops) != 0 ? WeightUnit::micro_ops : WeightUnit::cycles;
+    unit.at_access = true;
+  } else if (counts_cycles(event)) {
+    unit.unit = WeightUnit::cycles;
+  } else if (counts_accesses(event, pmu, intel)) {
+    unit.unit = WeightUnit::accesses;
+  }
+  if (unit.source == SourceKind::counter && intel && event.attribute.precision() > 0) {
+    unit.source = SourceKind::pebs;
+  }
+  return unit;
+}
+
+CycleTime cycle_time_of(const perf_data::Features& features) {
+  constexpr double ps_at_1_ghz = 1000;
+  constexpr double slowest = 0.1, fastest = 10;
+  const double ghz = gigahertz_in(features.cpu_description);
+  if (ghz >= slowest && ghz <= fastest) {
+    return {static_cast<std::uint32_t>(std::lround(ps_at_1_ghz / ghz)), true};
+  }
+  return {static_cast<std::uint32_t>(ps_at_1_ghz), false};
+}
+
+}  // namespace crosstalk::perf_import

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/perf_import/machine.h"
+
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/shell_quoted.h"
+#include "profile/topology.h"
+
+namespace crosstalk::perf_import {
+namespace {
+
+constexpr std::uint32_t most_cpus = 65536;
+
+/// "0-3,8" -> 0 1 2 3 8; what is no such list is empty.
+std::vector<std::uint32_t> cpus_in(std::string_view list) {
+  std::vector<std::uint32_t> cpus;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(part.size() < list.size() ? part.size() + 1 : list.size());
+    std::uint32_t first = 0;
+    const char* const end = part.data() + part.size();
+    const auto [rest, error] = std::from_chars(part.data(), end, first);
+    std::uint32_t last = first;
+    if (error == std::errc{} && rest != end && *rest == '-') {
+      std::from_chars(rest + 1, end, last);
+    }
+    if (error != std::errc{} || last < first || last >= most_cpus) {
+      return {};
+    }
+    for (std::uint32_t cpu = first; cpu <= last; ++cpu) {
+      cpus.push_back(cpu);
+    }
+  }
+  return cpus;
+}
+
+using Places = std::map<std::uint32_t, profile::CpuPlace>;
+
+profile::CpuPlace& place_of(Places& places, std::uint32_t cpu) {
+  profile::CpuPlace& place = places[cpu];
+  place.cpu = cpu;
+  return place;
+}
+
+void add_caches(const perf_data::Features& features, Places& places) {
+  for (const perf_data::Cache& cache : features.caches) {
+    const std::vector<std::uint32_t> cpus = cpus_in(cache.cpus);
+    for (const std::uint32_t cpu : cpus) {
+      const auto lowest = static_cast<std::int32_t>(cpus.front());
+      if (cache.level == 2) {
+        place_of(places, cpu).l2 = lowest;
+      } else if (cache.level == 3) {
+        place_of(places, cpu).l3 = lowest;
+      }
+    }
+  }
+}
+
+std::string topology_of(const perf_data::Features& features) {
+  Places places;
+  if (features.topology) {
+    for (std::uint32_t cpu = 0; cpu < features.topology->places.size() && cpu < most_cpus; ++cpu) {
+      profile::CpuPlace& place = place_of(places, cpu);
+      place.core = static_cast<std::int32_t>(features.topology->places[cpu].core);
+      place.package = static_cast<std::int32_t>(features.topology->places[cpu].socket);
+    }
+  }
+  add_caches(features, places);
+  for (const perf_data::NumaNode& node : features.numa) {
+    for (const std::uint32_t cpu : cpus_in(node.cpus)) {
+      place_of(places, cpu).node = static_cast<std::int32_t>(node.number);
+    }
+  }
+  std::vector<profile::CpuPlace> all;
+  for (const auto& [cpu, place] : places) {
+    all.push_back(place);
+  }
+  return profile::Topology(std::move(all)).text();
+}
+
+}  // namespace
+
+void describe_machine(const perf_data::Features& features, profile::Session& session) {
+  session.source = profile::imported_source;
+  session.method = "none";
+  session.command.clear();
+  for (const std::string& word : features.command_line) {
+    session.command += (session.command.empty() ? "" : " ") + shell_quoted(word);
+  }
+  session.host = features.hostname;
+  session.kernel = features.os_release;
+  session.cpu_model = features.cpu_description;
+  session.cpus = features.cpus_online;
+  for (const perf_data::Cache& cache : features.caches) {
+    if (cache.level == 1 && cache.line_bytes != 0) {
+      session.line_bytes = cache.line_bytes;
+    }
+  }
+  session.topology = topology_of(features);
+  session.config.period_ns = 0;  // nothing of what a recorder of ours was set to
+  session.config.budget = 0;
+  session.config.watchpoints = 0;
+  session.config.lookahead = 0;
+  session.config.board_slots = 0;
+}
+
+}  // namespace crosstalk::perf_import

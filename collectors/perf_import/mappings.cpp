@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/perf_import/mappings.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+
+#include "base/unique_fd.h"
+#include "collectors/build_id.h"
+
+namespace crosstalk::perf_import {
+namespace {
+
+constexpr std::string_view vdso = "[vdso]";
+
+/// Reads a structure of a file; false where the file ends before.
+template <class T>
+bool read_at(const UniqueFd& fd, std::uint64_t offset, T& out) {
+  return offset < INT64_MAX &&
+         ::pread(fd.get(), &out, sizeof out, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof out);
+}
+
+std::string build_id_of(const UniqueFd& fd, const Elf64_Phdr& notes) {
+  constexpr std::size_t most = std::size_t{1} << 16U;
+  constexpr std::size_t longest = 20;
+  std::vector<std::uint8_t> bytes(std::min<std::size_t>(notes.p_filesz, most));
+  if (notes.p_offset > INT64_MAX || ::pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(notes.p_offset)) !=
+                                        static_cast<ssize_t>(bytes.size())) {
+    return {};
+  }
+  std::array<std::uint8_t, longest> id{};
+  const std::size_t size = collectors::build_id_in(bytes.data(), bytes.size(), notes.p_align, id.data(), id.size());
+  return hexadecimal(std::as_bytes(std::span(id).first(size)));
+}
+
+}  // namespace
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += digits[std::to_integer<unsigned>(byte) >> 4U];
+    text += digits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return text;
+}
+
+const std::string* Names::intern(std::string_view text) {
+  const auto [name, fresh] = names_.emplace(text);
+  bytes_ += fresh ? sizeof(std::string) + text.size() : 0;
+  return &*name;
+}
+
+bool is_code_of_file(const perf_data::Mapping& mapping) {
+  const bool executable = mapping.has_protection ? (mapping.protection & PROT_EXEC) != 0 : !mapping.is_data;
+  const bool has_file =
+      mapping.name == vdso || (mapping.name.starts_with('/') && !mapping.name.starts_with("//") &&
+                               !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/memfd:"));
+  return executable && has_file && mapping.pid >= 0 && mapping.bytes > 0 && mapping.bytes <= UINT64_MAX - mapping.begin;
+}
+
+void CodeMappings::add(const CodeMapping& mapping) {
+  auto other = now_.upper_bound(mapping.begin);
+  if (other != now_.begin() && all_[std::prev(other)->second].end > mapping.begin) {
+    --other;
+  }
+  while (other != now_.end() && other->first < mapping.end) {
+    all_[other->second].unloaded_ns = std::max<std::uint64_t>(mapping.loaded_ns, 1);
+    other = now_.erase(other);
+  }
+  now_.emplace(mapping.begin, all_.size());
+  all_.push_back(mapping);
+}
+
+void CodeMappings::clear() {
+  all_.clear();
+  now_.clear();
+}
+
+void BuildIds::add(const perf_data::BuildId& id, Names& names) {
+  if (!id.bytes.empty() && !id.of_kernel) {
+    of_name_.try_emplace(names.intern(id.name), names.intern(hexadecimal(id.bytes)));
+  }
+}
+
+const std::string* BuildIds::of(const CodeMapping& mapping) const {
+  if (mapping.build_id != nullptr) {
+    return mapping.build_id;
+  }
+  const auto found = of_name_.find(mapping.name);
+  return found == of_name_.end() ? nullptr : found->second;
+}
+
+ModuleRows::File ModuleRows::read_file(const std::string& path) {
+  constexpr unsigned most_segments = 256;
+  File file;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  Elf64_Ehdr header{};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !read_at(fd, 0, header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return file;
+  }
+  for (unsigned i = 0; i < std::min<unsigned>(header.e_phnum, most_segments); ++i) {
+    Elf64_Phdr segment{};
+    if (!read_at(fd, header.e_phoff + i * sizeof segment, segment)) {
+      return {};
+    }
+    if (segment.p_type == PT_LOAD) {
+      file.segments.push_back(
+          {segment.p_offset, segment.p_vaddr, segment.p_filesz, segment.p_memsz, (segment.p_flags & PF_X) != 0});
+    } else if (segment.p_type == PT_NOTE && file.build_id.empty()) {
+      file.build_id = build_id_of(fd, segment);
+    }
+  }
+  return file;
+}
+
+const ModuleRows::File& ModuleRows::file(const std::string& path) {
+  const auto [known, fresh] = files_.try_emplace(path);
+  if (fresh) {
+    known->second = read_file(path);
+  }
+  return known->second;
+}
+
+profile::ModuleRow ModuleRows::row(ProcessId process, const CodeMapping& mapping, const std::string* build_id) {
+  // Files that are linked for a fixed place are linked for the low addresses; what is placed at random never is there.
+  constexpr std::uint64_t lowest_random = std::uint64_t{1} << 32U;
+  constexpr std::uint64_t page = 4096;
+  profile::ModuleRow row;
+  row.process = process;
+  row.loaded_ns = mapping.loaded_ns;
+  row.unloaded_ns = mapping.unloaded_ns;
+  row.begin = mapping.begin;
+  row.end = mapping.end;
+  row.bias = mapping.begin < lowest_random ? 0 : mapping.begin - mapping.file_offset;
+  row.build_id = build_id != nullptr ? *build_id : "";
+  row.is_vdso = *mapping.name == vdso;
+  if (row.is_vdso) {
+    return row;
+  }
+  row.path = *mapping.name;
+  const File& on_disk = file(*mapping.name);
+  if (build_id != nullptr && *build_id != on_disk.build_id) {
+    return row;  // another build, or none
+  }
+  const auto segment = std::find_if(on_disk.segments.begin(), on_disk.segments.end(), [&](const Segment& each) {
+    return each.executable && each.offset / page == mapping.file_offset / page;
+  });
+  if (segment == on_disk.segments.end()) {
+    return row;
+  }
+  row.bias = mapping.begin - mapping.file_offset + segment->offset - segment->address;
+  for (const Segment& each : on_disk.segments) {
+    row.begin = std::min(row.begin, row.bias + each.address);
+    row.end = std::max(row.end, row.bias + each.address + each.memory_bytes);
+  }
+  return row;
+}
+
+}  // namespace crosstalk::perf_import

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code that processes have mapped, and the rows that tell of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "collectors/perf_data/records.h"
+#include "profile/model.h"
+
+namespace crosstalk::perf_import {
+
+/// Texts of which there are many equal ones; each is kept once, and stays where it is.
+class Names {
+ public:
+  [[nodiscard]] const std::string* intern(std::string_view text);
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::unordered_set<std::string> names_;
+  std::size_t bytes_ = 0;
+};
+
+/// An executable mapping of a process.
+struct CodeMapping {
+  std::uint64_t begin = 0, end = 0, file_offset = 0;
+  std::uint64_t loaded_ns = 0, unloaded_ns = 0;  // unloaded 0: never
+  const std::string* name = nullptr;
+  const std::string* build_id = nullptr;  // hexadecimal; null: not in the record
+};
+
+/// Code of files only: what a program makes at run time has no file to be found in.
+[[nodiscard]] bool is_code_of_file(const perf_data::Mapping& mapping);
+
+/// What a process has mapped, and had.
+class CodeMappings {
+ public:
+  /// Adds a mapping; what it takes the place of ends.
+  void add(const CodeMapping& mapping);
+  void clear();
+  [[nodiscard]] const std::vector<CodeMapping>& all() const { return all_; }
+
+ private:
+  std::vector<CodeMapping> all_;
+  std::map<std::uint64_t, std::size_t> now_;  // by begin; they do not overlap
+};
+
+/// By names of files. Kept apart from mappings: old files list them once, for all processes.
+class BuildIds {
+ public:
+  void add(const perf_data::BuildId& id, Names& names);
+  [[nodiscard]] const std::string* of(const CodeMapping& mapping) const;
+
+ private:
+  std::unordered_map<const std::string*, const std::string*> of_name_;
+};
+
+/// Turns mappings into rows. Where the file is there and is the one that was mapped, its headers say where all of it
+/// lies; else only the mapping is known, and that its file's addresses are its offsets.
+class ModuleRows {
+ public:
+  [[nodiscard]] profile::ModuleRow row(ProcessId process, const CodeMapping& mapping, const std::string* build_id);
+
+ private:
+  struct Segment {
+    std::uint64_t offset = 0, address = 0, file_bytes = 0, memory_bytes = 0;
+    bool executable = false;
+  };
+  struct File {
+    std::string build_id;
+    std::vector<Segment> segments;  // none: it can not be read
+  };
+  [[nodiscard]] const File& file(const std::string& path);
+  [[nodiscard]] static File read_file(const std::string& path);
+
+  std::unordered_map<std::string, File> files_;
+};
+
+[[nodiscard]] std::string hexadecimal(std::span<const std::byte> bytes);
+
+}  // namespace crosstalk::perf_import

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a sample as perf has it to a row of a profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "collectors/perf_data/records.h"
+#include "collectors/perf_import/event_units.h"
+#include "profile/model.h"
+
+namespace crosstalk::perf_import {
+
+struct RowSettings {
+  std::uint32_t cycle_ps = 0;  // how long a cycle takes
+  bool x86_64 = false;         // registers are those of such a machine
+};
+
+/// All but the thread.
+[[nodiscard]] profile::SampleRow row_of(const perf_data::Record& record, const perf_data::Sample& sample,
+                                        const EventUnit& unit, const RowSettings& settings);
+
+/// Where user code was: of a sample in the kernel, the call of it; 0 where the sample does not tell.
+[[nodiscard]] std::uint64_t user_ip(const perf_data::Record& record, const perf_data::Sample& sample,
+                                    const RowSettings& settings);
+
+}  // namespace crosstalk::perf_import
