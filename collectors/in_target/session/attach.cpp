@@ -219,6 +219,7 @@ void in_forked_child() {
   if (!r.observing.exchange(false)) {
     return;
   }
+  switch_off_before_closing(false);
   // The descriptors are copies of the parent's: moving them would move the parent's watchpoints.
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);

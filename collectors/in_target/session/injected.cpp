@@ -30,6 +30,7 @@
 #include "collectors/in_target/sys/handler_stack.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/own_memory.h"
+#include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/thread_end.h"
@@ -155,6 +156,7 @@ ThreadState* begin_calling_thread() {
 }
 
 void take_signals() {
+  switch_off_before_closing(true);
   own_signals(SIGTRAP);
   leave_masks_alone();
   install_handlers();

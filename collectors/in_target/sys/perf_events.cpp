@@ -73,6 +73,8 @@ bool is_ours(int fd, std::uint64_t known_id) {
   return fd > 0 && system_call(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 && id == known_id;
 }
 
+constinit std::atomic<bool> switches_off{false};
+
 // Of several callers at once, one closes it: true.
 bool close_if_open(OwnedEvent& event) {
   const int fd = std::atomic_ref(event.fd).exchange(0, std::memory_order_seq_cst);
@@ -80,6 +82,9 @@ bool close_if_open(OwnedEvent& event) {
     return false;
   }
   if (is_ours(fd, event.id)) {
+    if (switches_off.load(std::memory_order_relaxed)) {
+      system_call(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0);
+    }
     system_call(SYS_close, fd);
   }
   open_count.fetch_sub(1, std::memory_order_relaxed);
@@ -137,6 +142,8 @@ long stop_alarm(const OwnedEvent& event) {
 }
 
 void close_event(OwnedEvent& event) { close_if_open(event); }
+
+void switch_off_before_closing(bool on) { switches_off.store(on, std::memory_order_relaxed); }
 
 std::uint32_t events_open() { return open_count.load(std::memory_order_relaxed); }
 

@@ -43,6 +43,11 @@ long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
 
+/// Are events switched off before they are closed? A child that the program has forked may have copies of descriptors,
+/// by which an event lives on, and its signals must not come once our handlers are gone. But not in such a child
+/// itself, which would switch off its parent's.
+void switch_off_before_closing(bool on);
+
 /// How many events this process has open now. As long as there are any on the machine, and for a second more, the
 /// kernel keeps accounts at the context switches of threads that have or had one.
 std::uint32_t events_open();
