@@ -213,8 +213,10 @@ void Tasks::number_the_rest() {
       thread.id = ThreadId{numbered_threads_++};
     }
   }
-  for (std::size_t i = 0; i < by_id_.size(); ++i) {  // it grows
-    if (const auto& ancestor = processes_[by_id_[i]].modules_of) {
+  std::size_t next = 0;
+  while (next < by_id_.size()) {  // it grows
+    const auto ancestor = processes_[by_id_[next++]].modules_of;
+    if (ancestor) {
       number_process(*ancestor);
     }
   }
