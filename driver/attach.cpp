@@ -25,14 +25,6 @@ class AttachedObserver final : public daemon::OutsideCollector {
   std::unique_ptr<observer::Observer> observer_;
 };
 
-std::string command_of(pid_t pid) {
-  const observer::ProcessFacts facts = observer::process_facts(pid);
-  if (facts.arguments.empty()) {
-    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
-  }
-  return daemon::shell_quoted(facts.arguments);
-}
-
 /// Of many processes the first few, each command line once.
 std::string commands_of(const std::vector<pid_t>& pids) {
   constexpr std::size_t most = 4;
@@ -50,8 +42,7 @@ std::string commands_of(const std::vector<pid_t>& pids) {
 
 constexpr const char* unknown_from_outside =
     "heap blocks, waits for locks, what branching loops execute, and stores to a line's words that were not watched "
-    "are "
-    "not known";
+    "are not known";
 
 std::string watched_from_outside(const RecordRequest& request) {
   const bool one = request.pids.size() == 1;
@@ -74,6 +65,14 @@ daemon::Attachment attachment_of(observer::Assignment assignment) {
 }
 
 }  // namespace
+
+std::string command_of(pid_t pid) {
+  const observer::ProcessFacts facts = observer::process_facts(pid);
+  if (facts.arguments.empty()) {
+    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
+  }
+  return daemon::shell_quoted(facts.arguments);
+}
 
 Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers) {
   for (const pid_t pid : request.pids) {

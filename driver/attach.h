@@ -3,6 +3,8 @@
 // the session's collector.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +22,9 @@ struct AttachedTarget {
   std::string command;                        // the processes' command lines, as a shell would run them side by side
   std::vector<profile::MessageRow> warnings;  // what can not be known of them from outside
 };
+
+/// The command line of a running process, as a shell has it; without one its executable, or its number.
+[[nodiscard]] std::string command_of(pid_t pid);
 
 /// Refuses what can not be watched from outside: where one of several can not, all are. `registers`: debug registers
 /// that a thread may have.

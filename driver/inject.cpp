@@ -13,8 +13,6 @@
 #include "base/unique_fd.h"
 #include "collectors/injector/injection.h"
 #include "collectors/injector/preconditions.h"
-#include "collectors/observer/target_process.h"
-#include "daemon/record_checks.h"
 #include "driver/collector_path.h"
 #include "driver/log.h"
 
@@ -50,14 +48,6 @@ class InjectedLibrary final : public daemon::OutsideCollector {
   bool stopped_ = false;
   std::vector<profile::MessageRow> remarks_;
 };
-
-std::string command_of(pid_t pid) {
-  const observer::ProcessFacts facts = observer::process_facts(pid);
-  if (facts.arguments.empty()) {
-    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
-  }
-  return daemon::shell_quoted(facts.arguments);
-}
 
 }  // namespace
 

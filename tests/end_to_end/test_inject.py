@@ -89,6 +89,10 @@ class Sharing(Injection):
         self.assertIn("brought_in", codes)
         self.assertEqual(codes & {"watched_from_outside", "incomplete", "ring_corrupt", "records_lost"}, set())
         self.assertIsNone(report["exit_status"])
+        # What the threads used before is no part of it.
+        self.assertLessEqual(max(thread["cpu_s"] for thread in report["threads"]), report["duration_s"])
+        self.assertGreater(sum(loop["self_s"] for loop in report["loops"]),
+                           0.8 * sum(thread["cpu_s"] for thread in report["threads"]))
 
     @needs_watchpoints
     def test_ping_pong(self):

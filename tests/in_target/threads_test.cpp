@@ -125,6 +125,26 @@ TEST_F(Threads, TheEndHasItsTimesAndTheNameItHadThen) {
   EXPECT_EQ(registry().live(), 0U);
 }
 
+TEST_F(Threads, WhatAThreadUsedBeforeTheLibraryCameIsNotItsTime) {
+  std::vector<profile::ThreadEnd> ends;
+  runtime().injected = true;
+  std::thread([&] {
+    constexpr std::uint64_t before_ns = 50'000'000;
+    while (thread_cpu_ns() < before_ns) {
+    }
+    usleep(1000);
+    ThreadState* const self = begin_thread(0, 0, 0);
+    ASSERT_NE(self, nullptr);
+    profile::ThreadSlot& slot = *self->slot;
+    end_thread(*self);
+    ends = test::of_type<profile::ThreadEnd>(records_of(slot, 0), profile::RecordType::thread_end);
+  }).join();
+  runtime().injected = false;
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_LT(ends[0].cpu_ns, 40'000'000U);
+  EXPECT_EQ(ends[0].voluntary_switches, 0U);
+}
+
 TEST_F(Threads, WithoutAFreeSlotItIsCounted) {
   for (std::uint32_t i = 0; i < slots; ++i) {
     runtime().arena.slot(i)->state = static_cast<std::uint32_t>(profile::SlotState::live);

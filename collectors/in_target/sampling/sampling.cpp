@@ -43,7 +43,7 @@ void account(Passage& at) {
   self.last_cpu_ns = at.seen.thread_cpu_ns;
   ++self.samples;
   self.slot->samples.store(self.samples, std::memory_order_relaxed);
-  self.slot->cpu_ns.store(at.seen.thread_cpu_ns, std::memory_order_relaxed);
+  self.slot->cpu_ns.store(at.seen.thread_cpu_ns - self.cpu_before_ns, std::memory_order_relaxed);
   runtime().budget.earn(at.seen.cpu_ns);
   charge_blocks(self.thread_pointer, at.seen.cpu_ns);
 }

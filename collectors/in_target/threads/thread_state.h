@@ -38,6 +38,10 @@ struct ThreadUsage {
   std::uint64_t user_ns = 0, kernel_ns = 0;
 };
 
+struct ContextSwitches {
+  std::uint64_t voluntary = 0, involuntary = 0;
+};
+
 /// Fields without a word are written by the thread itself only (its handlers included).
 struct ThreadState {
   std::atomic<std::uint32_t> phase;  // ThreadPhase
@@ -57,6 +61,8 @@ struct ThreadState {
   std::int32_t timer_number = 0;  // POSIX timer id + 1; 0: none
   OwnedEvent clock_event;
   std::uint64_t period_ns = 0;
+  std::uint64_t cpu_before_ns = 0;  // CPU time before the library was brought into its process, and
+  ContextSwitches switches_before;
   std::uint64_t last_cpu_ns = 0;      // thread CPU time at the previous sample
   std::uint64_t first_weight_ns = 0;  // what the first sample stands for
   std::uint64_t ordinal = 0;          // how many threads of the process came before

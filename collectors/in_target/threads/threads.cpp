@@ -67,6 +67,12 @@ bool blocks_traps() {
   return (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
 }
 
+ContextSwitches own_switches() {
+  rusage usage{};
+  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+}
+
 // A state as new: what a thread before it left in the same place is gone.
 void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
   self.stack_low = stack_low;
@@ -79,6 +85,8 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.alarm_event = {};
   self.alarm_since_ns = self.alarm_until_ns = self.alarm_ns = 0;
   self.last_cpu_ns = thread_cpu_ns();
+  self.cpu_before_ns = runtime().injected ? self.last_cpu_ns : 0;
+  self.switches_before = runtime().injected ? own_switches() : ContextSwitches{};
   self.samples = 0;
   self.first_weight_ns = 0;
   self.ordinal = begun_threads.fetch_add(1, std::memory_order_relaxed);
@@ -198,11 +206,10 @@ void end_thread(ThreadState& self) {
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
   watch_unit().leave(self);
   profile::ThreadEnd record;
-  record.cpu_ns = thread_cpu_ns();
-  rusage usage{};
-  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-  record.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
-  record.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  record.cpu_ns = thread_cpu_ns() - self.cpu_before_ns;
+  const ContextSwitches switches = own_switches();
+  record.voluntary_switches = switches.voluntary - self.switches_before.voluntary;
+  record.involuntary_switches = switches.involuntary - self.switches_before.involuntary;
   get_name(record.name);  // the recorder's looks come too late for a name that the thread had just before its end
   note_life(record.cpu_ns, record.voluntary_switches + record.involuntary_switches);
   charge_own_calls(self, thread_cpu_ns() - begin_ns);
