@@ -241,11 +241,11 @@ class Case(unittest.TestCase):
         self.assertEqual(result.status, 0, result.stderr)
         return self.report(result.profile), result.truth
 
-    def observe_enough(self, name, *arguments):
+    def observe_enough(self, name, *arguments, options=()):
         """As observe; again, and longer, while there is too little to judge by: threads that yield get next to nothing
         of processors that are busy with others' work, and a handful of samples says nothing."""
         for factor in (1, 2, 4):
-            report, truth = self.observe(name, *longer(arguments, factor))
+            report, truth = self.observe(name, *longer(arguments, factor), options=options)
             why = too_little(report, truth)
             if why is None:
                 return report, truth

@@ -11,15 +11,16 @@ MAX_DISTANCE = 0.25  # as between threads: who waits for whom shifts with what e
 
 
 class Processes(harness.Case):
-    def exchange(self, processes, memory, seconds, *arguments):
+    def exchange(self, processes, memory, seconds, *arguments, budget=3):
         report, truth = self.observe_enough("processes", "--threads", str(processes), "--memory", memory, "--wait",
-                                            "yield", "--seconds", str(seconds), *arguments)
+                                            "yield", "--seconds", str(seconds), *arguments,
+                                            options=("--budget", str(budget)))
         costs = harness.cells_by_truth(report, truth)
         self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
         self.check_directions(costs, truth)
         self.assertGreater(harness.true_share(costs), 0.9, costs)
         self.assertGreater(harness.total_cost(report), 0.05 * harness.cpu_seconds(report))
-        self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05)
+        self.assertLess(report["sampling"]["overhead"]["fraction"], max(0.05, 1.3 * budget / 100))
         self.assertEqual([entry["kind"] for entry in report["objects"]], ["shared"])
         self.assertEqual(max(report["lines"], key=lambda line: line["cost_s"])["file"].rsplit("/", 1)[-1], truth["file"])
         return report, truth
@@ -38,7 +39,8 @@ class Processes(harness.Case):
 
     @harness.needs_watchpoints
     def test_three_with_a_memfd_at_different_addresses(self):
-        report, truth = self.exchange(3, "memfd", 8)
+        # Three that yield on two processors switch all the time: within 3 % they are watched too seldom to tell them apart.
+        report, truth = self.exchange(3, "memfd", 8, budget=10)
         self.assertGreater(len(set(truth["addresses"])), 1, truth["addresses"])
         entry = report["objects"][0]
         self.assertEqual(entry["name"], "memfd table")

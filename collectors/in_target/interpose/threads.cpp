@@ -18,6 +18,7 @@
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/creations.h"
 #include "collectors/in_target/threads/thread_end.h"
+#include "collectors/in_target/watch/watch_unit.h"
 
 namespace crosstalk::in_target {
 
@@ -165,6 +166,21 @@ int create_key(pthread_key_t* key, Destructor destructor) {
   return real_key_create(key, destructor);
 }
 
+namespace {
+
+// The only thread so far is about to have another one beside it: it may sleep from now on, and not be sampled before it
+// accesses what the other has stored to.
+void attend_before_first_thread() {
+  ThreadState* const self = registry().live() == 1 ? current_thread() : nullptr;
+  if (self != nullptr && self->samples > 0) {
+    const std::uint64_t begin_ns = thread_cpu_ns();
+    watch_unit().attend(*self);
+    charge_own_calls(*self, thread_cpu_ns() - begin_ns);
+  }
+}
+
+}  // namespace
+
 CROSSTALK_INTERPOSE(int, create_thread, "pthread_create", (pthread_t*, const pthread_attr_t*, StartRoutine, void*));
 
 int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRoutine routine, void* argument) {
@@ -183,6 +199,7 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRout
     const Passage passage;
     if (observing()) {
       note_creation(registers_here());
+      attend_before_first_thread();
     }
   }
   const int result = real_create(thread, attributes, run_observed, start);

@@ -60,7 +60,10 @@ void rest(const Passage& at) {
 /// Watches of others that concern this thread, and those that are over.
 void tend_watches(Passage& at) {
   WatchUnit& watch = watch_unit();
-  watch.attend(at.self);
+  // A thread that nobody could communicate with needs no events, which a program sees when it lists its descriptors.
+  if (registry().live() > 1 || sharing()) {
+    watch.attend(at.self);
+  }
   watch.follow(at.self, at.seen.time_ns);
   const bool expired = watch.expire(at.self, at.seen.time_ns);
   end_late_alarm(at.self, at.seen.time_ns);
