@@ -31,7 +31,7 @@ class Filter {
   explicit Filter(std::uint32_t action, std::initializer_list<int> more = {}) {
     add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
     for (const int number : {SYS_write, SYS_exit, SYS_exit_group, SYS_futex, SYS_clock_gettime, SYS_munmap, SYS_madvise,
-                             SYS_mmap, SYS_brk, SYS_newfstatat, SYS_rt_sigprocmask}) {
+                             SYS_mmap, SYS_mprotect, SYS_brk, SYS_newfstatat, SYS_rt_sigprocmask}) {
       allow(number);
     }
     for (const int number : more) {
