@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How much memory the rings of each user take; the bound is the module's parameter user_memory_kb. */
+#ifndef CROSSTALK_IBS_ACCOUNT_H
+#define CROSSTALK_IBS_ACCOUNT_H
+
+#include <linux/uidgid.h>
+
+/* -EDQUOT: the user would have more than the bound. */
+int ibs_charge(kuid_t uid, unsigned int pages);
+void ibs_uncharge(kuid_t uid, unsigned int pages);
+
+#endif

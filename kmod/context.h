@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A sampling context: what an open file is.
+ *
+ * Who writes what: `task` to `tid` are set at open and never change. `config`, `ring`, `signal` to `watermark` and `event`
+ * are set by SETUP under `lock`, before `ring` is published. What is marked "CPU" is written only by the CPU that runs the
+ * thread (in NMI context, or with interrupts off while the context is being switched), or by RESET while disabled.
+ *
+ * References: a context holds one on its task and one on its mm_struct (not on the address space), from open to release. So
+ * neither pointer can be reused by another thread or program while a context compares them with `current`.
+ */
+#ifndef CROSSTALK_IBS_CONTEXT_H
+#define CROSSTALK_IBS_CONTEXT_H
+
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+
+#include "crosstalk_ibs.h"
+#include "hardware.h"
+
+struct ibs_ring;
+struct mm_struct;
+struct perf_event;
+struct task_struct;
+
+struct ibs_counts {
+	u64 samples;
+	u64 filtered;
+	u64 lost;
+	u64 throttled;
+	u64 signals;
+	u64 signals_lost;
+	u64 handler_ns;
+};
+
+struct ibs_context {
+	struct task_struct *task;
+	struct mm_struct *mm;
+	kuid_t uid;	 /* who is charged */
+	u32 visible_uid; /* the same, and the two numbers below, as the opener's namespaces have them */
+	u32 pid;
+	u32 tid;
+
+	struct mutex lock;	/* SETUP, ENABLE, DISABLE, RESET; nested outside of mmap_lock's users: copy before */
+	struct mutex read_lock; /* one reader at a time; faults may happen under it */
+	struct list_head list;	/* ibs_contexts; by SETUP, under its own lock */
+
+	struct ibs_config config;
+	struct ibs_ring *ring; /* store-release by SETUP; lives until the file is released */
+	struct perf_event *event;
+	u32 signal;
+	u64 cookie;
+	u32 watermark;
+	bool enabled; /* lock */
+
+	u64 left;	 /* CPU: events to the next interrupt; 0: draw a new interval */
+	u64 armed;	 /* CPU: events that the hardware was told */
+	u64 interval;	 /* CPU: the interval that is being counted */
+	u32 random;	 /* CPU: state of the generator */
+	struct ibs_counts counts; /* CPU; the two counts of signals: the irq_work */
+
+	struct irq_work work;
+	wait_queue_head_t wait;
+	bool ended; /* the thread left while enabled: wake readers for the last time */
+};
+
+struct ibs_context *ibs_context_open(void);
+void ibs_context_release(struct ibs_context *ctx);
+
+/* Whether the caller runs in the opener's address space. */
+bool ibs_context_is_ours(const struct ibs_context *ctx);
+/* Whether samples can still come. */
+bool ibs_context_has_ended(const struct ibs_context *ctx);
+/* NULL before SETUP. */
+struct ibs_ring *ibs_context_ring(struct ibs_context *ctx);
+
+int ibs_context_setup(struct ibs_context *ctx, const struct crosstalk_ibs_setup *setup);
+int ibs_context_enable(struct ibs_context *ctx);
+int ibs_context_disable(struct ibs_context *ctx);
+int ibs_context_reset(struct ibs_context *ctx);
+void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the data registers of a sample say, in the words of struct crosstalk_ibs_sample. */
+#ifndef CROSSTALK_IBS_DESCRIBE_H
+#define CROSSTALK_IBS_DESCRIBE_H
+
+struct crosstalk_ibs_sample;
+struct ibs_config;
+struct ibs_raw;
+
+/* Fills in what depends on the registers; leaves out what the context may not see. NMI context. */
+void ibs_describe(const struct ibs_config *config, const struct ibs_raw *raw, struct crosstalk_ibs_sample *sample);
+
+#endif

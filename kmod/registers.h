@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Registers of Instruction-Based Sampling: AMD64 Architecture Programmer's Manual volume 2 (24593), "Instruction-Based
+ * Sampling", and the Processor Programming References of families 17h, 19h and 1Ah. The kernel's own header of them
+ * moved and grew between 5.10 and today.
+ */
+#ifndef CROSSTALK_IBS_REGISTERS_H
+#define CROSSTALK_IBS_REGISTERS_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+#define IBS_MSR_FETCH_CTL 0xc0011030
+#define IBS_MSR_FETCH_LINEAR 0xc0011031
+#define IBS_MSR_FETCH_PHYSICAL 0xc0011032
+#define IBS_MSR_OP_CTL 0xc0011033
+#define IBS_MSR_OP_RIP 0xc0011034
+#define IBS_MSR_OP_DATA 0xc0011035
+#define IBS_MSR_OP_DATA2 0xc0011036
+#define IBS_MSR_OP_DATA3 0xc0011037
+#define IBS_MSR_DC_LINEAR 0xc0011038
+#define IBS_MSR_DC_PHYSICAL 0xc0011039
+#define IBS_MSR_CTL 0xc001103a
+#define IBS_MSR_BRANCH_TARGET 0xc001103b
+#define IBS_MSR_FETCH_CTL_EXTENDED 0xc001103c
+#define IBS_MSR_OP_DATA4 0xc001103d
+
+/* IBS_CTL: which entry of the extended interrupt vector table IBS uses. The same in northbridge register F3x1CC. */
+#define IBS_CTL_LVT_VALID BIT_ULL(8)
+#define IBS_CTL_LVT_OFFSET 0xfULL
+
+/* CPUID Fn8000_001B_EAX */
+#define IBS_CPUID_LEAF 0x8000001b
+#define IBS_CPUID_VALID BIT(0)
+#define IBS_CPUID_FETCH BIT(1)
+#define IBS_CPUID_OP BIT(2)
+#define IBS_CPUID_RDWR_OP_COUNT BIT(3)
+#define IBS_CPUID_OP_COUNT BIT(4)
+#define IBS_CPUID_BRANCH_TARGET BIT(5)
+#define IBS_CPUID_OP_COUNT_EXTENDED BIT(6)
+#define IBS_CPUID_RIP_INVALID BIT(7)
+#define IBS_CPUID_FETCH_CTL_EXTENDED BIT(9)
+#define IBS_CPUID_OP_DATA4 BIT(10)
+#define IBS_CPUID_ZEN4 BIT(11)
+#define IBS_CPUID_LOAD_LATENCY BIT(12)
+
+#define IBS_OP_MAX_COUNT 0xffffULL
+#define IBS_OP_L3_MISS_ONLY BIT_ULL(16)
+#define IBS_OP_CTL_ENABLE BIT_ULL(17)
+#define IBS_OP_VALID BIT_ULL(18)
+#define IBS_OP_COUNT_OPS BIT_ULL(19)
+#define IBS_OP_MAX_COUNT_EXTENDED GENMASK_ULL(26, 20)
+#define IBS_OP_CURRENT_COUNT GENMASK_ULL(58, 32)
+#define IBS_OP_CURRENT_COUNT_SHIFT 32
+#define IBS_OP_LATENCY_SHIFT 59
+#define IBS_OP_LATENCY_ENABLE BIT_ULL(63)
+
+#define IBS_FETCH_MAX_COUNT 0xffffULL
+#define IBS_FETCH_COUNT_SHIFT 16
+#define IBS_FETCH_LATENCY_SHIFT 32
+#define IBS_FETCH_CTL_ENABLE BIT_ULL(48)
+#define IBS_FETCH_VALID BIT_ULL(49)
+#define IBS_FETCH_COMPLETE BIT_ULL(50)
+#define IBS_FETCH_IC_MISS BIT_ULL(51)
+#define IBS_FETCH_PHYSICAL_VALID BIT_ULL(52)
+#define IBS_FETCH_L1TLB_MISS BIT_ULL(55)
+#define IBS_FETCH_L2_MISS BIT_ULL(58)
+#define IBS_FETCH_L3_MISS_ONLY BIT_ULL(59)
+
+/* Counts are programmed without their low four bits. */
+#define IBS_COUNT_SHIFT 4
+
+#define IBS_DATA_TAKEN BIT_ULL(35)
+#define IBS_DATA_MISPREDICTED BIT_ULL(36)
+#define IBS_DATA_BRANCH BIT_ULL(37)
+#define IBS_DATA_RIP_INVALID BIT_ULL(38)
+
+#define IBS_DATA2_SOURCE 0x7ULL
+#define IBS_DATA2_REMOTE BIT_ULL(4)
+#define IBS_DATA2_SOURCE_HIGH_SHIFT 6
+
+#define IBS_DATA3_LOAD BIT_ULL(0)
+#define IBS_DATA3_STORE BIT_ULL(1)
+#define IBS_DATA3_L1TLB_MISS BIT_ULL(2)
+#define IBS_DATA3_DC_MISS BIT_ULL(7)
+#define IBS_DATA3_MISALIGNED BIT_ULL(8)
+#define IBS_DATA3_LOCKED BIT_ULL(15)
+#define IBS_DATA3_MAB_HIT BIT_ULL(16)
+#define IBS_DATA3_LINEAR_VALID BIT_ULL(17)
+#define IBS_DATA3_PHYSICAL_VALID BIT_ULL(18)
+#define IBS_DATA3_L2_MISS BIT_ULL(20)
+#define IBS_DATA3_PREFETCH BIT_ULL(21)
+#define IBS_DATA3_WIDTH_SHIFT 22
+#define IBS_DATA3_WIDTH 0xfULL
+#define IBS_DATA3_LATENCY_SHIFT 32
+#define IBS_DATA3_TLB_LATENCY_SHIFT 48
+
+#endif
