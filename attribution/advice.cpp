@@ -167,8 +167,7 @@ std::string advice_for(const ObjectRow& object, const Exchange& exchange) {
       return "Count in a counter per thread, and add them up when the sum is read; padding alone saves nothing.";
     case SharingKind::fetch_add:
       return "Each thread takes the value that was there (fetch-and-add): where it stands for work to do, take several "
-             "at "
-             "a time; where it is not needed, count in a counter per thread. Padding alone saves nothing.";
+             "at a time; where it is not needed, count in a counter per thread. Padding alone saves nothing.";
     case SharingKind::lock:
       return "Take it less often, hold it shorter, or divide what it protects; padding alone saves nothing.";
     case SharingKind::barrier:

@@ -8,6 +8,8 @@
 #include <span>
 
 #include "attribution/brief_threads.h"
+#include "attribution/busy/loop_busy.h"
+#include "attribution/busy/thread_waits.h"
 #include "attribution/code/function_code.h"
 #include "attribution/counts/communication_counts.h"
 #include "attribution/counts/trap_index.h"
@@ -21,6 +23,8 @@
 #include "attribution/loops/code_time.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
+#include "attribution/memory/memory_samples.h"
+#include "attribution/memory/memory_view.h"
 #include "attribution/objects/data_objects.h"
 #include "attribution/objects/near_callers.h"
 #include "attribution/objects/program_view.h"
@@ -193,11 +197,13 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
 
   Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
   std::optional<LoopProgress> progress(view);
+  std::optional<StreamSamples> positions(view);
   ConsumerSamples consumers(timelines);
   LineStores stores(timelines, profile.threads());
   SampleDigest digest(profile.threads(), spaces, lines, strata);
   ProcessorTimes processors;
   InstructionFigures instructions(view);
+  MemorySamples memory_samples;
   const auto take = [&](const profile::SampleRow& sample) {
     if (options.code) {
       instructions.add(sample);
@@ -205,8 +211,10 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     digest.add(sample);
     processors.add(sample);
     progress->add(sample);
+    positions->add(sample);
     consumers.add(sample);
     stores.add(sample);
+    memory_samples.add(sample);
   };
   if (auto read = profile.for_each_sample(take, parts_of(options)); !read) {
     return tl::unexpected<Error>(read.error());
@@ -225,8 +233,14 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
       LookaheadReplay replay(view);
       read_rest = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); });
       add_rates(time.loops, progress->trails(), replay.loops(), view);
+      LoopStandings standings(view);
+      for (const CodeTotal& total : digest.code()) {
+        standings.add(total);
+      }
+      add_figures(time.loops, {options.machine, positions->loops(), standings.loops(), profile.session().core}, view);
     }
     progress.reset();  // a step a sample
+    positions.reset();
   });
   if (!read_rest) {
     return tl::unexpected<Error>(read_rest.error());
@@ -267,19 +281,29 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   }
   starts.name(analysis.threads, stacks);
   analysis.processors = processors.summaries();
-  analysis.sampling = sampling_summary(profile.session(), profile.threads(), digest.threads(),
-                                       {digest.samples(), digest.with_address(), digest.user_mode(),
-                                        profile.watches().size(), traps, time.unknown_frames, digest.measured()});
+  analysis.sampling =
+      sampling_summary(profile.session(), profile.threads(), digest.threads(),
+                       {digest.samples(), digest.with_address(), digest.user_mode(), profile.watches().size(), traps,
+                        time.unknown_frames, digest.measured(), profile.events()});
   analysis.sampling.estimator = (*estimator)->name;
   analysis.loops = std::move(time.loops);
   analysis.functions = std::move(time.functions);
   analysis.code_lines = std::move(time.lines);
+  auto memory = memory_view({profile, view, objects, shared, analysis.loops, memory_samples}, options.max_rows);
+  if (!memory) {
+    return tl::unexpected<Error>(memory.error());
+  }
+  analysis.memory = std::move(*memory);
   fill_times(profile, analysis);
+  add_thread_waits(analysis, profile.threads());
   charge_stand_ins(analysis.functions, analysis.cpu_s, analysis.sampling);
   const Defects defects = defects_of(timelines, digest, strata, code);
   fill_program(profile, defects, analysis);
   analysis.warnings =
       warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication, defects);
+  if (options.machine == nullptr && !options.uncalibrated.empty() && !analysis.loops.empty()) {
+    analysis.warnings.push_back({"no_calibration", options.uncalibrated});
+  }
   if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads(),
                                           creation_places(profile.thread_creations(), view, stacks),
                                           starts.given_to_unsampled(digest.threads()))) {

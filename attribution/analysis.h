@@ -9,6 +9,7 @@
 #include "attribution/code/code_choice.h"
 #include "attribution/model.h"
 #include "base/result.h"
+#include "models/machine.h"
 #include "profile/reader.h"
 #include "symbolizer/symbolizer.h"
 
@@ -20,6 +21,8 @@ struct AnalysisOptions {
   std::size_t max_rows = 100;                     // of lines, objects, functions each
   bool start_routines = false;                    // of threads; it takes a stack or more of each
   std::optional<CodeWanted> code = std::nullopt;  // whose instructions to list
+  const models::Machine* machine = nullptr;       // that was recorded, calibrated; null: it was not
+  std::string uncalibrated;                       // why `machine` is null, a sentence with a remedy
 };
 
 /// Reads the whole profile. Errors only for a profile that can not be read, and for code that is asked for and can not

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "attribution/busy/loop_figures.h"
+#include "attribution/memory/memory_model.h"
 #include "base/ids.h"
 #include "profile/reader.h"
 #include "symbolizer/symbolizer.h"
@@ -174,6 +176,7 @@ struct LoopRow {
   std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
   std::uint64_t header = 0;
   LoopRates rates{};
+  std::optional<LoopFigures> figures{};  // absent: of loops that take less than a thousandth of the time
 };
 struct FunctionRow {
   std::string function, file, module;
@@ -217,6 +220,7 @@ struct ThreadSummary {
   std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
   std::string start_routine = {};         // the program's own function that it began in; empty: not known, not asked
   bool listed = true;                     // fits the filter; others are here for their names
+  std::optional<models::CycleAccount> waits = {};  // of its elapsed time; none: when it began or ended is not known
 };
 /// A processor of the recorded machine that threads were sampled on.
 struct ProcessorSummary {
@@ -239,12 +243,15 @@ struct SamplingSummary {
     std::uint64_t period = 0;
     std::string unit;
     std::uint64_t samples = 0;
+    std::string source = {};                 // "clock", "pebs", "ibs", "ibs-kmod", "counter"
+    std::uint32_t least_latency_cycles = 0;  // only accesses that took so long were sampled; 0: all were
   };
   std::vector<Event> events;
   std::optional<double> overhead_fraction;
   double handlers_s = 0, switches_s = 0;
   double stand_ins_s = 0;  // in the collector's functions that stand in for malloc and others; by samples
   std::uint64_t memory_bytes = 0;
+  std::string settings_unknown = {};  // why neither settings nor what recording took are known; empty: they are
 };
 
 /// Upper limits of what communication may cost that no watch saw, by sort: with 97.5 % confidence it is less.
@@ -296,6 +303,7 @@ struct Analysis {
   double duration_s = 0, cpu_s = 0;  // of all threads
   std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
   std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
+  Memory memory = {};                // by hardware samples alone
   std::string filter = {};           // what rows are restricted to, as options; empty: to nothing
 };
 

@@ -70,10 +70,25 @@ std::string counted(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
+/// Events with names first, those without samples, too: nothing was seen of them.
+void add_measured(const SampleCounts& counts, std::vector<SamplingSummary::Event>& result) {
+  const std::size_t first = result.size();
+  for (const profile::EventRow& row : counts.events) {
+    result.push_back({row.name, row.period, unit_name(row.unit), 0, source_name(row.source), row.least_latency_cycles});
+  }
+  for (const auto& [kind, samples] : counts.measured) {
+    const auto& [event, source, unit] = kind;
+    if (event.value != 0 && event.value <= counts.events.size()) {
+      result[first + event.value - 1].samples += samples;
+    } else {
+      result.push_back({source_name(source), 0, unit_name(unit), samples, source_name(source)});
+    }
+  }
+}
+
 std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
                                               std::span<const profile::ThreadRow> threads,
-                                              std::span<const ThreadTotal> totals,
-                                              const SampleDigest::Measured& measured) {
+                                              std::span<const ThreadTotal> totals, const SampleCounts& counts) {
   std::map<std::string, SamplingSummary::Event> events;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     if (totals[i].samples == totals[i].measured) {
@@ -89,12 +104,11 @@ std::vector<SamplingSummary::Event> events_of(const profile::Session& session,
   for (auto& [name, event] : events) {
     event.name = name;
     event.unit = "ns";
+    event.source = "clock";
     event.period = event.period != 0 ? event.period : session.config.period_ns;
     result.push_back(event);
   }
-  for (const auto& [kind, samples] : measured) {
-    result.push_back({source_name(kind.first), 0, unit_name(kind.second), samples});
-  }
+  add_measured(counts, result);
   return result;
 }
 
@@ -169,6 +183,34 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
                          "turns on a processor meet otherwise than with one each"});
 }
 
+/// A recording of another machine names dozens of files that are not here: one line tells of all of them.
+void warn_of_missing_symbols(std::span<const symbolizer::Symbolizer::Missing> all, std::vector<Warning>& out) {
+  constexpr std::size_t few = 3;
+  std::vector<std::string> absent;
+  for (const auto& missing : all) {
+    if (missing.no_file && !missing.path.empty()) {
+      absent.push_back(missing.path);
+    }
+  }
+  for (const auto& missing : all) {
+    if (absent.size() <= few || !missing.no_file || missing.path.empty()) {
+      out.push_back({"missing_symbols", (missing.path.empty() ? "[vdso]" : missing.path) + ": " + missing.why});
+    }
+  }
+  if (absent.size() <= few) {
+    return;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < few; ++i) {
+    names += (i == 0 ? "" : ", ") + absent[i];
+  }
+  out.push_back({"missing_symbols", std::to_string(absent.size()) +
+                                        " files of code are not here, or are not those that were recorded (" + names +
+                                        " and " + std::to_string(absent.size() - few) +
+                                        " more): names in them are not known; --sysroot DIR looks for them elsewhere, "
+                                        "and the recorded machine has them"});
+}
+
 void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, std::vector<Warning>& out) {
   if (defects.malformed_samples > 0) {
     out.push_back({"malformed_samples", counted(defects.malformed_samples, "sample names", "samples name") +
@@ -191,9 +233,7 @@ void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, st
     out.push_back({"unknown_frames",
                    percent(*sampling.unknown_frames) + " of the samples are in functions whose names are not known"});
   }
-  for (const auto& missing : defects.missing_symbols) {
-    out.push_back({"missing_symbols", (missing.path.empty() ? "[vdso]" : missing.path) + ": " + missing.why});
-  }
+  warn_of_missing_symbols(defects.missing_symbols, out);
 }
 
 }  // namespace
@@ -247,7 +287,11 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
   summary.traps = counts.traps;
   summary.unknown_frames = counts.unknown_frames;
   summary.memory_bytes = session.memory_bytes;
-  summary.events = events_of(session, threads, totals, counts.measured);
+  summary.events = events_of(session, threads, totals, counts);
+  if (profile::is_imported(session)) {
+    summary.settings_unknown =
+        "imported from a recording of perf, which has settings of its own and does not say what it took";
+  }
   double cpu_ns = 0;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     summary.lost += threads[i].lost;
@@ -256,7 +300,7 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
     const double sampled_ns = i < totals.size() && !is_brief(threads[i]) ? totals[i].ns : 0;
     cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), sampled_ns);
   }
-  if (cpu_ns > 0 && !profile::is_imported(session)) {  // what perf took, it does not say
+  if (cpu_ns > 0 && summary.settings_unknown.empty()) {
     summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;
   }
   return summary;

@@ -21,7 +21,8 @@ struct SampleCounts {
   std::uint64_t samples = 0, with_address = 0, user_mode = 0;
   std::uint64_t watches = 0, traps = 0;
   std::optional<double> unknown_frames;
-  SampleDigest::Measured measured = {};  // samples that are no clock's
+  SampleDigest::Measured measured = {};  // samples of hardware sources and of events with a name
+  std::span<const profile::EventRow> events = {};
 };
 [[nodiscard]] SamplingSummary sampling_summary(const profile::Session& session,
                                                std::span<const profile::ThreadRow> threads,

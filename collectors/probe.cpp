@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "collectors/pmu/event_trial.h"
 #include "collectors/probe_perf.h"
 #include "collectors/probe_pmu.h"
 #include "collectors/probe_system.h"
@@ -135,7 +136,7 @@ Probe probe() {
                                     [](const PmuUnit& unit) { return is_core_unit(unit.name); });
   // libpfm4's detection costs milliseconds, and has nothing to say where there is no unit.
   const auto core_pmus = has_core ? detected_core_pmus() : std::vector<std::string>{};
-  for (Facility& facility : pmu_facilities(machine, core_pmus)) {
+  for (Facility& facility : pmu_facilities(machine, core_pmus, try_event)) {
     result.facilities.push_back(std::move(facility));
   }
   return result;

@@ -40,12 +40,15 @@ Facility core_facility(const MachineDescription& machine, const std::vector<std:
 }
 
 /// "cpu/mem-loads/, cpu/mem-stores/"
-Facility sampling_facility(const char* name, const Result<std::vector<MemoryEvent>>& events) {
+Facility sampling_facility(const char* name, const Result<std::vector<MemoryEvent>>& events, const EventTrial& trial) {
   if (!events) {
     return {name, false, events.error().message, ""};
   }
   std::vector<std::string> names;
   for (const MemoryEvent& event : *events) {
+    if (const auto opened = trial(event); !opened) {
+      return {name, false, opened.error().message, ""};
+    }
     names.push_back(event.unit == event.name ? event.unit + "//" : event.unit + "/" + event.name + "/");
   }
   return {name, true, join(names, ", "), ""};
@@ -71,9 +74,10 @@ std::vector<std::string> detected_core_pmus() {
   return names;
 }
 
-std::vector<Facility> pmu_facilities(const MachineDescription& machine, const std::vector<std::string>& core_pmus) {
-  return {core_facility(machine, core_pmus), sampling_facility("PEBS", pebs_events(machine)),
-          sampling_facility("IBS", ibs_events(machine))};
+std::vector<Facility> pmu_facilities(const MachineDescription& machine, const std::vector<std::string>& core_pmus,
+                                     const EventTrial& trial) {
+  return {core_facility(machine, core_pmus), sampling_facility("PEBS", pebs_events(machine), trial),
+          sampling_facility("IBS", ibs_events(machine), trial)};
 }
 
 }  // namespace crosstalk::collectors

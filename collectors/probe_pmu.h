@@ -7,6 +7,7 @@
 
 #include "collectors/facility.h"
 #include "collectors/pmu/machine_description.h"
+#include "collectors/pmu/source_choice.h"
 
 namespace crosstalk::collectors {
 
@@ -14,8 +15,8 @@ namespace crosstalk::collectors {
 /// Detected by CPUID: a virtual machine may hide the unit although its processor is known.
 [[nodiscard]] std::vector<std::string> detected_core_pmus();
 
-/// The facilities "CPU PMU", "PEBS" and "IBS".
+/// The facilities "CPU PMU", "PEBS" and "IBS": what there is, and of the latter two, what `trial` lets this user open.
 [[nodiscard]] std::vector<Facility> pmu_facilities(const MachineDescription& machine,
-                                                   const std::vector<std::string>& core_pmus);
+                                                   const std::vector<std::string>& core_pmus, const EventTrial& trial);
 
 }  // namespace crosstalk::collectors

@@ -42,8 +42,8 @@ std::optional<StackView> stack_in(std::span<const std::byte> tail) {
 
 bool possible(const profile::Sample& record) {
   const bool clock = record.source == profile::SourceKind::clock;
-  return possible(record.access, record.from, record.flags) && record.source <= profile::SourceKind::ibs_kmod &&
-         record.weight_unit <= profile::WeightUnit::micro_ops &&
+  return possible(record.access, record.from, record.flags) && record.source <= profile::SourceKind::counter &&
+         record.weight_unit <= profile::WeightUnit::occurrences &&
          (!clock || record.weight_unit == profile::WeightUnit::ns);
 }
 

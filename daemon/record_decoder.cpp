@@ -68,6 +68,9 @@ void RecordDecoder::heed_announcements() {
       continue;  // no thread outlives an exec with its ring: this is the program that we know
     }
     of.announced = true;
+    if (first_program_.empty()) {
+      first_program_ = announcement.executable;
+    }
     of.pid = announcement.start.pid;
     of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
                                                 std::move(announcement.command));
@@ -79,6 +82,16 @@ void RecordDecoder::heed_announcements() {
     }
   }
   announcements_.clear();
+}
+
+// In a recording of several programs a message says in which it was: by its name, so that those of many processes of
+// one program are one message.
+std::string RecordDecoder::said_in(const Slot& slot, std::string text) const {
+  const std::string program = slot.process ? processes_table_.process(*slot.process).executable : std::string();
+  if (program.empty() || program == first_program_) {
+    return text;
+  }
+  return text + " (in " + program.substr(program.rfind('/') + 1) + ")";
 }
 
 void RecordDecoder::interpret(std::uint32_t slot, const RecordView& record) {
@@ -123,7 +136,7 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return take(slot, view.as<profile::Block>());
     case RecordType::message: {
       const auto record = view.as<profile::Message>();
-      sink_->put(profile::MessageRow{code_of(record.code), one_line(text_of(view.tail())), 1});
+      sink_->put(profile::MessageRow{code_of(record.code), one_line(said_in(slot, text_of(view.tail()))), 1});
       return true;
     }
     case RecordType::shared_mapping:
@@ -257,7 +270,8 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
   if (record.source != profile::SourceKind::clock) {
     row.measurement = {record.source, record.weight_unit, record.latency_cycles, record.weight, record.data_source};
   }
-  if ((record.flags & profile::sample_in_kernel) == 0) {
+  // A hardware source's are those at its interrupt, some instructions behind the sampled one.
+  if ((record.flags & profile::sample_in_kernel) == 0 && record.source == profile::SourceKind::clock) {
     row.registers = record.registers;
     row.registers->operator[](Register::rip) = record.ip;
   }

@@ -83,6 +83,7 @@ class RecordDecoder {
   ThreadId thread_of(Slot& slot, std::uint64_t time_ns);
   ProcessId process_of(Slot& slot, std::uint64_t time_ns);
   void settle_process(Slot& slot);
+  [[nodiscard]] std::string said_in(const Slot& slot, std::string text) const;
   StackId put_stack(const Registers& registers, std::span<const std::byte> bytes);
 
   void take(Slot& slot, const profile::RecordView& view, const profile::ThreadStart& record);
@@ -108,6 +109,7 @@ class RecordDecoder {
   ModuleTable modules_;
   profile::StackRow stack_;  // its buffer is used again
   std::uint32_t last_stack_ = 0;
+  std::string first_program_;  // of the first process; empty: there was none yet
   std::uint64_t malformed_ = 0, samples_ = 0, traps_ = 0;
 };
 

@@ -26,7 +26,9 @@ struct RecordOptions {
   bool from_outside = false;                      // a collector outside of the targets tells of their ends
   profile::SessionConfig config;                  // calibrated and probed by the caller
   profile::CoreTimes core;                        // measured by the caller
+  std::string machine;                            // text of this machine's file; empty: it was not measured
   std::string method_name, source_name;           // as the report shows them
+  std::string source_choice;                      // why it is this source
   std::string collector;                          // path of libcrosstalk.so
   bool recorded_itself = false;                   // by another recorder, which has the command, too
   std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile

@@ -61,6 +61,7 @@ void Recorder::begin() {
   session_.version = CROSSTALK_VERSION;
   session_.config = options_->config;
   session_.core = options_->core;
+  session_.machine = options_->machine;
   describe_host(session_);
   for (const profile::MessageRow& warning : options_->warnings) {
     sink_.put(warning);

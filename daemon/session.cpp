@@ -39,6 +39,11 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   if (!writer) {
     return error_of(writer);
   }
+  if (const Result<void> noted = writer->put_source_choice(options.source_choice); !noted) {
+    writer = error_of(noted);  // closed
+    output.undo();
+    return error_of(noted);
+  }
   const std::string arena_path = arena->path();
   std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
   recorder->begin();

@@ -74,25 +74,25 @@ std::string command_of(pid_t pid) {
   return daemon::shell_quoted(facts.arguments);
 }
 
-Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers) {
+Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means) {
   for (const pid_t pid : request.pids) {
     if (auto watchable = observer::check_process(pid); !watchable) {
       return tl::unexpected<Error>(watchable.error());
     }
   }
   AttachedTarget target;
-  target.attachment = attachment_of({request.pids, request.attach_children, registers});
+  target.attachment = attachment_of({request.pids, request.attach_children, means.registers, means.memory});
   target.attachment.duration_ns = request.duration_ns;
   target.command = commands_of(request.pids);
   target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
   return target;
 }
 
-WatchedCommand watch_command(const RecordRequest& request, const std::string& what, std::uint32_t registers) {
+WatchedCommand watch_command(const RecordRequest& request, const std::string& what, const OutsideMeans& means) {
   const bool children = request.config.follow_children != 0;
   WatchedCommand command;
-  command.attachment = [children, registers, delay_ns = request.delay_ns](pid_t pid) {
-    daemon::Attachment attachment = attachment_of({{pid}, children, registers});
+  command.attachment = [children, means, delay_ns = request.delay_ns](pid_t pid) {
+    daemon::Attachment attachment = attachment_of({{pid}, children, means.registers, means.memory});
     attachment.delay_ns = delay_ns;
     return attachment;
   };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collectors/pmu/memory_events.h"
 #include "daemon/attached_processes.h"
 #include "daemon/session.h"
 #include "driver/record_options.h"
@@ -26,9 +27,14 @@ struct AttachedTarget {
 /// The command line of a running process, as a shell has it; without one its executable, or its number.
 [[nodiscard]] std::string command_of(pid_t pid);
 
-/// Refuses what can not be watched from outside: where one of several can not, all are. `registers`: debug registers
-/// that a thread may have.
-[[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, std::uint32_t registers);
+/// What the kernel gives those who watch from outside.
+struct OutsideMeans {
+  std::uint32_t registers = 0;                  // debug registers that a thread may have
+  std::vector<collectors::MemoryEvent> memory;  // events that sample accesses, beside the clocks
+};
+
+/// Refuses what can not be watched from outside: where one of several can not, all are.
+[[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means);
 
 struct WatchedCommand {
   daemon::CommandAttachment attachment;
@@ -37,6 +43,6 @@ struct WatchedCommand {
 
 /// `what`: words that "watched from outside" can follow.
 [[nodiscard]] WatchedCommand watch_command(const RecordRequest& request, const std::string& what,
-                                           std::uint32_t registers);
+                                           const OutsideMeans& means);
 
 }  // namespace crosstalk::driver

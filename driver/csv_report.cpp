@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "driver/names.h"
@@ -111,14 +112,17 @@ std::string summary_table(const Analysis& analysis) {
   table.row({"sampling.traps", number(sampling.traps)});
   table.row({"sampling.unknown_frames", known(sampling.unknown_frames)});
   const profile::SessionConfig& config = analysis.session.config;
-  table.row({"sampling.settings.period_s", number(static_cast<double>(config.period_ns) * 1e-9)});
-  table.row({"sampling.settings.budget", number(config.budget)});
-  table.row({"sampling.settings.watchpoints", number(std::uint64_t{config.watchpoints})});
-  table.row({"sampling.settings.board_slots", number(std::uint64_t{config.board_slots})});
-  table.row({"sampling.overhead.fraction", known(sampling.overhead_fraction)});
-  table.row({"sampling.overhead.handlers_s", number(sampling.handlers_s)});
-  table.row({"sampling.overhead.switches_s", number(sampling.switches_s)});
-  table.row({"sampling.overhead.memory_bytes", number(sampling.memory_bytes)});
+  const auto of_recorder = [&](const char* name, std::string value) {
+    table.row({name, sampling.settings_unknown.empty() ? std::move(value) : std::string()});
+  };
+  of_recorder("sampling.settings.period_s", number(static_cast<double>(config.period_ns) * 1e-9));
+  of_recorder("sampling.settings.budget", number(config.budget));
+  of_recorder("sampling.settings.watchpoints", number(std::uint64_t{config.watchpoints}));
+  of_recorder("sampling.settings.board_slots", number(std::uint64_t{config.board_slots}));
+  of_recorder("sampling.overhead.fraction", known(sampling.overhead_fraction));
+  of_recorder("sampling.overhead.handlers_s", number(sampling.handlers_s));
+  of_recorder("sampling.overhead.switches_s", number(sampling.switches_s));
+  of_recorder("sampling.overhead.memory_bytes", number(sampling.memory_bytes));
   for (const attribution::Finding& finding : analysis.findings) {
     table.row({"finding", finding.sentence});
   }
@@ -268,6 +272,8 @@ std::string render_csv(const Analysis& analysis, View view, const attribution::G
       return objects_table(analysis);
     case View::loops:
       return loops_table(analysis);
+    case View::memory:
+      return memory_csv(analysis.memory);
     case View::source:
     case View::assembly:
       break;  // text alone

@@ -15,6 +15,9 @@ namespace crosstalk::driver {
 [[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view,
                                      const attribution::Grouping* groups = nullptr);
 
+/// Rows of all parts of that view in one table; column `part` says which.
+[[nodiscard]] std::string memory_csv(const attribution::Memory& memory);
+
 /// One field, quoted when it has to be. Control characters, but for line breaks and tabs, are spelled \xNN: names come
 /// from programs.
 [[nodiscard]] std::string csv_field(const std::string& text);

@@ -15,6 +15,7 @@
 #include "driver/diff_options.h"
 #include "driver/diff_report.h"
 #include "driver/log.h"
+#include "driver/serve.h"
 #include "driver/subcommands.h"
 #include "driver/terminal.h"
 #include "profile/reader.h"
@@ -88,19 +89,7 @@ int failed(const Error& error) {
   return exit_not_compared;
 }
 
-}  // namespace
-
-int run_diff(const Arguments& arguments) {
-  auto parsed = parse_diff(arguments);
-  if (!parsed) {
-    log_error(parsed.error().message);
-    return exit_refused;
-  }
-  if (!parsed->request) {
-    std::fputs(parsed->text.c_str(), stdout);
-    return exit_ok;
-  }
-  const DiffRequest& request = *parsed->request;
+int compare_profiles(const DiffRequest& request) {
   start_logging({false, request.verbosity});
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as `report` has it: large blocks go back to the system
   const auto before = read(request.before, request);
@@ -133,5 +122,9 @@ int run_diff(const Arguments& arguments) {
   }
   return any_holds(report) ? exit_condition_holds : exit_ok;
 }
+
+}  // namespace
+
+int run_diff(const Arguments& arguments) { return serve(parse_diff(arguments), compare_profiles); }
 
 }  // namespace crosstalk::driver

@@ -2,14 +2,20 @@
 // `crosstalk doctor`: what this machine and this user's rights give, and the exact commands that give more.
 #include "driver/doctor.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "collectors/probe.h"
 #include "driver/collector_path.h"
 #include "driver/log.h"
+#include "driver/serve.h"
 #include "driver/subcommands.h"
 #include "driver/terminal.h"
 
@@ -46,6 +52,19 @@ Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& c
   return diagnosis;
 }
 
+std::vector<std::string> sources_of(const Diagnosis& diagnosis) {
+  std::vector<std::string> sources;
+  for (const auto& [facility, source] : {std::pair("PEBS", "pebs"), std::pair("IBS", "ibs")}) {
+    if (diagnosis.can_record && has(diagnosis.facilities, facility)) {
+      sources.emplace_back(source);
+    }
+  }
+  if (diagnosis.can_record) {
+    sources.emplace_back("clock");
+  }
+  return sources;
+}
+
 std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style) {
   Canvas canvas(style);
   canvas.line(canvas.colored("What this machine gives", Hue::strong));
@@ -66,7 +85,10 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
   } else if (!diagnosis.sees_communication) {
     canvas.paragraph("", "Recording shows where the time goes, but no communication: that needs watchpoints.");
   } else {
-    canvas.paragraph("", "Recording shows where the time goes and which threads communicate. Source: clock.");
+    const std::vector<std::string> sources = sources_of(diagnosis);
+    canvas.paragraph("", "Recording shows where the time goes and which threads communicate. " +
+                             std::string(sources.size() > 1 ? "Sources: " : "Source: ") +
+                             fmt::format("{}.", fmt::join(sources, ", ")));
   }
   return canvas.take();
 }
@@ -80,7 +102,7 @@ std::string render_diagnosis_json(const Diagnosis& diagnosis) {
                           {"found", facility.found},
                           {"remedy", facility.remedy.empty() ? Json(nullptr) : Json(facility.remedy)}});
   }
-  const Json sources = diagnosis.can_record ? Json::array({"clock"}) : Json::array();
+  const Json sources = sources_of(diagnosis);
   const Json report = {{"schema", "crosstalk.doctor/1"},
                        {"can_record", diagnosis.can_record},
                        {"sees_communication", diagnosis.sees_communication},
@@ -108,24 +130,20 @@ Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments) {
   return Parsed<DoctorRequest>{DoctorRequest{format == "json"}, ""};
 }
 
-int run_doctor(const Arguments& arguments) {
-  const auto parsed = parse_doctor(arguments);
-  if (!parsed) {
-    log_error(parsed.error().message);
-    return exit_refused;
-  }
-  if (!parsed->request) {
-    std::fputs(parsed->text.c_str(), stdout);
-    return exit_ok;
-  }
+namespace {
+
+int say_what_can_be_done(const DoctorRequest& request) {
   const Diagnosis diagnosis = diagnose(collectors::probe(), collector_facility());
   const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)};
-  if (!write_output(parsed->request->json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style),
-                    false)) {
+  if (!write_output(request.json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style), false)) {
     log_error("standard output can not be written");
     return exit_failed;
   }
   return diagnosis.can_record ? exit_ok : exit_failed;
 }
+
+}  // namespace
+
+int run_doctor(const Arguments& arguments) { return serve(parse_doctor(arguments), say_what_can_be_done); }
 
 }  // namespace crosstalk::driver

@@ -22,6 +22,8 @@ struct Diagnosis {
 };
 [[nodiscard]] Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector);
 
+/// Those that a recording can have here, the best first: "pebs", "ibs", "clock".
+[[nodiscard]] std::vector<std::string> sources_of(const Diagnosis& diagnosis);
 [[nodiscard]] std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style);
 /// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, sources, facilities.
 [[nodiscard]] std::string render_diagnosis_json(const Diagnosis& diagnosis);

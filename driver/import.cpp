@@ -9,6 +9,7 @@
 #include "driver/import_options.h"
 #include "driver/log.h"
 #include "driver/output_file.h"
+#include "driver/serve.h"
 #include "driver/subcommands.h"
 
 namespace crosstalk::driver {
@@ -58,17 +59,9 @@ Result<Parsed<ImportRequest>> parse_import(const Arguments& arguments) {
   return Parsed<ImportRequest>{std::move(request), ""};
 }
 
-int run_import(const Arguments& arguments) {
-  const auto parsed = parse_import(arguments);
-  if (!parsed) {
-    log_error(parsed.error().message);
-    return exit_refused;
-  }
-  if (!parsed->request) {
-    std::fputs(parsed->text.c_str(), stdout);
-    return exit_ok;
-  }
-  const ImportRequest& request = *parsed->request;
+namespace {
+
+int import_recording(const ImportRequest& request) {
   start_logging({request.quiet, request.verbosity});
   const Result<std::string> output = expand_name(request.output, name_facts());
   if (!output) {
@@ -87,5 +80,9 @@ int run_import(const Arguments& arguments) {
              " imported; 'crosstalk report" + file + "' shows them");
   return exit_ok;
 }
+
+}  // namespace
+
+int run_import(const Arguments& arguments) { return serve(parse_import(arguments), import_recording); }
 
 }  // namespace crosstalk::driver

@@ -77,7 +77,8 @@ Result<AttachedTarget> inject_into(const RecordRequest& request) {
   target.warnings.push_back(
       {"brought_in",
        "the collector was brought into the running process: heap blocks that it had allocated before are not known, "
-       "nor are those of libraries that it loaded afterwards; threads that block SIGTRAP were not watched meanwhile, "
+       "nor are those of a library that it loaded afterwards until the collector had met that library's code; threads "
+       "that block SIGTRAP were not watched meanwhile, "
        "and new processes that it started were not observed"});
   return target;
 }

@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "attribution/objects/sharing_kind.h"
+#include "driver/json_loop_figures.h"
+#include "driver/json_memory.h"
 #include "driver/names.h"
+#include "models/machine_json.h"
 #include "profile/topology.h"
 
 namespace crosstalk::driver {
@@ -96,13 +99,22 @@ Json topology(const profile::Session& session) {
   return list;
 }
 
+Json calibration(const profile::Session& session) {
+  const auto machine = models::parse_machine(session.machine);
+  if (!machine) {
+    return nullptr;
+  }
+  return {{"measured_at", machine->measured_at}, {"quick", machine->quick}};
+}
+
 Json machine(const profile::Session& session) {
   return {{"host", known_text(session.host)},
           {"kernel", known_text(session.kernel)},
           {"cpu_model", known_text(session.cpu_model)},
           {"cpus", session.cpus == 0 ? Json(nullptr) : Json(session.cpus)},
           {"topology", topology(session)},
-          {"line_bytes", session.line_bytes}};
+          {"line_bytes", session.line_bytes},
+          {"calibration", calibration(session)}};
 }
 
 Json processes(const Analysis& analysis) {
@@ -129,7 +141,8 @@ Json threads(const Analysis& analysis) {
                     {"communication_s", known(thread.communication_s)},
                     {"start_routine", known_text(thread.start_routine)},
                     {"brief", thread.brief},
-                    {"listed", thread.listed}});
+                    {"listed", thread.listed},
+                    {"waits", thread.waits ? waits_of(*thread.waits) : Json(nullptr)}});
   }
   return list;
 }
@@ -145,20 +158,18 @@ Json processors(const Analysis& analysis) {
   return list;
 }
 
-Json warnings(const Analysis& analysis, bool with_loops) {
+Json warnings(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::Warning& warning : analysis.warnings) {
     list.push_back({{"code", warning.code}, {"message", warning.message}});
   }
-  if (with_loops && !analysis.loops.empty()) {
-    list.push_back(
-        {{"code", "loop_times_unknown"},
-         {"message", "busy times, waits and classes of loops are not computed by this version; they are null"}});
-  }
   return list;
 }
 
-Json settings(const profile::SessionConfig& config) {
+Json settings(const attribution::SamplingSummary& summary, const profile::SessionConfig& config) {
+  if (!summary.settings_unknown.empty()) {
+    return {{"period_s", nullptr}, {"budget", nullptr}, {"watchpoints", nullptr}, {"board_slots", nullptr}};
+  }
   return {{"period_s", static_cast<double>(config.period_ns) * 1e-9},
           {"budget", config.budget},
           {"watchpoints", config.watchpoints},
@@ -168,11 +179,15 @@ Json settings(const profile::SessionConfig& config) {
 Json sampling(const attribution::SamplingSummary& summary, const profile::SessionConfig& config) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
-    events.push_back({{"name", event.name},
-                      {"period", event.period != 0 ? Json(event.period) : Json(nullptr)},
-                      {"unit", event.unit},
-                      {"samples", event.samples}});
+    events.push_back(
+        {{"name", event.name},
+         {"period", event.period != 0 ? Json(event.period) : Json(nullptr)},
+         {"unit", event.unit},
+         {"samples", event.samples},
+         {"source", known_text(event.source)},
+         {"least_latency_cycles", event.least_latency_cycles != 0 ? Json(event.least_latency_cycles) : Json(nullptr)}});
   }
+  const auto spent = [&](const auto& value) { return summary.settings_unknown.empty() ? Json(value) : Json(nullptr); };
   return {{"source", summary.source},
           {"method", summary.method},
           {"estimator", known_text(summary.estimator)},
@@ -184,13 +199,14 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
           {"user_mode", summary.user_mode},
           {"unknown_frames", known(summary.unknown_frames)},
           {"events", events},
-          {"settings", settings(config)},
+          {"settings", settings(summary, config)},
+          {"settings_unknown", known_text(summary.settings_unknown)},
           {"overhead",
            {{"fraction", known(summary.overhead_fraction)},
-            {"handlers_s", number(summary.handlers_s)},
-            {"switches_s", number(summary.switches_s)},
-            {"stand_ins_s", number(summary.stand_ins_s)},
-            {"memory_bytes", summary.memory_bytes}}}};
+            {"handlers_s", spent(number(summary.handlers_s))},
+            {"switches_s", spent(number(summary.switches_s))},
+            {"stand_ins_s", spent(number(summary.stand_ins_s))},
+            {"memory_bytes", spent(summary.memory_bytes)}}}};
 }
 
 Json unseen(const std::optional<attribution::Unseen>& found) {
@@ -373,12 +389,8 @@ Json loops(const Analysis& analysis) {
                     {"share", number(row.share)},
                     {"share_ci95", interval(row.share_ci95)},
                     {"rates", rates(row.rates)},
-                    {"busy", nullptr},
-                    {"waits", nullptr},
-                    {"class", nullptr},
-                    {"application_classes", nullptr},
-                    {"advice", nullptr},
                     {"threads", by_thread}});
+    add_figures(list.back(), row);
   }
   return list;
 }
@@ -424,7 +436,7 @@ Json waits(const profile::ProcessorWaits& waits) {
           {"share", ran_s + waited_s > 0 ? number(waited_s / (ran_s + waited_s)) : Json(nullptr)}};
 }
 
-Json head(const Analysis& analysis, bool with_loops) {
+Json head(const Analysis& analysis) {
   return {{"schema", "crosstalk.report/1"},
           {"command", analysis.session.command},
           {"exit_status", known(analysis.session.exit_status)},
@@ -437,14 +449,14 @@ Json head(const Analysis& analysis, bool with_loops) {
           {"processes", processes(analysis)},
           {"threads", threads(analysis)},
           {"processors", processors(analysis)},
-          {"warnings", warnings(analysis, with_loops)}};
+          {"warnings", warnings(analysis)}};
 }
 
 }  // namespace
 
 std::string render_json(const Analysis& analysis, std::optional<View> view, const attribution::Grouping* groups) {
   const auto wants = [view](View part) { return !view || *view == part; };
-  Json report = head(analysis, wants(View::loops));
+  Json report = head(analysis);
   if (wants(View::summary)) {
     report["findings"] = findings(analysis);
     report["sampling"] = sampling(analysis.sampling, analysis.session.config);
@@ -461,6 +473,9 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   }
   if (wants(View::objects)) {
     report["objects"] = objects(analysis.communication);
+  }
+  if (wants(View::memory)) {
+    report["memory"] = memory_json(analysis.memory);
   }
   if (wants(View::loops)) {
     report["loops"] = loops(analysis);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collectors/core_times.h"
+#include "collectors/pmu/event_trial.h"
 #include "collectors/probe.h"
 #include "daemon/arena.h"
 #include "daemon/session.h"
@@ -20,9 +21,12 @@
 #include "driver/collector_path.h"
 #include "driver/inject.h"
 #include "driver/log.h"
+#include "driver/machine_file.h"
 #include "driver/output_file.h"
 #include "driver/progress_line.h"
 #include "driver/record_options.h"
+#include "driver/serve.h"
+#include "driver/source_selection.h"
 #include "driver/subcommands.h"
 
 namespace crosstalk::driver {
@@ -34,28 +38,13 @@ struct Preparation {
   daemon::RecordOptions options;
   std::optional<daemon::Attachment> attachment;         // to running processes
   std::optional<daemon::CommandAttachment> to_command;  // which is watched from outside
+  SourceSelection source;
 };
 
 const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
   const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
                                   [&](const collectors::Facility& f) { return f.name == name; });
   return found == probe.facilities.end() ? nullptr : &*found;
-}
-
-Result<void> check_source(SourceChoice source, const collectors::Probe& probe) {
-  if (source == SourceChoice::automatic || source == SourceChoice::clock) {
-    return {};
-  }
-  const std::string name = source_name(source);
-  const auto* const unit = facility(probe, source == SourceChoice::pebs ? "PEBS" : "IBS");
-  std::string found = unit == nullptr ? "nothing known of it" : unit->found;
-  if (source == SourceChoice::ibs_kmod) {
-    found = "no IBS kernel module of crosstalk is loaded";
-  } else if (unit != nullptr && unit->available) {
-    found = "the machine has it (" + found + "), this version of crosstalk can not use it";
-  }
-  return fail(ErrorCode::unsupported,
-              "--source " + name + ": not available on this machine: " + found + "; use --source clock");
 }
 
 Result<void> check_machine(const RecordRequest& request, const collectors::Probe& probe) {
@@ -69,7 +58,7 @@ Result<void> check_machine(const RecordRequest& request, const collectors::Probe
                                            (clock->remedy.empty() ? "" : "; to allow it: " + clock->remedy) +
                                            "; or use --event thread-timer");
   }
-  return check_source(request.source, probe);
+  return {};
 }
 
 /// What the machine withholds, as warnings that the profile keeps.
@@ -105,12 +94,16 @@ std::vector<profile::MessageRow> inside_another() {
 }
 
 /// What is watched from outside, and why, in words that "watched from outside" can follow; empty: it need not be.
-std::string what_from_outside(const RecordRequest& request, const collectors::JudgedCommand& command) {
+std::string what_from_outside(const RecordRequest& request, const collectors::JudgedCommand& command,
+                              const SourceSelection& source) {
   if (!command.obstacle.empty()) {
     return command.path + " " + command.obstacle + ", so it was";
   }
   if (request.observer) {
     return "as --observer asks, the command was";
+  }
+  if (!source.asked_by.empty()) {
+    return "as " + source.asked_by + " takes, the command was";
   }
   return request.delay_ns != 0 ? "as --delay takes, the command was" : "";
 }
@@ -128,8 +121,8 @@ Result<void> check_events(const RecordRequest& request, const collectors::Probe&
   return {};
 }
 
-std::uint32_t registers_of(const collectors::Probe& probe) {
-  return probe.watchpoints_allowed ? probe.debug_registers : 0;
+OutsideMeans means_of(const collectors::Probe& probe, const SourceSelection& source) {
+  return {probe.watchpoints_allowed ? probe.debug_registers : 0, source.chosen.events};
 }
 
 Result<void> prepare_watching(const RecordRequest& request, const collectors::Probe& probe,
@@ -144,7 +137,7 @@ Result<void> prepare_watching(const RecordRequest& request, const collectors::Pr
     return fail(allowed.error().code,
                 command.path + " " + obstacle + "can not be watched from outside: " + allowed.error().message);
   }
-  WatchedCommand watched = watch_command(request, what, registers_of(probe));
+  WatchedCommand watched = watch_command(request, what, means_of(probe, prepared.source));
   prepared.to_command = std::move(watched.attachment);
   prepared.options.warnings.push_back(std::move(watched.warning));
   prepared.options.from_outside = true;
@@ -159,7 +152,7 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   }
   log_detail("the command is " + command->path);
   prepared.options.command = request.command;
-  if (const std::string what = what_from_outside(request, *command); !what.empty()) {
+  if (const std::string what = what_from_outside(request, *command, prepared.source); !what.empty()) {
     return prepare_watching(request, probe, *command, what, prepared);
   }
   const auto collector = find_collector();
@@ -168,23 +161,53 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   }
   log_detail("the collector is " + *collector);
   prepared.options.collector = *collector;
+  prepared.source = clock_inside(std::move(prepared.source));
   return {};
 }
 
 /// The processes must be such that can be attached to, by events that are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
-  auto target = request.inject ? inject_into(request) : attach_to(request, registers_of(probe));
+  auto target = request.inject ? inject_into(request) : attach_to(request, means_of(probe, prepared.source));
   if (!target) {
     return tl::unexpected<Error>(target.error());
   }
   if (auto allowed = check_events(request, probe); !allowed && !request.inject) {
     return fail(allowed.error().code, "-p: " + allowed.error().message);
   }
+  if (request.inject) {
+    prepared.source = clock_inside(std::move(prepared.source));
+  }
   prepared.options.from_outside = true;
   prepared.options.command_text = std::move(target->command);
   prepared.options.warnings = std::move(target->warnings);
   prepared.attachment = std::move(target->attachment);
   return {};
+}
+
+/// Why it is this source: in detail for who asks, and in the profile. What the machine has and the kernel refuses is
+/// worth a warning.
+void say_source(const SourceSelection& source, daemon::RecordOptions& options) {
+  options.source_name = collectors::name_of(source.chosen.source);
+  options.source_choice = collectors::in_words(source.chosen.verdicts);
+  for (const collectors::SourceVerdict& verdict : source.chosen.verdicts) {
+    const std::string line =
+        std::string(collectors::name_of(verdict.source)) + ": " + (verdict.reason.empty() ? "chosen" : verdict.reason);
+    if (verdict.remediable) {
+      options.warnings.push_back({"source_refused", line});
+    } else {
+      log_detail("source " + line);
+    }
+  }
+}
+
+/// The profile takes this machine's figures along, so that reports need not be made on it.
+void stamp_machine(daemon::RecordOptions& options) {
+  auto stamp = stamp_of_this_machine();
+  if (stamp) {
+    options.machine = std::move(*stamp);
+  } else {
+    options.warnings.push_back({"machine_file_refused", stamp.error().message});
+  }
 }
 
 /// Everything that has to hold before the command may start.
@@ -194,6 +217,11 @@ Result<Preparation> prepare(const RecordRequest& request) {
     return tl::unexpected<Error>(fit.error());
   }
   Preparation prepared;
+  auto source = select_source(request, collectors::describe_machine(), collectors::libpfm4(), collectors::try_event);
+  if (!source) {
+    return tl::unexpected<Error>(source.error());
+  }
+  prepared.source = std::move(*source);
   daemon::RecordOptions& options = prepared.options;
   if (auto possible = !request.pids.empty() ? prepare_attachment(request, probe, prepared)
                                             : prepare_command(request, probe, prepared);
@@ -211,6 +239,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   options.config = request.config;
   collectors::calibrate(probe, options.config);
   options.core = collectors::measure_core_times();
+  stamp_machine(options);
   const profile::SessionConfig& costs = options.config;
   log_detail(fmt::format(
       "costs: signal {} ns, trap {} ns, context switch {} ns, of a watchpoint {} ns (idle {} ns, closed {} ns), sample "
@@ -218,7 +247,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
       costs.signal_cost_ns, costs.trap_cost_ns, costs.switch_cost_ns, costs.watch_switch_cost_ns,
       costs.presence_cost_ns, costs.past_presence_cost_ns, costs.perf_sample_cost_ns,
       1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
-  options.source_name = "clock";
+  say_source(prepared.source, options);
   options.method_name = method_name(request.config.method);
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =
@@ -263,18 +292,7 @@ void await_begin(const RecordRequest& request) {
   }
 }
 
-}  // namespace
-
-int run_record(const Arguments& arguments) {
-  const auto parsed = parse_record(arguments);
-  if (!parsed) {
-    return refuse(parsed.error());
-  }
-  if (!parsed->request) {
-    std::fputs(parsed->text.c_str(), stdout);
-    return exit_ok;
-  }
-  const RecordRequest& request = *parsed->request;
+int record(const RecordRequest& request) {
   start_logging({request.quiet, request.verbosity});
   auto prepared = prepare(request);
   if (!prepared) {
@@ -299,5 +317,9 @@ int run_record(const Arguments& arguments) {
   say_where(*outcome);
   return outcome->exit_status;
 }
+
+}  // namespace
+
+int run_record(const Arguments& arguments) { return serve(parse_record(arguments), record); }
 
 }  // namespace crosstalk::driver

@@ -93,11 +93,13 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors; warnings are in the profile");
   app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--source", texts.source, "Source of samples: auto, clock [auto]")->type_name("SOURCE");
+  app.add_option("--source", texts.source, "Source of samples: auto, clock, pebs, ibs, ibs-kmod [auto]")
+      ->type_name("SOURCE");
   app.add_option("--event", texts.events,
-                 "Event of the source: task-clock (perf), thread-timer (POSIX) [the better by itself]")
+                 "Event: task-clock (perf), thread-timer (POSIX), one of libpfm4's, or UNIT/TERMS/ [by itself]")
       ->type_name("EVENT")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us, ms or s [4ms]")
       ->type_name("N");
@@ -123,16 +125,21 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   add_outside_options(app, request, texts);
 }
 
-Result<void> choose_events(const std::vector<std::string>& events, profile::SessionConfig& config) {
+/// Whether a name that is no clock's is an event, the machine will say.
+Result<void> choose_events(const std::vector<std::string>& events, RecordRequest& request) {
+  profile::ClockKind& chosen = request.config.clock;
   for (const std::string& event : events) {
     const auto clock = named("--event", clock_events, event);
-    if (!clock) {
+    if (!clock && request.source == SourceChoice::clock) {
       return tl::unexpected<Error>(clock.error());
     }
-    if (config.clock != profile::ClockKind::automatic && config.clock != *clock) {
+    if (!clock) {
+      request.memory_events.push_back(event);
+    } else if (chosen != profile::ClockKind::automatic && chosen != *clock) {
       return fail(ErrorCode::invalid_argument, "--event: the clock source samples one event at a time");
+    } else {
+      chosen = *clock;
     }
-    config.clock = *clock;
   }
   return {};
 }
@@ -167,7 +174,7 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument, "--output: the name is empty");
   }
-  return choose_events(texts.events, request.config);
+  return choose_events(texts.events, request);
 }
 
 Result<pid_t> parse_pid(std::string_view text) {
@@ -225,6 +232,11 @@ Result<void> judge_times(const Texts& texts, RecordRequest& request) {
 
 Result<void> judge_injection(const Texts& texts, RecordRequest& request) {
   request.inject = texts.inject;
+  const bool from_outside_only = request.source != SourceChoice::automatic && request.source != SourceChoice::clock;
+  if (texts.inject && (from_outside_only || !request.memory_events.empty())) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject: inside a process the clock samples; leave --source and --event out, or --inject");
+  }
   if (texts.inject && texts.children) {
     return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process, not its children");
   }

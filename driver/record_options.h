@@ -20,14 +20,15 @@ struct RecordRequest {
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
-  bool observer = false;             // the command is watched from outside, whatever it is
-  std::uint64_t delay_ns = 0;        // before anything is observed
-  std::vector<pid_t> pids;           // of -p: the processes to attach to
-  bool attach_children = false;      // with those that they start
-  bool inject = false;               // the collector is brought into the one process
-  std::uint64_t duration_ns = 0;     // of the attachment; 0: until the processes end
-  profile::SessionConfig config;     // what the user chose, defaults elsewhere
-  std::vector<std::string> command;  // empty with -p, and only then
+  std::vector<std::string> memory_events;  // of --event, those that are no clock's
+  bool observer = false;                   // the command is watched from outside, whatever it is
+  std::uint64_t delay_ns = 0;              // before anything is observed
+  std::vector<pid_t> pids;                 // of -p: the processes to attach to
+  bool attach_children = false;            // with those that they start
+  bool inject = false;                     // the collector is brought into the one process
+  std::uint64_t duration_ns = 0;           // of the attachment; 0: until the processes end
+  profile::SessionConfig config;           // what the user chose, defaults elsewhere
+  std::vector<std::string> command;        // empty with -p, and only then
 };
 
 [[nodiscard]] Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments);

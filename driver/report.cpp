@@ -15,7 +15,9 @@
 #include "driver/fetch_progress.h"
 #include "driver/json_report.h"
 #include "driver/log.h"
+#include "driver/report_machine.h"
 #include "driver/report_options.h"
+#include "driver/serve.h"
 #include "driver/source_file.h"
 #include "driver/source_notes.h"
 #include "driver/subcommands.h"
@@ -23,6 +25,7 @@
 #include "driver/text_code.h"
 #include "driver/text_report.h"
 #include "driver/text_source.h"
+#include "models/machine_json.h"
 #include "profile/reader.h"
 
 namespace crosstalk::driver {
@@ -99,6 +102,9 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
   options.symbols.sysroot = request.sysroot;
   options.estimator = request.estimator;
   options.start_routines = request.by == attribution::GroupBy::start_routine || request.format == Format::json;
+  const ReportMachine machine = machine_of(profile.session());
+  options.machine = machine.machine ? &*machine.machine : nullptr;
+  options.uncalibrated = machine.missing;
   if (request.view == View::assembly) {
     options.code = code_wanted(request);
   }
@@ -108,25 +114,21 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
   }
   const FetchProgress fetching;
   auto analysis = attribution::analyse(profile, options);
+  if (analysis && machine.machine) {
+    analysis->session.machine = models::to_json(*machine.machine);
+  }
+  if (analysis && !request.filter.empty()) {
+    analysis->memory = {};
+    analysis->memory.unknown = "samples of the hardware are not filtered";
+  }
   return analysis && !request.filter.empty()
              ? attribution::filtered(std::move(*analysis), request.filter,
                                      request.view == View::source ? SIZE_MAX : most_rows)
              : std::move(analysis);
 }
 
-}  // namespace
-
-int run_report(const Arguments& arguments) {
-  auto parsed = parse_report(arguments);
-  if (!parsed) {
-    return failed(parsed.error());
-  }
-  if (!parsed->request) {
-    std::fputs(parsed->text.c_str(), stdout);
-    return exit_ok;
-  }
-  settle_place(*parsed->request);
-  const ReportRequest& request = *parsed->request;
+int show_report(ReportRequest& request) {
+  settle_place(request);
   start_logging({false, request.verbosity});
   if (std::error_code error; !request.sysroot.empty() && !std::filesystem::is_directory(request.sysroot, error)) {
     log_error("--sysroot " + request.sysroot + ": there is no such directory");
@@ -154,5 +156,9 @@ int run_report(const Arguments& arguments) {
   }
   return exit_ok;
 }
+
+}  // namespace
+
+int run_report(const Arguments& arguments) { return serve(parse_report(arguments), show_report); }
 
 }  // namespace crosstalk::driver

@@ -21,6 +21,7 @@ constexpr const char* examples =
     "  crosstalk report --view objects run.db  variables, and which thread touches which bytes\n"
     "  crosstalk report --format json | jq '.communication.cells'\n"
     "  crosstalk report --view matrix --by core --format csv > cores.csv\n"
+    "  crosstalk report --view memory           load latencies, data sources and shared lines, by a PMU's samples\n"
     "  crosstalk report --view source counters.cpp:41   what the lines around that one cost\n"
     "  crosstalk report --view asm bump         what the instructions of a function cost\n"
     "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
@@ -30,8 +31,9 @@ constexpr const char* examples =
     "More: man crosstalk-report\n";
 
 const std::map<std::string, View> views = {
-    {"summary", View::summary}, {"matrix", View::matrix},   {"lines", View::lines},   {"objects", View::objects},
-    {"loops", View::loops},     {"threads", View::threads}, {"source", View::source}, {"asm", View::assembly}};
+    {"summary", View::summary}, {"matrix", View::matrix}, {"lines", View::lines},
+    {"objects", View::objects}, {"loops", View::loops},   {"memory", View::memory},
+    {"threads", View::threads}, {"source", View::source}, {"asm", View::assembly}};
 using attribution::GroupBy;
 const std::map<std::string, std::optional<GroupBy>> bys = {
     {"thread", std::nullopt},      {"name", GroupBy::name},
@@ -58,7 +60,7 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
   app.add_option("--view", texts.view,
-                 "One part: summary, matrix, lines, objects, loops, threads, source [FILE[:LINE]], asm "
+                 "One part: summary, matrix, lines, objects, loops, memory, threads, source [FILE[:LINE]], asm "
                  "[FILE[:LINE]|FUNCTION] [summary]")
       ->type_name("VIEW");
   app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
@@ -89,6 +91,11 @@ Result<void> judge_filter(const Texts& texts, ReportRequest& request) {
     return fail(ErrorCode::invalid_argument,
                 "--view asm: figures by instruction are of all threads and objects; leave --thread, --object, --module "
                 "and --min-cost out");
+  }
+  if (request.view == View::memory && !request.filter.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "--view memory: its figures are of all samples of the hardware; leave --thread, --object, --module and "
+                "--min-cost out");
   }
   const bool by_processor = request.by == GroupBy::core || request.by == GroupBy::socket;
   if (by_processor && request.filter.restricts_code()) {

@@ -20,11 +20,12 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array<Subcommand, 5> subcommands = {{
+constexpr std::array<Subcommand, 6> subcommands = {{
     {"record", "run a command under observation and write a profile", run_record},
     {"report", "show a profile as text, JSON or CSV", run_report},
     {"import", "make a profile of a recording that perf has written", run_import},
     {"diff", "compare two profiles: what became better or worse", run_diff},
+    {"calibrate", "measure what this machine can do, for reports to compare with", run_calibrate},
     {"doctor", "what this machine gives an observer, and what would give more", run_doctor},
 }};
 
@@ -39,7 +40,7 @@ std::string help() {
       "Subcommands:\n";
   for (const Subcommand& subcommand : subcommands) {
     const std::string name = subcommand.name;
-    text += "  " + name + std::string(10 - name.size(), ' ') + subcommand.what + "\n";
+    text += "  " + name + std::string(11 - name.size(), ' ') + subcommand.what + "\n";
   }
   text +=
       "\n"

@@ -10,6 +10,7 @@ int run_record(const Arguments& arguments);
 int run_report(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
+int run_calibrate(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 
 /// The whole program: argv without its first element.

@@ -82,7 +82,11 @@ std::string render_text(const Analysis& analysis, View view, const attribution::
     case View::loops:
       draw_loops(canvas, analysis, all);
       draw_rates(canvas, analysis, all);
+      draw_busy_times(canvas, analysis, 8);
       draw_functions(canvas, analysis, 20);
+      break;
+    case View::memory:
+      draw_memory(canvas, analysis, all);
       break;
     case View::threads:
       draw_threads_of(canvas, analysis, groups, all);

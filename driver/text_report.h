@@ -29,7 +29,11 @@ void draw_objects(Canvas& canvas, const attribution::Analysis& analysis, std::si
 void draw_loops(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 /// What is known of how fast the weightiest loops go; nothing when nothing is.
 void draw_rates(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
+/// Busy times, waits, classes and remedies of the weightiest loops; nothing when nothing is known.
+void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_functions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
+/// What hardware samples tell of memory accesses.
+void draw_memory(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_threads(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 /// How the program's own code came to both ends of what a finding tells; nothing where it is not called.
 void draw_paths_of(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Finding& finding);

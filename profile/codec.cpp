@@ -177,6 +177,35 @@ std::optional<std::vector<Straight>> unpack_branch_trace(std::span<const std::ui
   }
 }
 
+std::vector<std::uint8_t> pack_call_chain(std::span<const std::uint64_t> addresses) {
+  std::vector<std::uint8_t> packed;
+  std::uint64_t previous = 0;
+  for (const std::uint64_t address : addresses.first(std::min(addresses.size(), max_call_chain))) {
+    const std::uint64_t step = address - previous;
+    previous = address;
+    std::uint64_t rest = (step << 1U) ^ ((step >> 63U) != 0 ? ~std::uint64_t{0} : 0);
+    for (; rest > 0x7f; rest >>= 7U) {
+      packed.push_back(static_cast<std::uint8_t>(rest | 0x80U));
+    }
+    packed.push_back(static_cast<std::uint8_t>(rest));
+  }
+  return packed;
+}
+
+bool unpack_call_chain(std::span<const std::uint8_t> packed, std::vector<std::uint64_t>& addresses) {
+  addresses.clear();
+  std::uint64_t address = 0;
+  while (!packed.empty()) {
+    const auto step = take_number(packed);
+    if (!step || addresses.size() == max_call_chain) {
+      return false;
+    }
+    address += (*step >> 1U) ^ ((*step & 1U) != 0 ? ~std::uint64_t{0} : 0);
+    addresses.push_back(address);
+  }
+  return true;
+}
+
 struct StackPacker::State {
   struct Free {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }

@@ -63,6 +63,14 @@ class RegisterSteps {
 /// RegisterSteps makes, or counts from registers that are not there.
 [[nodiscard]] bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>& registers);
 
+/// The most addresses that a chain of calls has; what is further out is left off.
+inline constexpr std::size_t max_call_chain = 512;
+/// Each address less the one before (the first less 0): zigzag (0, -1, 1, -2, ...), 7 bits a byte, lowest first, bit 7
+/// set in all but the last (LEB128).
+[[nodiscard]] std::vector<std::uint8_t> pack_call_chain(std::span<const std::uint64_t> addresses);
+/// False when `packed` is not what pack_call_chain() makes.
+[[nodiscard]] bool unpack_call_chain(std::span<const std::uint8_t> packed, std::vector<std::uint64_t>& addresses);
+
 /// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
 class StackPacker {
  public:

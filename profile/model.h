@@ -45,6 +45,7 @@ struct Session {
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;
   std::string topology;  // Topology::text(); empty: not known
+  std::string machine;   // what the machine can do: a machine file's text; empty: it was not measured
   CoreTimes core;
   ProcessorWaits waits;
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
@@ -56,6 +57,19 @@ struct Session {
 /// Session::source of what was imported from a perf.data file.
 inline constexpr const char* imported_source = "perf.data";
 [[nodiscard]] inline bool is_imported(const Session& session) { return session.source == imported_source; }
+/// The settings of an imported session: nothing of what a recorder of ours is set to. They are not in its profile.
+[[nodiscard]] inline SessionConfig no_settings() {
+  SessionConfig config;
+  config.period_ns = 0;
+  config.budget = 0;
+  config.watchpoints = 0;
+  config.lookahead = 0;
+  config.board_slots = 0;
+  return config;
+}
+
+using EventId = Id<struct EventTag>;          ///< an event in a profile; 0: none is known
+using CallChainId = Id<struct CallChainTag>;  ///< a chain of calls in a profile; 0: none
 
 struct ProcessRow {
   ProcessId id;
@@ -112,6 +126,23 @@ struct Measurement {
   bool operator==(const Measurement&) const = default;
 };
 
+/// An event that samples were taken of.
+struct EventRow {
+  EventId id;        // from 1 on, without gaps
+  std::string name;  // as the one who recorded called it
+  SourceKind source = SourceKind::clock;
+  WeightUnit unit = WeightUnit::ns;
+  std::uint64_t period = 0;                // in `unit`; 0: it varies, or is not known
+  std::uint32_t least_latency_cycles = 0;  // only accesses that took so long are sampled; 0: all are
+  bool at_access = false;                  // the sampled instruction is the one that made the access
+};
+
+/// Addresses of user code, innermost first: where a sample is, then the calls that led there.
+struct CallChainRow {
+  CallChainId id;
+  std::vector<std::uint64_t> addresses;
+};
+
 /// How much a sample stands for.
 struct Weight {
   std::uint64_t value = 0;
@@ -131,6 +162,8 @@ struct SampleRow {
   std::uint8_t flags = 0;              // SampleFlags
   std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
   Measurement measurement;
+  EventId event;           // absent before schema version 9
+  CallChainId call_chain;  // where whoever recorded noted the calls himself
   /// A clock's samples stand for the CPU time since the one before.
   [[nodiscard]] Weight weight() const {
     return measurement.source == SourceKind::clock ? Weight{cpu_ns, WeightUnit::ns}

@@ -68,6 +68,7 @@ struct ProfileReader::State {
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<ThreadCreationRow> thread_creations;
+  std::vector<EventRow> events;
   std::vector<MessageRow> messages;
 
   [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
@@ -118,6 +119,7 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> look_for_measurements();
   [[nodiscard]] Result<void> load_watches();
   [[nodiscard]] Result<void> load_watch_measurements();
+  [[nodiscard]] Result<void> load_events();
   [[nodiscard]] Result<void> load_all();
 };
 
@@ -161,6 +163,9 @@ Result<void> ProfileReader::State::load_meta() {
   }
   version = stored_version->second.integer;
   bounds.time_base_ns = static_cast<std::uint64_t>(base->second.integer);
+  if (const auto source = meta.find("source"); source != meta.end() && source->second.text == imported_source) {
+    session.config = no_settings();
+  }
   if (const auto former = meta.find("config.walks"); former != meta.end()) {  // as it was called once
     assign(session.config.lookahead, former->second);
   }
@@ -231,6 +236,15 @@ Result<void> ProfileReader::State::load_watch_measurements() {
   });
 }
 
+Result<void> ProfileReader::State::load_events() {
+  return each("event", schema::get_events, [&](ColumnScan& scan) {
+    events.push_back(event_of(scan));
+    if (events.back().id.value != events.size()) {
+      scan.reject("id (expected without gaps)", events.back().id.value);
+    }
+  });
+}
+
 Result<void> ProfileReader::State::load_all() {
   const Result<std::uint32_t> process_count = count("process");
   const Result<std::uint32_t> thread_count = process_count ? count("thread") : process_count;
@@ -256,6 +270,7 @@ Result<void> ProfileReader::State::load_all() {
   result = result && version >= 7
                ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of)
                : result;
+  result = result && version >= 9 ? load_events() : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
@@ -297,6 +312,7 @@ const std::vector<WatchRow>& ProfileReader::watches() const { return state_->wat
 const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<ThreadCreationRow>& ProfileReader::thread_creations() const { return state_->thread_creations; }
+const std::vector<EventRow>& ProfileReader::events() const { return state_->events; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
@@ -350,6 +366,19 @@ Result<void> ProfileReader::for_each_lookahead(const std::function<void(const Lo
   LookaheadRow row;
   return state_->each("walk", schema::get_lookaheads, [&](ColumnScan& scan) {
     read_lookahead(scan, state_->bounds, row);
+    if (scan.sound()) {
+      visit(row);
+    }
+  });
+}
+
+Result<void> ProfileReader::for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const {
+  if (state_->version < 9) {
+    return {};
+  }
+  CallChainRow row;
+  return state_->each("call_chain", schema::get_call_chains, [&](ColumnScan& scan) {
+    read_call_chain(scan, row);
     if (scan.sound()) {
       visit(row);
     }

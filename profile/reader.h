@@ -33,6 +33,7 @@ class ProfileReader {
   [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
+  [[nodiscard]] const std::vector<EventRow>& events() const;  // by id: events()[id.value - 1]; none before version 9
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
   /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:
@@ -48,6 +49,8 @@ class ProfileReader {
       const std::function<void()>& restart) const;
   /// Calls `visit` for each lookahead in the order recorded. None in profiles of schema versions before 5.
   [[nodiscard]] Result<void> for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const;
+  /// Calls `visit` for each chain of calls, in id order. None in profiles of schema versions before 9.
+  [[nodiscard]] Result<void> for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.
   [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,
                                             const std::function<bool(StackId)>& wanted = {}) const;

@@ -45,7 +45,7 @@ AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", Access
 
 Measurement measurement_of(ColumnScan& scan) {
   Measurement measurement;
-  measurement.source = scan.enumerator("source", SourceKind::pebs, SourceKind::counter);
+  measurement.source = scan.enumerator("source", SourceKind::clock, SourceKind::counter);
   measurement.unit = scan.enumerator("unit", WeightUnit::ns, WeightUnit::occurrences);
   measurement.weight = scan.bits();
   measurement.latency_cycles = scan.number<std::uint32_t>("latency_cycles");
@@ -183,6 +183,11 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns column
   }
   if (columns.measured && !scan.next_is_null()) {
     row.measurement = measurement_of(scan);
+    if (row.measurement.source == SourceKind::clock) {
+      row.measurement = {};  // there for its event or its calls; its weight is cpu_ns
+    }
+    row.event = EventId{scan.number<std::uint32_t>("event")};
+    row.call_chain = CallChainId{scan.number<std::uint32_t>("call_chain")};
   }
   return row;
 }
@@ -317,6 +322,26 @@ void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.way.assign(way.begin(), way.end());
   if (!unpack_branch_trace(way, row.begin)) {
     scan.reject("the length of way", static_cast<std::int64_t>(way.size()));
+  }
+}
+
+EventRow event_of(ColumnScan& scan) {
+  EventRow row;
+  row.id = EventId{scan.number<std::uint32_t>("event id")};
+  row.name = scan.text();
+  row.source = scan.enumerator("source", SourceKind::clock, SourceKind::counter);
+  row.unit = scan.enumerator("unit", WeightUnit::ns, WeightUnit::occurrences);
+  row.period = scan.bits();
+  row.least_latency_cycles = scan.number<std::uint32_t>("least_latency_cycles");
+  row.at_access = scan.flag("at_access");
+  return row;
+}
+
+void read_call_chain(ColumnScan& scan, CallChainRow& row) {
+  row.id = CallChainId{scan.number<std::uint32_t>("call chain id")};
+  const std::span<const std::uint8_t> packed = scan.blob();
+  if (!unpack_call_chain(packed, row.addresses)) {
+    scan.reject("the length of addresses", static_cast<std::int64_t>(packed.size()));
   }
 }
 

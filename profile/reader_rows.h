@@ -104,6 +104,9 @@ struct SampleColumns {
 [[nodiscard]] ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
+[[nodiscard]] EventRow event_of(ColumnScan& scan);
+/// Into `row`, whose buffer is used again.
+void read_call_chain(ColumnScan& scan, CallChainRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
 /// What is known of the sample of a watch.
 struct MeasurementOf {

@@ -26,7 +26,11 @@ CREATE TABLE sample(
   access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER, registers BLOB);
 CREATE TABLE sample_measurement(
   sample INTEGER PRIMARY KEY, source INTEGER NOT NULL, unit INTEGER NOT NULL, weight INTEGER NOT NULL,
-  latency_cycles INTEGER, data_source INTEGER);
+  latency_cycles INTEGER, data_source INTEGER, event INTEGER, call_chain INTEGER);
+CREATE TABLE event(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, source INTEGER NOT NULL, unit INTEGER NOT NULL, period INTEGER,
+  least_latency_cycles INTEGER, at_access INTEGER NOT NULL);
+CREATE TABLE call_chain(id INTEGER PRIMARY KEY, addresses BLOB NOT NULL);
 CREATE TABLE watch(
   id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, time INTEGER NOT NULL, line INTEGER NOT NULL,
   threads INTEGER NOT NULL, armed INTEGER NOT NULL, suspected INTEGER NOT NULL,
@@ -65,7 +69,7 @@ const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?)";
+const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_measurement = "INSERT OR REPLACE INTO watch_measurement VALUES(?,?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
@@ -75,6 +79,8 @@ const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_thread_creation = "INSERT INTO thread_creation VALUES(?,?,?)";
+const char* const put_event = "INSERT OR REPLACE INTO event VALUES(?,?,?,?,?,?,?)";
+const char* const put_call_chain = "INSERT INTO call_chain VALUES(?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
@@ -101,8 +107,9 @@ std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
   const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
   return accesses + (of_version == 1 ? "NULL" : "registers") +
          (whole ? ", watch, stack, origin, previous_handler" : "") +
-         (measured ? ", source, unit, weight, latency_cycles, data_source FROM sample LEFT JOIN sample_measurement"
-                     " ON sample_measurement.sample = sample.rowid"
+         (measured ? std::string(", source, unit, weight, latency_cycles, data_source, ") +
+                         (of_version < 9 ? "NULL, NULL" : "event, call_chain") +
+                         " FROM sample LEFT JOIN sample_measurement ON sample_measurement.sample = sample.rowid"
                    : " FROM sample") +
          " ORDER BY sample.rowid";
 }
@@ -132,6 +139,9 @@ const char* const get_shared_mappings =
 const char* const get_lookaheads =
     "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
 const char* const get_thread_creations = "SELECT thread, time, stack FROM thread_creation ORDER BY rowid";
+const char* const get_events =
+    "SELECT id, name, source, unit, period, least_latency_cycles, at_access FROM event ORDER BY id";
+const char* const get_call_chains = "SELECT id, addresses FROM call_chain ORDER BY id";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
 const char* const get_messages = "SELECT code, text, count FROM message";
 

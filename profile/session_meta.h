@@ -22,6 +22,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("cpus", session.cpus);
   visit("line_bytes", session.line_bytes);
   visit("topology", session.topology);
+  visit("machine", session.machine);
   visit("core.cycle_ps", session.core.cycle_ps);
   visit("core.locked_ps", session.core.locked_ps);
   visit("core.forward_ps", session.core.forward_ps);

@@ -37,7 +37,7 @@ PRAGMA journal_mode = DELETE;
 
 struct Statements {
   Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
-      delete_words, trap, block, shared_mapping, lookahead, thread_creation, stack, message;
+      delete_words, trap, block, shared_mapping, lookahead, thread_creation, event, call_chain, stack, message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -56,6 +56,8 @@ struct Statements {
         {&shared_mapping, schema::put_shared_mapping},
         {&lookahead, schema::put_lookahead},
         {&thread_creation, schema::put_thread_creation},
+        {&event, schema::put_event},
+        {&call_chain, schema::put_call_chain},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -85,14 +87,31 @@ void bind_value(Statement& statement, const Value& value) {
   }
 }
 
+Statement& bind_measurement(Statement& put, std::int64_t of, const Measurement& measurement, std::uint64_t weight) {
+  put.bind(of).bind(static_cast<std::int64_t>(measurement.source)).bind(static_cast<std::int64_t>(measurement.unit));
+  put.bind(as_signed(weight)).bind_unless_zero(measurement.latency_cycles);
+  return put.bind_unless_zero(measurement.data_source);
+}
+
 /// What a clock's sample lacks: that takes no space in the file.
-Result<void> put_measurement(Statement& put, std::int64_t of, const Measurement& measurement) {
-  if (measurement.source == SourceKind::clock) {
+Result<void> put_measurement(Statement& put, const WatchRow& row) {
+  const Measurement& measurement = row.sample_measurement;
+  return measurement.source == SourceKind::clock
+             ? Result<void>()
+             : bind_measurement(put, row.id.value, measurement, measurement.weight).run();
+}
+Result<void> put_measurement(Statement& put, std::int64_t of, const SampleRow& row) {
+  if (row.measurement.source == SourceKind::clock && row.event.value == 0 && row.call_chain.value == 0) {
     return {};
   }
-  put.bind(of).bind(static_cast<std::int64_t>(measurement.source)).bind(static_cast<std::int64_t>(measurement.unit));
-  put.bind(as_signed(measurement.weight)).bind_unless_zero(measurement.latency_cycles);
-  return put.bind_unless_zero(measurement.data_source).run();
+  bind_measurement(put, of, row.measurement, row.weight().value).bind_unless_zero(row.event.value);
+  return put.bind_unless_zero(row.call_chain.value).run();
+}
+
+/// What the recorder of a session was set to, spent and measured: an imported session had none.
+bool is_of_our_recorder(std::string_view key) {
+  return key.starts_with("config.") || key.starts_with("waits.") || key == "core.locked_ps" ||
+         key == "core.forward_ps" || key == "memory_bytes" || key == "recorder_cpu_ns";
 }
 
 }  // namespace
@@ -206,12 +225,17 @@ Result<void> ProfileWriter::put(const Session& session) {
     s.fix_base(session.begin_ns);
     Result<void> result = s.put_meta("time_base_ns", s.time_base_ns);  // again: a roll-back may have lost it
     visit_session(session, [&](const char* key, const auto& value) {
-      if (result) {
+      if (result && !(is_imported(session) && is_of_our_recorder(key))) {
         result = s.put_meta(key, value);
       }
     });
     return result;
   });
+}
+
+Result<void> ProfileWriter::put_source_choice(const std::string& choice) {
+  State& s = *state_;
+  return s.guarded([&] { return s.put_meta("source_choice", choice); });
 }
 
 Result<void> ProfileWriter::put(const ProcessRow& row) {
@@ -278,7 +302,7 @@ Result<void> ProfileWriter::put(const SampleRow& row) {
     } else {
       result = put.bind_null().run();
     }
-    return result ? put_measurement(s.statements.sample_measurement, s.database.last_row(), row.measurement) : result;
+    return result ? put_measurement(s.statements.sample_measurement, s.database.last_row(), row) : result;
   });
 }
 
@@ -334,7 +358,7 @@ Result<void> ProfileWriter::put(const WatchRow& row) {
       put.bind_null().bind_null();
     }
     Result<void> result = run_with_state(put, row.state);
-    result = result ? put_measurement(s.statements.watch_measurement, row.id.value, row.sample_measurement) : result;
+    result = result ? put_measurement(s.statements.watch_measurement, row) : result;
     return result ? s.put_words(row) : result;
   });
 }
@@ -395,6 +419,25 @@ Result<void> ProfileWriter::put(const ThreadCreationRow& row) {
     Statement& put = s.statements.thread_creation;
     put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns));
     return put.bind(std::int64_t{row.stack.value}).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const EventRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    Statement& put = s.statements.event;
+    put.bind(std::int64_t{row.id.value}).bind(std::string_view(row.name)).bind(static_cast<std::int64_t>(row.source));
+    put.bind(static_cast<std::int64_t>(row.unit)).bind_unless_zero(row.period);
+    return put.bind_unless_zero(row.least_latency_cycles).bind(std::int64_t{row.at_access}).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const CallChainRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    const std::vector<std::uint8_t> packed = pack_call_chain(row.addresses);  // a blob is bound by its address
+    Statement& put = s.statements.call_chain;
+    return put.bind(std::int64_t{row.id.value}).bind(std::span<const std::uint8_t>(packed)).run();
   });
 }
 

@@ -21,9 +21,11 @@ class ProfileWriter {
   // Rows are buffered in the open transaction; commit() makes them readable by others. Every call returns
   // an error at most once for a cause (a full disk, say) and is then ignored until retry().
   [[nodiscard]] Result<void> put(const Session& session);  // replaces
-  [[nodiscard]] Result<void> put(const ProcessRow& row);   // replaces by id
-  [[nodiscard]] Result<void> put(const ThreadRow& row);    // replaces by id
-  [[nodiscard]] Result<void> put(const ModuleRow& row);    // replaces by (process, begin, loaded_ns)
+  /// The sources that were looked at, the best first, and what spoke against each.
+  [[nodiscard]] Result<void> put_source_choice(const std::string& choice);
+  [[nodiscard]] Result<void> put(const ProcessRow& row);  // replaces by id
+  [[nodiscard]] Result<void> put(const ThreadRow& row);   // replaces by id
+  [[nodiscard]] Result<void> put(const ModuleRow& row);   // replaces by (process, begin, loaded_ns)
   [[nodiscard]] Result<void> put(const SampleRow& row);
   [[nodiscard]] Result<void> put(const WatchRow& row);  // replaces by id
   [[nodiscard]] Result<void> put(const TrapRow& row);
@@ -31,6 +33,8 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const SharedMappingRow& row);
   [[nodiscard]] Result<void> put(const ThreadCreationRow& row);
   [[nodiscard]] Result<void> put(const LookaheadRow& row);
+  [[nodiscard]] Result<void> put(const EventRow& row);  // replaces by id
+  [[nodiscard]] Result<void> put(const CallChainRow& row);
   [[nodiscard]] Result<void> put(const StackRow& row);    // ids are the caller's, ascending from 1
   [[nodiscard]] Result<void> put(const MessageRow& row);  // adds to count for an equal code and text
   [[nodiscard]] Result<void> commit();

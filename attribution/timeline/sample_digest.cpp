@@ -28,9 +28,9 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   ThreadTotal& total = totals_[sample.thread.value];
   const double ns = static_cast<double>(sample.time_weight_ns());
   ++total.samples;
-  if (sample.measurement.source != profile::SourceKind::clock) {
+  if (sample.measurement.source != profile::SourceKind::clock || sample.event.value != 0) {
     ++total.measured;
-    ++measured_[{sample.measurement.source, sample.measurement.unit}];
+    ++measured_[{sample.event, sample.measurement.source, sample.measurement.unit}];
   }
   total.ns += ns;
   if (in_kernel) {

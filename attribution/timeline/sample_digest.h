@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -27,7 +28,7 @@ struct CodeTotal {
 
 struct ThreadTotal {
   std::uint64_t samples = 0;
-  std::uint64_t measured = 0;  // of them, those that are no clock's
+  std::uint64_t measured = 0;  // of them, those of hardware sources and of events with a name
   double ns = 0, kernel_ns = 0;
 };
 
@@ -69,8 +70,8 @@ class SampleDigest {
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t with_address() const { return with_address_; }
   [[nodiscard]] std::uint64_t user_mode() const { return user_mode_; }
-  /// Samples of hardware sources, by what they count.
-  using Measured = std::map<std::pair<profile::SourceKind, profile::WeightUnit>, std::uint64_t>;
+  /// Samples of hardware sources and of events with a name, by what they count.
+  using Measured = std::map<std::tuple<profile::EventId, profile::SourceKind, profile::WeightUnit>, std::uint64_t>;
   [[nodiscard]] const Measured& measured() const { return measured_; }
   /// Samples of threads that the profile does not know; they count nowhere else.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <map>
 
+#include "profile/drawn_words.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -83,7 +85,8 @@ class ProducerSearch {
       Case one = case_of(timeline, seen);
       one.index = static_cast<std::uint32_t>(i);
       if (found_by_drawn_word(timeline, seen)) {
-        seen.weight = weight_of_any(1 / seen.weight, others_words);
+        const double candidates = profile::drawn_from(watches_[timeline].words[0].length);
+        seen.weight = weight_of_any(1 / seen.weight, candidates, others_words);
       }
       cases_.push_back(one);
     }
@@ -104,44 +107,66 @@ class ProducerSearch {
                                                                  : std::span<const AccessPoint>();
   }
 
-  /// Another thread's store to a word that is watched would have been seen.
-  static bool is_watched(const profile::WatchRow& watch, std::uint32_t word) {
+  /// Another thread's store to bytes that are watched would have been seen.
+  static bool is_watched(const profile::WatchRow& watch, LineBytes bytes) {
     return std::any_of(watch.words.begin(), watch.words.end(), [&](const profile::WatchWord& watched) {
-      return LineBytes::range(watched.offset, watched.length).overlaps(word_of(word));
+      return LineBytes::range(watched.offset, watched.length).overlaps(bytes);
     });
+  }
+
+  /// Of `storers` to a word that has changed, those who may have done it unseen: nobody where `own`, who came back to
+  /// the line afterwards, may have. `take`: (const AccessPoint&).
+  template <class Take>
+  static void for_each_unseen(const profile::WatchRow& watch, std::span<const AccessPoint> storers, ThreadId own,
+                              Take take) {
+    const AccessPoint* const its_own = by_thread(storers, own);
+    if (its_own != nullptr && !is_watched(watch, its_own->bytes)) {
+      return;
+    }
+    for (const AccessPoint& store : storers) {
+      if (store.thread != own && !is_watched(watch, store.bytes)) {
+        take(store);
+      }
+    }
   }
 
   [[nodiscard]] Case case_of(std::size_t timeline, const SeenCommunication& seen) {
     Case one{static_cast<std::uint32_t>(timeline), 0, static_cast<std::uint32_t>(others_.size()), 0, seen.changed == 0};
     for (std::uint32_t word = 0; word < line_words; ++word) {
       const auto storers = has(seen.changed, word) ? known(seen, word) : std::span<const AccessPoint>();
-      if (by_thread(storers, seen.producer.thread) != nullptr || storers.size() == LineStores::most) {
-        one.producer = true;  // or there are more than are listed
-      } else if (!is_watched(watches_[timeline], word) && by_thread(storers, seen.consumer.thread) == nullptr) {
-        for (const AccessPoint& store : storers) {
-          const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
-          const auto others = others_of(one);
-          if (std::none_of(others.begin(), others.end(), same)) {
-            others_.push_back(&store);
-            ++one.others;
-          }
-        }
+      if (storers.size() == LineStores::most) {
+        one.producer = true;  // there may be more than are listed
+        continue;
       }
+      const AccessPoint* const producers = by_thread(storers, seen.producer.thread);
+      one.producer |= producers != nullptr;
+      if (producers != nullptr && !is_watched(watches_[timeline], producers->bytes)) {
+        continue;
+      }
+      for_each_unseen(watches_[timeline], storers, seen.consumer.thread, [&](const AccessPoint& store) {
+        const auto same = [&](const AccessPoint* other) { return other->thread == store.thread; };
+        const auto others = others_of(one);
+        if (std::none_of(others.begin(), others.end(), same)) {
+          others_.push_back(&store);
+          ++one.others;
+        }
+      });
     }
     one.producer |= one.others == 0;
     return one;
   }
 
-  /// Words that changed during the watch and that its sampled thread is not known to store to, without the one drawn.
+  /// Words that changed during the watch and that its sampled thread is not known to store to, but for what is watched
+  /// of them.
   [[nodiscard]] WordMask words_of_others(std::size_t timeline) const {
     const profile::WatchRow& watch = watches_[timeline];
     WordMask words = 0;
     for (const SeenCommunication& seen : timelines_[timeline].communications) {
       for (std::uint32_t word = 0; word < line_words; ++word) {
         const auto storers = known(seen, word);
-        const bool others = !storers.empty() && storers.size() < LineStores::most && !is_watched(watch, word);
-        if (has(seen.changed, word) && others && by_thread(storers, watch.thread) == nullptr) {
-          words = static_cast<WordMask>(words | mask_of(word));
+        if (has(seen.changed, word) && storers.size() < LineStores::most) {
+          for_each_unseen(watch, storers, watch.thread,
+                          [&](const AccessPoint&) { words = static_cast<WordMask>(words | mask_of(word)); });
         }
       }
     }
@@ -156,10 +181,10 @@ class ProducerSearch {
   }
 
   /// 1 / the probability that the drawn word is one of those of the producer and of `others`. The collector draws one
-  /// word: a partner's that the board names with a large probability, else any of the rest. A word that was drawn
-  /// though it was unlikely says that another was named, which is then taken to be among the others.
-  static double weight_of_any(double drawn, WordMask others) {
-    constexpr double candidates = line_words - 1;
+  /// word: a partner's that the board names with a large probability, else any of the rest, one of `candidates` in all.
+  /// A word that was drawn though it was unlikely says that another was named, which is then taken to be among the
+  /// others.
+  static double weight_of_any(double drawn, double candidates, WordMask others) {
     const double rest = std::popcount(others);
     if (rest == 0) {
       return 1 / drawn;

@@ -15,6 +15,7 @@
 #include "collectors/injection_answer.h"
 #include "collectors/injector/preconditions.h"
 #include "collectors/injector/safe_point.h"
+#include "collectors/injector/stack_room.h"
 #include "collectors/injector/target_code.h"
 #include "collectors/injector/tracee.h"
 #include "collectors/observer/target_process.h"
@@ -232,6 +233,13 @@ Result<void> Injection::call_library(const char* function, const std::string& ar
 }
 
 Result<std::unique_ptr<Injection>> Injection::start(pid_t pid, const std::string& library, const std::string& arena) {
+  const auto no_room = why_no_room_for_signals(pid);
+  if (!no_room) {
+    return refuse(pid, no_room.error().message);
+  }
+  if (!no_room->empty()) {
+    return refuse(pid, *no_room + "; record from outside, without --inject");
+  }
   std::unique_ptr<Injection> injection(new Injection(pid, library));
   auto done = injection->load();
   if (done) {

@@ -98,10 +98,13 @@ Result<std::optional<Tracee>> Tracee::stop(pid_t pid, pid_t tid) {
 }
 
 Tracee::Tracee(Tracee&& other) noexcept
-    : pid_(other.pid_), tid_(std::exchange(other.tid_, 0)), thread_(std::move(other.thread_)) {}
+    : pid_(other.pid_), tid_(std::exchange(other.tid_, 0)), sent_(other.sent_), thread_(std::move(other.thread_)) {}
 
 Tracee::~Tracee() {
   if (tid_ != 0) {
+    if (!sent_) {
+      repeat_call();
+    }
     trace(PTRACE_DETACH, tid_, 0, nullptr);
   }
 }
@@ -127,6 +130,15 @@ Registers Tracee::registers() const {
   return to;
 }
 
+// A system call that ends with EINTR at any stop: the thread had begun it when it was stopped while it ran.
+void Tracee::repeat_call() {
+  const user_regs_struct& stopped = thread_.registers;
+  const auto goes_on = resumed(stopped);
+  if (static_cast<std::int64_t>(stopped.rax) == -EINTR && goes_on && goes_on->rip != stopped.rip) {
+    trace(PTRACE_SETREGS, tid_, 0, &*goes_on);
+  }
+}
+
 bool Tracee::send(const CallFrame& call) {
   constexpr std::uint64_t urgent = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGSYS);
   const std::uint64_t mask = ~urgent | thread_.mask;
@@ -140,6 +152,7 @@ bool Tracee::send(const CallFrame& call) {
     trace(PTRACE_SETSIGMASK, tid_, sizeof thread_.mask, &thread_.mask);
     return false;
   }
+  sent_ = true;
   return true;
 }
 

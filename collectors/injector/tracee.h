@@ -42,9 +42,11 @@ class Tracee {
  private:
   Tracee(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
   [[nodiscard]] bool read();
+  void repeat_call();
 
   pid_t pid_ = 0;
   pid_t tid_ = 0;  // 0: moved from
+  bool sent_ = false;
   StoppedThread thread_;
 };
 

@@ -19,9 +19,11 @@ struct Opened {
   int error = 0;  // errno of the refusal
 };
 
-Opened open_event(const perf_event_attr& attributes, pid_t tid) {
+constexpr int any_cpu = -1, no_group = -1;
+
+Opened open_event(const perf_event_attr& attributes, pid_t tid, int cpu = any_cpu, int group = no_group) {
   Opened opened;
-  const long fd = ::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  const long fd = ::syscall(SYS_perf_event_open, &attributes, tid, cpu, group, PERF_FLAG_FD_CLOEXEC);
   if (fd < 0) {
     opened.error = errno;
     return opened;
@@ -34,8 +36,7 @@ Opened open_event(const perf_event_attr& attributes, pid_t tid) {
   return opened;
 }
 
-tl::unexpected<Error> refusal(pid_t tid, int error) {
-  const std::string thread = "thread " + std::to_string(tid);
+tl::unexpected<Error> refusal(const std::string& thread, int error) {
   switch (error) {
     case ESRCH:
       return fail(ErrorCode::not_found, thread + " is gone");
@@ -52,7 +53,7 @@ tl::unexpected<Error> refusal(pid_t tid, int error) {
     case EMFILE:
       return fail(ErrorCode::system, "no descriptor is left for events on " + thread + "; see ulimit -n");
     default:
-      return fail(ErrorCode::system, "cannot open a clock on " + thread + ": " + std::strerror(error));
+      return fail(ErrorCode::system, "cannot open an event on " + thread + ": " + std::strerror(error));
   }
 }
 
@@ -69,7 +70,7 @@ void raise_descriptor_limit() {
 Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings) {
   Opened opened = open_event(clock_attributes(settings), tid);
   if (opened.error != 0) {
-    return refusal(tid, opened.error);
+    return refusal("thread " + std::to_string(tid), opened.error);
   }
   return std::move(opened.event);
 }
@@ -90,10 +91,10 @@ Result<PerfRing> map_ring(const OpenEvent& clock) {
   return PerfRing::map(clock.fd.get(), least_pages);
 }
 
-void enable_clock(const OpenEvent& clock) { ::ioctl(clock.fd.get(), PERF_EVENT_IOC_ENABLE, 0); }
+void enable_event(const OpenEvent& event) { ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0); }
 
-void set_clock_period(const OpenEvent& clock, std::uint64_t period_ns) {
-  ::ioctl(clock.fd.get(), PERF_EVENT_IOC_PERIOD, &period_ns);
+void set_event_period(const OpenEvent& event, std::uint64_t period) {
+  ::ioctl(event.fd.get(), PERF_EVENT_IOC_PERIOD, &period);
 }
 
 std::uint64_t read_clock(const OpenEvent& clock) {
@@ -101,9 +102,26 @@ std::uint64_t read_clock(const OpenEvent& clock) {
   return ::read(clock.fd.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) ? count : 0;
 }
 
+Result<OpenEvent> open_measuring(const perf_event_attr& attributes, pid_t tid, int cpu, const OpenEvent* leader) {
+  Opened opened = open_event(attributes, tid, cpu, leader != nullptr ? leader->fd.get() : no_group);
+  if (opened.error != 0) {
+    return refusal(cpu == any_cpu ? "thread " + std::to_string(tid) : "processor " + std::to_string(cpu), opened.error);
+  }
+  return std::move(opened.event);
+}
+
+bool write_into_ring(const OpenEvent& event, int ring) {
+  return ::ioctl(event.fd.get(), PERF_EVENT_IOC_SET_OUTPUT, ring) == 0;
+}
+
+EventCounts read_counts(const OpenEvent& event) {
+  EventCounts counts;
+  return ::read(event.fd.get(), &counts, sizeof counts) == static_cast<ssize_t>(sizeof counts) ? counts : EventCounts{};
+}
+
 std::optional<OpenEvent> open_breakpoint(pid_t tid, const WatchedPlace& place, const OpenEvent& clock) {
   Opened opened = open_event(watch_attributes(place), tid);
-  if (opened.error != 0 || ::ioctl(opened.event.fd.get(), PERF_EVENT_IOC_SET_OUTPUT, clock.fd.get()) != 0) {
+  if (opened.error != 0 || !write_into_ring(opened.event, clock.fd.get())) {
     return std::nullopt;
   }
   return std::move(opened.event);

@@ -9,8 +9,9 @@
 #include <optional>
 
 #include "base/result.h"
+#include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_attributes.h"
-#include "collectors/observer/watched_thread.h"
+#include "collectors/observer/perf_ring.h"
 
 namespace crosstalk::observer {
 
@@ -24,10 +25,22 @@ void raise_descriptor_limit();
 [[nodiscard]] bool kernel_allowed(pid_t tid);
 /// The ring of a clock, with as much memory as the user has left to lock.
 [[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock);
-void enable_clock(const OpenEvent& clock);
-void set_clock_period(const OpenEvent& clock, std::uint64_t period_ns);
+void enable_event(const OpenEvent& event);
+void set_event_period(const OpenEvent& event, std::uint64_t period);
 /// What the clock has counted: CPU time of its thread, nanoseconds, also after the thread's end.
 [[nodiscard]] std::uint64_t read_clock(const OpenEvent& clock);
+
+/// An event that samples memory accesses, of a thread (`cpu` -1) or of a processor (`tid` -1), in the group of `leader`
+/// if there is one. Errors as those of a clock.
+[[nodiscard]] Result<OpenEvent> open_measuring(const perf_event_attr& attributes, pid_t tid, int cpu,
+                                               const OpenEvent* leader);
+/// From now on its records go into the ring of the event `ring`. False: the kernel does not let them.
+[[nodiscard]] bool write_into_ring(const OpenEvent& event, int ring);
+struct EventCounts {
+  std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
+};
+/// Of an event with measuring_attributes(), so far; zeros where it can not be read.
+[[nodiscard]] EventCounts read_counts(const OpenEvent& event);
 
 /// A disabled breakpoint of thread `tid` that writes into the ring of `clock`. Nothing where there is no debug register
 /// for it, or no thread.

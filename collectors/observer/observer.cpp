@@ -32,7 +32,8 @@ Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment,
     return fail(ErrorCode::system, std::string("cannot make an event descriptor: ") + std::strerror(errno));
   }
   raise_descriptor_limit();
-  auto session = std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children);
+  auto session =
+      std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children, assignment.memory);
   if (Result<void> begun = session->begin(assignment.pids); !begun) {
     return tl::unexpected<Error>(begun.error());
   }
@@ -83,6 +84,8 @@ std::vector<profile::MessageRow> Observer::remarks() const {
   say(missing.rested ? 1 : 0, "starts_perhaps_missed",
       "threads that switch very often were watched for a part of the time: brief threads and processes that they "
       "started in between are not in the profile");
+  const std::vector<profile::MessageRow> measured = remarks_on(session_->measured());
+  remarks.insert(remarks.end(), measured.begin(), measured.end());
   return remarks;
 }
 

@@ -51,4 +51,30 @@ perf_event_attr watch_attributes(const WatchedPlace& place) {
   return attributes;
 }
 
+SampleLayout layout_of(const collectors::MemoryEvent& event) {
+  constexpr std::uint64_t more =
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  return {event.attr.sample_type | more, true};
+}
+
+perf_event_attr measuring_attributes(const collectors::MemoryEvent& event, std::uint64_t period) {
+  perf_event_attr attributes = event.attr;
+  attributes.sample_period = period;
+  attributes.sample_type = layout_of(event).fields;
+  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  attributes.sample_regs_user = sampled_registers;
+  attributes.sample_stack_user = watch_stack_bytes;
+  attributes.wakeup_events = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  return attributes;
+}
+
+perf_event_attr leading_attributes(const collectors::MemoryEvent& event) {
+  perf_event_attr attributes = *event.leader;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  return attributes;
+}
+
 }  // namespace crosstalk::observer

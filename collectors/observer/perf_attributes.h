@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of the kernel: the events that are opened on a thread of another process. Pure functions.
 //
-// All events of a thread write into one ring, the clock's. They have the same fields, so that a record can be parsed
-// before it is known whose it is.
+// A thread's clock and its watchpoints write into one ring, and have the same fields, so that a record can be parsed
+// before it is known whose it is. Events that sample memory accesses say more of each, and have rings of their own.
 #pragma once
 
 #include <asm/perf_regs.h>
@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "collectors/pmu/memory_events.h"
 #include "collectors/watch_policy/runs.h"
 
 namespace crosstalk::observer {
@@ -18,6 +19,12 @@ namespace crosstalk::observer {
 inline constexpr std::uint64_t sample_fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                                                PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
                                                PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
+/// What the samples of a ring consist of.
+struct SampleLayout {
+  std::uint64_t fields = sample_fields;  // PERF_SAMPLE_*
+  bool with_times = false;               // beside a count, how long the event was to count, and how long it did
+};
 
 // rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, rflags; r8 to r15.
 inline constexpr std::uint64_t sampled_registers =
@@ -44,5 +51,12 @@ struct WatchedPlace {
 };
 /// A data breakpoint that reports each access into the ring. It begins disabled.
 [[nodiscard]] perf_event_attr watch_attributes(const WatchedPlace& place);
+
+/// An event that samples memory accesses: as it was chosen, with what its samples have to say besides: what was counted
+/// so far, the registers, some stack. It begins disabled.
+[[nodiscard]] perf_event_attr measuring_attributes(const collectors::MemoryEvent& event, std::uint64_t period);
+/// The same of the event that leads its group; only where it has one.
+[[nodiscard]] perf_event_attr leading_attributes(const collectors::MemoryEvent& event);
+[[nodiscard]] SampleLayout layout_of(const collectors::MemoryEvent& event);
 
 }  // namespace crosstalk::observer

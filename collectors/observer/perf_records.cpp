@@ -4,10 +4,11 @@
 #include <asm/perf_regs.h>
 #include <linux/perf_event.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "collectors/observer/perf_attributes.h"
+#include "collectors/perf_registers.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -43,51 +44,33 @@ class Fields {
   bool whole_ = true;
 };
 
-struct KernelRegister {
-  int number;  // the kernel's, whose order is that of the fields
-  Register ours;
-};
-constexpr std::array<KernelRegister, sampled_register_count> register_fields = {{
-    {PERF_REG_X86_AX, Register::rax},
-    {PERF_REG_X86_BX, Register::rbx},
-    {PERF_REG_X86_CX, Register::rcx},
-    {PERF_REG_X86_DX, Register::rdx},
-    {PERF_REG_X86_SI, Register::rsi},
-    {PERF_REG_X86_DI, Register::rdi},
-    {PERF_REG_X86_BP, Register::rbp},
-    {PERF_REG_X86_SP, Register::rsp},
-    {PERF_REG_X86_IP, Register::rip},
-    {PERF_REG_X86_FLAGS, Register::rip},  // not among ours: it is kept apart
-    {PERF_REG_X86_R8, Register::r8},
-    {PERF_REG_X86_R9, Register::r9},
-    {PERF_REG_X86_R10, Register::r10},
-    {PERF_REG_X86_R11, Register::r11},
-    {PERF_REG_X86_R12, Register::r12},
-    {PERF_REG_X86_R13, Register::r13},
-    {PERF_REG_X86_R14, Register::r14},
-    {PERF_REG_X86_R15, Register::r15},
-}};
+constexpr unsigned perf_register_numbers = PERF_REG_X86_64_MAX;
 
-constexpr std::uint64_t mask_of_fields() {
-  std::uint64_t mask = 0;
-  for (const KernelRegister& field : register_fields) {
-    mask |= std::uint64_t{1} << static_cast<unsigned>(field.number);
+constexpr bool every_sampled_register_is_known() {
+  for (unsigned number = 0; number < perf_register_numbers; ++number) {
+    const bool sampled = (sampled_registers >> number & 1U) != 0;
+    if (sampled && number != PERF_REG_X86_FLAGS && !collectors::register_of(number)) {
+      return false;
+    }
   }
-  return mask;
+  return true;
 }
-static_assert(mask_of_fields() == sampled_registers);
+static_assert(every_sampled_register_is_known());
 
 void take_registers(Fields& fields, PerfSample& sample) {
   const auto abi = fields.take<std::uint64_t>();
   if (abi == PERF_SAMPLE_REGS_ABI_NONE) {
     return;
   }
-  for (const KernelRegister& field : register_fields) {
+  for (unsigned number = 0; number < perf_register_numbers; ++number) {
+    if ((sampled_registers >> number & 1U) == 0) {
+      continue;
+    }
     const auto value = fields.take<std::uint64_t>();
-    if (field.number == PERF_REG_X86_FLAGS) {
-      sample.flags = value;
+    if (const auto ours = collectors::register_of(number)) {
+      sample.registers[*ours] = value;
     } else {
-      sample.registers[field.ours] = value;
+      sample.flags = value;
     }
   }
   sample.has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
@@ -103,8 +86,28 @@ void take_stack(Fields& fields, PerfSample& sample) {
   sample.stack = used <= bytes.size() ? bytes.first(used) : std::span<const std::byte>();
 }
 
-// The order of the fields is that of perf_event_open(2), for `sample_fields`.
-PerfSample parse_sample(Fields& fields, std::uint16_t misc) {
+std::span<const std::byte> take_raw(Fields& fields) {
+  const auto size = fields.take<std::uint32_t>();
+  return fields.take_bytes(size);
+}
+
+void take_count(Fields& fields, bool with_times, PerfSample& sample) {
+  sample.count = fields.take<std::uint64_t>();
+  if (with_times) {
+    sample.enabled_ns = fields.take<std::uint64_t>();
+    sample.running_ns = fields.take<std::uint64_t>();
+  }
+}
+
+/// Of one part, or of three, of which the first is the latency.
+std::uint32_t latency_of(std::uint64_t weight, bool in_parts) {
+  constexpr std::uint64_t most = UINT32_MAX;
+  return static_cast<std::uint32_t>(in_parts ? weight & most : std::min(weight, most));
+}
+
+// The order of the fields is that of perf_event_open(2).
+PerfSample parse_sample(Fields& fields, std::uint16_t misc, const SampleLayout& layout) {
+  const auto has = [&](std::uint64_t field) { return (layout.fields & field) != 0; };
   PerfSample sample;
   sample.event = fields.take<std::uint64_t>();
   sample.ip = fields.take<std::uint64_t>();
@@ -114,17 +117,24 @@ PerfSample parse_sample(Fields& fields, std::uint16_t misc) {
   sample.address = fields.take<std::uint64_t>();
   sample.cpu = fields.take<std::uint32_t>();
   fields.take<std::uint32_t>();
-  sample.count = fields.take<std::uint64_t>();
+  sample.period = has(PERF_SAMPLE_PERIOD) ? fields.take<std::uint64_t>() : 0;
+  take_count(fields, layout.with_times, sample);
+  sample.raw = has(PERF_SAMPLE_RAW) ? take_raw(fields) : std::span<const std::byte>();
   sample.in_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
+  sample.exact_ip = (misc & PERF_RECORD_MISC_EXACT_IP) != 0;
   take_registers(fields, sample);
   take_stack(fields, sample);
+  if (has(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) {
+    sample.latency_cycles = latency_of(fields.take<std::uint64_t>(), has(PERF_SAMPLE_WEIGHT_STRUCT));
+  }
+  sample.data_source = has(PERF_SAMPLE_DATA_SRC) ? fields.take<std::uint64_t>() : 0;
   return sample;
 }
 
-PerfRecord parse_body(const perf_event_header& header, Fields& fields) {
+PerfRecord parse_body(const perf_event_header& header, Fields& fields, const SampleLayout& layout) {
   switch (header.type) {
     case PERF_RECORD_SAMPLE:
-      return parse_sample(fields, header.misc);
+      return parse_sample(fields, header.misc, layout);
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT: {
       PerfFork fork;
@@ -151,6 +161,11 @@ PerfRecord parse_body(const perf_event_header& header, Fields& fields) {
       fields.take<std::uint64_t>();  // the event's id
       return PerfLost{fields.take<std::uint64_t>()};
     }
+    case PERF_RECORD_LOST_SAMPLES:
+      return PerfLost{fields.take<std::uint64_t>()};
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+      return PerfThrottle{fields.take<std::uint64_t>(), header.type == PERF_RECORD_THROTTLE};
     default:
       return {};
   }
@@ -158,7 +173,7 @@ PerfRecord parse_body(const perf_event_header& header, Fields& fields) {
 
 }  // namespace
 
-std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes) {
+std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes, const SampleLayout& layout) {
   perf_event_header header{};
   if (bytes.size() < sizeof header) {
     return std::nullopt;
@@ -169,7 +184,7 @@ std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes) 
     return std::nullopt;
   }
   Fields fields(bytes.subspan(sizeof header, header.size - sizeof header));
-  PerfRecord record = parse_body(header, fields);
+  PerfRecord record = parse_body(header, fields, layout);
   if (!fields.whole()) {
     return std::nullopt;
   }

@@ -25,6 +25,10 @@ class SampleView {
   [[nodiscard]] std::optional<in_target::FoundAccess> find(in_target::AccessFinder& finder);
   /// The access that a watchpoint has reported.
   [[nodiscard]] std::optional<in_target::FoundAccess> find_retired(in_target::AccessFinder& finder);
+  /// The access around the sampled place that touches `address`: the one before it, else the next.
+  [[nodiscard]] std::optional<in_target::FoundAccess> find_at(in_target::AccessFinder& finder, std::uint64_t address);
+  /// What the instruction at `ip` accesses, if that is one place; its address is not worked out.
+  [[nodiscard]] std::optional<in_target::FoundAccess> at(std::uint64_t ip) const;
   /// An access was found where nothing is known to be mapped.
   [[nodiscard]] bool missed_mapping() const { return missed_mapping_; }
 

@@ -103,29 +103,64 @@ void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::S
   thread.records->write(record, &slice, sizeof slice, sample.stack.data(), slice.bytes);
 }
 
+/// What a sample has cost its thread.
+void Sampling::charge(WatchedThread& thread) {
+  ++thread.samples;
+  profile::ThreadSlot& slot = thread.records->slot();
+  const std::uint64_t cost_ns = targets_.arena().config.perf_sample_cost_ns;
+  slot.samples.store(thread.samples, std::memory_order_relaxed);
+  slot.handlers_ns.fetch_add(cost_ns, std::memory_order_relaxed);
+  budget_.spend(cost_ns);
+}
+
+void Sampling::put(WatchedThread& thread, const PerfSample& sample, const collectors::Observation& seen) {
+  profile::Sample record = collectors::record_of(seen);
+  if (seen.address != 0) {
+    watch(thread, seen, record);
+  }
+  write(thread, sample, record);
+}
+
 void Sampling::take(WatchedThread& thread, const PerfSample& sample) {
   if (sample.has_registers) {
     thread.process->learn_stack(thread, sample.registers[Register::rsp]);
   }
   collectors::Observation seen = observe(thread, sample);
   if (std::exchange(thread.fresh, false)) {
-    set_clock_period(thread.clock, targets_.period_ns());
+    set_event_period(thread.clock, targets_.period_ns());
   }
   thread.cpu_ns = seen.thread_cpu_ns;
-  ++thread.samples;
   profile::ThreadSlot& slot = thread.records->slot();
-  const std::uint64_t cost_ns = targets_.arena().config.perf_sample_cost_ns;
-  slot.samples.store(thread.samples, std::memory_order_relaxed);
   slot.cpu_ns.store(std::max(thread.cpu_ns, slot.cpu_ns.load(std::memory_order_relaxed)), std::memory_order_relaxed);
-  slot.handlers_ns.fetch_add(cost_ns, std::memory_order_relaxed);
   budget_.earn(seen.cpu_ns);
-  budget_.spend(cost_ns);
+  charge(thread);
   locate(sample, thread, seen);
-  profile::Sample record = collectors::record_of(seen);
-  if (seen.address != 0) {
-    watch(thread, seen, record);
+  put(thread, sample, seen);
+}
+
+/// A thread that rests in between stands for more, as the samples of its clock do.
+Measured Sampling::take(WatchedThread& thread, const PerfSample& sample, const collectors::MemoryEvent& event,
+                        std::uint64_t weight) {
+  charge(thread);
+  collectors::Observation seen;
+  seen.thread = thread.number();
+  seen.time_ns = sample.time_ns;
+  seen.thread_cpu_ns = thread.cpu_ns;
+  seen.cpu = static_cast<std::uint16_t>(sample.cpu);
+  seen.registers = sample.registers;
+  seen.flags = sample.flags;
+  seen.weight = static_cast<std::uint64_t>(static_cast<double>(weight) * thread.scale);
+  SampleView view(sample, thread.process->memory(), thread.process->maps());
+  const Measured measured = measured_access(sample, event, view, finder_, seen);
+  if (measured == Measured::access) {
+    seen.registers[Register::rip] = seen.ip;
+    seen.on_own_stack = thread.on_stack(seen.address);
+    if (mapping_at(thread.process->maps(), seen.address) == nullptr) {
+      thread.process->expect_new_maps();
+    }
+    put(thread, sample, seen);
   }
-  write(thread, sample, record);
+  return measured;
 }
 
 }  // namespace crosstalk::observer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample of a clock goes through: its access is found, put on the bulletin board, perhaps watched, and written.
-// The steps are those inside a target (collectors/in_target/sampling/sampling.cpp).
+// What a sample of a clock or of a memory event goes through: its access is found, put on the bulletin board, perhaps
+// watched, and written. The steps are those inside a target (collectors/in_target/sampling/sampling.cpp).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "collectors/in_target/access/finder.h"
 #include "collectors/observation.h"
+#include "collectors/observer/measured_access.h"
 #include "collectors/observer/perf_records.h"
 #include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
@@ -19,10 +20,17 @@ class Sampling {
  public:
   Sampling(Targets& targets, in_target::AccessFinder& finder, watch_policy::Budget& budget, Watches& watches);
 
+  /// Of the thread's clock.
   void take(WatchedThread& thread, const PerfSample& sample);
+  /// Of a memory event, which stands for `weight` of what the event counts. What became of it: only an access is
+  /// written.
+  Measured take(WatchedThread& thread, const PerfSample& sample, const collectors::MemoryEvent& event,
+                std::uint64_t weight);
 
  private:
   collectors::Observation observe(WatchedThread& thread, const PerfSample& sample) const;
+  void charge(WatchedThread& thread);
+  void put(WatchedThread& thread, const PerfSample& sample, const collectors::Observation& seen);
   void locate(const PerfSample& sample, const WatchedThread& thread, collectors::Observation& seen);
   void watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record);
   void write(WatchedThread& thread, const PerfSample& sample, profile::Sample& record);

@@ -2,10 +2,12 @@
 #include "collectors/observer/session.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -31,16 +33,53 @@ WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t re
   return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns, config.stacks_per_s};
 }
 
+MemoryEvents those_of(const MemoryEvents& events, bool each_cpu) {
+  MemoryEvents chosen;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(chosen),
+               [each_cpu](const collectors::MemoryEvent& event) { return event.each_cpu == each_cpu; });
+  return chosen;
+}
+
 }  // namespace
 
-Session::Session(ArenaAccess arena, std::uint32_t registers, bool children)
-    : targets_(std::move(arena), children),
+Session::Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory)
+    : thread_events_(those_of(memory, false)),
+      processor_events_(those_of(memory, true)),
+      random_(random_state(arena.header().config.seed != 0 ? arena.header().config.seed : monotonic_ns(), 0)),
+      targets_(std::move(arena), children, thread_events_),
       finder_(std::make_unique<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
       review_due_ns_(monotonic_ns() + first_review_ns) {
   budget_.clear();
   budget_.start(targets_.arena().config.budget);
+}
+
+Result<void> Session::begin(const std::vector<pid_t>& pids) {
+  Result<void> begun = targets_.begin(pids);
+  if (begun && !processor_events_.empty()) {
+    begin_on_processors();
+  }
+  return begun;
+}
+
+/// Where one of them can not be had, none is: samples of some processors alone would be a part that nobody knows.
+void Session::begin_on_processors() {
+  const long count = ::sysconf(_SC_NPROCESSORS_CONF);
+  for (int cpu = 0; cpu < count; ++cpu) {
+    Result<MemorySampler> sampler =
+        MemorySampler::open(processor_events_, {SamplingPlace::any_thread, cpu}, {}, random_);
+    if (sampler) {
+      processors_.push_back(std::move(*sampler));
+    } else if (sampler.error().code != ErrorCode::not_found) {  // else it is offline
+      measured_.refusal = sampler.error().message;
+      processors_.clear();
+      return;
+    }
+  }
+  for (MemorySampler& sampler : processors_) {
+    sampler.enable();
+  }
 }
 
 std::optional<OpenEvent> Session::prepare(const WatchedThread& thread, const WatchedPlace& place) {
@@ -67,32 +106,55 @@ bool Session::was_store(const WatchedThread& thread, const PerfSample& trap) {
   return access && stores(access->kind);
 }
 
+/// Returns how many records were lost: what comes after bytes that are none can not be told.
+std::uint64_t Session::parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout,
+                             pid_t tid, MemorySampler* sampler) {
+  std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it
+  for (std::span<const std::byte> rest(*bytes); !rest.empty();) {
+    const auto parsed = parse_perf_record(rest, layout);
+    if (!parsed) {
+      return 1;
+    }
+    rest = rest.subspan(parsed->bytes);
+    Arrival arrival{time_ns, tid, parsed->record, bytes};
+    if (const auto* sample = std::get_if<PerfSample>(&parsed->record)) {
+      arrival.time_ns = sample->time_ns;
+      arrival.event = sampler != nullptr ? sampler->weigh(*sample, arrival.weight) : nullptr;
+      arrival.tid = sampler != nullptr ? sample->tid : tid;
+    } else if (const auto* fork = std::get_if<PerfFork>(&parsed->record)) {
+      arrival.time_ns = fork->time_ns;
+    } else if (const auto* exit = std::get_if<PerfExit>(&parsed->record)) {
+      arrival.time_ns = exit->time_ns;
+    }
+    time_ns = arrival.time_ns;
+    if (!std::holds_alternative<std::monostate>(parsed->record)) {
+      arrivals_.push_back(std::move(arrival));
+    }
+  }
+  return 0;
+}
+
 void Session::collect(WatchedThread& thread) {
   if (thread.rests()) {
     return;
   }
   auto bytes = std::make_shared<std::vector<std::byte>>();
-  if (!thread.events->drain(*bytes)) {
-    thread.records->slot().lost_records.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t given_up = thread.events->drain(*bytes) ? 0 : 1;
+  const std::uint64_t lost = parse(bytes, {}, thread.tid, nullptr) + given_up;
+  if (lost != 0) {
+    thread.records->slot().lost_records.fetch_add(lost, std::memory_order_relaxed);
   }
-  std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it
-  for (std::span<const std::byte> rest(*bytes); !rest.empty();) {
-    const auto parsed = parse_perf_record(rest);
-    if (!parsed) {
-      thread.records->slot().lost_records.fetch_add(1, std::memory_order_relaxed);
-      break;
-    }
-    rest = rest.subspan(parsed->bytes);
-    if (const auto* sample = std::get_if<PerfSample>(&parsed->record)) {
-      time_ns = sample->time_ns;
-    } else if (const auto* fork = std::get_if<PerfFork>(&parsed->record)) {
-      time_ns = fork->time_ns;
-    } else if (const auto* exit = std::get_if<PerfExit>(&parsed->record)) {
-      time_ns = exit->time_ns;
-    }
-    if (!std::holds_alternative<std::monostate>(parsed->record)) {
-      arrivals_.push_back({time_ns, thread.tid, parsed->record, bytes});
-    }
+  if (thread.memory) {
+    collect(*thread.memory, thread.tid);
+  }
+}
+
+/// `tid` 0: of all threads of a processor.
+void Session::collect(MemorySampler& sampler, pid_t tid) {
+  for (MemorySampler::Ring& ring : sampler.rings()) {
+    auto bytes = std::make_shared<std::vector<std::byte>>();
+    const std::uint64_t given_up = ring.ring.drain(*bytes) ? 0 : 1;
+    measured_.lost += parse(bytes, ring.layout, tid, &sampler) + given_up;
   }
 }
 
@@ -102,12 +164,17 @@ void Session::collect() {
       collect(*thread);
     }
   }
+  for (MemorySampler& sampler : processors_) {
+    collect(sampler, 0);
+  }
   std::stable_sort(arrivals_.begin(), arrivals_.end(),
                    [](const Arrival& a, const Arrival& b) { return a.time_ns < b.time_ns; });
 }
 
-void Session::handle(WatchedThread& thread, const PerfSample& sample) {
-  if (sample.event == thread.clock.id) {
+void Session::handle(WatchedThread& thread, const Arrival& arrival, const PerfSample& sample) {
+  if (arrival.event != nullptr) {
+    measured_.count(sampling_.take(thread, sample, *arrival.event, arrival.weight));
+  } else if (sample.event == thread.clock.id) {
     sampling_.take(thread, sample);
   } else {
     watches_.trapped(thread, sample);
@@ -115,19 +182,26 @@ void Session::handle(WatchedThread& thread, const PerfSample& sample) {
 }
 
 void Session::handle(const Arrival& arrival) {
+  if (const auto* throttle = std::get_if<PerfThrottle>(&arrival.record)) {
+    measured_.throttled += throttle->begins ? 1 : 0;
+    return;
+  }
   WatchedThread* const thread = targets_.thread_of(arrival.tid);
-  if (thread == nullptr) {
-    return;  // it has been parted with
+  const auto* lost = std::get_if<PerfLost>(&arrival.record);
+  if (thread == nullptr) {  // it has been parted with, or was none of those that are watched
+    measured_.of_others += arrival.event != nullptr ? 1 : 0;
+    measured_.lost += lost != nullptr ? lost->records : 0;
+    return;
   }
   if (const auto* sample = std::get_if<PerfSample>(&arrival.record)) {
-    handle(*thread, *sample);
+    handle(*thread, arrival, *sample);
   } else if (const auto* fork = std::get_if<PerfFork>(&arrival.record)) {
     targets_.meet(fork->pid, fork->tid, fork->parent_pid);
   } else if (std::holds_alternative<PerfExit>(arrival.record)) {
     part(*thread);
   } else if (std::holds_alternative<PerfExec>(arrival.record)) {
     begin_anew(*thread->process);
-  } else if (const auto* lost = std::get_if<PerfLost>(&arrival.record)) {
+  } else if (lost != nullptr) {
     thread->records->slot().lost_records.fetch_add(lost->records, std::memory_order_relaxed);
   } else if (std::holds_alternative<PerfMap>(arrival.record)) {
     thread->process->expect_new_maps();
@@ -169,8 +243,25 @@ void Session::tend(std::uint64_t now_ns) {
   for (const auto& process : targets_.processes()) {
     process->tend(now_ns);
   }
+  keep_pace(now_ns);
   if (now_ns >= review_due_ns_) {
     review(now_ns);
+  }
+}
+
+void Session::keep_pace(std::uint64_t now_ns) {
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      if (thread->memory) {
+        thread->memory->keep_pace(now_ns, targets_.period_ns(), thread->random);
+        process->learn_periods(thread->memory->periods());
+        measured_.counting_part = std::min(measured_.counting_part, thread->memory->counting_part());
+      }
+    }
+  }
+  for (MemorySampler& sampler : processors_) {
+    sampler.keep_pace(now_ns, targets_.period_ns(), random_);
+    measured_.counting_part = std::min(measured_.counting_part, sampler.counting_part());
   }
 }
 
@@ -304,7 +395,19 @@ void Session::wait(int stop) {
       if (!thread->gone && !thread->rests()) {
         polled.push_back({thread->clock.fd.get(), POLLIN, 0});
         awaited.push_back({process.get(), thread->tid});
+        if (thread->memory) {
+          for (const MemorySampler::Ring& ring : thread->memory->rings()) {
+            polled.push_back({ring.fd, POLLIN, 0});
+            awaited.push_back({});
+          }
+        }
       }
+    }
+  }
+  for (MemorySampler& sampler : processors_) {
+    for (const MemorySampler::Ring& ring : sampler.rings()) {
+      polled.push_back({ring.fd, POLLIN, 0});
+      awaited.push_back({});
     }
   }
   const std::uint64_t left = until > now ? until - now : 0;
@@ -321,6 +424,9 @@ void Session::wait(int stop) {
 /// end.
 void Session::notice(const Awaited& awaited, unsigned events) {
   const std::uint64_t now_ns = monotonic_ns();
+  if (awaited.process == nullptr) {
+    return;  // samples of memory events: what is in their rings is read in any case
+  }
   if (awaited.tid == 0 && (events & POLLIN) != 0) {
     expect_end(*awaited.process, now_ns);
   } else if (awaited.tid != 0 && (events & POLLHUP) != 0) {
@@ -333,6 +439,14 @@ Unwatched Session::unwatched() const {
   Unwatched missing = targets_.unwatched();
   missing.rested = rested_;
   return missing;
+}
+
+MeasuredSamples Session::measured() const {
+  MeasuredSamples measured = measured_;
+  const Unwatched missing = targets_.unwatched();
+  measured.clock_alone = missing.unmeasured_threads;
+  measured.refusal = missing.unmeasured_threads != 0 ? missing.why_unmeasured : measured.refusal;
+  return measured;
 }
 
 void Session::end() {

@@ -19,6 +19,8 @@
 
 #include "base/result.h"
 #include "collectors/in_target/access/finder.h"
+#include "collectors/observer/measured_samples.h"
+#include "collectors/observer/memory_sampler.h"
 #include "collectors/observer/perf_records.h"
 #include "collectors/observer/sampling.h"
 #include "collectors/observer/targets.h"
@@ -30,9 +32,10 @@ namespace crosstalk::observer {
 class Session final : private WatchWorld {
  public:
   /// `registers`: debug registers that a thread can have. `children`: with the processes that the watched ones start.
-  Session(ArenaAccess arena, std::uint32_t registers, bool children);
+  /// `memory`: events that sample accesses, beside the clocks.
+  Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory);
 
-  [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids) { return targets_.begin(pids); }
+  [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// Handles what has come.
   void pass();
   /// Waits until something comes, `stop` is readable, or it is time for something.
@@ -43,14 +46,19 @@ class Session final : private WatchWorld {
   void end();
   /// What went unwatched so far.
   [[nodiscard]] Unwatched unwatched() const;
+  /// What became of samples of memory events so far.
+  [[nodiscard]] MeasuredSamples measured() const;
 
  private:
   struct Arrival {
     std::uint64_t time_ns = 0;
     pid_t tid = 0;
     PerfRecord record;
-    std::shared_ptr<std::vector<std::byte>> bytes;  // that the record refers to
+    std::shared_ptr<std::vector<std::byte>> bytes;   // that the record refers to
+    const collectors::MemoryEvent* event = nullptr;  // of a sampled access, which stands for `weight`
+    std::uint64_t weight = 0;
   };
+  using Rings = std::vector<MemorySampler::Ring>;
 
   struct Awaited {  // by wait()
     const Target* process = nullptr;
@@ -59,8 +67,13 @@ class Session final : private WatchWorld {
 
   void collect();
   void collect(WatchedThread& thread);
+  void collect(MemorySampler& sampler, pid_t tid);
+  std::uint64_t parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout, pid_t tid,
+                      MemorySampler* sampler);
   void handle(const Arrival& arrival);
-  void handle(WatchedThread& thread, const PerfSample& sample);
+  void handle(WatchedThread& thread, const Arrival& arrival, const PerfSample& sample);
+  void begin_on_processors();
+  void keep_pace(std::uint64_t now_ns);
   void begin_anew(Target& process);
   void part(WatchedThread& thread);
   void tend(std::uint64_t now_ns);
@@ -80,6 +93,10 @@ class Session final : private WatchWorld {
   std::uint32_t new_watch() override;
   bool was_store(const WatchedThread& thread, const PerfSample& trap) override;
 
+  MemoryEvents thread_events_, processor_events_;  // as the kernel takes them
+  std::vector<MemorySampler> processors_;
+  MeasuredSamples measured_;
+  std::uint64_t random_;
   Targets targets_;
   std::unique_ptr<in_target::AccessFinder> finder_;
   watch_policy::Budget budget_;

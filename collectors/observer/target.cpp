@@ -54,10 +54,11 @@ bool has(const std::vector<TargetModule>& modules, const TargetModule& wanted) {
 
 }  // namespace
 
-Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns)
+Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns, const MemoryEvents& memory)
     : identity_(identity),
       pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0))),
       arena_(arena),
+      memory_events_(memory),
       memory_(identity.pid),
       period_ns_(period_ns) {}
 
@@ -106,7 +107,7 @@ void Target::meet_all() {
   }
 }
 
-Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) const {
+Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) {
   Result<OpenEvent> clock = open_clock(tid, {watch_policy::first_expiry(period_ns_, random), with_kernel_});
   if (!clock) {
     return tl::unexpected<Error>(clock.error());
@@ -116,12 +117,38 @@ Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) con
     return fail(ErrorCode::permission,
                 ring.error().message + "; more locked memory helps: kernel.perf_event_mlock_kb, ulimit -l");
   }
-  return Events{std::move(*clock), std::move(*ring)};
+  return Events{std::move(*clock), std::move(*ring), open_memory(tid, random)};
+}
+
+/// Whose accesses can not be sampled has its clock alone.
+std::optional<MemorySampler> Target::open_memory(pid_t tid, std::uint64_t& random) {
+  if (memory_events_.empty()) {
+    return std::nullopt;
+  }
+  SamplingPlace place;
+  place.tid = tid;
+  Result<MemorySampler> sampler = MemorySampler::open(memory_events_, place, memory_periods_, random);
+  if (!sampler) {
+    if (sampler.error().code != ErrorCode::not_found) {
+      unmeasured_.insert(tid);
+      why_unmeasured_ = sampler.error().message;
+    }
+    return std::nullopt;
+  }
+  return std::move(*sampler);
+}
+
+void Target::start(WatchedThread& thread) {
+  enable_event(thread.clock);
+  if (thread.memory) {
+    thread.memory->enable();
+  }
 }
 
 void Target::rest(WatchedThread& thread) {
   thread.cpu_before_ns += read_clock(thread.clock);
   thread.events.reset();
+  thread.memory.reset();
   thread.clock = {};
 }
 
@@ -132,9 +159,10 @@ bool Target::rouse(WatchedThread& thread) {
   }
   thread.clock = std::move(events->clock);
   thread.events.emplace(std::move(events->ring));
+  thread.memory = std::move(events->memory);
   thread.fresh = true;
   thread.cpu_ns = thread.cpu_before_ns;
-  enable_clock(thread.clock);
+  start(thread);
   return true;
 }
 
@@ -156,6 +184,7 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   auto thread =
       std::make_unique<WatchedThread>(tid, std::move(records), std::move(events->clock), std::move(events->ring));
   thread->process = this;
+  thread->memory = std::move(events->memory);
   thread->random = random;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
@@ -184,8 +213,7 @@ Result<void> Target::meet(pid_t tid) {
     }
     return tl::unexpected<Error>(thread.error());
   }
-  enable_clock(
-      (*thread)->clock);  // an exec from now on is told, so what is looked at next is not out of date unnoticed
+  start(**thread);  // an exec from now on is told, so what is looked at next is not out of date unnoticed
   (*thread)->records->go_live();
   if (!std::exchange(announced_, true)) {
     write_process(**thread);
@@ -351,7 +379,7 @@ void Target::set_period(std::uint64_t period_ns) {
   period_ns_ = period_ns;
   for (const auto& thread : threads_) {
     if (!thread->fresh && !thread->rests()) {  // else it has the new period once it has ticked
-      set_clock_period(thread->clock, period_ns);
+      set_event_period(thread->clock, period_ns);
     }
     thread->records->slot().period_us.store(static_cast<std::uint32_t>(period_ns / 1000), std::memory_order_relaxed);
   }

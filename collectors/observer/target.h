@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,8 +30,9 @@ struct TargetIdentity {
 /// Not thread-safe. Its threads refer to it, so it stays where it is.
 class Target {
  public:
-  /// `arena` outlives it. `period_ns`: CPU time between two samples of a thread.
-  Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns);
+  /// `arena` and `memory` outlive it. `period_ns`: CPU time between two samples of a thread. `memory`: events of its
+  /// threads that sample their accesses; none: their clocks alone do.
+  Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period_ns, const MemoryEvents& memory);
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
   ~Target() = default;
@@ -45,7 +47,7 @@ class Target {
   /// if it has.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
-  /// Its clock and ring are closed, and opened again. False: the thread is gone, or no event can be had.
+  /// Its events and rings are closed, and opened again. False: the thread is gone, or no event can be had.
   static void rest(WatchedThread& thread);
   static bool rouse(WatchedThread& thread);
   /// Its process executes another program: of its threads only the first is left.
@@ -73,6 +75,8 @@ class Target {
   [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
   /// Of lines that are not shared with other processes. It takes memory once it is asked for.
   [[nodiscard]] watch_policy::Board& board();
+  /// The memory events of threads that are to come begin with these.
+  void learn_periods(MemorySampler::Periods periods) { memory_periods_ = std::move(periods); }
   /// CPU time between two samples of a thread.
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
@@ -81,13 +85,19 @@ class Target {
   /// Threads that were there and could not be watched, and why the last of them.
   [[nodiscard]] std::uint64_t refused() const { return refused_.size(); }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  /// Threads that have their clocks alone, since their accesses could not be sampled, and why the last of them.
+  [[nodiscard]] std::uint64_t unmeasured() const { return unmeasured_.size(); }
+  [[nodiscard]] const std::string& why_unmeasured() const { return why_unmeasured_; }
 
  private:
   struct Events {
     OpenEvent clock;
     PerfRing ring;
+    std::optional<MemorySampler> memory;
   };
-  [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t& random) const;
+  [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t& random);
+  [[nodiscard]] std::optional<MemorySampler> open_memory(pid_t tid, std::uint64_t& random);
+  static void start(WatchedThread& thread);
   [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);
   void write_process(WatchedThread& thread) const;
   void write_start(WatchedThread& thread, const std::string& name) const;
@@ -98,6 +108,8 @@ class Target {
   TargetIdentity identity_;
   UniqueFd pidfd_;
   ArenaAccess& arena_;
+  const MemoryEvents& memory_events_;
+  MemorySampler::Periods memory_periods_;
   TargetMemory memory_;
   std::unique_ptr<watch_policy::Board> board_;  // null: nobody has asked for it
   std::vector<Mapping> maps_;
@@ -114,6 +126,8 @@ class Target {
   std::uint64_t missed_ = 0;
   std::set<pid_t> refused_;
   std::string refusal_;
+  std::set<pid_t> unmeasured_;
+  std::string why_unmeasured_;
 };
 
 }  // namespace crosstalk::observer

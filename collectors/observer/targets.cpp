@@ -12,9 +12,10 @@ constexpr int most_looks = 8;  // for processes that processes start while we lo
 
 }  // namespace
 
-Targets::Targets(ArenaAccess arena, bool children)
+Targets::Targets(ArenaAccess arena, bool children, const MemoryEvents& memory)
     : arena_(std::move(arena)),
       children_(children),
+      memory_(memory),
       period_ns_(arena_.header().config.period_ns),
       shared_board_(std::make_unique<watch_policy::Board>()) {
   shared_board_->start(arena_.header().config.board_slots);
@@ -33,7 +34,7 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
 }
 
 Result<void> Targets::add(pid_t pid, pid_t parent) {
-  auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++}, arena_, period_ns_);
+  auto target = std::make_unique<Target>(TargetIdentity{pid, parent, begun_++}, arena_, period_ns_, memory_);
   if (Result<void> begun = target->begin(); !begun) {
     return begun;
   }
@@ -169,6 +170,10 @@ void Targets::add_to(Unwatched& sum, const Target& target) {
   sum.refused_threads += target.refused();
   if (target.refused() != 0) {
     sum.thread_refusal = target.refusal();
+  }
+  sum.unmeasured_threads += target.unmeasured();
+  if (target.unmeasured() != 0) {
+    sum.why_unmeasured = target.why_unmeasured();
   }
 }
 

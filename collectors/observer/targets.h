@@ -23,14 +23,17 @@ struct Unwatched {
   std::uint64_t brief_threads = 0, brief_processes = 0;      // had ended before they could be watched
   std::uint64_t refused_threads = 0, refused_processes = 0;  // were there
   std::string thread_refusal, process_refusal;               // why, of the last of them
+  std::uint64_t unmeasured_threads = 0;                      // have their clocks alone
+  std::string why_unmeasured;                                // the last of them
   bool rested = false;  // threads had no clock for a part of the time: what they started then, nobody has told
 };
 
 /// Not thread-safe.
 class Targets {
  public:
-  /// `children`: the processes that they start are watched, too.
-  Targets(ArenaAccess arena, bool children);
+  /// `children`: the processes that they start are watched, too. `memory`, which outlives this: events that sample the
+  /// accesses of each thread.
+  Targets(ArenaAccess arena, bool children, const MemoryEvents& memory);
 
   /// Begins to watch these processes. Fails where one of them can not be watched, in one line that names it.
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
@@ -71,6 +74,7 @@ class Targets {
 
   ArenaAccess arena_;
   bool children_;
+  const MemoryEvents& memory_;
   Processes processes_;
   std::uint32_t begun_ = 0;  // processes
   std::uint64_t period_ns_;

@@ -9,19 +9,14 @@
 #include <optional>
 #include <vector>
 
-#include "base/unique_fd.h"
 #include "collectors/observer/arena_ring.h"
+#include "collectors/observer/memory_sampler.h"
+#include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_ring.h"
 
 namespace crosstalk::observer {
 
 class Target;
-
-/// An event of the kernel's that is open.
-struct OpenEvent {
-  UniqueFd fd;
-  std::uint64_t id = 0;  // by which its samples are known
-};
 
 struct WatchedThread {
   WatchedThread(pid_t thread, std::unique_ptr<ArenaRing> ring, OpenEvent ticking, PerfRing perf_ring)
@@ -31,13 +26,14 @@ struct WatchedThread {
   Target* process = nullptr;  // which has it
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
-  std::optional<PerfRing> events;   // of the clock, and of the thread's watchpoints; absent: it rests
-  std::uint64_t begin_ns = 0;       // CLOCK_MONOTONIC, when it was met
-  std::uint64_t random = 1;         // state of its draws
-  std::uint64_t cpu_ns = 0;         // under its clocks, at its last sample
-  std::uint64_t cpu_before_ns = 0;  // under its former clocks
-  bool fresh = true;                // its clock has not ticked yet
-  bool gone = false;                // its end was seen
+  std::optional<MemorySampler> memory;  // beside the clock, where its accesses can be sampled
+  std::optional<PerfRing> events;       // of the clock, and of the thread's watchpoints; absent: it rests
+  std::uint64_t begin_ns = 0;           // CLOCK_MONOTONIC, when it was met
+  std::uint64_t random = 1;             // state of its draws
+  std::uint64_t cpu_ns = 0;             // under its clocks, at its last sample
+  std::uint64_t cpu_before_ns = 0;      // under its former clocks
+  bool fresh = true;                    // its clock has not ticked yet
+  bool gone = false;                    // its end was seen
   std::uint64_t samples = 0;
   // A clock costs something at each context switch. A thread that switches very often has one for a part of the time,
   // drawn by chance, and rests in between: each of its samples stands for more.

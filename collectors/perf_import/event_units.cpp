@@ -4,10 +4,11 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
+
+#include "collectors/pmu/memory_events.h"
 
 namespace crosstalk::perf_import {
 namespace {
@@ -21,19 +22,12 @@ std::string_view pmu_of(const perf_data::Event& event, const perf_data::Features
   return found == features.pmus.end() ? std::string_view() : found->name;
 }
 
-/// Event codes of Intel's that count retired loads or stores, each of which is one access (Intel SDM, volume 3B: the
-/// events MEM_TRANS_RETIRED, MEM_INST_RETIRED or MEM_UOPS_RETIRED, MEM_LOAD_RETIRED, MEM_LOAD_L3_HIT_RETIRED,
-/// MEM_LOAD_L3_MISS_RETIRED).
-constexpr std::array<std::uint64_t, 5> access_codes = {0xcd, 0xd0, 0xd1, 0xd2, 0xd3};
-
 bool counts_accesses(const perf_data::Event& event, std::string_view pmu, bool intel) {
   if (event.name.find("mem-loads") != std::string::npos || event.name.find("mem-stores") != std::string::npos) {
     return true;
   }
   const bool of_core = event.attribute.type == PERF_TYPE_RAW || pmu.starts_with("cpu");
-  constexpr std::uint64_t code = 0xff;
-  return intel && of_core &&
-         std::find(access_codes.begin(), access_codes.end(), event.attribute.config & code) != access_codes.end();
+  return intel && of_core && collectors::counts_intel_accesses(event.attribute.config);
 }
 
 bool counts_cycles(const perf_data::Event& event) {
@@ -45,6 +39,15 @@ bool counts_cycles(const perf_data::Event& event) {
 bool counts_time(const perf_data::Event& event) {
   return event.attribute.type == PERF_TYPE_SOFTWARE &&
          (event.attribute.config == PERF_COUNT_SW_CPU_CLOCK || event.attribute.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/// Of Intel's MEM_TRANS_RETIRED.LOAD_LATENCY, whose threshold is in MSR_PEBS_LD_LAT_THRESHOLD (the kernel's config1).
+std::uint32_t least_latency_of(const perf_data::Event& event, std::string_view pmu) {
+  constexpr std::uint64_t event_and_mask = 0xffff, load_latency = 0x1cd, threshold = 0xffff;
+  const bool of_core = event.attribute.type == PERF_TYPE_RAW || pmu.starts_with("cpu");
+  return of_core && event.attribute.precision() > 0 && (event.attribute.config & event_and_mask) == load_latency
+             ? static_cast<std::uint32_t>(event.attribute.config1 & threshold)
+             : 0;
 }
 
 /// "Intel(R) Xeon(R) CPU E5-4610 v2 @ 2.30GHz" -> 2.3.
@@ -87,6 +90,19 @@ EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& feat
     unit.source = SourceKind::pebs;
   }
   return unit;
+}
+
+profile::EventRow event_row(profile::EventId id, const perf_data::Event& event, const perf_data::Features& features) {
+  const EventUnit unit = unit_of(event, features);
+  profile::EventRow row;
+  row.id = id;
+  row.name = event.name.empty() ? perf_data::name_of(event.attribute) : event.name;
+  row.source = unit.source;
+  row.unit = unit.unit;
+  row.period = event.attribute.is_frequency() ? 0 : event.attribute.period_or_frequency;
+  row.least_latency_cycles = least_latency_of(event, pmu_of(event, features));
+  row.at_access = unit.at_access;
+  return row;
 }
 
 CycleTime cycle_time_of(const perf_data::Features& features) {

@@ -6,7 +6,7 @@
 
 #include "collectors/perf_data/events.h"
 #include "collectors/perf_data/features.h"
-#include "profile/records.h"
+#include "profile/model.h"
 
 namespace crosstalk::perf_import {
 
@@ -18,6 +18,10 @@ struct EventUnit {
 
 /// `features` name the machine and its PMUs.
 [[nodiscard]] EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& features);
+
+/// What a profile says of an event. `id`: the profile's.
+[[nodiscard]] profile::EventRow event_row(profile::EventId id, const perf_data::Event& event,
+                                          const perf_data::Features& features);
 
 /// How long a cycle takes.
 struct CycleTime {

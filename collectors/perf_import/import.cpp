@@ -17,6 +17,7 @@
 #include "base/unique_fd.h"
 #include "collectors/perf_data/reader.h"
 #include "collectors/perf_data/record_decoder.h"
+#include "collectors/perf_import/call_chains.h"
 #include "collectors/perf_import/event_units.h"
 #include "collectors/perf_import/machine.h"
 #include "collectors/perf_import/sample_rows.h"
@@ -89,6 +90,8 @@ bool of_this_host(const profile::Session& session) {
   return ::uname(&names) == 0 && session.host == names.nodename;
 }
 
+profile::EventId event_id(std::size_t event) { return profile::EventId{static_cast<std::uint32_t>(event) + 1}; }
+
 /// Takes a recording's records and writes what they say.
 class Import {
  public:
@@ -104,19 +107,22 @@ class Import {
   [[nodiscard]] Result<void> take_sample(const perf_data::Record& record, const perf_data::Sample& sample);
   [[nodiscard]] const EventUnit& unit_of_event(std::size_t event);
   [[nodiscard]] Result<void> note(const std::string& code, const std::string& text);
+  [[nodiscard]] Result<void> put_events();
   [[nodiscard]] Result<void> put_notes(const perf_data::ReadSummary& summary);
 
   const perf_data::Reader& reader_;
   profile::ProfileWriter& writer_;
   profile::Session session_;
   Tasks tasks_;
+  CallChains call_chains_;
+  std::vector<std::uint64_t> calls_;
   std::vector<std::optional<EventUnit>> units_;
   std::optional<RowSettings> settings_;
   CycleTime cycle_;
   ImportOutcome outcome_;
   std::uint64_t first_ns_ = UINT64_MAX, last_ns_ = 0;
   std::uint64_t throttled_ = 0, without_period_ = 0, without_thread_ = 0;
-  bool has_cycles_ = false, has_call_chains_ = false;
+  bool has_cycles_ = false, has_accesses_ = false;
 };
 
 const EventUnit& Import::unit_of_event(std::size_t event) {
@@ -151,8 +157,15 @@ Result<void> Import::take_sample(const perf_data::Record& record, const perf_dat
   profile::SampleRow row = row_of(record, sample, unit_of_event(sample.event), *settings_);
   row.thread = *(*thread)->id;
   (*thread)->cpu_ns += row.cpu_ns;
+  row.event = event_id(sample.event);
+  read_user_calls(record, sample, calls_);
+  const Result<profile::CallChainId> chain = call_chains_.put(calls_, writer_);
+  if (!chain) {
+    return tl::unexpected<Error>(chain.error());
+  }
+  row.call_chain = *chain;
   without_period_ += sample.period == 0 ? 1 : 0;
-  has_call_chains_ = has_call_chains_ || !sample.call_chain.empty();
+  has_accesses_ = has_accesses_ || row.access != AccessKind::none;
   first_ns_ = std::min(first_ns_, row.time_ns);
   last_ns_ = std::max(last_ns_, row.time_ns);
   constexpr std::uint64_t rows_at_once = 50'000;  // what is not committed is kept in memory
@@ -193,11 +206,23 @@ Result<void> Import::note(const std::string& code, const std::string& text) {
   return writer_.put(profile::MessageRow{code, text, 1});
 }
 
+/// At the end: where a recording was written to a pipe, names come behind the samples.
+Result<void> Import::put_events() {
+  const std::vector<perf_data::Event>& events = reader_.events().list();
+  Result<void> result;
+  for (std::size_t i = 0; i < events.size() && result; ++i) {
+    result = writer_.put(event_row(event_id(i), events[i], reader_.features()));
+  }
+  return result;
+}
+
 Result<void> Import::put_notes(const perf_data::ReadSummary& summary) {
   Result<void> result = writer_.put(profile::MessageRow{
       "imported",
-      "imported from a recording of perf, which watches no lines of memory: which threads communicate, and what it "
-      "costs, is not known",
+      std::string("imported from a recording of perf, which watches no lines of memory: which threads communicate, and "
+                  "what it costs, is not known") +
+          (has_accesses_ ? "; what its samples of loads and stores tell of it, 'crosstalk report --view memory' shows"
+                         : ""),
       1});
   const auto note_if = [&](bool holds, const char* code, const std::string& text) {
     result = result && holds ? note(code, text) : result;
@@ -234,10 +259,11 @@ Result<ImportOutcome> Import::finish(const perf_data::ReadSummary& summary) {
   session_.begin_ns = outcome_.samples > 0 ? first_ns_ : 0;
   session_.end_ns = last_ns_;
   session_.complete = !summary.cut_off;
-  session_.core.cycle_ps = has_cycles_ && cycle_.nominal ? cycle_.ps : 0;
+  session_.core.cycle_ps = cycle_.nominal ? cycle_.ps : 0;
   outcome_.left_out = summary.unknown_samples + without_thread_;
   Result<void> result = writer_.put(session_);
   result = result ? tasks_.put(writer_, session_.begin_ns) : result;
+  result = result ? put_events() : result;
   result = result ? put_notes(summary) : result;
   result = result ? writer_.finish() : result;
   if (!result) {

@@ -100,11 +100,7 @@ void describe_machine(const perf_data::Features& features, profile::Session& ses
     }
   }
   session.topology = topology_of(features);
-  session.config.period_ns = 0;  // nothing of what a recorder of ours was set to
-  session.config.budget = 0;
-  session.config.watchpoints = 0;
-  session.config.lookahead = 0;
-  session.config.board_slots = 0;
+  session.config = profile::no_settings();
 }
 
 }  // namespace crosstalk::perf_import

@@ -5,39 +5,17 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
+
+#include "collectors/perf_registers.h"
+#include "profile/codec.h"
 
 namespace crosstalk::perf_import {
 namespace {
 
-struct KernelRegister {
-  int number;
-  Register ours;
-};
-constexpr std::array<KernelRegister, register_count> x86_registers = {{
-    {PERF_REG_X86_AX, Register::rax},
-    {PERF_REG_X86_BX, Register::rbx},
-    {PERF_REG_X86_CX, Register::rcx},
-    {PERF_REG_X86_DX, Register::rdx},
-    {PERF_REG_X86_SI, Register::rsi},
-    {PERF_REG_X86_DI, Register::rdi},
-    {PERF_REG_X86_BP, Register::rbp},
-    {PERF_REG_X86_SP, Register::rsp},
-    {PERF_REG_X86_IP, Register::rip},
-    {PERF_REG_X86_R8, Register::r8},
-    {PERF_REG_X86_R9, Register::r9},
-    {PERF_REG_X86_R10, Register::r10},
-    {PERF_REG_X86_R11, Register::r11},
-    {PERF_REG_X86_R12, Register::r12},
-    {PERF_REG_X86_R13, Register::r13},
-    {PERF_REG_X86_R14, Register::r14},
-    {PERF_REG_X86_R15, Register::r15},
-}};
-
-std::optional<std::uint64_t> value_of(const perf_data::SampledRegisters& registers, int number) {
-  const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(number);
+std::optional<std::uint64_t> value_of(const perf_data::SampledRegisters& registers, unsigned number) {
+  const std::uint64_t bit = std::uint64_t{1} << number;
   const auto index = static_cast<std::size_t>(std::popcount(registers.mask & (bit - 1)));
   if ((registers.mask & bit) == 0 || index >= registers.values.size()) {
     return std::nullopt;
@@ -52,11 +30,12 @@ std::optional<Registers> user_registers(const perf_data::Sample& sample, bool in
       continue;
     }
     Registers registers;
-    const bool all = std::all_of(x86_registers.begin(), x86_registers.end(), [&](const KernelRegister& each) {
-      const auto value = value_of(*from, each.number);
-      registers[each.ours] = value.value_or(0);
-      return value.has_value();
-    });
+    const bool all = std::all_of(collectors::perf_registers.begin(), collectors::perf_registers.end(),
+                                 [&](const collectors::PerfRegister& each) {
+                                   const auto value = value_of(*from, each.number);
+                                   registers[each.ours] = value.value_or(0);
+                                   return value.has_value();
+                                 });
     if (all) {
       return registers;
     }
@@ -95,6 +74,21 @@ std::uint64_t time_of(std::uint64_t period, const EventUnit& unit, std::uint32_t
 }
 
 }  // namespace
+
+void read_user_calls(const perf_data::Record& record, const perf_data::Sample& sample,
+                     std::vector<std::uint64_t>& calls) {
+  constexpr auto first_context = static_cast<std::uint64_t>(PERF_CONTEXT_MAX);  // higher words say whose code follows
+  calls.clear();
+  bool of_user = in_user_mode(record);
+  for (std::size_t i = 0; i < sample.call_chain.size() && calls.size() < profile::max_call_chain; ++i) {
+    const std::uint64_t word = sample.call_chain[i];
+    if (word >= first_context) {
+      of_user = word == static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+    } else if (of_user && word != 0) {
+      calls.push_back(word);
+    }
+  }
+}
 
 std::uint64_t user_ip(const perf_data::Record& record, const perf_data::Sample& sample, const RowSettings& settings) {
   if (in_user_mode(record)) {

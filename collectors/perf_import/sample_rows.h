@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "collectors/perf_data/records.h"
 #include "collectors/perf_import/event_units.h"
@@ -19,6 +20,11 @@ struct RowSettings {
 /// All but the thread.
 [[nodiscard]] profile::SampleRow row_of(const perf_data::Record& record, const perf_data::Sample& sample,
                                         const EventUnit& unit, const RowSettings& settings);
+
+/// The calls that user code was in, innermost first, from where it was itself; empty: the sample has none. Of a sample
+/// in the kernel, the first is the call of it.
+void read_user_calls(const perf_data::Record& record, const perf_data::Sample& sample,
+                     std::vector<std::uint64_t>& calls);
 
 /// Where user code was: of a sample in the kernel, the call of it; 0 where the sample does not tell.
 [[nodiscard]] std::uint64_t user_ip(const perf_data::Record& record, const perf_data::Sample& sample,

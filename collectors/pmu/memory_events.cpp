@@ -83,6 +83,18 @@ std::string lack_of(const PmuUnit& unit) {
 
 }  // namespace
 
+void complete(const MachineDescription& machine, perf_event_attr& attr) {
+  attr.size = sizeof attr;
+  attr.disabled = 1;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sample_type = sample_fields(machine);
+  if (attr.type == PERF_TYPE_SOFTWARE || attr.type == PERF_TYPE_TRACEPOINT) {
+    // Where their samples are to say the period, the kernel takes one at each occurrence (perf_swevent_event()).
+    attr.sample_type &= ~std::uint64_t{PERF_SAMPLE_PERIOD};
+  }
+}
+
 Result<std::vector<MemoryEvent>> pebs_events(const MachineDescription& machine, const MemorySampling& wanted) {
   if (machine.vendor != "GenuineIntel") {
     return fail(ErrorCode::unsupported, "not an Intel processor");

@@ -42,6 +42,30 @@ struct MemoryEvent {
   bool kernel_excluded = true;  ///< else samples in kernel mode come, too, and are dropped
 };
 
+/// The period next to `period` that the event can be given. The kernel's own events take any; a processor's would
+/// sample nothing but its own handler at one that is too short.
+[[nodiscard]] constexpr std::uint64_t allowed_period(const MemoryEvent& event, std::uint64_t period) {
+  constexpr std::uint64_t least = 1024;
+  constexpr std::uint64_t step = 16;  // IBS does not set the lowest four bits of its counter
+  if (event.attr.type == PERF_TYPE_SOFTWARE || event.attr.type == PERF_TYPE_TRACEPOINT) {
+    return period != 0 ? period : 1;
+  }
+  const std::uint64_t enough = period > least ? period : least;
+  return event.source == profile::SourceKind::ibs ? enough / step * step : enough;
+}
+
+/// Does an event of an Intel core count retired loads or stores, each of which is one access? `config`: its event code
+/// in the lowest eight bits (Intel SDM, volume 3B: MEM_TRANS_RETIRED, MEM_INST_RETIRED or MEM_UOPS_RETIRED,
+/// MEM_LOAD_RETIRED, MEM_LOAD_L3_HIT_RETIRED, MEM_LOAD_L3_MISS_RETIRED).
+[[nodiscard]] constexpr bool counts_intel_accesses(std::uint64_t config) {
+  const std::uint64_t code = config & 0xff;
+  return code == 0xcd || (code >= 0xd0 && code <= 0xd3);
+}
+
+/// Completes the attributes of an event: it begins disabled, samples user mode only, and says of each access what can
+/// be known.
+void complete(const MachineDescription& machine, perf_event_attr& attr);
+
 /// The events of Intel's core units. unsupported, with the reason: there are none, or no precise ones.
 [[nodiscard]] Result<std::vector<MemoryEvent>> pebs_events(const MachineDescription& machine,
                                                            const MemorySampling& wanted = {});

@@ -19,14 +19,33 @@ namespace crosstalk::watch_policy {
 /// All amounts are nanoseconds of thread CPU time, summed over the threads of a process. Signal-safe.
 class Budget {
  public:
-  void start(double fraction) { fraction_ = fraction; }
+  /// `common`: the recording's, to whose account this process's amounts are added, too.
+  void start(double fraction, CommonBudget* common = nullptr) {
+    fraction_ = fraction;
+    common_ = common;
+  }
   /// A thread has run for `cpu_ns` more.
-  void earn(std::uint64_t cpu_ns) { cpu_.fetch_add(cpu_ns, std::memory_order_relaxed); }
+  void earn(std::uint64_t cpu_ns) {
+    cpu_.fetch_add(cpu_ns, std::memory_order_relaxed);
+    if (common_ != nullptr) {
+      common_->account.earn(static_cast<double>(cpu_ns) * fraction_);
+    }
+  }
   /// Observing has cost `ns` more, whatever for.
-  void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
+  void spend(std::uint64_t ns) {
+    spent_.fetch_add(ns, std::memory_order_relaxed);
+    if (common_ != nullptr) {
+      common_->account.spend(ns);
+    }
+  }
 
   /// Observing has cost `ns` for what closed events leave behind, which no watch that is not begun saves at once.
-  void lose(std::uint64_t ns) { lost_.fetch_add(ns, std::memory_order_relaxed); }
+  void lose(std::uint64_t ns) {
+    lost_.fetch_add(ns, std::memory_order_relaxed);
+    if (common_ != nullptr) {
+      common_->account.lose(ns);
+    }
+  }
 
   /// Of what was spent, this went into watching lines that nothing was known of.
   void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
@@ -59,12 +78,6 @@ class Budget {
     const auto after = static_cast<double>(lookahead_.load(std::memory_order_relaxed) + cost_ns);
     return after <= earned + lookahead_grant_ns && affords(cost_ns, false);
   }
-  /// All of it so far.
-  [[nodiscard]] Account account() const {
-    return {static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_,
-            static_cast<double>(spent_.load(std::memory_order_relaxed)),
-            static_cast<double>(lost_.load(std::memory_order_relaxed))};
-  }
   [[nodiscard]] double spent_fraction() const {
     const auto cpu = static_cast<double>(cpu_.load(std::memory_order_relaxed));
     const std::uint64_t all = spent_.load(std::memory_order_relaxed) + lost_.load(std::memory_order_relaxed);
@@ -95,6 +108,7 @@ class Budget {
   }
 
   double fraction_ = 0;
+  CommonBudget* common_ = nullptr;
   std::atomic<std::uint64_t> cpu_;
   std::atomic<std::uint64_t> spent_;
   std::atomic<std::uint64_t> lost_;  // beside what was spent

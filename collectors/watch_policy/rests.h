@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a process's watching pauses. What closed events leave behind (0.1 to 0.2 us a context switch, in each thread
-// that had one) ends a second after the last of them is closed, so it can be saved: by threads that switch hundreds of
+// When watching pauses. What closed events leave behind (0.1 to 0.2 us a context switch, in each thread that had one)
+// ends a second after the last event on the machine is closed, so it can be saved: by threads that switch hundreds of
 // thousands of times a second, whom it costs more than the whole budget. They are watched for a while and then rest
-// until what that has cost is earned.
+// until what that has cost is earned. All processes of a recording watch and rest together: as long as one of them had
+// an event open, the others' rest would save nothing, and cost them what they do not see.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +12,42 @@
 
 namespace crosstalk::watch_policy {
 
-/// What observing has cost a process so far, and may. Nanoseconds of CPU time.
+/// What observing has cost so far, and may. Nanoseconds of CPU time.
 struct Account {
   double earned = 0;  // the budget's fraction of the CPU time used
   double spent = 0;   // on anything but the following
   double lost = 0;    // on what closed events leave behind
 };
 
-/// Signal-safe, from any thread.
+/// The account of all processes of a recording, in memory that they share; all zero at first. Signal-safe.
+class CommonAccount {
+ public:
+  void earn(double ns) { add(earned_, ns); }
+  void spend(std::uint64_t ns) { spent_.fetch_add(ns, std::memory_order_relaxed); }
+  void lose(std::uint64_t ns) { lost_.fetch_add(ns, std::memory_order_relaxed); }
+  [[nodiscard]] Account read() const { return {amount(earned_), amount(spent_), amount(lost_)}; }
+
+ private:
+  using Amount = std::atomic<std::uint64_t>;
+  static void add(Amount& amount, double ns) {
+    amount.fetch_add(static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+  }
+  static double amount(const Amount& amount) { return static_cast<double>(amount.load(std::memory_order_relaxed)); }
+
+  Amount earned_, spent_, lost_;
+};
+
+/// Of all processes of a recording, in memory that they share; all zero at first. Signal-safe, from any thread.
 class Rests {
  public:
-  /// Has watching paused at `now_ns` (CLOCK_MONOTONIC)? To be asked often: the answer changes here. `may_rest`: closing
-  /// the events of watchpoints would close all there are.
-  bool resting(std::uint64_t now_ns, const Account& account, bool may_rest) {
+  /// Has watching paused at `now_ns` (CLOCK_MONOTONIC)? To be asked often: the answer changes here. `account`: the
+  /// recording's. `has_clocks`: the calling process has events that stay open in a rest, so that none would save
+  /// anything.
+  bool resting(std::uint64_t now_ns, const Account& account, bool has_clocks) {
+    if (has_clocks) {
+      clocks_ns_.store(now_ns, std::memory_order_relaxed);
+    }
+    const bool may_rest = !has_clocks && !had_clocks(now_ns);
     State before = state_.load(std::memory_order_relaxed);
     if (before == untouched) {
       state_.compare_exchange_strong(before, watching_since(now_ns), std::memory_order_relaxed);
@@ -42,10 +66,6 @@ class Rests {
   [[nodiscard]] bool resting() const { return (state_.load(std::memory_order_relaxed) & rest_bit) != 0; }
   /// Did it ever? Then no thread should keep its events open between two watches.
   [[nodiscard]] bool ever() const { return rested_.load(std::memory_order_relaxed); }
-  void clear() {
-    state_.store(untouched, std::memory_order_relaxed);
-    rested_.store(false, std::memory_order_relaxed);
-  }
 
   /// Shorter than this, the second in which the cost goes on would be most of it.
   static constexpr std::uint64_t least_watching_ns = 1'000'000'000;
@@ -62,6 +82,11 @@ class Rests {
   static constexpr State untouched = 0;
   static constexpr State rest_bit = 1;
 
+  [[nodiscard]] bool had_clocks(std::uint64_t now_ns) const {
+    constexpr std::uint64_t lately_ns = 1'000'000'000;
+    const std::uint64_t seen_ns = clocks_ns_.load(std::memory_order_relaxed);
+    return seen_ns != 0 && now_ns < seen_ns + lately_ns;
+  }
   static State watching_since(std::uint64_t now_ns) { return std::max<State>(now_ns & ~rest_bit, 2); }
   [[nodiscard]] bool has_watched(State since, std::uint64_t now_ns) const {
     return now_ns >= since + (ever() ? least_watching_ns : first_watching_ns);
@@ -72,7 +97,14 @@ class Rests {
   }
 
   std::atomic<State> state_;
+  std::atomic<std::uint64_t> clocks_ns_;  // when a process last had clocks that stay open; 0: never
   std::atomic<bool> rested_;
+};
+
+/// What the processes of a recording have in common; all zero at first.
+struct CommonBudget {
+  CommonAccount account;
+  Rests rests;
 };
 
 }  // namespace crosstalk::watch_policy

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "profile/drawn_words.h"
+
 namespace crosstalk::watch_policy {
 namespace {
 
-constexpr std::uint32_t word_bytes = 8;
+constexpr std::uint32_t word_bytes = profile::drawn_word_bytes;
 constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
 
 /// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
@@ -23,22 +25,41 @@ bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
   return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
 }
 
-/// The second word: the partner's three times in four, so that what the board says is followed up; else any other
-/// word of the line, so that all eight are in play.
+/// Piece `index` of those that fill the word around `first`, from the smallest on: as large as what is before it, and
+/// beside it.
+profile::WatchWord piece_beside(const profile::WatchWord& first, std::uint32_t index) {
+  const std::uint32_t length = std::uint32_t{first.length} << index;
+  const std::uint32_t block = first.offset / length;
+  return {static_cast<std::uint8_t>((block ^ 1U) * length), static_cast<std::uint8_t>(length), 0, 1};
+}
+
+/// Any other word of the line, or a piece of the sampled bytes' own word: all bytes of the line are in play.
+profile::WatchWord any_other(const profile::WatchWord& first, std::uint32_t drawn) {
+  if (drawn >= words_in_line - 1) {
+    return piece_beside(first, drawn - (words_in_line - 1));
+  }
+  const std::uint32_t own = first.offset / word_bytes;
+  return piece_of((own + 1 + drawn) % words_in_line * word_bytes, word_bytes);
+}
+
+/// Would drawing by chance have brought a piece with these bytes, or with some of them? Pieces of the own word are
+/// parts.
+bool same_draw(const profile::WatchWord& first, const profile::WatchWord& a, const profile::WatchWord& b) {
+  return a.offset / word_bytes == b.offset / word_bytes &&
+         (a.offset / word_bytes != first.offset / word_bytes || overlap(a, b));
+}
+
+/// The second word: the partner's three times in four, so that what the board says is followed up; else any other.
 profile::WatchWord choose_second(const profile::WatchWord& first, const Suspicion& suspicion, std::uint64_t random) {
   const profile::WatchWord named = piece_of(suspicion.partner.offset, suspicion.partner.width);
   const bool has_name = suspicion.other_thread && !overlap(named, first);
+  const std::uint32_t others = profile::drawn_from(first.length);
   const float by_name = has_name ? 0.75F : 0.0F;
-  const float by_chance = (1 - by_name) / static_cast<float>(words_in_line - 1);
-  profile::WatchWord second = named;
-  if (!has_name || (random & 3U) == 0) {
-    const std::uint32_t own = first.offset / word_bytes;
-    const std::uint32_t other =
-        (own + 1 + static_cast<std::uint32_t>((random >> 2U) % (words_in_line - 1))) % words_in_line;
-    second = piece_of(other * word_bytes, word_bytes);
-  }
-  second.probability =
-      by_chance + (has_name && second.offset / word_bytes == named.offset / word_bytes ? by_name : 0.0F);
+  const float by_chance = (1 - by_name) / static_cast<float>(others);
+  const bool follows_name = has_name && (random & 3U) != 0;
+  profile::WatchWord second =
+      follows_name ? named : any_other(first, static_cast<std::uint32_t>((random >> 2U) % others));
+  second.probability = by_chance + (has_name && same_draw(first, second, named) ? by_name : 0.0F);
   return second;
 }
 

@@ -4,6 +4,7 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "symbolizer/elf/demangle.h"
 
@@ -36,10 +37,22 @@ bool names_scope(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
 }
 
-std::string inner_scope(const std::string& scope, Dwarf_Die& die) {
+/// Compilers give the class of a lambda no name; what calls it is written as in any class.
+bool is_lambda(Dwarf_Die& nameless_class, WalkBudget& budget) {
+  bool called = false;
+  for_each_child(nameless_class, budget, [&](Dwarf_Die& child) {
+    const char* name = dwarf_tag(&child) == DW_TAG_subprogram ? dwarf_diename(&child) : nullptr;
+    called = name != nullptr && std::string_view(name).starts_with("operator()");
+    return !called;
+  });
+  return called;
+}
+
+std::string inner_scope(const std::string& scope, Dwarf_Die& die, WalkBudget& budget) {
   const char* name = dwarf_diename(&die);
   const std::string own = name != nullptr                       ? name
                           : dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)"
+                          : is_lambda(die, budget)              ? "{lambda}"
                                                                 : "(anonymous)";
   return scope.empty() ? own : scope + "::" + own;
 }
@@ -48,7 +61,9 @@ bool has_linkage_name(Dwarf_Die& die) {
   return dwarf_hasattr(&die, DW_AT_linkage_name) != 0 || dwarf_hasattr(&die, DW_AT_MIPS_linkage_name) != 0;
 }
 
-void collect_functions(Unit& unit, Dwarf_Die& parent, const std::string& scope, WalkBudget& budget, int depth) {
+/// `function`: what `parent` is or lies in, where a class of its own is named after it; or null.
+void collect_functions(Unit& unit, Dwarf_Die& parent, const std::string& scope, Dwarf_Die* function, WalkBudget& budget,
+                       int depth) {
   if (depth > deepest_nesting) {
     return;
   }
@@ -62,8 +77,14 @@ void collect_functions(Unit& unit, Dwarf_Die& parent, const std::string& scope, 
         unit.scopes.emplace(dwarf_dieoffset(&child), scope);
       }
     }
-    if (holds_functions(tag) && dwarf_haschildren(&child) == 1) {
-      collect_functions(unit, child, names_scope(tag) ? inner_scope(scope, child) : scope, budget, depth + 1);
+    if (!holds_functions(tag) || dwarf_haschildren(&child) != 1) {
+      return true;
+    }
+    if (names_scope(tag)) {
+      const std::string around = function != nullptr ? function_name(unit, *function) : scope;
+      collect_functions(unit, child, inner_scope(around, child, budget), nullptr, budget, depth + 1);
+    } else {
+      collect_functions(unit, child, scope, tag == DW_TAG_subprogram ? &child : function, budget, depth + 1);
     }
     return true;
   });
@@ -184,7 +205,7 @@ void DebugInfo::list_functions(Unit& unit) {
   }
   unit.functions_known = true;
   WalkBudget budget(unit_walk_steps);
-  collect_functions(unit, content(unit), {}, budget, 0);
+  collect_functions(unit, content(unit), {}, nullptr, budget, 0);
   std::stable_sort(unit.functions.begin(), unit.functions.end(), by_begin);
 }
 

@@ -209,7 +209,9 @@ bool enter_member(Place& place, Dwarf_Die& type, std::uint64_t& offset) {
   }
   const bool hidden = reserved(member->name);
   Dwarf_Die inner = strip(member->type);
-  if (hidden && dwarf_tag(&inner) != DW_TAG_array_type) {
+  // Libraries' arrays are entered for their elements (std::array), but not what only gives a type its size
+  // (pthread_barrier_t).
+  if (hidden && (dwarf_tag(&inner) != DW_TAG_array_type || dwarf_tag(&type) == DW_TAG_union_type)) {
     return false;
   }
   if (!hidden && !member->name.empty()) {

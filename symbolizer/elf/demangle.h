@@ -7,7 +7,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// A linker symbol without its version (`@GLIBC_2.2.5`), demangled when it is a mangled C++ name. Names that
+/// A linker symbol without its version (`@GLIBC_2.2.5`), demangled when it is a mangled name of C++ or Rust. Names that
 /// are too long to demangle safely stay as they are.
 [[nodiscard]] std::string demangle(std::string_view symbol);
 

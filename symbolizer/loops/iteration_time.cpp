@@ -8,6 +8,8 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "symbolizer/cfg/zydis_decode.h"
 
@@ -252,29 +254,40 @@ bool is_bounded(const Decoded& decoded) {
   }
 }
 
-}  // namespace
-
-std::optional<IterationTime> iteration_time(std::span<const std::span<const std::uint8_t>> path,
-                                            const CoreCycles& core) {
+/// nullopt for no instruction, and where one has no bounded time.
+std::optional<std::vector<Decoded>> decode_path(std::span<const std::span<const std::uint8_t>> path) {
   std::vector<Decoded> decoded(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (!decode_full(path[i], decoded[i]) || !is_bounded(decoded[i])) {
       return std::nullopt;
     }
   }
-  if (decoded.empty()) {
+  return decoded.empty() ? std::nullopt : std::optional(std::move(decoded));
+}
+
+}  // namespace
+
+std::optional<IterationTime> iteration_time(std::span<const std::span<const std::uint8_t>> path,
+                                            const CoreCycles& core) {
+  const auto decoded = decode_path(path);
+  if (!decoded) {
     return std::nullopt;
   }
   constexpr double widest = 8;  // instructions a cycle, fused pairs counted as two
   constexpr double usual = 4;
   constexpr double narrow = 2;
-  const auto count = static_cast<double>(decoded.size());
+  const auto count = static_cast<double>(decoded->size());
   IterationTime time;
-  time.least = std::max(count / widest, chain(decoded, Level::least, core));
-  time.likely = std::max({time.least, count / usual, chain(decoded, Level::likely, core)});
+  time.least = std::max(count / widest, chain(*decoded, Level::least, core));
+  time.likely = std::max({time.least, count / usual, chain(*decoded, Level::likely, core)});
   // Not even what could overlap does.
-  time.most = std::max(time.likely, count / narrow + chain(decoded, Level::most, core));
+  time.most = std::max(time.likely, count / narrow + chain(*decoded, Level::most, core));
   return time;
+}
+
+std::optional<double> chain_cycles(std::span<const std::span<const std::uint8_t>> path, const CoreCycles& core) {
+  const auto decoded = decode_path(path);
+  return decoded ? std::optional(chain(*decoded, Level::likely, core)) : std::nullopt;
 }
 
 std::optional<IterationTime> over_ways(std::span<const Way> ways, const CoreCycles& core) {

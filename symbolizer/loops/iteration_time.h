@@ -31,6 +31,11 @@ struct IterationTime {
 [[nodiscard]] std::optional<IterationTime> iteration_time(std::span<const std::span<const std::uint8_t>> path,
                                                           const CoreCycles& core);
 
+/// Cycles that an iteration adds to its slowest chain of dependences, on a core of today that has room for everything
+/// else. nullopt as for iteration_time().
+[[nodiscard]] std::optional<double> chain_cycles(std::span<const std::span<const std::uint8_t>> path,
+                                                 const CoreCycles& core);
+
 /// Over several ways that an iteration may go: the least of the least, the most of the most, the mean of the likely.
 /// nullopt for none, or when one of them has none.
 [[nodiscard]] std::optional<IterationTime> over_ways(std::span<const Way> ways, const CoreCycles& core);

@@ -172,6 +172,50 @@ TEST(Warnings, ByWhatHappened) {
   EXPECT_FALSE(has(warnings, "no_samples"));
 }
 
+TEST(Warnings, FilesOfAnotherMachineAreOneLine) {
+  profile::Session session;
+  session.complete = true;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  Defects defects;
+  defects.missing_symbols.push_back({"/bin/app", "stripped; install its debug package", false});
+  for (const char* path : {"/lib/a.so", "/lib/b.so", "/lib/c.so"}) {
+    defects.missing_symbols.push_back({path, "no such file", true});
+  }
+  EXPECT_EQ(warnings_of(session, {}, sampling, {}, defects).size(), 4U) << "few: each with its remedy";
+  for (const char* path : {"/lib/d.so", "/lib/e.so"}) {
+    defects.missing_symbols.push_back({path, "no such file", true});
+  }
+  const auto warnings = warnings_of(session, {}, sampling, {}, defects);
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[0].message, "/bin/app: stripped; install its debug package");
+  EXPECT_EQ(warnings[1].code, "missing_symbols");
+  EXPECT_NE(warnings[1].message.find("5 files of code are not here"), std::string::npos) << warnings[1].message;
+  EXPECT_NE(warnings[1].message.find("(/lib/a.so, /lib/b.so, /lib/c.so and 2 more)"), std::string::npos);
+}
+
+TEST(Sampling, EventsOfAProfileHaveTheirNames) {
+  profile::Session session;
+  session.source = profile::imported_source;
+  const std::vector<profile::EventRow> events = {
+      {profile::EventId{1}, "cpu/mem-loads,ldlat=30/P", profile::SourceKind::pebs, profile::WeightUnit::accesses, 1000,
+       30, true},
+      {profile::EventId{2}, "cpu/mem-stores/P", profile::SourceKind::pebs, profile::WeightUnit::accesses, 0, 0, true}};
+  SampleCounts counts;
+  counts.samples = 7;
+  counts.measured[{profile::EventId{1}, profile::SourceKind::pebs, profile::WeightUnit::accesses}] = 7;
+  counts.events = events;
+  const SamplingSummary summary = sampling_summary(session, {}, {}, counts);
+  ASSERT_EQ(summary.events.size(), 2U);
+  EXPECT_EQ(summary.events[0].name, "cpu/mem-loads,ldlat=30/P");
+  EXPECT_EQ(summary.events[0].samples, 7U);
+  EXPECT_EQ(summary.events[0].least_latency_cycles, 30U);
+  EXPECT_EQ(summary.events[0].source, "pebs");
+  EXPECT_EQ(summary.events[1].samples, 0U) << "recorded, and nothing was seen of it";
+  EXPECT_FALSE(summary.settings_unknown.empty());
+  EXPECT_FALSE(summary.overhead_fraction);
+}
+
 TEST(Warnings, BlocksLeftOutAreOneLine) {
   profile::Session session;
   session.complete = true;

@@ -55,11 +55,24 @@ PmuUnit unit(const std::string& name, EventFormat format) {
   return made;
 }
 
+Result<MemoryEvent> takes_all(MemoryEvent event) { return event; }
+
+TEST(PmuFacilities, SayWhatTheKernelRefuses) {
+  MachineDescription amd;
+  amd.vendor = "AuthenticAMD";
+  amd.units = {unit("ibs_op", {{"cnt_ctl", "config:19"}})};
+  const auto refused = pmu_facilities(amd, {}, [](const MemoryEvent&) -> Result<MemoryEvent> {
+    return fail(ErrorCode::permission, "the kernel refuses ibs_op");
+  });
+  EXPECT_FALSE(find(refused, "IBS")->available);
+  EXPECT_EQ(find(refused, "IBS")->found, "the kernel refuses ibs_op");
+}
+
 TEST(PmuFacilities, FollowFromTheUnits) {
   MachineDescription amd;
   amd.vendor = "AuthenticAMD";
   amd.units = {unit("cpu", {}), unit("ibs_op", {{"cnt_ctl", "config:19"}})};
-  const auto facilities = pmu_facilities(amd, {"zen3"});
+  const auto facilities = pmu_facilities(amd, {"zen3"}, takes_all);
   EXPECT_EQ(find(facilities, "CPU PMU")->found, "cpu (libpfm4: zen3)");
   EXPECT_TRUE(find(facilities, "IBS")->available);
   EXPECT_EQ(find(facilities, "IBS")->found, "ibs_op//");
@@ -68,7 +81,7 @@ TEST(PmuFacilities, FollowFromTheUnits) {
   MachineDescription guest;
   guest.vendor = "GenuineIntel";
   guest.virtual_machine = true;
-  const auto none = pmu_facilities(guest, {});
+  const auto none = pmu_facilities(guest, {}, takes_all);
   EXPECT_FALSE(find(none, "CPU PMU")->available);
   EXPECT_NE(find(none, "CPU PMU")->remedy.find("pmu=on"), std::string::npos);
   EXPECT_FALSE(find(none, "PEBS")->available);

@@ -437,9 +437,9 @@ TEST_F(Interpreter, WhatCanNotBeIsDroppedAndCounted) {
   WatchOpen probability = an_opening(4);
   probability.word[0].probability = __builtin_nanf("");
   Sample source;
-  source.source = static_cast<SourceKind>(4);
+  source.source = static_cast<SourceKind>(5);
   Sample unit;
-  unit.source = SourceKind::pebs, unit.weight_unit = static_cast<WeightUnit>(3);
+  unit.source = SourceKind::pebs, unit.weight_unit = static_cast<WeightUnit>(5);
   Sample not_time;
   not_time.weight_unit = WeightUnit::accesses;
   WatchTrap word;
@@ -600,6 +600,23 @@ TEST_F(Interpreter, MessagesAreOneSafeLine) {
   ASSERT_EQ(sink_.messages.size(), 1U);
   EXPECT_EQ(sink_.messages[0].code, "_dd__ode");
   EXPECT_EQ(sink_.messages[0].text, "two lines [31m");
+}
+
+TEST_F(Interpreter, MessagesOfOtherProgramsNameThem) {
+  Message message;
+  std::memcpy(message.code, "traced", 7);
+  ProcessStart other;
+  other.pid = 20;
+  other.time_ns = 301;
+  begin();
+  decoder_.open_slot(1, 20, 20, 300);
+  pass({{0, bytes_of(message, RecordType::message, "it is traced")},
+        {1, thread_start(20, 20, 300)},
+        {1, bytes_of(other, RecordType::process_start, std::string("/usr/bin/gdb\0gdb", 16))},
+        {1, bytes_of(message, RecordType::message, "it is traced")}});
+  ASSERT_EQ(sink_.messages.size(), 2U);
+  EXPECT_EQ(sink_.messages[0].text, "it is traced");
+  EXPECT_EQ(sink_.messages[1].text, "it is traced (in gdb)");
 }
 
 TEST_F(Interpreter, EverythingCanBePutAgain) {

@@ -83,7 +83,7 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   EXPECT_NE(record_error({"--bogus", "--", "ls"}).find("--bogus"), std::string::npos);
   EXPECT_NE(record_error({"--method", "magic", "ls"}).find("next-access"), std::string::npos);
   EXPECT_NE(record_error({"--source", "tea", "ls"}).find("clock"), std::string::npos);
-  EXPECT_NE(record_error({"--event", "cycles", "ls"}).find("task-clock"), std::string::npos);
+  EXPECT_NE(record_error({"--source", "clock", "--event", "cycles", "ls"}).find("task-clock"), std::string::npos);
   EXPECT_NE(record_error({"--event", "task-clock", "--event", "thread-timer", "ls"}).find("one event"),
             std::string::npos);
   EXPECT_NE(record_error({"--watchpoints", "5", "ls"}).find("0 to 4"), std::string::npos);
@@ -126,6 +126,16 @@ TEST(RecordCommandLine, RefusesWhatIsNoAttachment) {
   for (const char* const seconds : {"0", "-1", "nan", "1e10", "x"}) {
     EXPECT_NE(record_error({"-p", "1", "--duration", seconds}).find("--duration"), std::string::npos) << seconds;
   }
+}
+
+TEST(RecordCommandLine, TakesEventsThatTheMachineWillJudge) {
+  const RecordRequest request = recorded({"--event", "cpu/mem-loads/", "--event", "MEM_STORES", "ls"});
+  EXPECT_EQ(request.memory_events, (std::vector<std::string>{"cpu/mem-loads/", "MEM_STORES"}));
+  EXPECT_EQ(request.config.clock, profile::ClockKind::automatic);
+  EXPECT_EQ(request.command, std::vector<std::string>{"ls"});
+  EXPECT_NE(record_error({"-p", "1", "--inject", "--event", "MEM_STORES"}).find("the clock samples"),
+            std::string::npos);
+  EXPECT_NE(record_error({"-p", "1", "--inject", "--source", "ibs"}).find("the clock samples"), std::string::npos);
 }
 
 TEST(RecordCommandLine, BringsTheCollectorIntoOneProcess) {

@@ -32,7 +32,8 @@ std::vector<std::vector<std::string>> rows_of(const std::string& text) {
 }
 
 TEST(CsvReport, EveryViewIsOneRectangularTable) {
-  for (const View view : {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads}) {
+  for (const View view :
+       {View::summary, View::matrix, View::lines, View::objects, View::loops, View::memory, View::threads}) {
     const auto rows = rows_of(render_csv(test::sample_analysis(), view));
     ASSERT_GT(rows.size(), 1U);
     for (const auto& row : rows) {
@@ -51,6 +52,35 @@ TEST(CsvReport, MatrixHasTheNamesOfTheJsonReport) {
   EXPECT_EQ(rows[1][column("consumer")], "2");
   EXPECT_EQ(rows[1][column("false.cost_s")], "0.412");
   EXPECT_EQ(rows[1][column("true.cost_s")], "");  // unknown
+}
+
+TEST(CsvReport, MemoryHasARowForEachPart) {
+  const auto rows = rows_of(render_csv(test::sample_analysis(), View::memory));
+  const auto column = [&rows](const char* name) {
+    return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
+  };
+  const auto row_of = [&](const char* part) {
+    return std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row[0] == part; });
+  };
+  for (const char* part : {"total", "shared_total", "source", "snoop", "translation", "line", "object", "loop",
+                           "shared_line", "shared_offset", "sampled_pair", "limit"}) {
+    EXPECT_NE(row_of(part), rows.end()) << part;
+  }
+  EXPECT_EQ((*row_of("source"))[column("name")], "l3");
+  EXPECT_EQ((*row_of("shared_offset"))[column("field")], "[1].hits");
+  EXPECT_EQ((*row_of("shared_offset"))[column("threads")], "1 3");
+  EXPECT_EQ((*row_of("sampled_pair"))[column("hitm")], "8000");
+  EXPECT_EQ((*row_of("total"))[column("cost_s")], "") << "no frequency is known";
+}
+
+TEST(CsvReport, MemoryThatIsNotKnownSaysWhy) {
+  auto analysis = test::sample_analysis();
+  analysis.memory = {};
+  analysis.memory.unknown = "samples are of a clock";
+  const auto rows = rows_of(render_csv(analysis, View::memory));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1][0], "unknown");
+  EXPECT_EQ(rows[1][2], "samples are of a clock");
 }
 
 TEST(CsvReport, ACountThatIsNotKnownSaysWhy) {

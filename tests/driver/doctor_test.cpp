@@ -29,6 +29,19 @@ TEST(Doctor, SaysWhatCanBeSeen) {
   EXPECT_FALSE(diagnose(made_probe(true), {"collector", false, "none", ""}).can_record);
 }
 
+TEST(Doctor, NamesTheSourcesTheBestFirst) {
+  collectors::Probe probe = made_probe(true);
+  EXPECT_EQ(sources_of(diagnose(probe, collector)), std::vector<std::string>{"clock"});
+  probe.facilities.push_back({"PEBS", true, "cpu/mem-loads/, cpu/mem-stores/", ""});
+  probe.facilities.push_back({"IBS", false, "not an AMD processor", ""});
+  const Diagnosis diagnosis = diagnose(probe, collector);
+  EXPECT_EQ(sources_of(diagnosis), (std::vector<std::string>{"pebs", "clock"}));
+  const std::string text = render_diagnosis(diagnosis, {120, Charset::utf8, false});
+  EXPECT_NE(text.find("Sources: pebs, clock."), std::string::npos) << text;
+  EXPECT_EQ(nlohmann::json::parse(render_diagnosis_json(diagnosis))["sources"].size(), 2U);
+  EXPECT_TRUE(sources_of(diagnose(probe, {"collector", false, "none", ""})).empty());
+}
+
 TEST(Doctor, ShowsRemediesWhole) {
   const std::string text = render_diagnosis(diagnose(made_probe(false), collector), {40, Charset::utf8, false});
   EXPECT_NE(text.find("sudo sysctl kernel.perf_event_paranoid=2\n"), std::string::npos);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -106,11 +107,49 @@ TEST(JsonReport, UnknownIsNullNeverZero) {
                                             "stores_per_s", "bytes_per_s", "ci95", "reasons", "walked", "walks"});
   EXPECT_TRUE(report["loops"][0]["rates"]["iterations_per_s"].is_null());
   EXPECT_TRUE(report["machine"]["cpu_model"].is_null());
-  bool says_why = false;
-  for (const json& warning : report["warnings"]) {
-    says_why |= warning["code"] == "loop_times_unknown";
+  for (const char* const name : {"busy", "waits", "class", "application_classes", "advice"}) {
+    EXPECT_TRUE(report["loops"][0][name].is_null()) << name;
   }
-  EXPECT_TRUE(says_why);
+}
+
+TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
+  auto analysis = test::sample_analysis();
+  attribution::LoopFigures figures;
+  figures.busy[models::Unit::memory] = {0.4, 0.8, 0.7};
+  figures.per_s[models::Unit::memory] = 2e10;
+  figures.reasons[models::Unit::fpu] = "it calls functions";
+  figures.busy[models::Unit::l3].exists = false;
+  figures.busy_class = {models::BusyClass::in_memory, "Memory was busy."};
+  figures.application.candidates = {{models::ApplicationClass::high_bf_direct, "Many bytes."}};
+  figures.advice = {{"Block it", "Less is moved.", "Memory is busy.", "5.2.1"}};
+  figures.waits.at(models::CycleClass::memory) = 0.3;
+  figures.waits.at(models::CycleClass::unattributed) = 0.2;
+  figures.bytes_to_flops = INFINITY;
+  analysis.loops[0].figures = figures;
+  const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
+  EXPECT_EQ(loop["busy"]["memory"]["of_effective"], 0.8);
+  EXPECT_EQ(loop["busy"]["memory"]["per_s"], 2e10);
+  EXPECT_TRUE(loop["busy"]["fpu"].is_null());
+  EXPECT_EQ(loop["busy"]["reasons"]["fpu"], "it calls functions");
+  EXPECT_EQ(loop["busy"]["reasons"]["l3"], "the machine has none");
+  EXPECT_TRUE(loop["busy"]["bytes_to_flops"].is_null());
+  EXPECT_EQ(loop["class"], "in_memory");
+  EXPECT_EQ(loop["application_classes"][0]["class"], "high_bf_direct");
+  EXPECT_EQ(loop["application_classes"][0]["number"], 5);
+  EXPECT_EQ(loop["advice"][0]["section"], "5.2.1");
+  EXPECT_EQ(loop["waits"]["memory"], 0.3);
+  EXPECT_TRUE(loop["waits"]["lock"].is_null());
+}
+
+TEST(JsonReport, WithoutACalibrationWaitsAreThereAndClassesNull) {
+  auto analysis = test::sample_analysis();
+  analysis.loops[0].figures.emplace();
+  analysis.loops[0].figures->waits.at(models::CycleClass::unattributed) = 1;
+  const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
+  EXPECT_EQ(loop["waits"]["unattributed"], 1);
+  EXPECT_TRUE(loop["busy"].is_null());
+  EXPECT_TRUE(loop["class"].is_null());
+  EXPECT_TRUE(loop["application_classes"].is_null());
 }
 
 TEST(JsonReport, ARateIsANumberWithAnIntervalOrNullWithAReason) {
@@ -154,11 +193,53 @@ TEST(JsonReport, WhatWasNotSeenHasLimitsOrIsNull) {
   EXPECT_EQ(unseen["consumers"], json::array({{{"consumer", 2}, {"true_limit_s", 0.125}, {"false_limit_s", 0.375}}}));
 }
 
+TEST(JsonReport, MemoryOfSamples) {
+  auto analysis = test::sample_analysis();
+  json memory = json::parse(render_json(analysis, View::memory))["memory"];
+  EXPECT_TRUE(memory["unknown"].is_null());
+  EXPECT_EQ(memory["totals"]["hitm_local"], 10);
+  EXPECT_EQ(memory["totals"]["found"], (json{{"l3", 40}}));
+  EXPECT_EQ(memory["totals"]["latency"]["p90"], 700.0);
+  EXPECT_TRUE(memory["totals"]["cost_s"].is_null()) << "no frequency is known";
+  EXPECT_EQ(memory["shared_lines"][0]["offsets"][0]["hitm_local_latency"], 310.0);
+  EXPECT_TRUE(memory["shared_lines"][0]["offsets"][0]["hitm_remote_latency"].is_null());
+  EXPECT_EQ(memory["rows"]["shared_lines"], 3);
+  EXPECT_EQ(memory["sampled_sharing"]["basis"], "samples_near_in_time");
+  EXPECT_EQ(memory["sampled_sharing"]["pairs"][0]["hitm_ci95"], (json{3500.0, 16000.0}));
+  EXPECT_EQ(memory["lines"][0]["call_paths"][0]["frames"][1]["function"], "main");
+
+  analysis.memory.totals.snoop = {40};  // of none it is told
+  analysis.memory.totals.lock_unknown = analysis.memory.totals.samples;
+  memory = json::parse(render_json(analysis, View::memory))["memory"];
+  EXPECT_TRUE(memory["totals"]["hitm_local"].is_null());
+  EXPECT_TRUE(memory["totals"]["locked"].is_null());
+
+  analysis.memory = {};
+  analysis.memory.unknown = "samples are of a clock";
+  memory = json::parse(render_json(analysis, View::memory))["memory"];
+  EXPECT_EQ(memory, (json{{"unknown", "samples are of a clock"}}));
+}
+
+TEST(JsonReport, WhatAnImportDoesNotHaveIsNull) {
+  auto analysis = test::sample_analysis();
+  analysis.sampling.settings_unknown = "imported";
+  const json sampling = json::parse(render_json(analysis, View::summary))["sampling"];
+  EXPECT_EQ(sampling["settings_unknown"], "imported");
+  for (const char* setting : {"period_s", "budget", "watchpoints", "board_slots"}) {
+    EXPECT_TRUE(sampling["settings"][setting].is_null()) << setting;
+  }
+  EXPECT_TRUE(sampling["overhead"]["handlers_s"].is_null());
+  EXPECT_TRUE(sampling["overhead"]["memory_bytes"].is_null());
+}
+
 TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
-  const std::map<View, std::set<std::string>> parts = {
-      {View::summary, {"findings", "sampling"}}, {View::matrix, {"communication"}},
-      {View::lines, {"lines", "line_pairs"}},    {View::objects, {"objects"}},
-      {View::loops, {"loops", "functions"}},     {View::threads, {}}};
+  const std::map<View, std::set<std::string>> parts = {{View::summary, {"findings", "sampling"}},
+                                                       {View::matrix, {"communication"}},
+                                                       {View::lines, {"lines", "line_pairs"}},
+                                                       {View::objects, {"objects"}},
+                                                       {View::loops, {"loops", "functions"}},
+                                                       {View::threads, {}},
+                                                       {View::memory, {"memory"}}};
   for (const auto& [view, wanted] : parts) {
     std::set<std::string> all = head;
     all.insert(wanted.begin(), wanted.end());

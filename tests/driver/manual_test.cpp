@@ -11,6 +11,7 @@
 
 #include "attribution/comparison/compare.h"
 #include "attribution/estimate/estimator.h"
+#include "driver/calibrate_options.h"
 #include "driver/diff_options.h"
 #include "driver/diff_report.h"
 #include "driver/doctor.h"
@@ -18,6 +19,7 @@
 #include "driver/json_report.h"
 #include "driver/record_options.h"
 #include "driver/report_options.h"
+#include "models/machine_json.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver {
@@ -58,13 +60,15 @@ TEST(Manual, HasEveryOptionOfTheHelp) {
   expect_in_manual("crosstalk-import.1", parse_import({"--help"})->text);
   expect_in_manual("crosstalk-doctor.1", parse_doctor({"--help"})->text);
   expect_in_manual("crosstalk-diff.1", parse_diff({"--help"})->text);
+  expect_in_manual("crosstalk-calibrate.1", parse_calibrate({"--help"})->text);
 }
 
 TEST(Manual, HasNoOptionThatTheHelpLacks) {
   const std::map<std::string, std::string> pages = {{"crosstalk-record.1", parse_record({"--help"})->text},
                                                     {"crosstalk-report.1", parse_report({"--help"})->text},
                                                     {"crosstalk-doctor.1", parse_doctor({"--help"})->text},
-                                                    {"crosstalk-diff.1", parse_diff({"--help"})->text}};
+                                                    {"crosstalk-diff.1", parse_diff({"--help"})->text},
+                                                    {"crosstalk-calibrate.1", parse_calibrate({"--help"})->text}};
   static const std::regex item("\n\\.It Fl ([^\n]*)");
   static const std::regex flag("(?:^|Fl )(-?[a-z][a-z-]*)(?= |$)");
   for (const auto& [page, help] : pages) {
@@ -106,6 +110,26 @@ TEST(Manual, DescribesEveryFieldOfTheJsonReport) {
   const std::string description = read("docs/report-json.md");
   std::set<std::string> names;
   collect_names(nlohmann::json::parse(render_json(test::sample_analysis(), std::nullopt)), names);
+  EXPECT_GT(names.size(), 50U);
+  for (const std::string& name : names) {
+    EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(Manual, DescribesEveryFieldOfTheMachineFile) {
+  const std::string description = read("docs/machine-json.md");
+  models::Machine machine;
+  machine.caches = {{}};
+  machine.processors = {{}};
+  machine.flops = {{}};
+  machine.bandwidths = {{}};
+  machine.latencies = {{}};
+  machine.instructions = {{}};
+  machine.chains = {{}};
+  machine.pairs = {{}};
+  machine.pairs[0].transfer_s.refused = "why";
+  std::set<std::string> names;
+  collect_names(nlohmann::json::parse(models::to_json(machine)), names);
   EXPECT_GT(names.size(), 50U);
   for (const std::string& name : names) {
     EXPECT_NE(description.find("`" + name + "`"), std::string::npos) << name;

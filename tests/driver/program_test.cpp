@@ -108,8 +108,13 @@ TEST_F(Program, AloneShowsHelpAndRefuses) {
 
 TEST_F(Program, VersionAndHelpGoToStandardOutput) {
   EXPECT_TRUE(run({"--version"}).out.starts_with("crosstalk "));
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"--help"}, {"-h"}, {"help"}, {"record", "--help"}, {"report", "-h"}, {"help", "doctor"}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{{"--help"},
+                                                                                         {"-h"},
+                                                                                         {"help"},
+                                                                                         {"record", "--help"},
+                                                                                         {"report", "-h"},
+                                                                                         {"help", "doctor"},
+                                                                                         {"calibrate", "--help"}}) {
     const Ran ran = run(arguments);
     EXPECT_EQ(ran.status, 0);
     EXPECT_NE(ran.out.find("Usage:"), std::string::npos);

@@ -82,6 +82,68 @@ std::vector<LoopRow> sample_loops() {
   return {outer, inner, other};
 }
 
+AccessFigures figures_of(std::uint64_t loads, std::uint64_t stores, std::uint64_t hitm) {
+  AccessFigures figures;
+  figures.samples = loads + stores;
+  figures.loads = loads;
+  figures.stores = stores;
+  figures.hitm_local = hitm;
+  figures.store_misses = stores / 2;
+  figures.found[static_cast<std::size_t>(MemoryLevel::l3)] = loads;
+  figures.snoop[static_cast<std::size_t>(Snoop::hitm)] = loads;
+  figures.translation[static_cast<std::size_t>(Translation::l1)] = figures.samples;
+  figures.accesses = 1000.0 * static_cast<double>(figures.samples);
+  figures.hitm = 1000.0 * static_cast<double>(hitm);
+  if (loads > 0) {
+    figures.cost_cycles = 3e5 * static_cast<double>(loads);
+    figures.latency = LatencyFigures{loads, 250, 700, 300, 1200};
+  }
+  return figures;
+}
+
+Memory sample_memory() {
+  Memory memory;
+  memory.unknown = "";
+  memory.events = {{"cpu/mem-loads,ldlat=30/P", 40, 30, true}, {"cpu/mem-stores/P", 20, 0, true}};
+  memory.totals = figures_of(40, 20, 10);
+  memory.on_shared_lines = figures_of(30, 20, 10);
+  memory.sources = {{MemoryLevel::l3, 40, 1, 40'000, LatencyFigures{40, 250, 700, 300, 1200}}};
+  memory.lines = {{long_name, "/src/bench/histogram.cpp", "/src/a.out", 41, figures_of(40, 0, 10), {}}};
+  memory.lines[0].call_paths = {{{{long_name, {"/src/bench/histogram.cpp", 41}, false}, {"main", {}, false}}, 0.75}};
+  memory.objects = {{"counters", ObjectKind::global, 64, figures_of(40, 20, 10)}};
+  memory.loops = {{2, long_name, "/src/bench/histogram.cpp", "/src/a.out", 40, 43, 2, figures_of(40, 0, 10)}};
+  SharedLine line;
+  line.address = 0x7f0000001200;
+  line.pid = 4242;
+  line.object = "counters";
+  line.threads = {1, 2, 3};
+  line.nodes = {0, 1};
+  line.hitm_share = 1;
+  line.figures = figures_of(30, 20, 10);
+  SharedOffset offset;
+  offset.offset = 8;
+  offset.field = "[1].hits";
+  offset.function = long_name;
+  offset.file = "/src/bench/histogram.cpp";
+  offset.line = 41;
+  offset.threads = {1, 3};
+  offset.nodes = {0};
+  offset.processors = 2;
+  offset.hitm_local_latency = 310;
+  offset.figures = figures_of(30, 20, 10);
+  line.offsets = {offset};
+  memory.shared_lines = {line};
+  memory.all_lines = memory.all_objects = memory.all_loops = 1;
+  memory.all_shared_lines = 3;
+  memory.sharing.window_s = 0.01;
+  memory.sharing.hitm_known = true;
+  memory.sharing.hitm_samples = 10;
+  memory.sharing.unattributed_samples = 2;
+  memory.sharing.pairs = {{1, 2, 8, 0, 4, 8000.0, {{3500.0, 16000.0}}, 2.5}};
+  memory.limits = {"cpu/mem-loads,ldlat=30/P samples only loads that take 30 cycles and more"};
+  return memory;
+}
+
 }  // namespace
 
 Analysis sample_analysis() {
@@ -125,6 +187,7 @@ Analysis sample_analysis() {
                 1 << 20};
   a.communication = sample_communication();
   a.loops = sample_loops();
+  a.memory = sample_memory();
   a.functions = {{long_name, "/src/bench/histogram.cpp", "/src/a.out", 38, 2.6, 0.52},
                  {"", "", "/lib/libc.so.6", 0, 0.1, 0.02}};
   a.findings = {

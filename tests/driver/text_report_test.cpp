@@ -15,7 +15,8 @@ namespace {
 
 using test::lines_of;
 
-constexpr std::array all_views = {View::summary, View::matrix, View::lines, View::objects, View::loops, View::threads};
+constexpr std::array all_views = {View::summary, View::matrix, View::lines,  View::objects,
+                                  View::loops,   View::memory, View::threads};
 
 std::string without_escapes(const std::string& text) {
   static const std::regex escape("\x1b\\[[0-9;]*m");
@@ -42,6 +43,24 @@ TEST(TextReport, FitsTheWidthInEveryViewAndCharset) {
       }
     }
   }
+}
+
+TEST(TextReport, MemoryOfSamples) {
+  auto analysis = test::sample_analysis();
+  const std::string text = render_text(analysis, View::memory, nullptr, {100, Charset::ascii, false});
+  for (const char* words :
+       {"60 accesses sampled, 40 loads and 20 stores: 40 of cpu/mem-loads,ldlat=30/P", "L3 cache",
+        "10 of 40 loads (25.0 %) found the line modified in another cache (HITM)", "Accesses by source line",
+        "histogram.cpp:41", "counters, 64 B", "histogram.cpp:40-43", "3 lines: 30 loads and 20 stores",
+        "0x7f0000001200", "[1].hits, threads 1,3 of node 0, cycles: HITM 310", "8.00 k (3.50 k to 16.0 k)",
+        "1 worker -> 2 worker", "Of 10 HITM loads sampled, 2 have no sampled store",
+        "only loads that take 30 cycles and more."}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+  }
+  analysis.memory = {};
+  analysis.memory.unknown = "samples are of a clock";
+  EXPECT_NE(render_text(analysis, View::memory, nullptr, {}).find("Nothing is known: samples are of a clock."),
+            std::string::npos);
 }
 
 TEST(TextReport, ColoursAddNothingButEscapes) {

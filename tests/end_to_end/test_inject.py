@@ -118,6 +118,22 @@ class Objects(Injection):
         self.assertEqual(unbounded, 0, "of each thread the stack is known")
 
 
+    @needs_watchpoints
+    def test_blocks_of_a_library_that_is_loaded_meanwhile(self):
+        process = self.start([harness.workload("late_library"), "--seconds", "7", "--delay", "2.5"])
+        result = self.inject(process.pid, "--duration", "5")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertGreater(json.loads(out)["blocks"], 20)
+        with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
+            late = database.execute("SELECT COUNT(*) FROM block JOIN module ON site >= module.begin AND site < module.end "
+                                    "WHERE path LIKE '%liblate_library.so'").fetchone()[0]
+        self.assertGreater(late, 5)
+        first = self.report(result.profile)["objects"][0]
+        self.assertIn("late_block", first["allocated_at"])
+
+
 class NothingDiffers(Injection):
     @needs_watchpoints
     def test_state_of_the_process(self):

@@ -163,6 +163,7 @@ CATALOGUE = [
     Program("descriptors.passed_on", "@/descriptors passed_on", "children get the descriptors that they are meant to get", traps=True),
     Program("descriptors.short_of_numbers", f"{USUAL_LIMIT} @/descriptors short_of_numbers 2'", "two numbers are left, and each open gets the one that it should"),
     Program("descriptors.raised_limit", f"{USUAL_LIMIT} @/descriptors raised_limit'", "the limit is raised; the numbers above the old one are the program's", traps=True),
+    Program("descriptors.raised_limit_of_a_partner", f"{USUAL_LIMIT} @/descriptors raised_limit_of_a_partner'", "the same while a line is exchanged with another process: none but the program's own below the new limit", traps=True),
     Program("descriptors.own_table", f"{USUAL_LIMIT} @/descriptors own_table'", "a thread with descriptors of its own", traps=True),
     Program("descriptors.limit_of_children", f"{USUAL_LIMIT} @/descriptors limit_of_children'", "children by vfork, _Fork, fork by syscall(), posix_spawn and system have their parent's limit"),
     Program("descriptors.spawn_actions", f"{USUAL_LIMIT} @/descriptors spawn_actions'", "file actions of posix_spawn, closefrom among them", traps=True),

@@ -95,6 +95,7 @@ void tell_unobserved(const UnobservedProgram& /*program*/, std::int32_t /*pid*/,
 void on_user_dispatch() {}
 void on_breakpoint_wanted() {}
 void on_limit_raised() {}
+bool on_new_modules() { return true; }
 void on_own_descriptors(bool /*new_thread*/) {}
 void on_unmap(std::uint64_t /*begin*/, std::uint64_t /*bytes*/) {}
 bool on_signal_limit() { return false; }

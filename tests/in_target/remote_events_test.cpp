@@ -80,6 +80,20 @@ TEST_F(RemoteEvents, AreClosedOnceNobodyUsesThem) {
   EXPECT_EQ(first().watchpoints.event[0].holder.load(), 0U);
 }
 
+TEST_F(RemoteEvents, AreClosedThoughOthersUseThemWhereTheirNumbersHaveToChange) {
+  ASSERT_GE(arm_remote_thread(first(), 0, watch, place), 0);
+  ASSERT_GE(arm_remote_thread(first(), 1, watch, other_place), 0);
+  forgo_remote_events(0);
+  EXPECT_EQ(open_events(), 0U);
+  EXPECT_EQ(kernel_.events[0].place.mode, WatchMode::off) << "a forked child's copy would keep it armed";
+  EXPECT_FALSE(holds_remote_events(0));
+  EXPECT_EQ(first().watchpoints.event[0].holder.load(), 0U);
+  EXPECT_EQ(first().watchpoints.mode[0].load(), static_cast<std::uint8_t>(WatchMode::off));
+  EXPECT_EQ(set_held_event(first().watchpoints, 0, place), -ESRCH);
+  EXPECT_GE(arm_remote_thread(first(), 0, watch, place), 0);  // and opened again when they are needed
+  EXPECT_EQ(open_events(), 1U);
+}
+
 TEST_F(RemoteEvents, AreNotKeptForAThreadThatTheSlotHadBefore) {
   ASSERT_GE(arm_remote_thread(first(), 0, watch, place), 0);
   first().tid.fetch_add(100);  // another thread has the slot by now, and a watch of its own

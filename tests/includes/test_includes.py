@@ -12,15 +12,16 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = {  # as the table of rooms in docs/architecture.md
     "base": set(),
+    "models": {"base"},
     "profile": {"base"},
     "collectors": {"base", "profile"},
     "daemon": {"base", "profile"},
     "symbolizer": {"base"},
-    "attribution": {"base", "profile", "symbolizer"},
-    "driver": {"base", "profile", "collectors", "daemon", "symbolizer", "attribution"},
+    "attribution": {"base", "models", "profile", "symbolizer"},
+    "driver": {"base", "models", "profile", "collectors", "daemon", "symbolizer", "attribution"},
 }
 # Folders that may use more than their room: where a stopped thread stands is read off its stack.
-FOLDERS = {"collectors/injector": {"symbolizer"}}
+FOLDERS = {"collectors/injector": {"symbolizer"}, "collectors/calibration": {"models"}}
 # Headers of profile/ that are layouts: all that the library inside a target may use of it.
 LAYOUTS = {"profile/arena", "profile/records", "profile/ring", "profile/branch_trace"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

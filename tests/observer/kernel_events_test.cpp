@@ -112,7 +112,7 @@ TEST_F(KernelEvents, ABreakpointReportsSoManyAccessesAndNoMore) {
 }
 
 TEST_F(KernelEvents, AClockSaysHowLongItsThreadRan) {
-  enable_clock(clock_);
+  enable_event(clock_);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   child_.await(100'000);
   const std::vector<PerfSample> seen = samples(clock_.id);

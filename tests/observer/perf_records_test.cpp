@@ -63,6 +63,70 @@ TEST(PerfRecords, MoreStackThanThereIsIsNone) {
   EXPECT_TRUE(std::get<PerfSample>(parsed->record).stack.empty());
 }
 
+TEST(PerfRecords, ASampledAccessHasWhatItsEventSays) {
+  MeasuredText text;
+  text.raw = Bytes(60, std::byte{5});
+  text.weight = std::uint64_t{3} << 32U | 77;
+  const Bytes bytes = measured_record(text);
+  const auto parsed = parse_perf_record(bytes, {measured_fields, true});
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->bytes, bytes.size());
+  const auto& sample = std::get<PerfSample>(parsed->record);
+  EXPECT_EQ(sample.event, 9U);
+  EXPECT_EQ(sample.address, 0x5040U);
+  EXPECT_TRUE(sample.exact_ip);
+  EXPECT_EQ(sample.period, 1000U);
+  EXPECT_EQ(sample.count, 5000U);
+  EXPECT_EQ(sample.enabled_ns, 300U);
+  EXPECT_EQ(sample.running_ns, 200U);
+  ASSERT_EQ(sample.raw.size(), 60U);
+  EXPECT_EQ(sample.raw[59], std::byte{5});
+  EXPECT_EQ(sample.latency_cycles, 77U) << "the first part of three";
+  EXPECT_EQ(sample.data_source, 2U);
+  EXPECT_FALSE(sample.has_registers);
+}
+
+TEST(PerfRecords, AnOldKernelsWeightIsTheLatencyAlone) {
+  MeasuredText text;
+  text.weight = std::uint64_t{1} << 40U;
+  constexpr std::uint64_t fields = (measured_fields & ~std::uint64_t{PERF_SAMPLE_WEIGHT_STRUCT}) | PERF_SAMPLE_WEIGHT;
+  const auto parsed = parse_perf_record(measured_record(text), {fields, true});
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(std::get<PerfSample>(parsed->record).latency_cycles, UINT32_MAX) << "as much as there is room for";
+}
+
+TEST(PerfRecords, MoreOfAUnitsBytesThanThereAreIsRefused) {
+  MeasuredText text;
+  text.raw = Bytes(60);
+  Bytes bytes = measured_record(text);
+  const std::uint32_t huge = UINT32_MAX;
+  constexpr std::size_t raw_size_at = sizeof(perf_event_header) + 10 * sizeof(std::uint64_t);
+  std::memcpy(bytes.data() + raw_size_at, &huge, sizeof huge);
+  EXPECT_FALSE(parse_perf_record(bytes, {measured_fields, true}));
+}
+
+TEST(PerfRecords, TheKernelSaysWhenItStopsSampling) {
+  Bytes body;
+  for (const std::uint64_t value : {std::uint64_t{4711}, std::uint64_t{9}, std::uint64_t{9}}) {  // time, id, stream
+    put(body, value);
+  }
+  const auto stopped = parse_perf_record(record(PERF_RECORD_THROTTLE, 0, body));
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(std::get<PerfThrottle>(stopped->record).begins);
+  EXPECT_EQ(std::get<PerfThrottle>(stopped->record).time_ns, 4711U);
+  const auto goes_on = parse_perf_record(record(PERF_RECORD_UNTHROTTLE, 0, body));
+  ASSERT_TRUE(goes_on);
+  EXPECT_FALSE(std::get<PerfThrottle>(goes_on->record).begins);
+}
+
+TEST(PerfRecords, LostSamplesAreLosses) {
+  Bytes body;
+  put(body, std::uint64_t{12});
+  const auto lost = parse_perf_record(record(PERF_RECORD_LOST_SAMPLES, 0, body));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(std::get<PerfLost>(lost->record).records, 12U);
+}
+
 TEST(PerfRecords, ThreadsComeAndGo) {
   Bytes body;
   for (const std::uint32_t id : {1U, 2U, 3U, 4U}) {  // pid, parent's pid, tid, parent's tid

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real recordings, read by us and by perf: each sample the same, field by field.
 
-The recordings are not part of the project: they lie in shared/perfdata beside it, or where CROSSTALK_PERFDATA says.
-Without them, and without perf, the tests are skipped.
+Without the recordings (recordings.py says where they are), and without perf, the tests are skipped.
 """
 
 import collections
-import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import unittest
 
-PRINTER = os.environ["CROSSTALK_PERF_PRINTER"]
-COLUMNS = "comm pid tid cpu time period event ip addr data_src weight dso chain".split()
+from recordings import printed, recordings
+
 FIELDS = {  # as perf script prints them, in its order
     "addr": r"\s+(?P<addr>[0-9a-f]+)",
     "data_src": r"\s+(?P<data_src>[0-9a-f]+) \|OP.*?\|BLK\s+\S+",
@@ -25,21 +22,8 @@ FIELDS = {  # as perf script prints them, in its order
 }
 
 
-def recordings():
-    named = os.environ.get("CROSSTALK_PERFDATA")
-    places = [pathlib.Path(named)] if named else [
-        parent / "shared" / "perfdata" for parent in pathlib.Path(__file__).resolve().parents]
-    for place in places:
-        if place.is_dir():
-            return place
-    raise unittest.SkipTest("there are no recordings; CROSSTALK_PERFDATA may say where")
-
-
 def ours(name):
-    done = subprocess.run([PRINTER, recordings() / name], capture_output=True, text=True, timeout=60)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return [dict(zip(COLUMNS, line.split("\t"))) for line in done.stdout.splitlines()]
+    return printed(recordings() / name)
 
 
 def perf(name, fields, *more):

@@ -15,9 +15,10 @@ import unittest
 
 import make_recording
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "perf_data"))
+from recordings import printed, recordings  # noqa: E402
+
 CROSSTALK = os.environ["CROSSTALK"]
-PRINTER = os.environ["CROSSTALK_PERF_PRINTER"]
-COLUMNS = "comm pid tid cpu time period event ip addr data_src weight dso chain".split()
 RECORDINGS = {  # and how many samples there are
     "callgraph-3.8.data": 1768,
     "compressed-file.data": 8,
@@ -30,21 +31,6 @@ RECORDINGS = {  # and how many samples there are
 }
 IN_KERNEL, ACCESSES, CYCLES = 1, 1, 3
 UNKNOWN_CPU = 65535
-
-
-def recordings():
-    named = os.environ.get("CROSSTALK_PERFDATA")
-    places = [pathlib.Path(named)] if named else [
-        parent / "shared" / "perfdata" for parent in pathlib.Path(__file__).resolve().parents]
-    for place in places:
-        if place.is_dir():
-            return place
-    raise unittest.SkipTest("there are no recordings; CROSSTALK_PERFDATA may say where")
-
-
-def printed(path):
-    text = subprocess.run([PRINTER, path], capture_output=True, text=True, timeout=60, check=True).stdout
-    return [dict(zip(COLUMNS, line.split("\t"))) for line in text.splitlines()]
 
 
 def number(text, base=10):
@@ -89,7 +75,44 @@ SAMPLES = """
        LEFT JOIN sample_measurement ON sample_measurement.sample = sample.rowid ORDER BY sample.rowid"""
 
 
+EVENTS = """
+  SELECT event.name, call_chain.addresses FROM sample
+         LEFT JOIN sample_measurement ON sample_measurement.sample = sample.rowid
+         LEFT JOIN event ON event.id = sample_measurement.event
+         LEFT JOIN call_chain ON call_chain.id = sample_measurement.call_chain ORDER BY sample.rowid"""
+IN_PAGE = 0xfff
+
+
+def calls_of(packed):
+    """As docs/profile-schema.md says it."""
+    addresses, number, shift, previous = [], 0, 0, 0
+    for byte in packed or b"":
+        number |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            previous = (previous + (number >> 1 if number % 2 == 0 else ~(number >> 1))) % (1 << 64)
+            addresses.append(previous)
+            number = shift = 0
+    return addresses
+
+
+def user_calls(chain):
+    """The printer has addresses of files where there are some, which agree within a page, and does not say which high
+    ones are the kernel's: frame pointers that are none lead to such places in user mode, too."""
+    words = [int(text, 16) for text in chain.split(",") if text not in ("", "-")]
+    return [word & IN_PAGE for word in words if 0 < word < 1 << 63]
+
+
 class Recordings(Case):
+    def check_events(self, theirs, report):
+        for (name, calls), sample in zip(self.rows(EVENTS), theirs):
+            self.assertEqual(name, sample["event"])
+            low = [address & IN_PAGE for address in calls_of(calls) if address < 1 << 63]
+            self.assertEqual(low, user_calls(sample["chain"]))
+        counts = collections.Counter(sample["event"] for sample in theirs)
+        told = {event["name"]: event["samples"] for event in report["sampling"]["events"] if event["samples"]}
+        self.assertEqual(told, counts)
+
     def check(self, name):
         path = recordings() / name
         self.crosstalk("import", "-q", path, "-o", self.profile)
@@ -114,15 +137,29 @@ class Recordings(Case):
         self.assertEqual(report["sampling"]["samples"], len(theirs))
         self.assertEqual(report["communication"]["cells"], [])
         self.assertIsNone(report["sampling"]["overhead"]["fraction"])
-        self.assertIn("imported", [warning["code"] for warning in report["warnings"]])
+        self.check_events(theirs, report)
+        codes = [warning["code"] for warning in report["warnings"]]
+        self.assertIn("imported", codes)
+        self.assertLessEqual(codes.count("missing_symbols"), 4)
+        self.check_absent(report)
         self.crosstalk("report", self.profile)
         return report
+
+    def check_absent(self, report):
+        """What perf's recording does not have is not 0."""
+        sampling = report["sampling"]
+        self.assertEqual(set(sampling["settings"].values()), {None})
+        self.assertEqual(set(sampling["overhead"].values()), {None})
+        self.assertIn("recording of perf", sampling["settings_unknown"])
+        self.assertEqual(self.rows("SELECT key FROM meta WHERE key LIKE 'config.%'"), [])
+        self.crosstalk("report", "--format", "csv", self.profile)
 
     def test_load_latencies_with_weights_in_parts(self):
         report = self.check("pebs-load-latency-weight-struct.data")
         self.assertEqual({row[9] for row in self.rows(SAMPLES)}, {ACCESSES})
         self.assertEqual([(event["name"], event["unit"], event["samples"]) for event in report["sampling"]["events"]],
-                         [("pebs", "accesses", 14)])
+                         [("MEM_TRANS_RETIRED.LOAD_LATENCY:ldlat=64:precise=2:mh:mg:pinned", "accesses", 14),
+                          ("dummy:HG", "occurrences", 0)])  # by which perf itself records what is mapped
         self.assertEqual(report["machine"]["cpu_model"], "Intel(R) Xeon(R) Platinum 8173M CPU @ 2.00GHz")
 
     def test_loads_of_an_old_perf(self):

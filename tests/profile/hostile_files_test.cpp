@@ -162,6 +162,39 @@ TEST_F(HostileFile, Version7HasNoStartRoutinesAndIsRead) {
   EXPECT_EQ(reader->threads()[0].start_routine, 0U);
 }
 
+TEST_F(HostileFile, Version8HasNoEventsAndIsRead) {
+  execute(path_,
+          "INSERT INTO sample_measurement VALUES(1, 1, 1, 77, 30, 5, 1, 1);"
+          "ALTER TABLE sample_measurement DROP COLUMN event; ALTER TABLE sample_measurement DROP COLUMN call_chain;"
+          "DROP TABLE event; DROP TABLE call_chain;"
+          "PRAGMA user_version = 8; UPDATE meta SET value = 8 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_TRUE(reader->events().empty());
+  std::uint64_t weight = 0;
+  ASSERT_TRUE(reader->for_each_sample([&](const SampleRow& row) {
+    weight += row.measurement.weight;
+    EXPECT_EQ(row.event, EventId{});
+  }));
+  EXPECT_EQ(weight, 77U);
+  int chains = 0;
+  ASSERT_TRUE(reader->for_each_call_chain([&](const CallChainRow&) { ++chains; }));
+  EXPECT_EQ(chains, 0);
+}
+
+TEST_F(HostileFile, EventsWithGapsAndDamagedChainsAreCorrupt) {
+  execute(path_, "INSERT INTO call_chain VALUES(1, x'80')");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  const Result<void> chains = reader->for_each_call_chain([](const CallChainRow&) {});
+  ASSERT_FALSE(chains);
+  EXPECT_EQ(chains.error().code, ErrorCode::corrupt);
+  execute(path_, "INSERT INTO event VALUES(2, 'cycles', 4, 3, NULL, NULL, 0)");
+  const std::optional<Error> error = read();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::corrupt) << error->message;
+}
+
 TEST_F(HostileFile, IsAProfileOrNoneByItsHeader) {
   EXPECT_TRUE(is_profile(path_));
   execute(path_, "PRAGMA application_id = 7");
@@ -237,11 +270,10 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"UPDATE watch_word SET watch = 8", "word is 0"},
       {"UPDATE trap SET registers = x'00'", "registers"},
       {"UPDATE trap SET word = 4", "word is 4"},
-      {"INSERT INTO sample_measurement VALUES(1, 5, 1, 1, NULL, NULL)", "source is 5"},
-      {"INSERT INTO sample_measurement VALUES(1, 0, 1, 1, NULL, NULL)", "source is 0"},
-      {"INSERT INTO sample_measurement VALUES(1, 1, 5, 1, NULL, NULL)", "unit is 5"},
-      {"INSERT INTO sample_measurement VALUES(1, 1, 1, 1, -1, NULL)", "latency_cycles is -1"},
-      {"INSERT INTO sample_measurement VALUES(99999, 1, 1, 1, NULL, NULL);"
+      {"INSERT INTO sample_measurement VALUES(1, 5, 1, 1, NULL, NULL, NULL, NULL)", "source is 5"},
+      {"INSERT INTO sample_measurement VALUES(1, 1, 5, 1, NULL, NULL, NULL, NULL)", "unit is 5"},
+      {"INSERT INTO sample_measurement VALUES(1, 1, 1, 1, -1, NULL, NULL, NULL)", "latency_cycles is -1"},
+      {"INSERT INTO sample_measurement VALUES(99999, 1, 1, 1, NULL, NULL, NULL, NULL);"
        "INSERT INTO watch_measurement VALUES(7, 1, 5, 1, NULL, NULL)",
        "unit is 5"},
       {"DROP TABLE sample_measurement", "no such table"},

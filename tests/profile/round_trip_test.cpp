@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "profile/branch_trace.h"
+#include "profile/codec.h"
 #include "tests/profile/profile_files.h"
 
 namespace crosstalk::profile {
@@ -416,6 +417,72 @@ TEST_F(RoundTrip, WhatASourceMeasuredStaysWithItsSample) {
   EXPECT_EQ(reader.watches()[0].sample_measurement, most);
   EXPECT_EQ(reader.watches()[1].sample_measurement, Measurement{});
   EXPECT_EQ(reader.watches()[1].sample_weight().value, 77U);
+}
+
+TEST_F(RoundTrip, EventsAndCallsStayWithTheirSamples) {
+  const std::vector<std::uint64_t> calls = {0x401000, 0x7fffffffe000, 0xffffffffff600000, 1, UINT64_MAX};
+  const std::vector<std::uint64_t> deep(max_call_chain + 10, 0x1000);
+  put(EventRow{EventId{1}, "cpu/mem-loads,ldlat=64/P", SourceKind::pebs, WeightUnit::accesses, 10'007, 64, true});
+  put(EventRow{EventId{2}, "cpu-clock", SourceKind::clock, WeightUnit::ns, 0, 0, false});
+  put(CallChainRow{CallChainId{1}, calls});
+  put(CallChainRow{CallChainId{2}, deep});
+  SampleRow of_clock = a_sample();
+  of_clock.event = EventId{2};
+  of_clock.call_chain = CallChainId{2};
+  put(of_clock);
+  put(a_sample());
+  SampleRow of_load = a_sample();
+  of_load.measurement = {SourceKind::pebs, WeightUnit::accesses, 300, 10'007, 0x142};
+  of_load.event = EventId{1};
+  put(of_load);
+  const ProfileReader reader = read();
+  for (const SampleParts parts : {SampleParts::all, SampleParts::accesses}) {
+    std::vector<SampleRow> got;
+    ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& sample) { got.push_back(sample); }, parts));
+    ASSERT_EQ(got.size(), 3U);
+    EXPECT_EQ(got[0].event, EventId{2});
+    EXPECT_EQ(got[0].call_chain, CallChainId{2});
+    EXPECT_EQ(got[0].measurement, Measurement{});
+    EXPECT_EQ(got[0].weight().value, of_clock.cpu_ns);
+    EXPECT_EQ(got[1].event, EventId{});
+    EXPECT_EQ(got[2].event, EventId{1});
+    EXPECT_EQ(got[2].call_chain, CallChainId{});
+    EXPECT_EQ(got[2].measurement, of_load.measurement);
+  }
+  ASSERT_EQ(reader.events().size(), 2U);
+  EXPECT_EQ(reader.events()[0].name, "cpu/mem-loads,ldlat=64/P");
+  EXPECT_EQ(reader.events()[0].period, 10'007U);
+  EXPECT_EQ(reader.events()[0].least_latency_cycles, 64U);
+  EXPECT_TRUE(reader.events()[0].at_access);
+  EXPECT_EQ(reader.events()[1].period, 0U);
+  std::vector<CallChainRow> chains;
+  ASSERT_TRUE(reader.for_each_call_chain([&](const CallChainRow& row) { chains.push_back(row); }));
+  ASSERT_EQ(chains.size(), 2U);
+  EXPECT_EQ(chains[0].addresses, calls);
+  EXPECT_EQ(chains[1].addresses, std::vector<std::uint64_t>(max_call_chain, 0x1000))
+      << "what is further out is left off";
+}
+
+TEST_F(RoundTrip, AnImportedSessionHasNoSettings) {
+  path_ = directory_ / "imported.db";
+  writer_ = test::created(path_);  // of which no session is put before
+  Session session = a_session();
+  session.source = imported_source;
+  session.config.period_ns = 5;  // not a recorder's of ours
+  put(session);
+  const ProfileReader reader = read();
+  EXPECT_EQ(reader.session().config.period_ns, 0U);
+  EXPECT_EQ(reader.session().config.watchpoints, 0U);
+  EXPECT_EQ(reader.session().command, session.command);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(db, "SELECT key FROM meta WHERE key LIKE 'config.%' OR key = 'memory_bytes'", -1,
+                               &statement, nullptr),
+            SQLITE_OK);
+  EXPECT_EQ(sqlite3_step(statement), SQLITE_DONE);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
 }
 
 TEST_F(RoundTrip, AClocksSamplesTakeNoMoreRoomThanBefore) {

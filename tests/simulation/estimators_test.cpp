@@ -72,6 +72,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"short_run", {"post_stratified", "board_ipw"}}, Case{"many_lines", {"post_stratified"}}),
     [](const auto& instance) { return std::string(instance.param.scenario); });
 
+// Neighbours in one word of eight bytes: whether a word has changed is known of whole words only, so that who of them
+// stored last is not always told. 1000 runs: +2.5 +-0.4 %.
+TEST(PackedWords, AreNearlyRight) {
+  const Score score = scores_of({"packed_words", {}}, {"post_stratified"}, runs).front();
+  EXPECT_LT(std::abs(score.bias), 0.04);
+  EXPECT_LT(score.misplaced, 0.025);
+  EXPECT_GE(score.coverage, least_coverage);
+  EXPECT_LE(score.coverage, most_coverage);
+}
+
 /// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
 struct Known {
   const char* scenario;

@@ -31,7 +31,7 @@ class Simulation {
       : scenario_(scenario),
         program_(scenario),
         random_(seed * 2 + 1),
-        watching_(scenario.observer, scenario.threads, seed * 2),
+        watching_(scenario.observer, scenario.threads, scenario.word_bytes, seed * 2),
         threads_(scenario.threads),
         lines_(program_.lines(), SharedLine(scenario.threads)) {}
 
@@ -118,12 +118,12 @@ class Simulation {
     profile::SampleRow row;
     row.thread = ThreadId{index};
     row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
-    row.ip = ip_after(thread.last.kind);
+    row.ip = ip_after(thread.last.kind, scenario_.word_bytes);
     row.access_ip = row.ip - 4;
-    row.address = address_of(thread.last.line) + thread.last.word * word_bytes;
+    row.address = address_of(thread.last.line) + thread.last.word * scenario_.word_bytes;
     row.cpu_ns = static_cast<std::uint64_t>(at_ns - thread.last_sample_ns);
     row.cpu = static_cast<std::uint16_t>(index);
-    row.width = word_bytes;
+    row.width = static_cast<std::uint8_t>(scenario_.word_bytes);
     row.access = thread.last.kind;
     row.from = profile::AddressFrom::retired;
     thread.last_sample_ns = at_ns;
@@ -158,13 +158,15 @@ SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed) { return Sim
 
 std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment /*moment*/, std::uint64_t ip) {
   for (const AccessKind kind : {AccessKind::load, AccessKind::store, AccessKind::load_store}) {
-    if (ip == ip_after(kind)) {
-      symbolizer::MemoryAccess access;
-      access.kind = kind;
-      access.instruction_bytes = 4;
-      access.width = word_bytes;
-      access.base = Register::rax;
-      return access;
+    for (const std::uint8_t width : {4, 8}) {
+      if (ip == ip_after(kind, width)) {
+        symbolizer::MemoryAccess access;
+        access.kind = kind;
+        access.instruction_bytes = 4;
+        access.width = width;
+        access.base = Register::rax;
+        return access;
+      }
     }
   }
   return std::nullopt;

@@ -79,6 +79,13 @@ Scenario many_threads() {
   return scenario;
 }
 
+Scenario packed() {
+  Scenario scenario = with_parts("packed_words", "as own_words, with words of four bytes",
+                                 {{Pattern::own_words, 0.4}, private_work(0.6)});
+  scenario.word_bytes = 4;
+  return scenario;
+}
+
 std::vector<Scenario> all() {
   return {
       with_parts("ping_pong", "two pairs of threads load and store the same words",
@@ -96,6 +103,7 @@ std::vector<Scenario> all() {
                  {{Pattern::all_to_all, 0.4}, private_work(0.6)}),
       with_parts("own_words", "four threads load and store neighbouring words",
                  {{Pattern::own_words, 0.4}, private_work(0.6)}),
+      packed(),
       with_parts("one_writer", "one writer, three readers, and stores cost nothing",
                  {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)}),
       writer_that_waits(),

@@ -59,6 +59,7 @@ struct Scenario {
   std::string_view summary;  // one sentence
   std::uint32_t threads = 4;
   double duration_ns = 3e8;
+  std::uint32_t word_bytes = 8;  // 8 or 4: how wide the accesses are; words lie side by side from the line's begin on
   std::vector<Part> parts;
   Latencies latencies;
   Observer observer;

@@ -68,7 +68,7 @@ profile::SampleRow sample_at(std::uint32_t thread, std::uint32_t line, std::uint
 
 TEST(Watching, FollowsRunsOfOwners) {
   Observer observer;
-  Watching watching(observer, 3, 1);
+  Watching watching(observer, 3, word_bytes, 1);
   auto sample = sample_at(0, 7, 2, 1000);
   watching.sample(sample);
   ASSERT_NE(sample.flags & profile::sample_armed, 0);
@@ -89,7 +89,7 @@ TEST(Watching, FollowsRunsOfOwners) {
 
 TEST(Watching, ClosesWhenFullOrAfterItsTime) {
   Observer observer;
-  Watching watching(observer, 2, 1);
+  Watching watching(observer, 2, word_bytes, 1);
   auto sample = sample_at(0, 1, 0, 1000);
   watching.sample(sample);
   for (std::uint32_t i = 0; i < 20; ++i) {
@@ -110,7 +110,7 @@ TEST(Watching, WordsAreDrawnWithTheProbabilityThatIsRecorded) {
   int drawn = 0;
   double recorded = 0;
   for (std::uint64_t seed = 0; seed < draws; ++seed) {
-    Watching watching(Observer{}, 2, seed);
+    Watching watching(Observer{}, 2, word_bytes, seed);
     auto sample = sample_at(0, 1, 0, 1000);
     watching.sample(sample);
     const auto watches = watching.take_watches();
@@ -129,7 +129,7 @@ TEST(Watching, APartnersWordIsDrawnThreeTimesInFour) {
   constexpr int draws = 20'000;
   int drawn = 0;
   for (std::uint64_t seed = 0; seed < draws; ++seed) {
-    Watching watching(Observer{}, 2, seed);
+    Watching watching(Observer{}, 2, word_bytes, seed);
     auto partner = sample_at(1, 1, 4, 1000, AccessKind::store);
     watching.sample(partner);
     auto sample = sample_at(0, 1, 0, 2000);

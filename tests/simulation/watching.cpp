@@ -18,9 +18,10 @@ std::uint32_t thread_of(std::uint32_t number) { return number - 1; }
 
 }  // namespace
 
-Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint64_t seed)
+Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed)
     : observer_(observer),
       threads_(threads),
+      word_bytes_(word_bytes),
       plan_(watch_policy::SlotPlan::of(observer.registers)),
       random_(seed),
       policy_random_(random_() | 1U),
@@ -148,12 +149,12 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
   row.thread = ThreadId{thread};
   row.sequence = slot.progress.count_trap();
   row.time_ns = now_ns;
-  row.ip = ip_after(access.kind);
+  row.ip = ip_after(access.kind, word_bytes_);
   row.cpu = static_cast<std::uint16_t>(thread);
   row.word = static_cast<std::uint8_t>(word);
   row.write_only = mode == WatchMode::write_only;
   row.state = state_of(slot.line);
-  row.registers.value[static_cast<std::size_t>(Register::rax)] = slot.line + access.word * word_bytes;
+  row.registers.value[static_cast<std::size_t>(Register::rax)] = slot.line + access.word * word_bytes_;
   if (unit(random_) >= observer_.lost_traps) {
     traps_.push_back(row);
   }
@@ -175,7 +176,7 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
 
 std::uint32_t Watching::access(std::uint32_t thread, const Access& access, double now_ns) {
   if (stores(access.kind)) {
-    ++state_of(address_of(access.line)).word[access.word];
+    ++state_of(address_of(access.line)).word[access.word * word_bytes_ / word_bytes];
   }
   std::uint32_t trapped = 0;
   for (Slot& slot : slot_) {
@@ -183,7 +184,9 @@ std::uint32_t Watching::access(std::uint32_t thread, const Access& access, doubl
       continue;
     }
     for (std::uint32_t w = 0; w < slot.choice.words && slot.watch != 0; ++w) {
-      if (slot.choice.word[w].offset == access.word * word_bytes) {
+      const profile::WatchWord& piece = slot.choice.word[w];
+      const std::uint32_t offset = access.word * word_bytes_;
+      if (offset < std::uint32_t{piece.offset} + piece.length && piece.offset < offset + word_bytes_) {
         trapped += trap(slot, thread, w, access, whole(now_ns)) ? 1 : 0;
       }
     }

@@ -23,13 +23,13 @@ inline constexpr std::uint64_t first_line_address = 0x10000000;
   return first_line_address + std::uint64_t{line} * profile::cache_line;
 }
 /// The address after a simulated instruction, which tells what it does.
-[[nodiscard]] constexpr std::uint64_t ip_after(AccessKind kind) {
-  return 0x400000 + 16 * static_cast<std::uint64_t>(kind);
+[[nodiscard]] constexpr std::uint64_t ip_after(AccessKind kind, std::uint32_t width) {
+  return 0x400000 + 16 * static_cast<std::uint64_t>(kind) + 0x1000 * std::uint64_t{width};
 }
 
 class Watching {
  public:
-  Watching(const Observer& observer, std::uint32_t threads, std::uint64_t seed);
+  Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed);
 
   /// A thread's clock has run out; its last access is in the row. Sets the row's flags and watch.
   void sample(profile::SampleRow& row);
@@ -72,6 +72,7 @@ class Watching {
 
   const Observer observer_;  // its own: callers pass what they just made
   const std::uint32_t threads_;
+  const std::uint32_t word_bytes_;
   const watch_policy::SlotPlan plan_;
   Random random_;                // of what chance does
   std::uint64_t policy_random_;  // of what the policy draws

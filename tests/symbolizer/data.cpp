@@ -59,6 +59,10 @@ TEST_P(Data, ArrayAndScalar) {
   EXPECT_EQ(field("global_scalar", 0), "|long int|0|8");
 }
 
+TEST_P(Data, NamesEndAtTypesThatHideTheirInsides) {
+  EXPECT_EQ(field("global_meeting", 12), "barrier|pthread_barrier_t|8|32");
+}
+
 TEST_P(Data, StaticMembersAndStaticsOfFunctions) {
   EXPECT_EQ(symbol("_ZN5space6Holder4heldE").name, "space::Holder::held");
   EXPECT_EQ(field("_ZN5space6Holder4heldE", 8), "values[0]|long int|8|8");

@@ -57,6 +57,18 @@ TEST_P(Lines, FunctionsWithoutLinkageNameHaveTheirScope) {
   EXPECT_TRUE(inlined);
 }
 
+TEST_P(Lines, LambdasAreNamedAfterTheFunctionThatMakesThem) {
+  Program program(GetParam());
+  std::set<std::string> inlined;
+  for (const CodeLocation& location : all_locations(program, "calls_lambda")) {
+    ASSERT_FALSE(location.frames.empty());
+    if (location.frames.size() > 1) {
+      inlined.insert(location.frames[0].function);
+    }
+  }
+  EXPECT_EQ(inlined, std::set<std::string>{"calls_lambda::{lambda}::operator()"});
+}
+
 TEST_P(Lines, InlinedCallsAreInnermostFirst) {
   Program program(GetParam());
   bool seen = false;

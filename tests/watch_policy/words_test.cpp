@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
+#include <utility>
 
 #include "base/random.h"
 
@@ -82,6 +84,51 @@ TEST(Words, TheSecondIsAnyOther) {
     EXPECT_NEAR(seconds.recorded[word], 1.0 / 7, 1e-6);
     EXPECT_NEAR(seconds.drawn[word], draws / 7.0, draws * 0.01);
   }
+}
+
+/// By offset and length: how often they were drawn, and the probability recorded.
+std::map<std::pair<int, int>, std::pair<int, double>> pieces_of(const SampledAccess& access,
+                                                                const Suspicion& suspicion) {
+  std::map<std::pair<int, int>, std::pair<int, double>> pieces;
+  std::uint64_t random = 7;
+  for (int i = 0; i < draws; ++i) {
+    const profile::WatchWord second = choose_words(access, suspicion, 4, next_random(random)).word[1];
+    auto& [drawn, recorded] = pieces[{second.offset, second.length}];
+    ++drawn;
+    recorded = second.probability;
+  }
+  return pieces;
+}
+
+TEST(Words, NeighboursInTheSampledWordAreDrawnAsWell) {
+  const auto beside_four = pieces_of(at(20, 4), {});
+  EXPECT_EQ(beside_four.size(), 8U);
+  EXPECT_TRUE(beside_four.contains({16, 4}));
+  EXPECT_FALSE(beside_four.contains({16, 8}));
+  const auto beside_one = pieces_of(at(21, 1), {});
+  EXPECT_EQ(beside_one.size(), 10U);
+  for (const auto& piece : {std::pair(20, 1), std::pair(22, 2), std::pair(16, 4)}) {
+    EXPECT_TRUE(beside_one.contains(piece)) << piece.first;
+  }
+  for (const auto& [piece, seen] : beside_one) {
+    EXPECT_NEAR(seen.second, 0.1, 1e-6);
+    EXPECT_NEAR(seen.first, draws * 0.1, draws * 0.01);
+  }
+}
+
+TEST(Words, APartnerInTheSampledWordIsDrawnAsOftenAsRecorded) {
+  Suspicion suspicion = partner_at(18);
+  suspicion.partner.width = 1;
+  const auto pieces = pieces_of(at(20, 2), suspicion);  // beside it: 2 bytes at 22, 4 at 16, of which one is named
+  const double by_chance = 0.25 / 9;
+  EXPECT_EQ(pieces.size(), 10U);
+  const auto& named = pieces.at({18, 1});
+  const auto& around = pieces.at({16, 4});
+  EXPECT_NEAR(named.second, 0.75 + by_chance, 1e-6);
+  EXPECT_NEAR(around.second, 0.75 + by_chance, 1e-6);
+  EXPECT_NEAR(named.first + around.first, draws * named.second, draws * 0.01);
+  EXPECT_NEAR(pieces.at({22, 2}).second, by_chance, 1e-6);
+  EXPECT_NEAR(pieces.at({0, 8}).second, by_chance, 1e-6);
 }
 
 TEST(Words, ThePartnersWordIsDrawnAsOftenAsRecorded) {

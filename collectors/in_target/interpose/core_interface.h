@@ -93,6 +93,10 @@ bool on_signal_limit();
 /// The target is about to take a signal of ours by the system call itself: when this returns, we have no use for it.
 void on_signal_taken(int signal_number);
 
+/// Modules that were not there before have been reported. False: the loader is still working at one, and a look in a
+/// while is wanted. Within on_module_change().
+bool on_new_modules();
+
 // --------------------------------------------------------------------------------------- Interposition
 
 // Blocks of memory (block_table.cpp). Tracking is on from the first instruction, so that blocks allocated
@@ -123,6 +127,8 @@ void blocks_after_fork();
 /// Normal context only; at once a no-op while another thread is in it. Core calls: at attach (the first
 /// call reports every module), and at exit.
 void on_module_change();
+/// The next samples see to it that some more looks are taken, though nothing has changed. Any context.
+void look_for_modules_again();
 /// A thread starts with `routine`: the same, unless that is in a known module and a look is not long ago.
 void on_thread_in_module(std::uint64_t routine);
 /// Core calls for each sampled or trapped instruction pointer: one that lies in no known module makes the
@@ -144,10 +150,16 @@ void prepare_exec_wrappers();
 
 // Modules that were loaded before this library (got_patches.cpp).
 
+enum class Patched {
+  all,
+  not_yet,  // but for modules that the loader is still working at
+  not_all,  // there are more places than are provided for
+};
 /// Has them call the functions that we stand in for: their tables of addresses (GOT) are changed where the address in
-/// it is the real function's, or not known yet. False: there are more such places than are provided for. Normal
-/// context.
-bool patch_modules();
+/// it is the real function's, or not known yet. Normal context.
+Patched patch_modules();
+/// From then on: the same for those that have been loaded since. Nothing where patch_modules() was not called.
+Patched patch_new_modules();
 /// Puts back what is still as it was changed. Normal context.
 void unpatch_modules();
 /// The same in a forked child, which has no other threads, and whose copy of the loader's lock may be taken for ever.

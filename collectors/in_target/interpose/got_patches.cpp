@@ -5,6 +5,10 @@
 // An entry is changed where it has the address of the function that would be called without us, or where it is filled
 // in at the first call only (then it points into its own module). Pages that the loader has made read-only are made
 // writable for that moment. The C library, the dynamic loader and our own libraries stay as they are.
+//
+// Modules that are loaded later are gone through when they are noticed (objects/modules.cpp). The list of modules has
+// them before the loader has relocated them: one whose pages are not read-only yet is left to the loader, and to the
+// next look. All is done within the loader's list, that is under its lock, so by one thread at a time.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -40,6 +44,8 @@ constexpr std::size_t most_patches = 8192;
 constinit Patch patches[most_patches] = {};
 constinit std::size_t patch_count = 0;
 constinit bool too_many = false;
+constinit bool unfinished = false;            // some module was not relocated yet
+constinit std::atomic<bool> patching{false};  // from patch_modules() to the end of the session
 
 std::atomic_ref<std::uint64_t> entry_at(std::uint64_t place) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place));  // NOLINT: an address
@@ -60,6 +66,16 @@ Range read_only_part(const dl_phdr_info& module) {
 bool protect(const Range& pages, int protection) {
   return pages.begin >= pages.end || system_call(SYS_mprotect, pages.begin, pages.end - pages.begin, protection) >= 0;
 }
+
+/// Are these pages writable? By the one question that the kernel answers quickly: it would make them present for
+/// writing, which whoever relocates them does anyway.
+bool is_writable(const Range& pages) {
+  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+  return system_call(SYS_madvise, pages.begin, page_bytes, populate_write) >= 0;
+}
+
+/// Has the loader done what it does to the module before its code runs?
+bool is_relocated(const Range& read_only) { return read_only.begin >= read_only.end || !is_writable(read_only); }
 
 /// A part of a module's relocations, and the module.
 struct Relocations {
@@ -164,12 +180,21 @@ void patch(const Module& module, const Elf64_Rela& relocation, const Own& own) {
 }
 
 int patch_module(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
+  if (!patching.load(std::memory_order_relaxed)) {
+    return 1;  // the session has ended meanwhile
+  }
   if (stays_as_it_is(*info)) {
     return 0;
   }
   const Module module = described(*info);
-  if (module.symbols.symbols == nullptr || module.symbols.strings == nullptr ||
-      !protect(module.read_only, PROT_READ | PROT_WRITE)) {
+  if (module.symbols.symbols == nullptr || module.symbols.strings == nullptr) {
+    return 0;
+  }
+  if (!is_relocated(module.read_only)) {
+    unfinished = true;
+    return 0;
+  }
+  if (!protect(module.read_only, PROT_READ | PROT_WRITE)) {
     return 0;
   }
   for (const Relocations& part : {module.plt, module.other}) {
@@ -181,11 +206,15 @@ int patch_module(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
   return 0;
 }
 
+/// Still in its place? What was unloaded since is not.
+bool is_in_place(const Patch& patch) {
+  std::uint64_t now = 0;
+  return read_memory(patch.place, &now, sizeof now, kernel_process_id()) == sizeof now && now == patch.ours;
+}
+
 /// What was unloaded since is not written to: nobody else has our function's address at that very place.
 void restore(const Patch& patch) {
-  std::uint64_t now = 0;
-  if (read_memory(patch.place, &now, sizeof now, kernel_process_id()) != sizeof now || now != patch.ours ||
-      !protect(patch.read_only, PROT_READ | PROT_WRITE)) {
+  if (!is_in_place(patch) || !protect(patch.read_only, PROT_READ | PROT_WRITE)) {
     return;
   }
   entry_at(patch.place).store(patch.original, std::memory_order_release);
@@ -197,20 +226,52 @@ int restore_all(dl_phdr_info* /*module*/, std::size_t /*bytes*/, void* /*data*/)
   return 1;
 }
 
-}  // namespace
-
-bool patch_modules() {
-  Own own;
-  iterate_modules(find_own, &own);
-  too_many = false;
-  iterate_modules(patch_module, &own);
-  return !too_many;
+/// Programs that load and unload the same plugins again and again must not fill the table.
+int forget_unloaded(dl_phdr_info* /*module*/, std::size_t /*bytes*/, void* /*data*/) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < patch_count; ++i) {
+    if (is_in_place(patches[i])) {
+      patches[kept++] = patches[i];
+    }
+  }
+  patch_count = kept;
+  return 1;
 }
 
-// Within the loader's list, so that nothing is unloaded meanwhile.
-void unpatch_modules() { iterate_modules(restore_all, nullptr); }
+Patched patch_all() {
+  Own own;
+  iterate_modules(find_own, &own);
+  too_many = unfinished = false;
+  iterate_modules(patch_module, &own);
+  return too_many ? Patched::not_all : unfinished ? Patched::not_yet : Patched::all;
+}
+
+}  // namespace
+
+Patched patch_modules() {
+  patching.store(true, std::memory_order_relaxed);
+  return patch_new_modules();
+}
+
+Patched patch_new_modules() {
+  if (!patching.load(std::memory_order_relaxed)) {
+    return Patched::all;
+  }
+  const Patched result = patch_all();
+  if (result != Patched::not_all) {
+    return result;
+  }
+  iterate_modules(forget_unloaded, nullptr);
+  return patch_all();
+}
+
+void unpatch_modules() {
+  patching.store(false, std::memory_order_relaxed);
+  iterate_modules(restore_all, nullptr);  // so that nothing is unloaded meanwhile
+}
 
 void unpatch_modules_in_child() {
+  patching.store(false, std::memory_order_relaxed);
   for (std::size_t i = 0; i < patch_count; ++i) {
     restore(patches[i]);
   }

@@ -13,6 +13,7 @@
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/session/attach.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -187,6 +188,7 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRout
   if (real_create.get() == nullptr) {
     return ENOSYS;
   }
+  notice_fork();
   Start* start = observing() ? take_start() : nullptr;
   if (start == nullptr) {
     return real_create(thread, attributes, routine, argument);
@@ -215,6 +217,9 @@ CROSSTALK_INTERPOSE(int, clone_thread, "clone", (CloneRoutine, void*, int, void*
 // registers and on the stack alike for both declarations, so to read and pass on what is there is harmless.
 int clone_thread(CloneRoutine routine, void* stack, int flags, void* argument, pid_t* parent_tid, void* tls,
                  pid_t* child_tid) {
+  if ((flags & CLONE_THREAD) != 0) {
+    notice_fork();
+  }
   if ((flags & CLONE_THREAD) != 0 && (flags & CLONE_FILES) == 0) {
     const SavedErrno saved;
     on_own_descriptors(true);

@@ -33,6 +33,10 @@ namespace crosstalk::in_target {
 namespace modules {
 namespace {
 
+// Where the loader was still working at a module: that takes milliseconds.
+constexpr std::uint32_t most_looks_again = 50;
+constexpr std::uint64_t pause_ns = 20'000'000;  // before each
+
 /// A module that was reported. `begin` and `end` are read by handlers.
 struct Known {
   std::atomic<std::uint64_t> begin;
@@ -48,10 +52,11 @@ struct Book {
   unsigned long long subs = 0;
   std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag where a thread starts
   std::int64_t lowest_static_tls = 0;
-  std::atomic<bool> code_outside{false};  // of all modules that were known then
-  bool complete = false;                  // every record of the last look was taken
-  char path[path_limit] = {};             // of the module being reported: the stack may be small
-  ProcessFlag looked_at;                  // by one thread at a time
+  std::atomic<bool> code_outside{false};      // of all modules that were known then
+  std::atomic<std::uint32_t> looks_again{0};  // that are still to be taken though nothing changes
+  bool complete = false;                      // every record of the last look was taken
+  char path[path_limit] = {};                 // of the module being reported: the stack may be small
+  ProcessFlag looked_at;                      // by one thread at a time
 };
 
 constinit Book book;
@@ -284,6 +289,12 @@ void on_module_change() {
     iterate_modules(report_new, &look);
     book.complete = look.complete;
   }
+  const std::uint32_t again = book.looks_again.load(std::memory_order_relaxed);
+  if ((look.changed || again != 0) && !on_new_modules()) {
+    book.looks_again.store(look.changed ? most_looks_again : again - 1, std::memory_order_relaxed);
+  } else {
+    book.looks_again.store(0, std::memory_order_relaxed);
+  }
   book.last_look_ns.store(look.now_ns, std::memory_order_relaxed);
 }
 
@@ -341,9 +352,16 @@ void forget_modules() {
   book.code_outside.store(false, std::memory_order_relaxed);
 }
 
+void look_for_modules_again() { modules::book.looks_again.store(modules::most_looks_again, std::memory_order_relaxed); }
+
 void note_code_address(std::uint64_t ip) {
+  using modules::book;
+  if (book.looks_again.load(std::memory_order_relaxed) != 0 &&
+      monotonic_ns() > book.last_look_ns.load(std::memory_order_relaxed) + modules::pause_ns) {
+    blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
+  }
   if (!is_known_code(ip)) {
-    modules::book.code_outside.store(true, std::memory_order_relaxed);
+    book.code_outside.store(true, std::memory_order_relaxed);
     blocks::shared.look_for_modules.store(1, std::memory_order_relaxed);
   }
 }

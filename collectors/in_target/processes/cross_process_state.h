@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a recording that share memory tell one another, in the arena's exchange: a bulletin board of
-// shared lines, who uses which memory, and the watches that they keep together.
+// What the processes of a recording have in common, in the arena's exchange: what observing them has cost and when
+// watching rests; and of those that share memory a bulletin board of shared lines, who uses which memory, and the
+// watches that they keep together.
 //
 // Lines are known by what is mapped (watch_policy/shared_line.h), a thread by the number of its ring: its slot's
 // index + 1.
@@ -14,6 +15,7 @@
 #include <cstdint>
 
 #include "collectors/watch_policy/board.h"
+#include "collectors/watch_policy/rests.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/shared_line.h"
 #include "collectors/watch_policy/words.h"
@@ -53,6 +55,7 @@ struct CrossProcessState {
   SharedWatch watch[watch_slots];
   SharedUser user[max_users];
   watch_policy::BoardLine line[board_lines];
+  alignas(profile::cache_line) watch_policy::CommonBudget budget;
 
   /// The bulletin board's line for SharedLine::key().
   watch_policy::BoardLine& line_of(std::uint64_t key) { return line[key >> key_shift]; }

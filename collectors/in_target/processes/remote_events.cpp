@@ -75,6 +75,11 @@ bool used_by_others(const Held& held) {
   return same_thread(*held.thread, held.tid) && watch.load(std::memory_order_seq_cst) != 0;
 }
 
+void end(Held& held) {
+  set_watch_event(held.descriptor, {});  // a forked child may have a copy of the descriptor
+  close_event(held.descriptor);
+}
+
 // True when it is closed. Who takes a copy of the descriptor says before that the event is in use, and looks after that
 // whether it is still held.
 bool release(Held& held) {
@@ -87,8 +92,7 @@ bool release(Held& held) {
     publish_event(thread, held.event, held.descriptor);
     return false;
   }
-  set_watch_event(held.descriptor, {});  // a forked child may have a copy of the descriptor
-  close_event(held.descriptor);
+  end(held);
   return true;
 }
 
@@ -221,6 +225,20 @@ void release_remote_events(std::uint32_t pair) {
     }
   }
   list.count.store(kept, std::memory_order_relaxed);
+}
+
+void forgo_remote_events(std::uint32_t pair) {
+  HeldEvents& list = all_held[pair];
+  for (std::uint32_t i = 0, count = list.count.load(std::memory_order_relaxed); i < count; ++i) {
+    Held& held = list.held[i];
+    ThreadWatchpoints& thread = held.thread->watchpoints;
+    withdraw_event(thread, held.event, held.descriptor);
+    if (same_thread(*held.thread, held.tid)) {
+      note_place(thread, held.event, {});
+    }
+    end(held);
+  }
+  list.count.store(0, std::memory_order_relaxed);
 }
 
 bool holds_remote_events(std::uint32_t pair) { return all_held[pair].count.load(std::memory_order_relaxed) != 0; }

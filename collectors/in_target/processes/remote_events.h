@@ -36,6 +36,9 @@ long arm_remote_thread(profile::ThreadSlot& thread, std::uint32_t event, std::ui
 /// Closes what arm_remote_thread() has opened for that pair of events, but for those that others use by now: they stay
 /// until the next call.
 void release_remote_events(std::uint32_t pair);
+/// Closes all of that pair, under the same lock, also those that others use: they open events of their own when they
+/// arm the thread next.
+void forgo_remote_events(std::uint32_t pair);
 /// Are there any to be released?
 bool holds_remote_events(std::uint32_t pair);
 /// In a forked child, which has copies of the descriptors: closes them. The events stay as they are.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/messages.h"
@@ -215,8 +216,9 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
   const profile::SessionConfig& config = runtime().config;
   self.recent_switches += switches - self.recent_switches / memory;
   self.recent_cpu_ns += cpu_ns - self.recent_cpu_ns / memory;
-  self.keeps_events = !runtime().rests.ever() && worth_keeping(self.recent_switches, self.recent_cpu_ns, config.budget,
-                                                               config.presence_cost_ns, self.keeps_events);
+  self.keeps_events = !cross_process_state().budget.rests.ever() &&
+                      worth_keeping(self.recent_switches, self.recent_cpu_ns, config.budget, config.presence_cost_ns,
+                                    self.keeps_events);
 }
 
 }  // namespace

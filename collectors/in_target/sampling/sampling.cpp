@@ -50,9 +50,9 @@ void account(Passage& at) {
 
 /// Where closed events cost more than the budget, watching pauses, and no event is left open meanwhile.
 void rest(const Passage& at) {
-  Runtime& r = runtime();
-  const std::uint32_t clocks = clock_events_open();
-  if (r.rests.resting(at.seen.time_ns, r.budget.account(), clocks == 0) && events_open() > 0) {
+  watch_policy::CommonBudget& common = cross_process_state().budget;
+  const bool has_clocks = clock_events_open() != 0;
+  if (common.rests.resting(at.seen.time_ns, common.account.read(), has_clocks) && events_open() > 0) {
     watch_unit().rest();
   }
 }
@@ -143,7 +143,8 @@ void watch(Passage& at, const WatchRequest& request) {
   at.record.flags |= profile::sample_eligible;
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples + at.self.ordinal,
                               at.self.random) ||
-      r.rests.resting() || !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
+      cross_process_state().budget.rests.resting() ||
+      !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
       !r.budget.affords(watch_unit().mean_cost_ns(), !request.suspected)) {
     return;
   }

@@ -200,7 +200,6 @@ void forget_threads() {
   found_threads_after_fork();
   watch_unit().forget();
   r.budget.clear();
-  r.rests.clear();
   r.quiesced.store(false, std::memory_order_relaxed);
 }
 
@@ -211,8 +210,28 @@ void after_fork_in_parent() {
   release_limit_after_fork();
 }
 
+// A page that the kernel clears in the copy that a forked child gets, and that a process which shares our memory finds
+// as it is.
+constinit std::atomic<std::uint64_t>* fork_mark = nullptr;
+
+void set_fork_mark() {
+  if (fork_mark != nullptr) {
+    fork_mark->store(1, std::memory_order_relaxed);
+  }
+}
+
+void make_fork_mark() {
+  constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK
+  void* const page = map_own_memory(page_bytes);
+  if (page != nullptr && system_call(SYS_madvise, page, page_bytes, wipe_on_fork) >= 0) {
+    fork_mark = static_cast<std::atomic<std::uint64_t>*>(page);
+    set_fork_mark();
+  }
+}
+
 void in_forked_child() {
   const OwnFloatState float_state;
+  set_fork_mark();
   Runtime& r = runtime();
   environment_after_fork();
   modules_after_fork();
@@ -249,7 +268,19 @@ void in_forked_child() {
 
 }  // namespace
 
-void watch_forks() { pthread_atfork(before_fork, after_fork_in_parent, in_forked_child); }
+void watch_forks() {
+  make_fork_mark();
+  pthread_atfork(before_fork, after_fork_in_parent, in_forked_child);
+}
+
+// Such a child has copies of its parent's descriptors and of what is known of its threads: it would move its parent's
+// watchpoints, also once the parent has no handler for them any more.
+void notice_fork() {
+  if (fork_mark != nullptr && fork_mark->load(std::memory_order_relaxed) == 0) {
+    const SavedErrno saved;
+    in_forked_child();
+  }
+}
 
 // ---- load and exit
 
@@ -331,7 +362,7 @@ __attribute__((constructor(101))) void on_load() {
   own_signals(SIGTRAP);
   adopt_handlers();
   install_handlers();
-  r.budget.start(r.config.budget);
+  r.budget.start(r.config.budget, &cross_process_state().budget);
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
   watch_unit().start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
@@ -488,6 +519,7 @@ void on_limit_raised() {
       forgo_perf_clock(thread);
     }
   }
+  watch_unit().renew_remote_events();
 }
 
 void on_unmap(std::uint64_t begin, std::uint64_t bytes) {

@@ -18,6 +18,9 @@ void find_fast_clock();
 void write_process_start(bool after_fork);
 /// What forks do is followed from now on. Once in a process.
 void watch_forks();
+/// A thread is about to be made. A child that was made without libc's handlers of forks (by _Fork, or the system call)
+/// is found out here, before its threads could be taken for its parent's.
+void notice_fork();
 /// Nothing is known of any thread any more, nor of what observing has cost. Their events and timers are gone already.
 void forget_threads();
 

@@ -162,6 +162,24 @@ void take_signals() {
   install_handlers();
 }
 
+constinit std::atomic<bool> calls_missed{false};
+
+void say_calls_not_seen() {
+  if (!calls_missed.exchange(true)) {
+    emit_message("calls_not_seen",
+                 "the program has more references to functions of the C library than the collector can follow: some "
+                 "heap blocks and threads are not known by how they were made");
+  }
+}
+
+/// True: all modules are done with.
+bool follow_calls(Patched patched_modules) {
+  if (patched_modules == Patched::not_all) {
+    say_calls_not_seen();
+  }
+  return patched_modules != Patched::not_yet;
+}
+
 bool begin_process() {
   Runtime& r = runtime();
   raise_limits_in(r.pid);
@@ -173,10 +191,9 @@ bool begin_process() {
   r.observing.store(true, std::memory_order_release);
   on_module_change();
   start_clock(*self);
-  if (!patch_modules()) {
-    emit_message("calls_not_seen",
-                 "the program has more references to functions of the C library than the collector can follow: some "
-                 "heap blocks and threads are not known by how they were made");
+  calls_missed.store(false);
+  if (!follow_calls(patch_modules())) {
+    look_for_modules_again();
   }
   patched = true;
   track_blocks(true, r.config.heap_threshold);
@@ -210,7 +227,7 @@ const char* begin_session(const char* arena) {
     return reason;
   }
   prepare_once();
-  r.budget.start(r.config.budget);
+  r.budget.start(r.config.budget, &cross_process_state().budget);
   watch_unit().start(r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0, r.config.horizon_ns);
   board().start(r.config.board_slots);
   take_signals();
@@ -239,6 +256,8 @@ const char* start(const char* arena) {
 }
 
 }  // namespace
+
+bool on_new_modules() { return !runtime().injected || follow_calls(patch_new_modules()); }
 
 // ---- what the recorder has called
 

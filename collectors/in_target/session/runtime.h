@@ -15,7 +15,6 @@
 #include "collectors/in_target/threads/thread_state.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/budget.h"
-#include "collectors/watch_policy/rests.h"
 #include "profile/arena.h"
 
 namespace crosstalk::in_target {
@@ -35,7 +34,6 @@ struct Runtime {
   bool injected = false;
   profile::SessionConfig config;  // copied out: the other side may be corrupt
   watch_policy::Budget budget;
-  watch_policy::Rests rests;
 };
 
 Runtime& runtime();

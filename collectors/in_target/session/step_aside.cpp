@@ -168,9 +168,18 @@ void forgo_watchpoints(const char* code, const char* text) {
 
 void forgo_descriptors(const char* code, const char* text) {
   const OwnFloatState float_state;
+  if (!observing()) {
+    return;
+  }
   forgo_watchpoints(code, text);
   runtime().config.perf_allowed = 0;
-  each_live([](ThreadState& thread) { forgo_perf_clock(thread); });
+  // A handler that was about to open an event or to arm a thread may have done so after that thread was looked at. Once
+  // descriptors are no longer common, nobody could switch that event off.
+  wait_for_others(monotonic_ns() + patience_ns);
+  each_live([](ThreadState& thread) {
+    watch_unit().leave(thread);
+    forgo_perf_clock(thread);
+  });
 }
 
 void forgo_vdso() {

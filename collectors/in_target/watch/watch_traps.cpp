@@ -51,11 +51,9 @@ void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool 
   }
 }
 
-void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) {
-  if (event < self.watch_events.load(std::memory_order_acquire)) {
-    set_event(self, event, {});
-  }
-}
+// Also where the thread is watched no more: a handler that was under way may have armed it since, and nobody else would
+// switch that off.
+void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) { set_event(self, event, {}); }
 
 bool WatchUnit::trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                         std::uint64_t flags, std::uint64_t now_ns) {

@@ -502,6 +502,20 @@ void WatchUnit::renew_events(ThreadState& thread) {
   end_events(thread);
 }
 
+void WatchUnit::renew_remote_events() {
+  constexpr int tries = 100;  // of a watch that is being opened or closed
+  for (Slot& slot : slot_) {
+    for (int i = 0; i < tries; ++i) {
+      if (try_lock(slot)) {
+        forgo_remote_events(static_cast<std::uint32_t>(&slot - slot_));
+        unlock(slot);
+        break;
+      }
+      system_call(SYS_sched_yield);
+    }
+  }
+}
+
 // Whoever arms a thread looks at this after that, and switches off again what must not be on.
 void WatchUnit::withdraw() {
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {

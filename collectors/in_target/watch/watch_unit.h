@@ -72,6 +72,8 @@ class WatchUnit {
   void follow(ThreadState& self, std::uint64_t now_ns);
   /// Closes the events of a thread, which are opened again when they are needed, under other numbers.
   static void renew_events(ThreadState& thread);
+  /// The same of those that this process has opened on threads of others.
+  void renew_remote_events();
   /// The threads of this process must not be armed by others from now on (until readmit()).
   static void withdraw();
   static void readmit();

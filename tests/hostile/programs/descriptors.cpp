@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -212,6 +213,35 @@ int raised_limit(int, char**) {
     last = fd;
   }
   say("%d jumps", jumps);
+  return 0;
+}
+
+/// The same in a process that exchanges a line with another one.
+int raised_limit_of_a_partner(int, char**) {
+  auto* line = static_cast<Line*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const auto use = [line](int word, double cpu_seconds) {
+    const double end = seconds_of(CLOCK_THREAD_CPUTIME_ID) + cpu_seconds;
+    for (std::uint32_t n = 1; (n & 0x1fffU) != 0 || seconds_of(CLOCK_THREAD_CPUTIME_ID) < end; ++n) {
+      __atomic_store_n(&line->words[word], n, __ATOMIC_RELAXED);
+    }
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    use(1, 20);
+    _exit(0);
+  }
+  use(0, 0.4);
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 4096;
+  require(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+  int strangers = 0;
+  for (int n = 0; n < 20; ++n) {
+    strangers += open_descriptors().size() == 3 ? 0 : 1;
+    use(0, 0.01);
+  }
+  kill(child, SIGKILL);
+  say("strangers %d times; %s", strangers, end_of(child).c_str());
   return 0;
 }
 
@@ -483,6 +513,7 @@ int main(int argc, char** argv) {
                    {"chosen_numbers", chosen_numbers},
                    {"moving_limit", moving_limit},
                    {"raised_limit", raised_limit},
+                   {"raised_limit_of_a_partner", raised_limit_of_a_partner},
                    {"limit_as_seen", limit_as_seen},
                    {"without_streams", without_streams},
                    {"closed_at_start", closed_at_start},

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/busy/loop_busy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "models/stream_traffic.h"
+#include "symbolizer/loops/loop_body.h"
+#include "symbolizer/loops/loop_operands.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+constexpr double least_share = 0.001;  // of CPU time; of less no figure is known well enough to be worth working out
+constexpr double line_bytes = 64;
+
+using models::CycleClass;
+using models::Unit;
+
+symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
+  symbolizer::CoreCycles cycles;
+  if (core.cycle_ps != 0) {
+    cycles.locked = core.locked_ps != 0 ? static_cast<double>(core.locked_ps) / core.cycle_ps : cycles.locked;
+    cycles.forward = core.forward_ps != 0 ? static_cast<double>(core.forward_ps) / core.cycle_ps : cycles.forward;
+  }
+  return cycles;
+}
+
+/// Both are in the same order (flop_kinds.h, machine.h).
+models::FlopMix mix_of(const symbolizer::FlopsByKind& flops) {
+  static_assert(symbolizer::FlopsByKind::kinds == sizeof(models::FlopMix::of) / sizeof(double));
+  static_assert(
+      symbolizer::FlopsByKind::index(symbolizer::FlopWidth::avx2, symbolizer::FlopType::float32,
+                                     symbolizer::FlopOperation::fma) ==
+      models::FlopMix::index(models::Width::avx2, models::Precision::single_precision, models::Operation::fma));
+  models::FlopMix mix;
+  mix.of = flops.of;
+  mix.other = flops.other;
+  return mix;
+}
+
+/// What a loop moves between the levels, a second of CPU time.
+struct Traffic {
+  std::optional<models::LevelBytes> per_s;
+  std::array<double, 4> served{};  // lines, by the level that they come from
+  std::string unknown;
+  bool stores_only_new = false;
+  bool scattered = false;  // some accesses are taken to fall anywhere in the range that they were seen in
+};
+
+/// Lines that are stored to and not loaded, all of each.
+bool has_store_stream(const std::vector<models::Stream>& streams) {
+  return std::any_of(streams.begin(), streams.end(), [&](const models::Stream& store) {
+    const bool whole =
+        store.stores && !store.loads && !store.streaming && std::abs(static_cast<double>(store.stride)) <= line_bytes;
+    return whole && std::none_of(streams.begin(), streams.end(), [&](const models::Stream& other) {
+             return other.loads && other.low <= store.high && store.low <= other.high;
+           });
+  });
+}
+
+std::optional<models::Width> widest_of(const models::FlopMix& mix) {
+  for (const models::Width width :
+       {models::Width::avx512, models::Width::avx2, models::Width::sse, models::Width::scalar}) {
+    if (mix.of_width(width) > 0) {
+      return width;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<models::Width> widest_of(const models::Machine& machine) {
+  for (const models::Width width : {models::Width::avx512, models::Width::avx2, models::Width::sse}) {
+    const models::Figure* figure =
+        machine.flops_of(width, models::Precision::double_precision, models::Operation::add, models::Scope::one_core);
+    if (figure != nullptr && figure->value) {
+      return width;
+    }
+  }
+  return std::nullopt;
+}
+
+models::CacheSizes caches_of(const models::Machine& machine, double threads) {
+  const auto bytes = [&](std::uint32_t level) {
+    const models::Cache* cache = machine.cache_of(level);
+    return cache != nullptr ? cache->bytes : std::uint64_t{0};
+  };
+  const models::Cache* last = machine.cache_of(3);
+  const double sharing = last != nullptr ? std::clamp(threads, 1.0, std::max(1.0, double(last->cpus.size()))) : 1;
+  return {bytes(1), bytes(2), static_cast<std::uint64_t>(static_cast<double>(bytes(3)) / sharing)};
+}
+
+class Figures {
+ public:
+  Figures(std::vector<LoopRow>& loops, const BusyEvidence& evidence, const ProgramView& view)
+      : loops_(loops), evidence_(evidence), view_(view) {}
+
+  void fill() {
+    std::vector<LoopRow*> order;
+    for (LoopRow& loop : loops_) {
+      if (loop.share >= least_share) {
+        order.push_back(&loop);
+        if (loop.parent) {
+          inside_[*loop.parent].push_back(&loop);
+        }
+      }
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const LoopRow* a, const LoopRow* b) { return a->depth > b->depth; });
+    for (LoopRow* loop : order) {
+      loop->figures = figures_of(*loop);
+    }
+  }
+
+ private:
+  struct Known {
+    std::optional<symbolizer::LoopBodyFacts> body;
+    models::FlopMix mix;  // a second
+    std::string mix_unknown;
+    Traffic traffic;
+  };
+  [[nodiscard]] LoopFigures figures_of(const LoopRow& loop);
+  [[nodiscard]] std::optional<symbolizer::LoopBodyFacts> body_of(const LoopRow& loop) const;
+  void find_mix(const LoopRow& loop, Known& known) const;
+  [[nodiscard]] Traffic traffic_of(const LoopRow& loop, const Known& known, double threads) const;
+  [[nodiscard]] Traffic traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const;
+  void fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  void fill_waits(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  void fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  void fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
+  [[nodiscard]] std::optional<double> chain_share(const LoopRow& loop, const Known& known) const;
+  [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known) const;
+
+  std::vector<LoopRow>& loops_;
+  const BusyEvidence& evidence_;
+  const ProgramView& view_;
+  std::unordered_map<std::uint32_t, std::vector<LoopRow*>> inside_;
+  std::unordered_map<std::uint32_t, Known> known_;  // by id, of loops that are done
+};
+
+std::optional<symbolizer::LoopBodyFacts> Figures::body_of(const LoopRow& loop) const {
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  return code ? symbolizer::loop_body_facts(code->anatomy->ways(code->index), cycles_of(evidence_.core)) : std::nullopt;
+}
+
+/// By what its operations are done, its own and those of the loops inside it, a second of its CPU time.
+void Figures::find_mix(const LoopRow& loop, Known& known) const {
+  constexpr double most = 0.5;
+  const Rate& flops = loop.rates.flops;
+  if (!flops.per_s || *flops.per_s <= 0) {
+    return;
+  }
+  models::FlopMix mix;
+  if (known.body && loop.rates.iterations.per_s) {
+    mix.add(mix_of(known.body->flops), *loop.rates.iterations.per_s);
+  }
+  if (const auto inner = inside_.find(loop.id); inner != inside_.end()) {
+    for (const LoopRow* row : inner->second) {
+      mix.add(known_.at(row->id).mix, row->cpu_s / loop.cpu_s);
+    }
+  }
+  const double found = mix.total();
+  if (found < most * *flops.per_s) {
+    known.mix_unknown = "by which instructions its operations are done is not known";
+    return;
+  }
+  known.mix.add(mix, *flops.per_s / found);
+}
+
+Traffic Figures::traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const {
+  constexpr double nearly_all = 0.95;
+  Traffic sum;
+  sum.per_s.emplace();
+  double inside_s = 0;
+  for (const LoopRow* row : inner) {
+    const Traffic& part = known_.at(row->id).traffic;
+    if (!part.per_s) {
+      return {std::nullopt, {}, "of a loop inside it: " + part.unknown};
+    }
+    const double share = row->cpu_s / loop.cpu_s;
+    inside_s += row->cpu_s;
+    sum.per_s->l2 += share * part.per_s->l2;
+    sum.per_s->l3 += share * part.per_s->l3;
+    sum.per_s->memory += share * part.per_s->memory;
+    for (std::size_t level = 0; level < sum.served.size(); ++level) {
+      sum.served[level] += share * part.served[level];
+    }
+    sum.stores_only_new = sum.stores_only_new || part.stores_only_new;
+    sum.scattered = sum.scattered || part.scattered;
+  }
+  return inside_s >= nearly_all * loop.cpu_s ? sum
+                                             : Traffic{std::nullopt, {}, "much of its time is outside its inner loops"};
+}
+
+Traffic Figures::traffic_of(const LoopRow& loop, const Known& known, double threads) const {
+  const auto unknown = [](std::string why) { return Traffic{std::nullopt, {}, std::move(why)}; };
+  if (const auto inner = inside_.find(loop.id); inner != inside_.end()) {
+    return traffic_inside(loop, inner->second);
+  }
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  const auto pairs = evidence_.pairs.find({loop.module_file, loop.header});
+  if (!loop.rates.iterations.per_s) {
+    return unknown(loop.rates.iterations.unknown);
+  }
+  if (!code || !known.body || pairs == evidence_.pairs.end()) {
+    return unknown("its code is not known");
+  }
+  if (known.body->calls || !known.body->one_way) {
+    return unknown(known.body->calls ? "it calls functions" : "its iterations take different ways");
+  }
+  const double iterations = *loop.rates.iterations.per_s;
+  const LoopStreams streams =
+      streams_of(symbolizer::loop_operands(*code->anatomy, code->index), pairs->second, iterations);
+  if (!streams.unknown.empty()) {
+    return unknown(streams.unknown);
+  }
+  const models::StreamTraffic found =
+      models::stream_traffic(streams.streams, streams.scattered, caches_of(*evidence_.machine, threads));
+  if (!found.bytes) {
+    return unknown(found.unknown);
+  }
+  const models::LevelBytes& each = *found.bytes;
+  return {models::LevelBytes{each.l2 * iterations, each.l3 * iterations, each.memory * iterations}, found.served, "",
+          has_store_stream(streams.streams), !streams.scattered.empty()};
+}
+
+void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  const models::Machine& machine = *evidence_.machine;
+  models::Demand demand;
+  demand.flops = known.mix;
+  demand.threads = figures.threads;
+  const double stores = loop.rates.stores.per_s.value_or(known.body ? known.body->stores : 0);
+  const double loads = loop.rates.loads.per_s.value_or(known.body ? known.body->loads : 0);
+  demand.store_share = loads + stores > 0 ? stores / (loads + stores) : 0;
+  if (known.body) {
+    demand.streaming = known.body->stores > 0 && 2 * known.body->streaming_stores > known.body->stores;
+  }
+  const models::Peaks peaks = models::peaks_of(machine, demand);
+  const auto& traffic = known.traffic.per_s;
+  figures.per_s[Unit::fpu] = known.mix_unknown.empty() ? loop.rates.flops.per_s : std::nullopt;
+  figures.per_s[Unit::l1d] = loop.rates.bytes.per_s;
+  figures.per_s[Unit::l2] = traffic ? std::optional(traffic->l2) : std::nullopt;
+  figures.per_s[Unit::l3] = traffic ? std::optional(traffic->l3) : std::nullopt;
+  figures.per_s[Unit::memory] = traffic ? std::optional(traffic->memory) : std::nullopt;
+  models::LoopWork work{loop.cpu_s, {}};
+  for (const Unit unit : models::all_units) {
+    const auto& rate = figures.per_s[unit];
+    work.amount[unit] = rate ? std::optional(*rate * loop.cpu_s) : std::nullopt;
+  }
+  figures.busy = models::busy_times(work, peaks);
+  for (const Unit unit : models::all_units) {
+    if (figures.busy[unit].exists && !figures.busy[unit].seconds) {
+      figures.reasons[unit] = unit == Unit::fpu && !figures.per_s[unit]
+                                  ? (known.mix_unknown.empty() ? loop.rates.flops.unknown : known.mix_unknown)
+                              : unit == Unit::l1d && !figures.per_s[unit] ? loop.rates.bytes.unknown
+                              : !figures.per_s[unit]                      ? known.traffic.unknown
+                                                                          : "its peak is not in the calibration";
+    }
+  }
+  if (traffic && known.traffic.scattered) {
+    figures.notes.emplace_back(
+        "Accesses whose addresses are loaded are taken to fall anywhere in the range in which they were seen: where "
+        "they "
+        "stay together for a while, less is moved than this says.");
+  }
+  figures.bytes_to_flops = models::bytes_to_flops(work);
+  const bool single = 2 * known.mix.of_precision(models::Precision::single_precision) > known.mix.total();
+  const models::Peak best = models::peak_of_machine(
+      machine, single ? models::Precision::single_precision : models::Precision::double_precision, figures.threads);
+  models::Peaks of_best = peaks;
+  of_best[Unit::fpu] = peaks[Unit::fpu].effective ? peaks[Unit::fpu] : best;
+  figures.balance = models::machine_balance(of_best);
+  if (figures.per_s[Unit::fpu] && best.effective) {
+    figures.fpu_of_machine = *figures.per_s[Unit::fpu] / *best.effective;
+  }
+}
+
+std::optional<double> Figures::chain_share(const LoopRow& loop, const Known& known) const {
+  if (!known.body || !known.body->chain || !loop.rates.iterations.per_s || evidence_.core.cycle_ps == 0 ||
+      inside_.contains(loop.id)) {
+    return std::nullopt;
+  }
+  constexpr double s_per_ps = 1e-12;
+  return *known.body->chain * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s;
+}
+
+/// How long waits for each level are, from how many lines it serves and how long one takes.
+std::optional<models::LevelShares> Figures::data_levels(const Known& known) const {
+  if (evidence_.machine == nullptr || !known.traffic.per_s) {
+    return std::nullopt;
+  }
+  static constexpr std::array<models::Level, 4> levels = {models::Level::l1d, models::Level::l2, models::Level::l3,
+                                                          models::Level::memory};
+  models::LevelShares shares{};
+  double sum = 0;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const models::Figure* latency = evidence_.machine->latency_of(levels[i]);
+    shares[i] = latency != nullptr ? known.traffic.served[i] * latency->value.value_or(0) : 0;
+    sum += shares[i];
+  }
+  if (sum <= 0) {
+    return models::LevelShares{1, 0, 0, 0};  // no stream: what it accesses stays in the first level
+  }
+  for (double& share : shares) {
+    share /= sum;
+  }
+  return shares;
+}
+
+void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  constexpr double half = 0.5;
+  models::CycleEvidence cycles;
+  cycles.elapsed_s = loop.cpu_s;
+  const auto found = evidence_.standings.find({loop.module_file, loop.header});
+  if (found != evidence_.standings.end() && found->second.total() > 0) {
+    const LoopStanding& at = found->second;
+    const bool by_chain = known.body && known.body->chain_is_fpu && chain_share(loop, known).value_or(0) >= half;
+    cycles.standing = models::Standing{(at.fpu + (by_chain ? at.loaded_fpu : 0)) / at.total(),
+                                       (at.load + at.store + (by_chain ? 0 : at.loaded_fpu)) / at.total(), 0, 0};
+  }
+  cycles.data_levels = data_levels(known);
+  figures.waits = models::account(cycles);
+}
+
+/// Ways round a loop that holds others differ by how those are passed: that says nothing of it.
+models::LoopBody model_of(const std::optional<symbolizer::LoopBodyFacts>& facts, bool holds_others) {
+  if (!facts) {
+    return {};
+  }
+  return {facts->instructions, holds_others ? std::nullopt : std::optional(facts->one_way), facts->calls,
+          facts->indirect};
+}
+
+void Figures::fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  figures.busy_class = models::classify(figures.busy);
+  models::ApplicationEvidence evidence;
+  evidence.busy = figures.busy;
+  evidence.busy_class = figures.busy_class.which;
+  evidence.flops = loop.rates.flops.per_s;
+  evidence.bytes_to_flops = figures.bytes_to_flops;
+  const auto& [loads, stores] = std::pair(loop.rates.loads.per_s, loop.rates.stores.per_s);
+  if (loads && stores && evidence.flops.value_or(0) > 0) {
+    evidence.bytes_to_flops_limit = line_bytes * (*loads + 2 * *stores) / *evidence.flops;
+  }
+  evidence.balance = figures.balance;
+  evidence.multiply_adds = figures.multiply_adds;
+  evidence.body = model_of(known.body, inside_.contains(loop.id));
+  figures.application = models::application_candidates(evidence);
+}
+
+void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  models::TuningEvidence evidence;
+  evidence.busy = figures.busy;
+  evidence.busy_class = figures.busy_class.which;
+  evidence.elapsed_s = loop.cpu_s;
+  evidence.waits = &figures.waits;
+  evidence.body = model_of(known.body, inside_.contains(loop.id));
+  evidence.packed = figures.packed;
+  evidence.widest_flops = widest_of(known.mix);
+  evidence.widest_available = evidence_.machine != nullptr ? widest_of(*evidence_.machine) : std::nullopt;
+  evidence.multiply_adds = figures.multiply_adds;
+  const double flops = known.mix.total();
+  evidence.other_flops = flops > 0 ? std::optional(known.mix.other / flops) : std::nullopt;
+  if (known.body) {
+    const double accesses = known.body->loads + known.body->stores;
+    evidence.access_bytes = accesses > 0 ? std::optional(known.body->access_bytes / accesses) : std::nullopt;
+    evidence.stack_accesses = accesses > 0 ? std::optional(known.body->stack_accesses / accesses) : std::nullopt;
+    evidence.gathers = known.body->gathers, evidence.scatters = known.body->scatters;
+    evidence.chain_is_fpu = known.body->chain_is_fpu;
+  }
+  evidence.chain_share = chain_share(loop, known);
+  evidence.stores_only_new = known.traffic.stores_only_new;
+  evidence.imbalance = figures.imbalance;
+  figures.advice = models::remedies_for(evidence);
+}
+
+/// How many threads execute it at once, if they take turns as their times say.
+void fill_threads(const LoopRow& loop, LoopFigures& figures) {
+  std::vector<double> seconds;
+  for (const LoopThread& thread : loop.threads) {
+    seconds.push_back(thread.cpu_s);
+  }
+  const double most = seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
+  figures.threads = most > 0 ? std::max(1.0, loop.cpu_s / most) : 1;
+  figures.imbalance = models::imbalance(seconds);
+}
+
+LoopFigures Figures::figures_of(const LoopRow& loop) {
+  LoopFigures figures;
+  Known& known = known_[loop.id];
+  known.body = body_of(loop);
+  find_mix(loop, known);
+  fill_threads(loop, figures);
+  const double counted = known.mix.total() - known.mix.other;
+  if (counted > 0) {
+    figures.packed = 1 - known.mix.of_width(models::Width::scalar) / counted;
+    figures.multiply_adds = known.mix.of_operation(models::Operation::fma) / known.mix.total();
+  }
+  if (known.body) {
+    figures.gathers = known.body->gathers, figures.scatters = known.body->scatters;
+  }
+  if (evidence_.machine != nullptr) {
+    known.traffic = traffic_of(loop, known, figures.threads);
+    fill_busy(loop, known, figures);
+  }
+  fill_waits(loop, known, figures);
+  if (evidence_.machine != nullptr) {
+    fill_classes(loop, known, figures);
+  }
+  fill_advice(loop, known, figures);
+  return figures;
+}
+
+}  // namespace
+
+void add_figures(std::vector<LoopRow>& loops, const BusyEvidence& evidence, const ProgramView& view) {
+  Figures(loops, evidence, view).fill();
+}
+
+}  // namespace crosstalk::attribution

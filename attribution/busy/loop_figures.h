@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calibrated machine and a loop's work together say of it: busy times, class, waits, what to change. Its names
+// follow the JSON contract (docs/report-json.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/application_class.h"
+#include "models/busy_time.h"
+#include "models/cycle_accounting.h"
+#include "models/peaks.h"
+#include "models/tuning_catalogue.h"
+
+namespace crosstalk::attribution {
+
+struct LoopFigures {
+  models::BusyTimes busy;               // of all threads' CPU time in the loop
+  models::ByUnit<std::string> reasons;  // why a unit's is absent, half a sentence; empty: it is there, or is not
+  models::ByUnit<std::optional<double>> per_s;  // work a second of CPU time: bytes by level, operations
+  std::vector<std::string> notes;               // what to know of the busy times, sentences
+  std::optional<double> fpu_of_machine;  // operations, of the effective peak that the machine's best code reaches
+  std::optional<double> bytes_to_flops, balance;
+  models::Classified busy_class;
+  models::ApplicationCandidates application;
+  std::vector<models::Remedy> advice;
+  models::CycleAccount waits;                   // of all threads' CPU time in the loop
+  std::optional<double> packed, multiply_adds;  // parts of the floating-point operations
+  double gathers = 0, scatters = 0;             // an iteration
+  double threads = 1;                           // that execute it at once, on average
+  std::optional<double> imbalance;              // of threads' CPU time in it
+};
+
+}  // namespace crosstalk::attribution

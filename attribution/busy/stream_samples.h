@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where loops are in their data: the registers at samples say at which addresses each access of the loop's body was
+// then, and pairs of samples how it moved in between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "attribution/loops/loop_progress.h"
+#include "attribution/objects/program_view.h"
+#include "models/stream_traffic.h"
+#include "symbolizer/loops/loop_operands.h"
+
+namespace crosstalk::attribution {
+
+/// Two successive samples of one thread in one loop.
+struct StreamPair {
+  std::uint32_t thread = 0;
+  double cpu_s = 0;  // between them
+  symbolizer::LoopMoment from, to;
+};
+/// Some of the pairs of a loop, each as likely to be kept as any other.
+struct LoopPairs {
+  struct Range {
+    std::uint64_t low = UINT64_MAX, high = 0, seen = 0;
+  };
+  std::vector<StreamPair> pairs;
+  std::uint64_t seen = 0;
+  /// Sampled addresses, by thread and accessing instruction (a module address).
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Range> ranges;
+};
+
+/// Streams of the thread that most pairs are of; `unknown`: why there are none, half a sentence. Accesses to one place
+/// are no streams.
+struct LoopStreams {
+  std::vector<models::Stream> streams;
+  std::vector<models::Scattered> scattered;  // whose addresses follow from no register
+  std::string unknown;
+};
+/// `iterations_per_s`: of the thread's CPU time. It tells whether the loop sweeps over all of what it was seen at, or
+/// over parts of it again and again, of which the model knows nothing.
+[[nodiscard]] LoopStreams streams_of(const std::vector<symbolizer::LoopOperand>& operands, const LoopPairs& pairs,
+                                     double iterations_per_s);
+
+class StreamSamples {
+ public:
+  explicit StreamSamples(const ProgramView& view) : view_(view), last_(view.threads().size()) {}
+  /// Samples of one thread in the order of time.
+  void add(const profile::SampleRow& sample);
+  [[nodiscard]] const std::map<LoopPlace, LoopPairs>& loops() const { return loops_; }
+
+ private:
+  struct Spot {
+    LoopPairs* loop = nullptr;  // null: none, or nothing can be read there
+    std::optional<symbolizer::MomentReader> reader;
+  };
+  struct Last {
+    const LoopPairs* loop = nullptr;
+    symbolizer::LoopMoment moment;
+    double cpu_s = 0;  // since
+  };
+  [[nodiscard]] const Spot& spot_of(const profile::SampleRow& sample);
+  [[nodiscard]] Spot new_spot(ModulePlace place);
+  static void keep(LoopPairs& loop, const StreamPair& pair);
+  void note_address(const profile::SampleRow& sample, LoopPairs& loop) const;
+
+  const ProgramView& view_;
+  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
+  std::vector<Last> last_;  // by thread
+  std::map<LoopPlace, LoopPairs> loops_;
+};
+
+}  // namespace crosstalk::attribution

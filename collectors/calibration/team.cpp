@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/calibration/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace crosstalk::collectors::calibration {
+namespace {
+
+void stay_on(std::thread& thread, std::uint32_t cpu) {
+  const std::size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
+  cpu_set_t* const set = CPU_ALLOC(cpu + 1);
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(cpu, bytes, set);
+  static_cast<void>(::pthread_setaffinity_np(thread.native_handle(), bytes, set));
+  CPU_FREE(set);
+}
+
+}  // namespace
+
+Team::Team(const std::vector<std::uint32_t>& cpus) : members_(cpus.size()) {
+  for (unsigned i = 0; i < members_.size(); ++i) {
+    members_[i].thread = std::thread([this, i] { serve(i); });
+    stay_on(members_[i].thread, cpus[i]);
+  }
+}
+
+Team::~Team() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  called_.notify_all();
+  for (Member& member : members_) {
+    member.thread.join();
+  }
+}
+
+/// Members wake up one after another; who is there first waits for the last without sleeping again.
+void Team::start_together() {
+  constexpr unsigned spins_between_yields = 1U << 16U;
+  const std::uint64_t mine = ready_.fetch_add(1, std::memory_order_acq_rel);
+  const std::uint64_t all = (mine / members_.size() + 1) * members_.size();
+  for (unsigned spins = 1; ready_.load(std::memory_order_acquire) < all; ++spins) {
+    if (spins % spins_between_yields == 0) {
+      ::sched_yield();  // the member that is waited for may have been put on this processor
+    }
+  }
+}
+
+void Team::serve(unsigned number) {
+  std::uint64_t served = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    called_.wait(lock, [&] { return ended_ || calls_ != served; });
+    if (ended_) {
+      return;
+    }
+    served = calls_;
+    const std::function<void(unsigned)>& work = *work_;
+    lock.unlock();
+    start_together();
+    const std::uint64_t begin = monotonic_ns();
+    work(number);
+    const std::uint64_t end = monotonic_ns();
+    lock.lock();
+    members_[number].begin_ns = begin;
+    members_[number].end_ns = end;
+    if (++done_ == members_.size()) {
+      finished_.notify_one();
+    }
+  }
+}
+
+TeamTime Team::run(const std::function<void(unsigned)>& work) {
+  constexpr double ns_per_s = 1e9;
+  std::unique_lock lock(mutex_);
+  work_ = &work;
+  done_ = 0;
+  ++calls_;
+  called_.notify_all();
+  finished_.wait(lock, [&] { return done_ == members_.size(); });
+  std::uint64_t first_begin = UINT64_MAX, last_begin = 0, first_end = UINT64_MAX, last_end = 0, longest = 0;
+  for (const Member& member : members_) {
+    first_begin = std::min(first_begin, member.begin_ns);
+    last_begin = std::max(last_begin, member.begin_ns);
+    first_end = std::min(first_end, member.end_ns);
+    last_end = std::max(last_end, member.end_ns);
+    longest = std::max(longest, member.end_ns - member.begin_ns);
+  }
+  const auto window = static_cast<double>(last_end - first_begin);
+  const double together = first_end > last_begin ? static_cast<double>(first_end - last_begin) : 0;
+  return {window / ns_per_s, static_cast<double>(longest) / ns_per_s, window > 0 ? together / window : 0};
+}
+
+std::optional<double> seconds_together(Team& team, double units, const std::function<void(unsigned)>& work) {
+  constexpr double least_overlap = 0.9;
+  const TeamTime time = team.run(work);
+  return time.overlap >= least_overlap ? std::optional(time.longest_s / (units * team.size())) : std::nullopt;
+}
+
+}  // namespace crosstalk::collectors::calibration

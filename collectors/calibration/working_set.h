@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much memory a loop goes through so that its data come from one level.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "models/machine.h"
+
+namespace crosstalk::collectors::calibration {
+
+/// Bytes for each of the threads on `cpus`, which work at the same time: a part of the level's cache that is well
+/// beyond the levels before it, or for memory more than all caches hold. Refused where there is no such size, or more
+/// than half of `available` bytes would be needed.
+[[nodiscard]] Result<std::uint64_t> working_set(const models::Machine& machine, models::Level level,
+                                                const std::vector<std::uint32_t>& cpus, std::uint64_t available);
+
+}  // namespace crosstalk::collectors::calibration

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the kernel let this user open an event, here and now?
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "collectors/pmu/memory_events.h"
+
+namespace crosstalk::collectors {
+
+/// Opens the event, with its leader, for this thread or for a processor, as it is to be, and closes it again. Where the
+/// kernel refuses its precision, a lower one, of at least 2, is tried. An error has cause, value and remedy in one
+/// line.
+[[nodiscard]] Result<MemoryEvent> try_event(MemoryEvent event);
+
+/// What the kernel's settings are that refusals depend on.
+struct KernelSettings {
+  int paranoid = -1;          // kernel.perf_event_paranoid; -1: not there
+  bool nmi_watchdog = false;  // takes a counter of each processor
+};
+/// Why the kernel has refused the event with `error` (errno). Pure.
+[[nodiscard]] Error refusal_of(const MemoryEvent& event, int error, const KernelSettings& settings);
+
+}  // namespace crosstalk::collectors

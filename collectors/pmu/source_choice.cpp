@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/pmu/source_choice.h"
+
+#include <utility>
+
+namespace crosstalk::collectors {
+namespace {
+
+/// The events as they were opened.
+Result<std::vector<MemoryEvent>> open_all(const std::vector<MemoryEvent>& events, const EventTrial& trial) {
+  std::vector<MemoryEvent> opened;
+  for (const MemoryEvent& event : events) {
+    auto fit = trial(event);
+    if (!fit) {
+      return tl::unexpected<Error>(fit.error());
+    }
+    opened.push_back(std::move(*fit));
+  }
+  return opened;
+}
+
+}  // namespace
+
+ChosenSource choose_source(std::span<const SourceStep> steps, const EventTrial& trial) {
+  ChosenSource chosen;
+  for (const SourceStep& step : steps) {
+    if (!step.reason.empty()) {
+      chosen.verdicts.push_back({step.source, step.reason, false});
+      continue;
+    }
+    auto events = open_all(step.events, trial);
+    if (!events) {
+      chosen.verdicts.push_back({step.source, events.error().message, true});
+      continue;
+    }
+    chosen.source = step.source;
+    chosen.events = std::move(*events);
+    chosen.verdicts.push_back({step.source, "", false});
+    return chosen;
+  }
+  return chosen;
+}
+
+Result<ChosenSource> insist_on(const SourceStep& step, const EventTrial& trial) {
+  if (!step.reason.empty()) {
+    return fail(ErrorCode::unsupported, step.reason);
+  }
+  auto events = open_all(step.events, trial);
+  if (!events) {
+    return tl::unexpected<Error>(events.error());
+  }
+  return ChosenSource{step.source, std::move(*events), {{step.source, "", false}}};
+}
+
+std::string in_words(std::span<const SourceVerdict> verdicts) {
+  std::string text;
+  for (const SourceVerdict& verdict : verdicts) {
+    text += (text.empty() ? "" : "; ") + std::string(name_of(verdict.source)) + ": " +
+            (verdict.reason.empty() ? "chosen" : verdict.reason);
+  }
+  return text;
+}
+
+const char* name_of(profile::SourceKind source) {
+  switch (source) {
+    case profile::SourceKind::pebs:
+      return "pebs";
+    case profile::SourceKind::ibs:
+      return "ibs";
+    case profile::SourceKind::ibs_kmod:
+      return "ibs-kmod";
+    case profile::SourceKind::counter:
+      return "counter";
+    case profile::SourceKind::clock:
+      break;
+  }
+  return "clock";
+}
+
+}  // namespace crosstalk::collectors

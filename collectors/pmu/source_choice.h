@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which source samples a session: the best that the machine has and the kernel lets this user open, and why the better
+// ones are not it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collectors/pmu/memory_events.h"
+
+namespace crosstalk::collectors {
+
+/// What became of one source: "pebs: not an Intel processor", or "clock: chosen".
+struct SourceVerdict {
+  profile::SourceKind source = profile::SourceKind::clock;
+  std::string reason;       ///< why not; empty: it is chosen
+  bool remediable = false;  ///< the machine has it; it is the kernel that refuses it
+};
+
+struct ChosenSource {
+  profile::SourceKind source = profile::SourceKind::clock;
+  std::vector<MemoryEvent> events;      ///< beside the clock; none: the clock alone
+  std::vector<SourceVerdict> verdicts;  ///< of all that were looked at, the best first
+};
+
+/// Opens the event, or says why the kernel does not let it. The event that is returned is as it was opened: less
+/// precise perhaps than it was asked for.
+using EventTrial = std::function<Result<MemoryEvent>(MemoryEvent)>;
+
+/// The first of `steps` whose events can all be opened.
+[[nodiscard]] ChosenSource choose_source(std::span<const SourceStep> steps, const EventTrial& trial);
+
+/// The same for one source alone, or for events that were named. unsupported or permission, in one line.
+[[nodiscard]] Result<ChosenSource> insist_on(const SourceStep& step, const EventTrial& trial);
+
+/// "pebs: not an Intel processor; clock: chosen", for the profile.
+[[nodiscard]] std::string in_words(std::span<const SourceVerdict> verdicts);
+/// "clock", "pebs", "ibs", "ibs-kmod", "counter".
+[[nodiscard]] const char* name_of(profile::SourceKind source);
+
+}  // namespace crosstalk::collectors

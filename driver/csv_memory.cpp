@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// --view memory as one table: what a row lacks is empty.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver/csv_report.h"
+#include "driver/names.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+using attribution::AccessFigures;
+using attribution::Memory;
+
+constexpr std::array<std::string_view, 43> columns = {"part",
+                                                      "rank",
+                                                      "name",
+                                                      "function",
+                                                      "file",
+                                                      "line",
+                                                      "line_end",
+                                                      "module",
+                                                      "address",
+                                                      "offset",
+                                                      "field",
+                                                      "producer",
+                                                      "consumer",
+                                                      "threads",
+                                                      "nodes",
+                                                      "processors",
+                                                      "samples",
+                                                      "share",
+                                                      "loads",
+                                                      "stores",
+                                                      "hitm_local",
+                                                      "hitm_remote",
+                                                      "locked",
+                                                      "store_hits",
+                                                      "store_misses",
+                                                      "store_unknown",
+                                                      "accesses",
+                                                      "hitm",
+                                                      "hitm_ci95.low",
+                                                      "hitm_ci95.high",
+                                                      "hitm_samples",
+                                                      "hitm_remote_samples",
+                                                      "overlapping_samples",
+                                                      "possible_samples",
+                                                      "cost_cycles",
+                                                      "cost_s",
+                                                      "latency.samples",
+                                                      "latency.median",
+                                                      "latency.p90",
+                                                      "latency.mean",
+                                                      "latency.max",
+                                                      "object",
+                                                      "object_offset"};
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+std::string known(const std::optional<double>& value) { return value ? number(*value) : ""; }
+std::string line_number(std::uint32_t line) { return line == 0 ? "" : std::to_string(line); }
+
+/// A row by the names of its columns.
+using Row = std::map<std::string_view, std::string>;
+
+class Table {
+ public:
+  Table() {
+    for (const std::string_view column : columns) {
+      text_ += (text_.empty() ? "" : ",") + std::string(column);
+    }
+    text_ += '\n';
+  }
+  void add(const Row& row) {
+    bool first = true;
+    for (const std::string_view column : columns) {
+      const auto field = row.find(column);
+      text_ += (first ? "" : ",") + (field == row.end() ? std::string() : csv_field(field->second));
+      first = false;
+    }
+    text_ += '\n';
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+template <class Number>
+std::string joined(const std::vector<Number>& numbers) {
+  std::string text;
+  for (const Number each : numbers) {
+    text += (text.empty() ? "" : " ") + (each == static_cast<Number>(-1) ? std::string("?") : std::to_string(each));
+  }
+  return text;
+}
+
+void add_latency(Row& row, const std::optional<attribution::LatencyFigures>& latency) {
+  if (latency) {
+    row["latency.samples"] = std::to_string(latency->samples);
+    row["latency.median"] = number(latency->median);
+    row["latency.p90"] = number(latency->p90);
+    row["latency.mean"] = number(latency->mean);
+    row["latency.max"] = std::to_string(latency->greatest);
+  }
+}
+
+void add_figures(Row& row, const AccessFigures& figures) {
+  row["samples"] = std::to_string(figures.samples);
+  row["loads"] = std::to_string(figures.loads);
+  row["stores"] = std::to_string(figures.stores);
+  if (figures.tells_hitm()) {
+    row["hitm_local"] = std::to_string(figures.hitm_local);
+    row["hitm_remote"] = std::to_string(figures.hitm_remote);
+  }
+  row["locked"] = figures.lock_unknown < figures.samples ? std::to_string(figures.locked) : "";
+  row["store_hits"] = std::to_string(figures.store_hits);
+  row["store_misses"] = std::to_string(figures.store_misses);
+  row["store_unknown"] = std::to_string(figures.stores - figures.store_hits - figures.store_misses);
+  row["accesses"] = known(figures.accesses);
+  row["hitm"] = known(figures.hitm);
+  row["cost_cycles"] = known(figures.cost_cycles);
+  row["cost_s"] = known(figures.cost_s);
+  add_latency(row, figures.latency);
+}
+
+void add_totals(Table& table, const Memory& memory) {
+  Row total = {{"part", "total"}};
+  add_figures(total, memory.totals);
+  table.add(total);
+  Row shared = {{"part", "shared_total"}};
+  add_figures(shared, memory.on_shared_lines);
+  table.add(shared);
+  for (const attribution::SourceRow& source : memory.sources) {
+    Row row = {{"part", "source"},
+               {"name", attribution::memory_level_name(source.level)},
+               {"samples", std::to_string(source.samples)},
+               {"share", number(source.share)},
+               {"accesses", known(source.accesses)}};
+    add_latency(row, source.latency);
+    table.add(row);
+  }
+  for (std::size_t i = 0; i < attribution::snoops; ++i) {
+    table.add({{"part", "snoop"},
+               {"name", attribution::snoop_name(static_cast<attribution::Snoop>(i))},
+               {"samples", std::to_string(memory.totals.snoop[i])}});
+  }
+  for (std::size_t i = 0; i < attribution::translations; ++i) {
+    table.add({{"part", "translation"},
+               {"name", attribution::translation_name(static_cast<attribution::Translation>(i))},
+               {"samples", std::to_string(memory.totals.translation[i])}});
+  }
+}
+
+void add_rows(Table& table, const Memory& memory) {
+  for (const attribution::MemoryLine& line : memory.lines) {
+    Row row = {{"part", "line"},
+               {"function", line.function},
+               {"file", line.file},
+               {"module", line.module},
+               {"line", line_number(line.line)}};
+    add_figures(row, line.figures);
+    table.add(row);
+  }
+  for (const attribution::MemoryObject& object : memory.objects) {
+    Row row = {{"part", "object"}, {"name", object.name}};
+    add_figures(row, object.figures);
+    table.add(row);
+  }
+  for (const attribution::MemoryLoop& loop : memory.loops) {
+    Row row = {{"part", "loop"},
+               {"name", std::to_string(loop.id)},
+               {"function", loop.function},
+               {"file", loop.file},
+               {"module", loop.module},
+               {"line", line_number(loop.line_begin)},
+               {"line_end", line_number(loop.line_end)}};
+    add_figures(row, loop.figures);
+    table.add(row);
+  }
+}
+
+void add_shared_lines(Table& table, const Memory& memory) {
+  for (std::size_t i = 0; i < memory.shared_lines.size(); ++i) {
+    const attribution::SharedLine& line = memory.shared_lines[i];
+    const std::string address = fmt::format("0x{:x}", line.address);
+    const std::string rank = std::to_string(i + 1);
+    Row row = {{"part", "shared_line"},
+               {"rank", rank},
+               {"address", address},
+               {"object", line.object},
+               {"object_offset", std::to_string(line.object_offset)},
+               {"threads", joined(line.threads)},
+               {"nodes", joined(line.nodes)},
+               {"share", line.figures.tells_hitm() ? number(line.hitm_share) : ""}};
+    add_figures(row, line.figures);
+    table.add(row);
+    for (const attribution::SharedOffset& at : line.offsets) {
+      Row offset = {{"part", "shared_offset"},   {"rank", rank},
+                    {"address", address},        {"offset", std::to_string(at.offset)},
+                    {"field", at.field},         {"function", at.function},
+                    {"file", at.file},           {"line", line_number(at.line)},
+                    {"module", at.module},       {"threads", joined(at.threads)},
+                    {"nodes", joined(at.nodes)}, {"processors", std::to_string(at.processors)}};
+      add_figures(offset, at.figures);
+      table.add(offset);
+    }
+  }
+}
+
+void add_pairs(Table& table, const attribution::SampledSharing& sharing) {
+  const auto if_told = [&](double value) { return sharing.hitm_known ? number(value) : std::string(); };
+  for (const attribution::SampledPair& pair : sharing.pairs) {
+    Row row = {{"part", "sampled_pair"},
+               {"producer", std::to_string(pair.producer)},
+               {"consumer", std::to_string(pair.consumer)},
+               {"hitm", known(pair.hitm)},
+               {"hitm_samples", if_told(pair.hitm_samples)},
+               {"hitm_remote_samples", if_told(pair.hitm_remote_samples)},
+               {"overlapping_samples", if_told(pair.overlapping_samples)},
+               {"possible_samples", number(pair.possible_samples)}};
+    if (pair.hitm_ci95) {
+      row["hitm_ci95.low"] = number(pair.hitm_ci95->front());
+      row["hitm_ci95.high"] = number(pair.hitm_ci95->back());
+    }
+    table.add(row);
+  }
+}
+
+}  // namespace
+
+std::string memory_csv(const Memory& memory) {
+  Table table;
+  if (!memory.unknown.empty()) {
+    table.add({{"part", "unknown"}, {"name", memory.unknown}});
+    return table.take();
+  }
+  add_totals(table, memory);
+  add_rows(table, memory);
+  add_shared_lines(table, memory);
+  add_pairs(table, memory.sharing);
+  for (const std::string& limit : memory.limits) {
+    table.add({{"part", "limit"}, {"name", limit}});
+  }
+  return table.take();
+}
+
+}  // namespace crosstalk::driver

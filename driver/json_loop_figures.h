@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Busy times, waits, classes and remedies of a loop as JSON (docs/report-json.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "attribution/model.h"
+
+namespace crosstalk::driver {
+
+/// Adds `busy`, `waits`, `class`, `class_evidence`, `application_classes`, `advice` and `shape` to the loop's row.
+void add_figures(nlohmann::ordered_json& row, const attribution::LoopRow& loop);
+
+/// Seconds by class of cycle accounting, null where nothing is known.
+[[nodiscard]] nlohmann::ordered_json waits_of(const models::CycleAccount& account);
+
+/// "in_memory", ...; "under_tuned".
+[[nodiscard]] const char* busy_class_name(models::BusyClass which);
+/// "high_bf_direct", ...
+[[nodiscard]] const char* application_class_name(models::ApplicationClass which);
+
+}  // namespace crosstalk::driver

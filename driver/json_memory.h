@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the JSON report that hardware samples of memory accesses make (docs/report-json.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "attribution/memory/memory_model.h"
+
+namespace crosstalk::driver {
+
+[[nodiscard]] nlohmann::ordered_json memory_json(const attribution::Memory& memory);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The source's charts in text: for each hot loop how long each unit was busy, where the time went, what is known of its
+// performance, its class, and what to change.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "driver/text_report.h"
+
+namespace crosstalk::driver {
+namespace {
+
+using attribution::LoopFigures;
+using attribution::LoopRow;
+using models::CycleClass;
+using models::Unit;
+
+constexpr double hot = 0.03;  // of CPU time; loops with less are left to the other formats
+constexpr int label_columns = 22;
+constexpr int share_columns = 8;
+
+/// How a part of the time is drawn and called.
+struct WaitPart {
+  CycleClass which;
+  char letter;
+  const char* words;
+};
+constexpr std::array<WaitPart, models::cycle_classes> wait_parts = {{
+    {CycleClass::committing, 'c', "committing"},
+    {CycleClass::fpu, 'f', "functional units"},
+    {CycleClass::l1d, '1', "L1D"},
+    {CycleClass::l2, '2', "L2"},
+    {CycleClass::l3, '3', "L3"},
+    {CycleClass::memory, 'm', "memory"},
+    {CycleClass::data, 'd', "data, level not known"},
+    {CycleClass::frontend, 'i', "instructions"},
+    {CycleClass::branch, 'b', "branches"},
+    {CycleClass::lock, 'l', "locks"},
+    {CycleClass::barrier, 'B', "barriers"},
+    {CycleClass::condition, 'C', "conditions"},
+    {CycleClass::io, 'I', "I/O"},
+    {CycleClass::blocked, 's', "asleep"},
+    {CycleClass::runnable, 'r', "runnable"},
+    {CycleClass::kernel, 'k', "kernel"},
+    {CycleClass::unattributed, '.', "not attributed"},
+}};
+
+int bar_room(const Canvas& canvas) {
+  constexpr int beside = 4 + label_columns + 2 + share_columns + 2 + 14;
+  return std::clamp(canvas.width() - beside, 10, 50);
+}
+
+/// The parts one after another, a letter for each column, by largest remainder so that they fill the bar.
+std::string stacked(const models::CycleAccount& account, int columns) {
+  const double total = account.total();
+  std::string text;
+  double until = 0;
+  for (const WaitPart& part : wait_parts) {
+    until += total > 0 ? account[part.which].value_or(0) / total : 0;
+    const auto end = static_cast<std::size_t>(std::lround(until * columns));
+    text.append(end > text.size() ? end - text.size() : 0, part.letter);
+  }
+  return text;
+}
+
+std::string waits_in_words(const models::CycleAccount& account) {
+  constexpr double worth_saying = 0.005;
+  const double total = account.total();
+  std::string text;
+  for (const WaitPart& part : wait_parts) {
+    const double share = total > 0 ? account[part.which].value_or(0) / total : 0;
+    if (share >= worth_saying) {
+      text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", part.letter, part.words, percent_text(share));
+    }
+  }
+  return text;
+}
+
+void draw_busy(Canvas& canvas, const LoopFigures& figures) {
+  const int columns = bar_room(canvas);
+  for (const Unit unit : models::all_units) {
+    const models::BusyTime& time = figures.busy[unit];
+    if (!time.exists) {
+      continue;
+    }
+    const std::string label = "    " + pad_right(models::unit_in_words(unit), label_columns) + "  ";
+    if (!time.of_effective) {
+      canvas.line(label +
+                  canvas.colored(canvas.cell("not known: " + figures.reasons[unit], canvas.width() - label_columns - 6),
+                                 Hue::faint));
+      continue;
+    }
+    const std::string rate =
+        figures.per_s[unit] ? count_text(*figures.per_s[unit]) + (unit == Unit::fpu ? "flop/s" : "B/s") : "";
+    canvas.line(
+        label +
+        canvas.colored(bar(std::min(1.0, *time.of_effective), columns, canvas.style().charset), Hue::true_sharing) +
+        "  " + pad_left(percent_text(*time.of_effective), share_columns) + "  " + rate);
+  }
+}
+
+/// What of the source's table of performance data is known, a second of CPU time.
+std::string performance(const LoopRow& loop, const LoopFigures& figures) {
+  std::string text;
+  const auto add = [&text](const char* name, const std::string& value) {
+    text += value.empty() ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  };
+  const auto count = [](const std::optional<double>& value) { return value ? count_text(*value) : std::string(); };
+  const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : std::string(); };
+  add("flop/s", count(loop.rates.flops.per_s));
+  add("memory B/s", count(figures.per_s[Unit::memory]));
+  add("instr/s", count(loop.rates.instructions.per_s));
+  add("load/s", count(loop.rates.loads.per_s));
+  add("store/s", count(loop.rates.stores.per_s));
+  add("SIMD", share(figures.packed));
+  add("multiply-adds", share(figures.multiply_adds));
+  add("gathers an iteration", figures.gathers > 0 ? count_text(figures.gathers) : "");
+  add("scatters an iteration", figures.scatters > 0 ? count_text(figures.scatters) : "");
+  if (figures.bytes_to_flops && std::isfinite(*figures.bytes_to_flops)) {
+    add("bytes/flop", fmt::format("{:.3g}", *figures.bytes_to_flops) +
+                          (figures.balance ? fmt::format(" (machine {:.3g})", *figures.balance) : ""));
+  }
+  add("threads at once", figures.threads > 1.05 ? fmt::format("{:.1f}", figures.threads) : "");
+  return text;
+}
+
+const char* class_in_words(models::BusyClass which) {
+  static constexpr std::array<const char*, models::busy_classes> words = {
+      "limited by memory", "limited by L3",
+      "limited by L2",     "limited by the floating-point units",
+      "limited by L1D",    "not limited by any unit: under-tuned"};
+  return words[static_cast<std::size_t>(which)];
+}
+
+const char* application_in_words(models::ApplicationClass which) {
+  static constexpr std::array<const char*, models::application_classes> words = {
+      "matrix multiplication",
+      "few bytes an operation, simple body",
+      "cache blocking",
+      "few bytes an operation, complex body",
+      "many bytes an operation, direct access",
+      "many bytes an operation, indirect access"};
+  return words[static_cast<std::size_t>(which)];
+}
+
+void draw_class(Canvas& canvas, const LoopFigures& figures) {
+  if (figures.busy_class.evidence.empty()) {
+    return;
+  }
+  const std::string what =
+      figures.busy_class.which ? class_in_words(*figures.busy_class.which) : std::string("not known");
+  canvas.paragraph("    class: ", what + ". " + figures.busy_class.evidence);
+  for (const std::string& note : figures.notes) {
+    canvas.paragraph("    note: ", note);
+  }
+  for (const models::ApplicationCandidate& candidate : figures.application.candidates) {
+    canvas.paragraph("    kind, perhaps: ", fmt::format("{} ({}). {}", application_in_words(candidate.which),
+                                                        static_cast<int>(candidate.which) + 1, candidate.evidence));
+  }
+}
+
+void draw_loop(Canvas& canvas, const LoopRow& loop) {
+  const LoopFigures& figures = *loop.figures;
+  const std::string place = source_text(loop.file, loop.line_begin) +
+                            (loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "");
+  canvas.blank();
+  canvas.line("  " + canvas.colored(place_cell(canvas, loop.function, place, canvas.width() - 12), Hue::strong) +
+              pad_left(percent_text(loop.share), share_columns));
+  if (!figures.busy_class.evidence.empty()) {  // else nothing was calibrated
+    draw_busy(canvas, figures);
+  }
+  canvas.line("    " + pad_right("where the time went", label_columns) + "  " +
+              stacked(figures.waits, bar_room(canvas)));
+  canvas.paragraph("      ", waits_in_words(figures.waits));
+  if (const std::string data = performance(loop, figures); !data.empty()) {
+    canvas.paragraph("    per second: ", data);
+  }
+  draw_class(canvas, figures);
+  for (const models::Remedy& remedy : figures.advice) {
+    canvas.paragraph(std::string("    ") + canvas.sign("→ ", "> "),
+                     remedy.title + ". " + remedy.why + " " + remedy.evidence);
+  }
+}
+
+/// One bar a thread, over its elapsed time.
+void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  std::vector<const attribution::ThreadSummary*> shown;
+  for (const attribution::ThreadSummary& thread : analysis.threads) {
+    if (thread.waits && thread.listed && thread.samples > 0 && shown.size() < most) {
+      shown.push_back(&thread);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  canvas.heading("Where threads' time went", "of their elapsed time, by the letters below");
+  models::CycleAccount all;
+  for (const attribution::ThreadSummary* thread : shown) {
+    for (const WaitPart& part : wait_parts) {
+      if (const auto& seconds = (*thread->waits)[part.which]) {
+        all.at(part.which) = all[part.which].value_or(0) + *seconds;
+      }
+    }
+    canvas.line("    " + canvas.cell(thread_label(analysis, thread->index), label_columns) + "  " +
+                stacked(*thread->waits, bar_room(canvas)) + "  " +
+                pad_left(seconds_text(thread->waits->total()), share_columns));
+  }
+  canvas.paragraph("      ", waits_in_words(all));
+}
+
+}  // namespace
+
+void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  std::vector<const LoopRow*> shown;
+  for (const LoopRow& loop : analysis.loops) {
+    if (loop.figures && loop.share >= hot && shown.size() < most) {
+      shown.push_back(&loop);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  canvas.heading("Busy times and waits", "parts of a loop's CPU time; a unit's at its effective peak");
+  for (const attribution::Warning& warning : analysis.warnings) {
+    if (warning.code == "no_calibration") {
+      canvas.paragraph("  ", warning.message);
+    }
+  }
+  for (const LoopRow* loop : shown) {
+    draw_loop(canvas, *loop);
+  }
+  draw_threads_waits(canvas, analysis, 2 * most);
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine can do: plain figures, measured and theoretical. `crosstalk calibrate` measures them,
+// docs/machine-json.md describes their file, and busy times are computed with them.
+//
+// Units are SI: seconds, bytes, hertz, operations a second. A vector operation of n lanes is n flops, a fused
+// multiply-add 2 n.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace crosstalk::models {
+
+/// What repeated tries at one quantity gave. Other work on the machine only ever makes a try slower, so the best one
+/// stands for all, provided that others came near it.
+struct Figure {
+  std::optional<double> value;        ///< of the best try; nullopt: refused
+  double median = 0;                  ///< of all tries
+  double spread = 0;                  ///< by which part of the best the best quarter of the tries differ from it
+  std::uint32_t tries = 0;            ///< 0: none was made
+  std::optional<double> theoretical;  ///< what the processor's manual and its frequency promise; nullopt: not known
+  std::string method;                 ///< how it was measured
+  std::string refused;                ///< why there is no value; empty: there is one
+};
+
+enum class Width : std::uint8_t { scalar, sse, avx2, avx512 };
+enum class Precision : std::uint8_t { double_precision, single_precision };
+enum class Operation : std::uint8_t { add, mul, fma };
+enum class Level : std::uint8_t { l1d, l2, l3, memory };
+/// What a loop over arrays does: load a; store a; a = b; a = b + s * c. `_streaming`: with non-temporal stores.
+enum class Traffic : std::uint8_t { load, store, copy, triad, store_streaming, copy_streaming, triad_streaming };
+enum class Scope : std::uint8_t { one_core, all_cores };
+/// Independent instructions of one kind.
+enum class Instruction : std::uint8_t { integer_add, integer_multiply, branch_not_taken, branch_taken };
+/// Instructions each of which needs the result of the one before, with their data in the first-level cache.
+enum class Chain : std::uint8_t {
+  add,                  ///< register
+  load,                 ///< a pointer that points to itself
+  load_add_store,       ///< `counter++` in memory: through the store buffer
+  locked_add,           ///< `lock add` to memory
+  locked_exchange,      ///< `xchg` with memory
+  locked_compare,       ///< load, then `lock cmpxchg` that succeeds
+  branch_mispredicted,  ///< what a wrong prediction costs more than a right one
+};
+
+/// The names of values, as in the file, in the order of the enumeration.
+template <class Enum>
+std::span<const std::string_view> names();
+template <>
+std::span<const std::string_view> names<Width>();
+template <>
+std::span<const std::string_view> names<Precision>();
+template <>
+std::span<const std::string_view> names<Operation>();
+template <>
+std::span<const std::string_view> names<Level>();
+template <>
+std::span<const std::string_view> names<Traffic>();
+template <>
+std::span<const std::string_view> names<Scope>();
+template <>
+std::span<const std::string_view> names<Instruction>();
+template <>
+std::span<const std::string_view> names<Chain>();
+
+template <class Enum>
+[[nodiscard]] std::string_view name(Enum value) {
+  return names<Enum>()[static_cast<std::size_t>(value)];
+}
+
+/// Values of an operand, which is also the flops of an instruction of kind `add` or `mul`.
+[[nodiscard]] unsigned lanes(Width width, Precision precision);
+/// Flops of one instruction.
+[[nodiscard]] unsigned flops(Width width, Precision precision, Operation operation);
+
+/// Bytes that move between a level and the caches closer to the core for each byte that the loop's own instructions
+/// load or store. An ordinary store beyond the first level moves its line twice: it is fetched before, and written back
+/// after. So a copy moves 3 bytes for 2, a triad 4 for 3; streaming stores and the first level move what is asked for.
+[[nodiscard]] double moved_per_requested(Level level, Traffic traffic);
+
+struct Processor {  // as the operating system numbers it
+  std::uint32_t cpu = 0;
+  // Numbers of the physical core, package and NUMA node, each from 0 for the whole machine.
+  std::uint32_t core = 0, package = 0, node = 0;
+  bool operator==(const Processor&) const = default;
+};
+
+struct Cache {
+  std::uint32_t level = 1;  // data or unified: 1, 2, 3
+  std::uint64_t bytes = 0;  // of one
+  std::uint32_t line_bytes = 64;
+  std::uint32_t ways = 0;           // 0: not known, or fully associative
+  std::vector<std::uint32_t> cpus;  // that share it, ascending
+  bool operator==(const Cache&) const = default;
+};
+
+/// By what a machine is recognised: figures hold for all machines of which these agree.
+struct Identity {
+  std::string vendor;  // CPUID: "GenuineIntel", "AuthenticAMD", ...
+  std::uint32_t family = 0, model = 0, stepping = 0;
+  std::string name;              // brand string
+  bool virtual_machine = false;  // CPUID says that there is a hypervisor
+  bool operator==(const Identity&) const = default;
+};
+
+struct Frequency {
+  std::optional<double> tsc_hz;           // of the time-stamp counter; nullopt: it is not constant
+  std::optional<double> nominal_max_hz;   // that the kernel allows; nullopt: it does not say (most virtual machines)
+  Figure one_core_hz;                     // cycles a second that a chain of dependent additions runs at
+  Figure all_cores_hz;                    // the slowest core's, while all run one
+  Figure after_avx2_hz, after_avx512_hz;  // right after such multiply-adds, which slow some processors down
+};
+
+struct FlopPeak {
+  Width width = Width::scalar;
+  Precision precision = Precision::double_precision;
+  Operation operation = Operation::add;
+  Scope scope = Scope::one_core;
+  Figure flops_per_s;
+};
+struct Bandwidth {
+  Level level = Level::l1d;
+  Traffic traffic = Traffic::load;
+  Scope scope = Scope::one_core;
+  Figure bytes_per_s;  // moved (see `moved_per_requested`), of all cores together where `scope` says so
+};
+struct LoadLatency {
+  Level level = Level::l1d;
+  Figure seconds;  // from a load to the next one, whose address it is
+};
+struct InstructionRate {
+  Instruction instruction = Instruction::integer_add;
+  Figure per_s;  // one core
+};
+struct ChainTime {
+  Chain chain = Chain::add;
+  Figure seconds;  // of one link
+};
+/// What a line costs that two processors want, a < b.
+struct ProcessorPair {
+  std::uint32_t a = 0, b = 0;
+  Figure transfer_s;       // from a store of one to the moment the other sees it, answered in turns
+  Figure contended_add_s;  // of one locked addition, while the other does the same without a pause
+};
+
+struct Machine {
+  Identity identity;
+  std::string host, kernel, measured_at, version;  // uname -n, uname -r, ISO 8601 in UTC, crosstalk's version
+  bool quick = false;                              // measured with fewer tries
+  double measuring_s = 0;                          // how long it took
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t page_bytes = 4096;    // that memory was measured with
+  std::vector<Processor> processors;  // ascending by cpu
+  std::vector<Cache> caches;
+  Frequency frequency;
+  std::vector<FlopPeak> flops;
+  std::vector<Bandwidth> bandwidths;
+  std::vector<LoadLatency> latencies;
+  std::vector<InstructionRate> instructions;
+  std::vector<ChainTime> chains;
+  std::vector<ProcessorPair> pairs;
+  std::vector<std::string> notes;  // what a reader of the figures should know
+
+  // Null: the figure is not in the file. It may be there and refused.
+  [[nodiscard]] const Figure* flops_of(Width width, Precision precision, Operation operation, Scope scope) const;
+  [[nodiscard]] const Figure* bandwidth_of(Level level, Traffic traffic, Scope scope) const;
+  [[nodiscard]] const Figure* latency_of(Level level) const;
+  [[nodiscard]] const Figure* rate_of(Instruction instruction) const;
+  [[nodiscard]] const Figure* time_of(Chain chain) const;
+  /// In either order of the processors.
+  [[nodiscard]] const ProcessorPair* pair_of(std::uint32_t a, std::uint32_t b) const;
+  /// The effective peak of a level: its fastest bandwidth of those whose moved bytes are known for certain. Ordinary
+  /// stores beyond the first level are left out: some processors do not fetch lines that are stored to as a whole.
+  [[nodiscard]] const Figure* peak_bandwidth(Level level, Scope scope) const;
+  /// The highest measured rate of a precision, whatever width and operation: the effective peak of the units.
+  [[nodiscard]] const Figure* peak_flops(Precision precision, Scope scope) const;
+  /// The first cache of a level; null: the machine has none.
+  [[nodiscard]] const Cache* cache_of(std::uint32_t level) const;
+};
+
+/// Refuses, naming the field as the file has it, what no machine has: figures that are not positive or absurd, a
+/// figure without value or reason, one given twice, caches that do not grow, a memory faster than the first level.
+[[nodiscard]] Result<void> validate(const Machine& machine);
+
+/// Refuses, naming the first field that differs, the figures of another machine than `here`. Compared are the
+/// processor's identity, the processors' numbers and the caches; a machine of the same kind will do.
+[[nodiscard]] Result<void> check_same_machine(const Machine& file, const Machine& here);
+
+}  // namespace crosstalk::models

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a machine's figures can be true, and whose they are.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "models/machine.h"
+
+namespace crosstalk::models {
+namespace {
+
+/// What is possible, with some orders of magnitude to spare on each side.
+struct Limits {
+  double least, most;
+};
+constexpr Limits rate_limits = {1e5, 1e18};
+constexpr Limits time_limits = {1e-12, 1e-2};
+constexpr Limits frequency_limits = {1e7, 1e11};
+/// A figure that is so much more than the processor's manual promises was not measured on such a processor.
+constexpr double most_of_theory = 2;
+
+tl::unexpected<Error> nonsense(const std::string& field, const std::string& what) {
+  return fail(ErrorCode::corrupt, field + ": " + what);
+}
+
+template <class... Keys>
+std::string row(std::string_view table, Keys... keys) {
+  std::string text(table);
+  text += '[';
+  const char* between = "";
+  ((text += between, text += name(keys), between = ", "), ...);
+  return text + ']';
+}
+
+bool within(double value, Limits limits) {  // false for a NaN
+  return value >= limits.least && value <= limits.most;
+}
+
+Result<void> check_numbers(const std::string& field, const Figure& figure, Limits limits) {
+  if (figure.value && !within(*figure.value, limits)) {
+    return nonsense(field + ".value", "no machine has " + std::to_string(*figure.value));
+  }
+  if (figure.theoretical && !within(*figure.theoretical, limits)) {
+    return nonsense(field + ".theoretical", "no machine has " + std::to_string(*figure.theoretical));
+  }
+  if (!(figure.spread >= 0) || !std::isfinite(figure.spread)) {
+    return nonsense(field + ".spread", "it is a part of the best value, 0 or more");
+  }
+  if (figure.tries > 0 && !within(figure.median, limits)) {
+    return nonsense(field + ".median", "no machine has " + std::to_string(figure.median));
+  }
+  return {};
+}
+
+Result<void> check(const std::string& field, const Figure& figure, Limits limits) {
+  if (auto numbers = check_numbers(field, figure, limits); !numbers) {
+    return numbers;
+  }
+  if (figure.value.has_value() == !figure.refused.empty()) {
+    return nonsense(field, "it needs either a value or the reason why it was refused");
+  }
+  if (figure.value && figure.tries == 0) {
+    return nonsense(field + ".tries", "a value comes of one try at least");
+  }
+  if (figure.value && figure.theoretical && limits.least == rate_limits.least &&
+      *figure.value > most_of_theory * *figure.theoretical) {
+    return nonsense(field + ".value", "it is more than " + std::to_string(static_cast<int>(most_of_theory)) +
+                                          " times what the processor can do in theory");
+  }
+  return {};
+}
+
+/// Checks the figures of rows, and that no two have one key. `key` gives a row's, `text` its name, `figure` its figure.
+template <class Row, class Key, class Text>
+Result<void> check_rows(const std::vector<Row>& rows, Key key, Text text, const Figure Row::*figure, Limits limits) {
+  std::set<decltype(key(rows.front()))> seen;
+  for (const Row& each : rows) {
+    if (!seen.insert(key(each)).second) {
+      return nonsense(text(each), "it is given twice");
+    }
+    if (auto checked = check(text(each), each.*figure, limits); !checked) {
+      return checked;
+    }
+  }
+  return {};
+}
+
+Result<void> check_tables(const Machine& m) {
+  auto checked = check_rows(
+      m.flops, [](const FlopPeak& f) { return std::tuple(f.width, f.precision, f.operation, f.scope); },
+      [](const FlopPeak& f) { return row("flops", f.width, f.precision, f.operation, f.scope); },
+      &FlopPeak::flops_per_s, rate_limits);
+  if (checked) {
+    checked = check_rows(
+        m.bandwidths, [](const Bandwidth& b) { return std::tuple(b.level, b.traffic, b.scope); },
+        [](const Bandwidth& b) { return row("bandwidths", b.level, b.traffic, b.scope); }, &Bandwidth::bytes_per_s,
+        rate_limits);
+  }
+  if (checked) {
+    checked = check_rows(
+        m.latencies, [](const LoadLatency& l) { return l.level; },
+        [](const LoadLatency& l) { return row("latencies", l.level); }, &LoadLatency::seconds, time_limits);
+  }
+  if (checked) {
+    checked = check_rows(
+        m.instructions, [](const InstructionRate& r) { return r.instruction; },
+        [](const InstructionRate& r) { return row("instructions", r.instruction); }, &InstructionRate::per_s,
+        rate_limits);
+  }
+  if (checked) {
+    checked = check_rows(
+        m.chains, [](const ChainTime& c) { return c.chain; }, [](const ChainTime& c) { return row("chains", c.chain); },
+        &ChainTime::seconds, time_limits);
+  }
+  return checked;
+}
+
+std::string pair_name(const ProcessorPair& p) {
+  return "pairs[" + std::to_string(p.a) + ", " + std::to_string(p.b) + "]";
+}
+
+Result<void> check_pairs(const Machine& m) {
+  std::set<std::uint32_t> known;
+  for (const Processor& processor : m.processors) {
+    known.insert(processor.cpu);
+  }
+  const auto key = [](const ProcessorPair& p) { return std::pair(p.a, p.b); };
+  for (const ProcessorPair& pair : m.pairs) {
+    if (pair.a >= pair.b || !known.contains(pair.a) || !known.contains(pair.b)) {
+      return nonsense(pair_name(pair), "it needs two of the machine's processors, the lower number first");
+    }
+  }
+  auto checked = check_rows(
+      m.pairs, key, [](const ProcessorPair& p) { return pair_name(p) + ".transfer"; }, &ProcessorPair::transfer_s,
+      time_limits);
+  if (checked) {
+    checked = check_rows(
+        m.pairs, key, [](const ProcessorPair& p) { return pair_name(p) + ".contended_add"; },
+        &ProcessorPair::contended_add_s, time_limits);
+  }
+  return checked;
+}
+
+Result<void> check_topology(const Machine& m) {
+  if (m.processors.empty()) {
+    return nonsense("processors", "a machine has one at least");
+  }
+  for (std::size_t i = 1; i < m.processors.size(); ++i) {
+    if (m.processors[i].cpu <= m.processors[i - 1].cpu) {
+      return nonsense("processors", "their numbers must ascend");
+    }
+  }
+  for (const Cache& cache : m.caches) {
+    const std::string field = "caches[level " + std::to_string(cache.level) + "]";
+    if (cache.level < 1 || cache.level > 3) {
+      return nonsense(field, "levels are 1 to 3");
+    }
+    if (cache.bytes < 1024 || cache.bytes > (std::uint64_t{1} << 40)) {
+      return nonsense(field + ".bytes", "no cache has " + std::to_string(cache.bytes));
+    }
+    if (cache.line_bytes < 16 || cache.line_bytes > 4096 || (cache.line_bytes & (cache.line_bytes - 1)) != 0) {
+      return nonsense(field + ".line_bytes", "no line has " + std::to_string(cache.line_bytes));
+    }
+  }
+  for (std::uint32_t level = 2; level <= 3; ++level) {
+    const Cache* const closer = m.cache_of(level - 1);
+    const Cache* const cache = m.cache_of(level);
+    if (closer != nullptr && cache != nullptr && cache->bytes < closer->bytes) {
+      return nonsense("caches[level " + std::to_string(level) + "].bytes", "it is smaller than the level before");
+    }
+  }
+  return {};
+}
+
+Result<void> check_frequency(const Frequency& f) {
+  for (const auto& [field, hz] :
+       {std::pair("frequency.tsc_hz", f.tsc_hz), std::pair("frequency.nominal_max_hz", f.nominal_max_hz)}) {
+    if (hz && !within(*hz, frequency_limits)) {
+      return nonsense(field, "no processor has " + std::to_string(*hz));
+    }
+  }
+  for (const auto& [field, figure] :
+       {std::pair("frequency.one_core_hz", &f.one_core_hz), std::pair("frequency.all_cores_hz", &f.all_cores_hz),
+        std::pair("frequency.after_avx2_hz", &f.after_avx2_hz),
+        std::pair("frequency.after_avx512_hz", &f.after_avx512_hz)}) {
+    if (auto checked = check(field, *figure, frequency_limits); !checked) {
+      return checked;
+    }
+  }
+  return {};
+}
+
+/// What holds on every machine, within what a disturbed measurement may get wrong.
+Result<void> check_relations(const Machine& m) {
+  const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : std::nullopt; };
+  const auto l1 = value(m.latency_of(Level::l1d));
+  for (const Level level : {Level::l2, Level::l3, Level::memory}) {
+    const auto farther = value(m.latency_of(level));
+    if (l1 && farther && *farther < *l1) {
+      return nonsense(row("latencies", level), "it is shorter than that of the first level");
+    }
+  }
+  constexpr double tolerance = 0.5;
+  for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
+    const auto near = value(m.peak_bandwidth(Level::l1d, scope));
+    const auto far = value(m.bandwidth_of(Level::memory, Traffic::load, scope));
+    if (near && far && *far * tolerance > *near) {
+      return nonsense(row("bandwidths", Level::memory, Traffic::load, scope),
+                      "it is more than that of the first level");
+    }
+  }
+  return {};
+}
+
+std::string said(const std::string& text) { return "'" + text + "'"; }
+std::string said(std::uint64_t number) { return std::to_string(number); }
+std::string said(bool yes) { return yes ? "true" : "false"; }
+
+/// "identity.name is 'A', and this machine's is 'B'"; empty: they agree.
+template <class T>
+std::string difference(const char* field, const T& theirs, const T& ours) {
+  return theirs == ours ? "" : std::string(field) + " is " + said(theirs) + ", and this machine's is " + said(ours);
+}
+
+std::string cache_difference(const Machine& file, const Machine& here) {
+  for (std::uint32_t level = 1; level <= 3; ++level) {
+    const Cache* const theirs = file.cache_of(level);
+    const Cache* const ours = here.cache_of(level);
+    const std::string field = "caches[level " + std::to_string(level) + "].bytes";
+    const auto bytes = [](const Cache* cache) { return cache != nullptr ? cache->bytes : 0; };
+    if (bytes(theirs) != bytes(ours)) {
+      return difference(field.c_str(), bytes(theirs), bytes(ours));
+    }
+  }
+  return file.caches == here.caches ? "" : "caches differ from this machine's in who shares them";
+}
+
+std::string first_difference(const Machine& file, const Machine& here) {
+  const Identity& theirs = file.identity;
+  const Identity& ours = here.identity;
+  const auto count = [](const Machine& m) { return static_cast<std::uint64_t>(m.processors.size()); };
+  for (const std::string& text : {difference("identity.vendor", theirs.vendor, ours.vendor),
+                                  difference<std::uint64_t>("identity.family", theirs.family, ours.family),
+                                  difference<std::uint64_t>("identity.model", theirs.model, ours.model),
+                                  difference<std::uint64_t>("identity.stepping", theirs.stepping, ours.stepping),
+                                  difference("identity.name", theirs.name, ours.name),
+                                  difference("identity.virtual_machine", theirs.virtual_machine, ours.virtual_machine),
+                                  difference<std::uint64_t>("the number of processors", count(file), count(here))}) {
+    if (!text.empty()) {
+      return text;
+    }
+  }
+  if (file.processors != here.processors) {
+    return "processors differ from this machine's in number, core, package or node";
+  }
+  return cache_difference(file, here);
+}
+
+}  // namespace
+
+Result<void> validate(const Machine& machine) {
+  auto checked = check_topology(machine);
+  if (checked) {
+    checked = check_frequency(machine.frequency);
+  }
+  if (checked) {
+    checked = check_tables(machine);
+  }
+  if (checked) {
+    checked = check_pairs(machine);
+  }
+  return checked ? check_relations(machine) : checked;
+}
+
+Result<void> check_same_machine(const Machine& file, const Machine& here) {
+  const std::string text = first_difference(file, here);
+  if (!text.empty()) {
+    return fail(ErrorCode::unsupported, "these are figures of another machine: " + text);
+  }
+  return {};
+}
+
+}  // namespace crosstalk::models

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to change in a loop: the remedies whose evidence it shows, those that are likely to help most first.
+//
+// Source: as busy_time.h, chapter 5; each entry of the catalogue names its section. Techniques that are of the source's
+// processor and compiler alone (predicates, sector caches, directives) are left out; those of x86 have their place.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/application_class.h"
+#include "models/busy_time.h"
+#include "models/cycle_accounting.h"
+#include "models/machine.h"
+
+namespace crosstalk::models {
+
+/// What the catalogue asks of a loop. Absent: not known, and no remedy rests on it.
+struct TuningEvidence {
+  BusyTimes busy;
+  std::optional<BusyClass> busy_class;
+  double elapsed_s = 0;
+  const CycleAccount* waits = nullptr;    // null: not known
+  LoopBody body;                          //
+  std::optional<double> packed;           // part of the floating-point operations that are SIMD
+  std::optional<Width> widest_flops;      // that it uses
+  std::optional<Width> widest_available;  // that the machine has
+  std::optional<double> multiply_adds;    // part of the operations that are fused multiply-adds
+  std::optional<double> other_flops;      // part that are divisions, roots and the like
+  std::optional<double> access_bytes;     // of an access, on average
+  double gathers = 0, scatters = 0;       // instructions in an iteration
+  std::optional<double> stack_accesses;   // part of its accesses that are to the function's own stack frame
+  std::optional<double> chain_share;      // part of the time that its slowest chain of dependences takes by itself
+  bool chain_is_fpu = false;              // floating-point operations are most of that chain
+  bool stores_only_new = false;           // it stores whole lines that it does not load, by ordinary stores
+  std::optional<double> imbalance;        // imbalance() of its threads
+};
+
+struct Remedy {
+  std::string title;     // what to do, an imperative
+  std::string why;       // what that changes, a sentence
+  std::string evidence;  // what was seen, a sentence
+  std::string section;   // of the source: "5.3.1"
+};
+
+/// At most `most`. Empty where nothing of the catalogue is called for.
+[[nodiscard]] std::vector<Remedy> remedies_for(const TuningEvidence& evidence, std::size_t most = 3);
+
+}  // namespace crosstalk::models

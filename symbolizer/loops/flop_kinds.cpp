@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolizer/loops/flop_kinds.h"
+
+#include <numeric>
+#include <string_view>
+
+#include "symbolizer/cfg/zydis_decode.h"
+#include "symbolizer/loops/instruction_work.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+/// By the mnemonic without its v; nullopt: none of the three.
+std::optional<FlopOperation> operation_of(std::string_view name) {
+  for (const std::string_view fused : {"fmadd", "fmsub", "fnmadd", "fnmsub"}) {
+    if (name.starts_with(fused)) {
+      return FlopOperation::fma;
+    }
+  }
+  for (const std::string_view add : {"add", "sub", "hadd", "hsub", "min", "max"}) {
+    if (name.starts_with(add)) {
+      return FlopOperation::add;
+    }
+  }
+  return name.starts_with("mul") ? std::optional(FlopOperation::mul) : std::nullopt;
+}
+
+FlopWidth width_of(const Decoded& decoded, bool packed) {
+  const unsigned bits = decoded.operands[0].size;
+  return !packed ? FlopWidth::scalar : bits >= 512 ? FlopWidth::avx512 : bits >= 256 ? FlopWidth::avx2 : FlopWidth::sse;
+}
+
+}  // namespace
+
+std::optional<InstructionFlops> flops_by_kind(std::span<const std::uint8_t> code) {
+  const auto work = work_of(code);
+  if (!work || !work->flops) {
+    return std::nullopt;
+  }
+  InstructionFlops result{*work->flops};
+  if (result.flops == 0) {
+    return result;
+  }
+  Decoded decoded;
+  if (!decode_full(code, decoded)) {
+    return std::nullopt;
+  }
+  std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
+  name.remove_prefix(name.front() == 'v' ? 1 : 0);
+  const auto operation = operation_of(name);
+  const bool x87 = name.front() == 'f' && operation != FlopOperation::fma;
+  const char element = name.back();
+  if (!operation || x87 || (element != 's' && element != 'd')) {
+    result.other = true;
+    return result;
+  }
+  result.operation = *operation;
+  result.type = element == 's' ? FlopType::float32 : FlopType::float64;
+  result.width = width_of(decoded, name[name.size() - 2] == 'p');
+  return result;
+}
+
+void FlopsByKind::add(const InstructionFlops& more) {
+  (more.other ? other : of[index(more.width, more.type, more.operation)]) += more.flops;
+}
+
+void FlopsByKind::add(const FlopsByKind& more, double times) {
+  for (std::size_t i = 0; i < kinds; ++i) {
+    of[i] += more.of[i] * times;
+  }
+  other += more.other * times;
+}
+
+double FlopsByKind::total() const { return std::accumulate(of.begin(), of.end(), other); }
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolizer/loops/loop_body.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "symbolizer/cfg/zydis_decode.h"
+#include "symbolizer/loops/instruction_work.h"
+
+namespace crosstalk::symbolizer {
+namespace {
+
+bool is_memory(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; }
+bool is_register(const ZydisDecodedOperand& operand) { return operand.type == ZYDIS_OPERAND_TYPE_REGISTER; }
+bool is_read(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0; }
+bool is_written(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0; }
+
+ZydisRegister whole(ZydisRegister reg) {
+  const ZydisRegister all = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  return all != ZYDIS_REGISTER_NONE ? all : reg;
+}
+
+bool is_flags(ZydisRegister reg) { return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_FLAGS; }
+
+/// Which registers hold what was loaded from places that change from iteration to iteration.
+class Loaded {
+ public:
+  explicit Loaded(std::span<const Decoded> way) {
+    for (const Decoded& decoded : way) {
+      for (const ZydisDecodedOperand& operand : decoded.used()) {
+        if (is_register(operand) && is_written(operand)) {
+          written_.insert(whole(operand.reg.value));
+        }
+      }
+    }
+    written_.erase(ZYDIS_REGISTER_RSP);
+    written_.erase(ZYDIS_REGISTER_RIP);
+  }
+
+  /// Whether an access of the instruction lies where a loaded value says; notes what it leaves in registers.
+  bool execute(const Decoded& decoded) {
+    bool indirect = false;
+    bool taken = false;
+    for (const ZydisDecodedOperand& operand : decoded.used()) {
+      if (is_memory(operand)) {
+        const bool by_loaded = has(operand.mem.base) || has(operand.mem.index);
+        const bool accesses = !touches_no_memory(decoded.instruction);
+        indirect = indirect || (by_loaded && accesses);
+        const bool moves = written_.contains(whole(operand.mem.base)) || written_.contains(whole(operand.mem.index));
+        taken = taken || (accesses ? is_read(operand) && (moves || by_loaded) : by_loaded);
+      } else if (is_register(operand) && is_read(operand) && !is_flags(operand.reg.value)) {
+        taken = taken || has(operand.reg.value);
+      }
+    }
+    taken = taken && !clears(decoded);
+    for (const ZydisDecodedOperand& operand : decoded.used()) {
+      if (is_register(operand) && is_written(operand) && !is_flags(operand.reg.value)) {
+        taken ? void(loaded_.insert(whole(operand.reg.value))) : void(loaded_.erase(whole(operand.reg.value)));
+      }
+    }
+    loaded_.erase(ZYDIS_REGISTER_RSP);
+    return indirect;
+  }
+
+ private:
+  [[nodiscard]] bool has(ZydisRegister reg) const { return loaded_.contains(whole(reg)); }
+  /// xor with itself: nothing of what was there is left.
+  static bool clears(const Decoded& decoded) {
+    const auto operands = decoded.used();
+    const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
+    return name.find("xor") != std::string_view::npos && operands.size() >= 2 && is_register(operands[0]) &&
+           is_register(operands[1]) && operands[0].reg.value == operands[1].reg.value;
+  }
+  std::set<ZydisRegister> written_, loaded_;
+};
+
+bool is_indirect(std::span<const Decoded> way) {
+  Loaded loaded(way);
+  bool indirect = false;
+  for (int round = 0; round < 2; ++round) {  // what one iteration loads the next one may go by
+    for (const Decoded& decoded : way) {
+      indirect = loaded.execute(decoded) || indirect;
+    }
+  }
+  return indirect;
+}
+
+bool is_streaming_store(const Decoded& decoded) {
+  const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
+  return name.starts_with("movnt") || name.starts_with("vmovnt");
+}
+
+void count_stack(const Decoded& decoded, const Work& work, LoopBodyFacts& facts) {
+  const bool by_stack = std::any_of(decoded.used().begin(), decoded.used().end(), [](const auto& operand) {
+    return is_memory(operand) && operand.mem.base == ZYDIS_REGISTER_RSP;
+  });
+  facts.stack_accesses += by_stack ? work.loads.value_or(0) + work.stores.value_or(0) : 0;
+}
+
+void count_instruction(std::span<const std::uint8_t> code, const Decoded& decoded, const Work& work,
+                       LoopBodyFacts& facts) {
+  facts.instructions += 1;
+  facts.calls = facts.calls || decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL;
+  if (const auto flops = flops_by_kind(code)) {
+    facts.flops.add(*flops);
+  } else {
+    facts.flops_fixed = false;
+  }
+  facts.loads += work.loads.value_or(0);
+  facts.stores += work.stores.value_or(0);
+  facts.access_bytes += work.bytes.value_or(0);
+  facts.gathers += decoded.instruction.meta.category == ZYDIS_CATEGORY_GATHER ? 1 : 0;
+  facts.scatters += decoded.instruction.meta.category == ZYDIS_CATEGORY_SCATTER ? 1 : 0;
+  facts.streaming_stores += is_streaming_store(decoded) ? 1 : 0;
+  if (!touches_no_memory(decoded.instruction)) {
+    count_stack(decoded, work, facts);
+  }
+}
+
+/// The way's instructions that compute with integers alone.
+std::vector<std::span<const std::uint8_t>> without_fpu(const Way& way) {
+  std::vector<std::span<const std::uint8_t>> rest;
+  std::copy_if(way.code.begin(), way.code.end(), std::back_inserter(rest), [](const auto& code) {
+    const auto flops = flops_by_kind(code);
+    return flops && flops->flops == 0;
+  });
+  return rest;
+}
+
+void scale(LoopBodyFacts& facts, double by) {
+  for (double* figure : {&facts.instructions, &facts.loads, &facts.stores, &facts.access_bytes, &facts.stack_accesses,
+                         &facts.streaming_stores, &facts.gathers, &facts.scatters, &facts.flops.other}) {
+    *figure *= by;
+  }
+  for (double& flops : facts.flops.of) {
+    flops *= by;
+  }
+}
+
+}  // namespace
+
+std::optional<LoopBodyFacts> loop_body_facts(std::span<const Way> ways, const CoreCycles& core) {
+  LoopBodyFacts facts;
+  double chain = 0;
+  double chain_rest = 0;
+  bool chains_known = true;
+  for (const Way& way : ways) {
+    std::vector<Decoded> decoded(way.code.size());
+    for (std::size_t i = 0; i < way.code.size(); ++i) {
+      const auto work = work_of(way.code[i]);
+      if (!work || !decode_full(way.code[i], decoded[i])) {
+        return std::nullopt;
+      }
+      count_instruction(way.code[i], decoded[i], *work, facts);
+    }
+    facts.indirect = facts.indirect || is_indirect(decoded);
+    const auto of_way = chain_cycles(way.code, core);
+    chains_known = chains_known && of_way;
+    chain += of_way.value_or(0);
+    chain_rest += chain_cycles(without_fpu(way), core).value_or(0);
+  }
+  if (ways.empty()) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<double>(ways.size());
+  facts.one_way = ways.size() == 1;
+  facts.indirect = facts.indirect || facts.gathers + facts.scatters > 0;
+  scale(facts, 1 / count);
+  if (chains_known) {
+    facts.chain = chain / count;
+    facts.chain_is_fpu = chain_rest < chain / 2;
+  }
+  return facts;
+}
+
+WaitsFor waits_for(std::span<const std::uint8_t> code) {
+  const auto work = work_of(code);
+  Decoded decoded;
+  if (!work || !decode_full(code, decoded)) {
+    return WaitsFor::nothing;
+  }
+  const bool vector = !decoded.used().empty() && is_register(decoded.operands[0]) &&
+                      ZydisRegisterGetClass(decoded.operands[0].reg.value) >= ZYDIS_REGCLASS_X87 &&
+                      ZydisRegisterGetClass(decoded.operands[0].reg.value) <= ZYDIS_REGCLASS_ZMM;
+  if (!work->loads || *work->loads > 0) {
+    return !work->flops || *work->flops > 0 ? WaitsFor::loaded_fpu : WaitsFor::load;
+  }
+  if (!work->stores || *work->stores > 0) {
+    return WaitsFor::store;
+  }
+  return vector ? WaitsFor::fpu : WaitsFor::nothing;
+}
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one iteration of a loop is made of, loops inside it left out: by which the loop is told simple or complex, and
+// what could be changed in it. Figures are means over the ways that an iteration can go, each as likely as any other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "symbolizer/loops/flop_kinds.h"
+#include "symbolizer/loops/iteration_time.h"
+#include "symbolizer/loops/loop_anatomy.h"
+
+namespace crosstalk::symbolizer {
+
+struct LoopBodyFacts {
+  double instructions = 0;
+  bool one_way = true;
+  bool calls = false;
+  FlopsByKind flops;
+  bool flops_fixed = true;  // false: of some instruction the data decide how many (masks); `flops` is without them
+  double loads = 0, stores = 0, access_bytes = 0;  // accesses by instructions, and the bytes of all of them
+  double stack_accesses = 0;                       // of them, those by the stack pointer
+  double streaming_stores = 0;                     // of them, those that go round the caches
+  double gathers = 0, scatters = 0;                // instructions
+  bool indirect = false;        // an address depends on what was loaded from a place that changes with the iteration
+  std::optional<double> chain;  // cycles of the slowest chain of dependences (chain_cycles())
+  bool chain_is_fpu = false;    // without floating-point operations that would take less than half as long
+};
+
+/// nullopt for no ways, and where an instruction can not be decoded.
+[[nodiscard]] std::optional<LoopBodyFacts> loop_body_facts(std::span<const Way> ways, const CoreCycles& core);
+
+/// What an instruction that is finished late has waited for.
+enum class WaitsFor : std::uint8_t {
+  nothing,     // integer arithmetic, moves between registers, jumps
+  store,       // a place in the store buffer
+  load,        // data
+  fpu,         // the operands of floating-point or vector arithmetic, or a unit for it
+  loaded_fpu,  // either: arithmetic on an operand in memory
+};
+[[nodiscard]] WaitsFor waits_for(std::span<const std::uint8_t> code);
+
+}  // namespace crosstalk::symbolizer

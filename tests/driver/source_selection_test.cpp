@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/source_selection.h"
+
+#include <gtest/gtest.h>
+
+namespace crosstalk::driver {
+namespace {
+
+using collectors::MemoryEvent;
+using profile::SourceKind;
+
+collectors::MachineDescription intel() {
+  collectors::PmuUnit unit;
+  unit.name = "cpu";
+  unit.type = 4;
+  unit.format = {{"event", "config:0-7"}, {"umask", "config:8-15"}, {"ldlat", "config1:0-15"}};
+  unit.events = {{"mem-loads", "event=0xcd,umask=0x1,ldlat=3"}, {"mem-stores", "event=0xd0,umask=0x82"}};
+  unit.caps = {{"max_precise", "3"}};
+  collectors::MachineDescription machine;
+  machine.vendor = "GenuineIntel";
+  machine.kernel = collectors::KernelVersion{6, 1};
+  machine.units = {unit};
+  return machine;
+}
+
+collectors::EventLibrary no_library() {
+  return {[](const std::string&) -> Result<perf_event_attr> { return fail(ErrorCode::invalid_argument, "not found"); },
+          [] { return std::vector<std::string>{"MEM_LOADS"}; }};
+}
+
+Result<MemoryEvent> takes_all(MemoryEvent event) { return event; }
+Result<MemoryEvent> takes_none(const MemoryEvent& /*event*/) { return fail(ErrorCode::permission, "forbidden"); }
+
+std::string refusal(const RecordRequest& request, const collectors::MachineDescription& machine,
+                    const collectors::EventTrial& trial = takes_all) {
+  const auto selected = select_source(request, machine, no_library(), trial);
+  EXPECT_FALSE(selected);
+  return selected ? "" : selected.error().message;
+}
+
+TEST(SourceSelection, TheBestByItself) {
+  const auto selected = select_source({}, intel(), no_library(), takes_all);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(selected->chosen.source, SourceKind::pebs);
+  EXPECT_EQ(selected->chosen.events.size(), 2U);
+  EXPECT_EQ(selected->asked_by, "");
+  const auto clock = select_source({}, {}, no_library(), takes_all);
+  ASSERT_TRUE(clock);
+  EXPECT_EQ(clock->chosen.source, SourceKind::clock);
+  EXPECT_EQ(collectors::in_words(clock->chosen.verdicts), "pebs: not an Intel processor; clock: chosen");
+  const auto refused = select_source({}, intel(), no_library(), takes_none);
+  ASSERT_TRUE(refused) << "the clock samples";
+  EXPECT_EQ(collectors::in_words(refused->chosen.verdicts), "pebs: forbidden; clock: chosen");
+}
+
+TEST(SourceSelection, InsideAProcessItIsTheClock) {
+  const SourceSelection inside = clock_inside(*select_source({}, intel(), no_library(), takes_all));
+  EXPECT_EQ(inside.chosen.source, SourceKind::clock);
+  EXPECT_TRUE(inside.chosen.events.empty());
+  EXPECT_EQ(collectors::in_words(inside.chosen.verdicts), "pebs: is for what is watched from outside; clock: chosen");
+  const SourceSelection refused = clock_inside(*select_source({}, intel(), no_library(), takes_none));
+  EXPECT_EQ(collectors::in_words(refused.chosen.verdicts), "pebs: forbidden; clock: chosen");
+  EXPECT_FALSE(refused.chosen.verdicts[0].remediable) << "no reason to warn";
+}
+
+TEST(SourceSelection, OneThatIsAskedForOrNone) {
+  RecordRequest request;
+  request.source = SourceChoice::pebs;
+  const auto selected = select_source(request, intel(), no_library(), takes_all);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(selected->chosen.source, SourceKind::pebs);
+  EXPECT_EQ(selected->asked_by, "--source pebs");
+  EXPECT_EQ(refusal(request, intel(), takes_none),
+            "--source pebs: not available on this machine: forbidden; use --source clock");
+  request.source = SourceChoice::ibs;
+  EXPECT_EQ(refusal(request, intel()),
+            "--source ibs: not available on this machine: not an AMD processor; use --source clock");
+  request.source = SourceChoice::ibs_kmod;
+  EXPECT_NE(refusal(request, intel()).find("/dev/crosstalk_ibs is not there"), std::string::npos);
+  request.source = SourceChoice::clock;
+  const auto clock = select_source(request, intel(), no_library(), takes_none);
+  ASSERT_TRUE(clock);
+  EXPECT_TRUE(clock->chosen.events.empty());
+}
+
+TEST(SourceSelection, EventsThatAreNamed) {
+  RecordRequest request;
+  request.memory_events = {"cpu/mem-stores/"};
+  const auto selected = select_source(request, intel(), no_library(), takes_all);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(selected->chosen.source, SourceKind::pebs);
+  EXPECT_EQ(selected->asked_by, "--event");
+  EXPECT_EQ(refusal(request, intel(), takes_none), "--event: forbidden; use --source clock");
+  request.source = SourceChoice::ibs;
+  EXPECT_NE(refusal(request, intel()).find("is no event of the source ibs here"), std::string::npos);
+  request.source = SourceChoice::automatic;
+  request.memory_events = {"taskclock"};
+  EXPECT_EQ(refusal(request, intel()).find("--event: 'taskclock': not found; the nearest: task-clock"), 0U);
+}
+
+}  // namespace
+}  // namespace crosstalk::driver

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`crosstalk calibrate`: the file that it writes, and the profiles that take it along.
+
+A shared machine may spoil any figure, which is then refused with a reason; so nothing here depends on how fast the
+machine is. What is compared differs by a wide factor on every processor.
+"""
+
+import json
+import os
+import sqlite3
+import tempfile
+import unittest
+
+import harness
+
+SOON_ENOUGH_S = 120
+
+
+def figures(machine):
+    """All figures, by a name."""
+    found = {("frequency", name): row for name, row in machine["frequency"].items() if isinstance(row, dict)}
+    for table, keys in (("flops", ("width", "precision", "operation", "scope")),
+                        ("bandwidths", ("level", "traffic", "scope")), ("latencies", ("level",)),
+                        ("instructions", ("instruction",)), ("chains", ("chain",))):
+        for row in machine[table]:
+            found[(table, *(row[key] for key in keys))] = row
+    for pair in machine["pairs"]:
+        found[("transfer", pair["a"], pair["b"])] = pair["transfer"]
+        found[("contended_add", pair["a"], pair["b"])] = pair["contended_add"]
+    return found
+
+
+class Calibration(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="crosstalk-test-")
+        self.addCleanup(self.folder.cleanup)
+        self.environment = dict(os.environ, XDG_CONFIG_HOME=self.folder.name)
+        self.file = os.path.join(self.folder.name, "crosstalk", "machine.json")
+
+    def crosstalk(self, *arguments, **options):
+        return harness.run([harness.CROSSTALK, *arguments], env=self.environment, cwd=self.folder.name, **options)
+
+    def calibrate(self, *arguments):
+        run = self.crosstalk("calibrate", "--quick", *arguments, timeout=2 * SOON_ENOUGH_S)
+        self.assertEqual(run.status, 0, run.stderr)
+        return run
+
+    def stored(self):
+        with open(self.file, encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_figures_are_complete_and_plausible(self):
+        run = self.calibrate("--json")
+        machine = json.loads(run.stdout)
+        self.assertEqual(machine, self.stored())
+        self.assertEqual(machine["schema"], "crosstalk.machine/1")
+        self.assertLess(machine["measuring_s"], SOON_ENOUGH_S)
+        rows = figures(machine)
+        for name, row in rows.items():
+            self.assertTrue(row["method"] or row.get("refused"), name)
+            self.assertEqual(row["value"] is None, bool(row.get("refused")), name)
+        self.expect_all_kinds(rows)
+        self.expect_order({name: row["value"] for name, row in rows.items() if row["value"] is not None})
+
+    def expect_all_kinds(self, rows):
+        for scope in ("one_core", "all_cores"):
+            for precision in ("double", "single"):
+                for operation in ("add", "mul"):
+                    self.assertIn(("flops", "sse", precision, operation, scope), rows)
+            for traffic in ("load", "store", "copy", "triad"):
+                for level in ("l1d", "l2", "l3", "memory"):
+                    self.assertIn(("bandwidths", level, traffic, scope), rows)
+                if traffic != "load":
+                    self.assertIn(("bandwidths", "memory", traffic + "_streaming", scope), rows)
+        for chain in ("add", "load", "load_add_store", "locked_add", "locked_exchange", "locked_compare",
+                      "branch_mispredicted"):
+            self.assertIn(("chains", chain), rows)
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertTrue(any(name[0] == "transfer" for name in rows))
+
+    def expect_order(self, value):
+        """Pairs of figures of which the first is less than the second on any processor, by a factor that no
+        disturbance of a best try makes up for."""
+        less = [(("latencies", "l1d"), ("latencies", "memory")), (("latencies", "l2"), ("latencies", "memory")),
+                (("chains", "add"), ("latencies", "l1d")), (("chains", "add"), ("chains", "locked_add")),
+                (("bandwidths", "memory", "load", "one_core"), ("bandwidths", "l1d", "load", "one_core")),
+                (("flops", "scalar", "single", "add", "one_core"), ("flops", "sse", "single", "add", "one_core"))]
+        for low, high in less:
+            if low in value and high in value:
+                self.assertLess(value[low], value[high], (low, high))
+        for width in ("scalar", "sse", "avx2", "avx512"):
+            for precision in ("double", "single"):
+                add = value.get(("flops", width, precision, "add", "one_core"))
+                fma = value.get(("flops", width, precision, "fma", "one_core"))
+                if add and fma:
+                    self.assertGreater(fma, 0.7 * add)
+
+    def test_tables_show_what_was_measured(self):
+        run = self.calibrate()
+        for words in ("Floating point", "Bytes moved", "latency of a load", "locked add", "Frequency"):
+            self.assertIn(words, run.stdout)
+        self.assertIn("crosstalk: wrote " + self.file, run.stderr)
+        self.assertNotIn("\x1b", run.stdout + run.stderr)
+        self.assertLessEqual(max(map(len, run.stdout.splitlines())), 100)
+
+    def test_profiles_take_the_figures_along(self):
+        self.calibrate("-q")
+        profile = os.path.join(self.folder.name, "run.db")
+        self.assertEqual(self.crosstalk("record", "-q", "-o", profile, "true").status, 0)
+        with sqlite3.connect(profile) as database:
+            (text,) = database.execute("select value from meta where key = 'machine'").fetchone()
+        self.assertEqual(json.loads(text), self.stored())
+        report = self.crosstalk("report", profile, "--format", "json")
+        self.assertEqual(json.loads(report.stdout)["machine"]["calibration"]["measured_at"],
+                         self.stored()["measured_at"])
+
+    def test_reports_find_the_figures_of_their_machine(self):
+        profile = os.path.join(self.folder.name, "run.db")
+        self.assertEqual(self.crosstalk("record", "-q", "-o", profile, "true").status, 0)
+        before = json.loads(self.crosstalk("report", profile, "--format", "json").stdout)
+        self.assertIsNone(before["machine"]["calibration"])
+        self.calibrate("-q")
+        after = json.loads(self.crosstalk("report", profile, "--format", "json").stdout)
+        self.assertEqual(after["machine"]["calibration"]["measured_at"], self.stored()["measured_at"])
+
+    def test_another_machines_file_is_refused_naming_the_field(self):
+        self.calibrate("-q")
+        self.edit(lambda machine: machine["identity"].update(name="Another"))
+        self.expect_refused_stamp("identity.name is 'Another'")
+        self.edit(lambda machine: machine["latencies"][0].update(value=1e9))
+        self.expect_refused_stamp("latencies[l1d].value")
+        self.edit(lambda machine: machine.update(schema="crosstalk.machine/9"))
+        self.expect_refused_stamp("schema is 'crosstalk.machine/9'")
+
+    def edit(self, change):
+        machine = self.stored()
+        change(machine)
+        with open(self.file, "w", encoding="utf-8") as file:
+            json.dump(machine, file)
+
+    def expect_refused_stamp(self, words):
+        """The recording goes on without the figures, and a line says why."""
+        run = self.crosstalk("record", "-o", "run.db", "sh", "-c", "exit 3")
+        self.assertEqual(run.status, 3, run.stderr)
+        self.assertIn("crosstalk: warning: " + self.file + ": ", run.stderr)
+        self.assertIn(words, run.stderr)
+        self.assertIn("crosstalk calibrate", run.stderr)
+
+    def test_what_can_not_be_written_is_refused_at_once(self):
+        run = self.crosstalk("calibrate", "-o", "/proc/machine.json", timeout=10)
+        self.assertEqual(run.status, 125)
+        self.assertEqual(run.stdout, "")
+        self.assertIn("can not be written", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An event's life: it takes a counter of the processor that its thread runs on, and a timer while
+ * it is started.
+ */
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <asm/irq_regs.h>
+
+#include "emulated_pmu.h"
+
+/* A timer that goes off more often leaves an emulated processor no time. */
+#define LEAST_INTERVAL_NS 100000
+
+DEFINE_PER_CPU(struct emulated_counters, emulated_counters);
+
+static ktime_t interval_of(const struct perf_event *event)
+{
+	u64 ns = div_u64(event->hw.sample_period * NSEC_PER_USEC, emulated_rate);
+
+	return ns_to_ktime(max_t(u64, ns, LEAST_INTERVAL_NS));
+}
+
+static bool counts_kernel(const struct perf_event *event)
+{
+	return !event->attr.exclude_kernel && !is_idle_task(current);
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	struct emulated_event *ours = container_of(timer, struct emulated_event, timer);
+	struct perf_event *event = ours->event;
+	struct pt_regs *regs = get_irq_regs();
+	bool throttled = false;
+
+	if (event->state != PERF_EVENT_STATE_ACTIVE || event->hw.state & PERF_HES_STOPPED)
+		return HRTIMER_NORESTART;
+	if (regs && user_mode(regs))
+		throttled = !event->attr.exclude_user && emulated_interrupted(ours, regs);
+	else if (regs && counts_kernel(event) && ours->kind == EMULATED_OPS)
+		throttled = emulated_emit_without_access(ours, regs);
+	if (throttled) {
+		event->hw.state |= PERF_HES_STOPPED;
+		return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(timer, interval_of(event));
+	return HRTIMER_RESTART;
+}
+
+static void free_event(struct perf_event *event)
+{
+	kfree(event->pmu_private);
+}
+
+int emulated_event_init(struct perf_event *event)
+{
+	struct emulated_event *ours;
+	int ret;
+
+	if (event->attr.type != event->pmu->type)
+		return -ENOENT;
+	if (event->attr.branch_sample_type)
+		return -EOPNOTSUPP;
+	ours = kzalloc(sizeof(*ours), GFP_KERNEL);
+	if (!ours)
+		return -ENOMEM;
+	ret = emulated_check_event(event, ours);
+	if (ret) {
+		kfree(ours);
+		return ret;
+	}
+	ours->event = event;
+	hrtimer_init(&ours->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	ours->timer.function = on_timer;
+	event->pmu_private = ours;
+	event->destroy = free_event;
+	return 0;
+}
+
+void emulated_start(struct perf_event *event, int flags)
+{
+	struct emulated_event *ours = event->pmu_private;
+
+	event->hw.state = 0;
+	if (is_sampling_event(event))
+		hrtimer_start(&ours->timer, interval_of(event), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+void emulated_stop(struct perf_event *event, int flags)
+{
+	struct emulated_event *ours = event->pmu_private;
+
+	hrtimer_cancel(&ours->timer);
+	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+int emulated_add(struct perf_event *event, int flags)
+{
+	struct emulated_counters *counters = this_cpu_ptr(&emulated_counters);
+	int i;
+
+	for (i = 0; i < emulated_counter_count; ++i) {
+		if (counters->active[i])
+			continue;
+		counters->active[i] = event->pmu_private;
+		event->hw.idx = i;
+		event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+		if (flags & PERF_EF_START)
+			emulated_start(event, PERF_EF_RELOAD);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void emulated_del(struct perf_event *event, int flags)
+{
+	emulated_stop(event, PERF_EF_UPDATE);
+	this_cpu_ptr(&emulated_counters)->active[event->hw.idx] = NULL;
+	perf_event_update_userpage(event);
+}
+
+void emulated_read(struct perf_event *event)
+{
+	/* The count is brought up to date with each sample. */
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose limit is known by how they are made: multiply-adds in registers, a triad out of the caches and one in the
+// second level, a chain of dependent additions, a chase through pointers. Each counts its iterations, operations and
+// bytes, and times itself with the thread's CPU clock. Vectors of 32 bytes, whatever the rest is built for; a processor
+// without AVX2 and FMA is refused.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "workload.h"
+
+namespace {
+
+using workload::Flags;
+using workload::Truth;
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+constexpr std::size_t vector_bytes = 32;
+
+/// Doubles on pages of their own, touched.
+class Array {
+ public:
+  explicit Array(std::size_t bytes)
+      : count_(bytes / sizeof(double)), data_(static_cast<double*>(std::aligned_alloc(4096, bytes))) {
+    std::fill(data_, data_ + count_, 1.0);
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() { std::free(data_); }
+  [[nodiscard]] double* data() const { return data_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  std::size_t count_;
+  double* data_;
+};
+
+struct Data {
+  explicit Data(std::size_t far_bytes)
+      : far_a(far_bytes), far_b(far_bytes), far_c(far_bytes), near_a(near), near_b(near), near_c(near) {
+    next.resize(2 * far_bytes / sizeof(next[0]));
+    std::vector<std::uint32_t> order(next.size() / per_line);
+    std::iota(order.begin(), order.end(), 0U);
+    std::shuffle(order.begin() + 1, order.end(), std::mt19937(3));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      next[order[i] * per_line] = order[(i + 1) % order.size()] * per_line;
+    }
+  }
+  static constexpr std::size_t near = std::size_t{96} << 10U;  // three of them stay in L2, and not in L1D
+  static constexpr std::uint32_t per_line = 16;
+  Array far_a, far_b, far_c, near_a, near_b, near_c;
+  std::vector<std::uint32_t> next;
+  double sink = 0;
+  std::uint32_t at = 0;
+};
+
+/// Runs about `n` iterations and returns how many.
+using Run = std::uint64_t (*)(Data&, std::uint64_t n);
+
+#define WIDE __attribute__((target("avx2,fma"), noinline))
+
+WIDE std::uint64_t multiply_adds(Data& data, std::uint64_t n) {
+  const __m256d factor = _mm256_set1_pd(0.999999);
+  const __m256d more = _mm256_set1_pd(1e-6);
+  const double* from = data.near_a.data();  // the compiler can not know that they are alike, and keeps all ten
+  __m256d a = _mm256_load_pd(from), b = _mm256_load_pd(from + 4), c = _mm256_load_pd(from + 8);
+  __m256d d = _mm256_load_pd(from + 12), e = _mm256_load_pd(from + 16), f = _mm256_load_pd(from + 20);
+  __m256d g = _mm256_load_pd(from + 24), h = _mm256_load_pd(from + 28), i = _mm256_load_pd(from + 32);
+  __m256d j = _mm256_load_pd(from + 36);
+  for (std::uint64_t k = 0; k < n; ++k) {
+    a = _mm256_fmadd_pd(a, factor, more), b = _mm256_fmadd_pd(b, factor, more), c = _mm256_fmadd_pd(c, factor, more);
+    d = _mm256_fmadd_pd(d, factor, more), e = _mm256_fmadd_pd(e, factor, more), f = _mm256_fmadd_pd(f, factor, more);
+    g = _mm256_fmadd_pd(g, factor, more), h = _mm256_fmadd_pd(h, factor, more), i = _mm256_fmadd_pd(i, factor, more);
+    j = _mm256_fmadd_pd(j, factor, more);
+  }
+  const __m256d sum = a + b + c + d + e + f + g + h + i + j;
+  data.sink += _mm256_cvtsd_f64(sum);
+  return n;
+}
+
+WIDE std::uint64_t far_triad(Data& data, std::uint64_t n) {
+  const __m256d factor = _mm256_set1_pd(0.5);
+  const std::size_t count = data.far_a.count() / 4;
+  const std::uint64_t rounds = n / count + 1;
+  double* const a = data.far_a.data();
+  const double* const b = data.far_b.data();
+  const double* const c = data.far_c.data();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      _mm256_store_pd(a + 4 * i, _mm256_fmadd_pd(_mm256_load_pd(c + 4 * i), factor, _mm256_load_pd(b + 4 * i)));
+    }
+  }
+  return rounds * count;
+}
+
+WIDE std::uint64_t near_triad(Data& data, std::uint64_t n) {
+  const __m256d factor = _mm256_set1_pd(0.5);
+  const std::size_t count = data.near_a.count() / 4;
+  const std::uint64_t rounds = n / count + 1;
+  double* const a = data.near_a.data();
+  const double* const b = data.near_b.data();
+  const double* const c = data.near_c.data();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < count; ++i) {
+      _mm256_store_pd(a + 4 * i, _mm256_fmadd_pd(_mm256_load_pd(c + 4 * i), factor, _mm256_load_pd(b + 4 * i)));
+    }
+  }
+  return rounds * count;
+}
+
+[[gnu::noinline]] std::uint64_t chained_sum(Data& data, std::uint64_t n) {
+  double sum = data.sink;
+  const double more = data.near_a.data()[0];
+  for (std::uint64_t i = 0; i < n; ++i) {
+    sum = sum * 0.5 + more;
+  }
+  data.sink = sum;
+  return n;
+}
+
+[[gnu::noinline]] std::uint64_t chase(Data& data, std::uint64_t n) {
+  std::uint32_t at = data.at;
+  const std::uint32_t* const next = data.next.data();
+  for (std::uint64_t i = 0; i < n; ++i) {
+    at = next[at];
+  }
+  data.at = at;
+  return n;
+}
+
+struct Kernel {
+  const char* name;
+  Run run;
+  double per_s;                       // iterations, about
+  double flops, bytes, memory_bytes;  // of an iteration; bytes: to the core; memory_bytes: -1: not known
+};
+constexpr Kernel kernels[] = {
+    {"multiply_adds", multiply_adds, 5e8, 80, 0, 0},
+    {"far_triad", far_triad, 1e8, 8, 3.0 * vector_bytes, 4.0 * vector_bytes},
+    {"near_triad", near_triad, 5e8, 8, 3.0 * vector_bytes, 0},
+    {"chained_sum", chained_sum, 3e8, 2, 0, 0},
+    {"chase", chase, 1e7, 0, 4, -1},
+};
+
+std::string run_kernels(double seconds, double visit_s, std::size_t far_bytes, const std::string& only) {
+  Data data(far_bytes);
+  std::string text = "\"loops\":[";
+  std::vector<const Kernel*> chosen;
+  for (const Kernel& kernel : kernels) {
+    if (only == "all" || only == kernel.name) {
+      chosen.push_back(&kernel);
+    }
+  }
+  const char* comma = "";
+  for (const Kernel* kernel : chosen) {
+    double spent = 0;
+    std::uint64_t iterations = 0;
+    while (spent < seconds / static_cast<double>(chosen.size())) {
+      const double speed = spent > 0 ? static_cast<double>(iterations) / spent : kernel->per_s;
+      const double from = thread_seconds();
+      iterations += kernel->run(data, static_cast<std::uint64_t>(speed * visit_s) + 1);
+      spent += thread_seconds() - from;
+    }
+    char row[240];
+    std::snprintf(row, sizeof row,
+                  R"(%s{"function":"%s","iterations":%llu,"cpu_s":%.6f,"flops":%g,"bytes":%g,"memory_bytes":%g})",
+                  comma, kernel->name, static_cast<unsigned long long>(iterations), spent, kernel->flops, kernel->bytes,
+                  kernel->memory_bytes);
+    text += row;
+    comma = ",";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags("busy_loops", "loops that are limited by one unit each");
+  flags.number("--seconds", 10, 0.1, 3600, "CPU time of the thread")
+      .number("--visit", 0.2, 0.001, 10, "about how long a visit of a loop lasts, s")
+      .number("--far", 256, 1, 4096, "MiB of each array that is to be out of the caches");
+  std::vector<std::string> names{"all"};
+  for (const Kernel& kernel : kernels) {
+    names.emplace_back(kernel.name);
+  }
+  flags.choice("--only", names, "the loop to run");
+  flags.parse(argc, argv);
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    flags.refuse("this processor has no AVX2 or no FMA");
+  }
+  const double begin = thread_seconds();
+  std::string loops;
+  workload::run_crew(1, [&](int) {
+    loops = run_kernels(flags.real("--seconds"), flags.real("--visit"),
+                        static_cast<std::size_t>(flags.integer("--far")) << 20U, flags.word("--only"));
+  });
+  Truth truth("busy_loops", 2);
+  truth.file = __FILE_NAME__;
+  truth.print(thread_seconds() - begin, loops);
+}
