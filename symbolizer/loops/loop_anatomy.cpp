@@ -10,6 +10,9 @@ namespace {
 constexpr std::size_t most_ways = 32;
 constexpr std::size_t most_instructions = 1024;  // of one way
 constexpr std::size_t most_blocks = 64;
+// Of the search for ways. An interpreter's loop has more paths of most_blocks blocks than can ever be followed, and few
+// or none of them may lead back to the header: the number of ways found alone does not end the search.
+constexpr std::size_t most_steps = 16384;
 }  // namespace
 
 LoopAnatomy::LoopAnatomy(const ControlFlow& flow, ReadBytes read)
@@ -56,10 +59,10 @@ const std::vector<Way>& LoopAnatomy::ways(std::uint32_t loop) {
   auto& ways = parts_[loop].ways;
   if (!ways) {
     ways.emplace();
-    std::vector<std::uint32_t> blocks = {nest_.loops[loop].header};
-    extend(loop, blocks, *ways);
-    if (ways->size() > most_ways) {
-      ways->clear();
+    Search search = {{nest_.loops[loop].header}, {}, most_steps};
+    extend(loop, search);
+    if (search.found.size() <= most_ways && search.steps_left > 0) {
+      *ways = std::move(search.found);
     }
   }
   return *ways;
@@ -87,19 +90,21 @@ std::vector<std::uint32_t> LoopAnatomy::behind(std::uint32_t loop, std::uint32_t
   return exits;
 }
 
-/// `blocks` lead from the header on; adds all ways that begin so, one too many at most.
-void LoopAnatomy::extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks, std::vector<Way>& found) {
+/// `search.blocks` lead from the header on; adds all ways that begin so, one too many at most.
+void LoopAnatomy::extend(std::uint32_t loop, Search& search) {
   const NaturalLoop& natural = nest_.loops[loop];
+  std::vector<std::uint32_t>& blocks = search.blocks;
   for (const std::uint32_t next : behind(loop, blocks.back())) {
-    if (found.size() > most_ways || blocks.size() > most_blocks) {
+    if (search.found.size() > most_ways || blocks.size() > most_blocks || search.steps_left == 0) {
       return;
     }
+    --search.steps_left;
     if (next == natural.header) {
-      found.push_back(way_through(blocks));
+      search.found.push_back(way_through(blocks));
     } else if (std::binary_search(natural.blocks.begin(), natural.blocks.end(), next) &&
                std::find(blocks.begin(), blocks.end(), next) == blocks.end()) {
       blocks.push_back(next);
-      extend(loop, blocks, found);
+      extend(loop, search);
       blocks.pop_back();
     }
   }

@@ -48,14 +48,19 @@ class LoopAnatomy {
   /// How many iterations each visit from the loop around it has, if that is the same for all.
   [[nodiscard]] const std::optional<TripCount>& trips(std::uint32_t loop);
   /// All ways round a loop, from its header to a jump back; loops inside it are passed by. Empty where there are too
-  /// many.
+  /// many, or where the loop has too many paths to look at them all.
   [[nodiscard]] const std::vector<Way>& ways(std::uint32_t loop);
   /// Whether who executes the instruction that holds `address`, in `loop`, may go round it without getting anything
   /// done but to look whether another thread has stored (waiting.h).
   [[nodiscard]] Waiting waits_at(std::uint32_t loop, std::uint64_t address);
 
  private:
-  void extend(std::uint32_t loop, std::vector<std::uint32_t>& blocks, std::vector<Way>& found);
+  struct Search {
+    std::vector<std::uint32_t> blocks;  // from the header on
+    std::vector<Way> found;
+    std::size_t steps_left;
+  };
+  void extend(std::uint32_t loop, Search& search);
   [[nodiscard]] std::vector<std::uint32_t> behind(std::uint32_t loop, std::uint32_t block) const;
   [[nodiscard]] Way way_through(std::span<const std::uint32_t> blocks) const;
   [[nodiscard]] bool decides(std::uint32_t loop, std::span<const std::uint32_t> way) const;
