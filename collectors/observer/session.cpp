@@ -230,7 +230,7 @@ void Session::pass() {
   for (const Arrival& arrival : due) {
     handle(arrival);
   }
-  watches_.settle();
+  watches_.settle(before_ns);
   take_turns(monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
@@ -384,7 +384,9 @@ void Session::expect_end(const Target& process, std::uint64_t now_ns) {
 void Session::wait(int stop) {
   const std::uint64_t now = monotonic_ns();
   std::uint64_t until = now + (arrivals_.empty() ? idle_ns : settling_ns);
-  until = std::min(until, watches_.next_end_ns());
+  if (const std::uint64_t end_ns = watches_.next_end_ns(); end_ns != UINT64_MAX) {
+    until = std::min(until, end_ns + settling_ns);
+  }
   std::vector<pollfd> polled{{stop, POLLIN, 0}};
   std::vector<Awaited> awaited{{}};
   for (const auto& process : targets_.processes()) {

@@ -164,8 +164,9 @@ std::uint32_t Watches::open(WatchedThread& self, const WatchRequest& request) {
   if (others) {
     slot.watch = world_.new_watch();
     const std::uint64_t begin_ns = world_.now_ns();
-    slot.progress.begin(self.number(), request.access, begin_ns + horizon_ns);
     enable_all(slot);
+    // From now on: arming is a call to each thread's processor, which may take longer than a brief watch lasts.
+    slot.progress.begin(self.number(), request.access, world_.now_ns() + horizon_ns);
     write_open(slot, self, request.others.size() + 1, horizon_ns, begin_ns);
   } else {
     slot.parts.clear();
@@ -264,14 +265,13 @@ void Watches::settle(Slot& slot, Part& part, std::uint32_t word) {
   }
 }
 
-void Watches::settle() {
-  const std::uint64_t now_ns = world_.now_ns();
+void Watches::settle(std::uint64_t read_until_ns) {
   for (Slot& slot : slots_) {
     if (slot.watch == 0) {
       continue;
     }
-    if (slot.progress.expired(now_ns)) {
-      close(slot, profile::CloseReason::horizon, now_ns);
+    if (slot.progress.expired(read_until_ns)) {
+      close(slot, profile::CloseReason::horizon, read_until_ns);
       continue;
     }
     if (!slot.changed) {

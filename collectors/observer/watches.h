@@ -10,6 +10,9 @@
 //     first access and the first store, as it would by arming and disarming. The rest is passed over.
 //   - What a breakpoint reports is changed afterwards, and only where it matters: a thread whose accesses are wanted is
 //     given new shots, and one that goes on with what is not wanted has its breakpoint changed or closed.
+//   - A watch's time begins when all threads are armed, and it ends when what they did in that time has been read: who
+//     has to wait for a processor, as in a busy virtual machine, would else arm them after the end, or look away
+//     before.
 //   - The sampled access lies back by then, too. So a watch begins with the sampled thread's next access, and the
 //     sample is marked as one that came before its access.
 #pragma once
@@ -103,9 +106,11 @@ class Watches {
   std::uint32_t open(WatchedThread& self, const WatchRequest& request);
   /// A sample of `thread` that is no clock's. Samples of all threads come by ascending time.
   void trapped(WatchedThread& thread, const PerfSample& trap);
-  /// Makes the breakpoints what the policy wants after the samples so far, and closes watches whose time is over.
-  void settle();
-  /// When the next watch ends by its time; UINT64_MAX: there is none.
+  /// Makes the breakpoints what the policy wants after the samples so far, and closes watches whose time was over at
+  /// `read_until_ns` (CLOCK_MONOTONIC): what happened until then has been told by trapped(), later accesses may still
+  /// be in the rings.
+  void settle(std::uint64_t read_until_ns);
+  /// When the time of the next watch is over; UINT64_MAX: there is none.
   [[nodiscard]] std::uint64_t next_end_ns() const;
   /// Is the thread armed?
   [[nodiscard]] bool involves(const WatchedThread& thread) const;

@@ -40,7 +40,10 @@ class FakeWorld final : public WatchWorld {
     made[last_id] = {thread.tid, place, 0, event.fd.get()};
     return event;
   }
-  void enable(const OpenEvent& event, std::uint32_t shots) override { made[event.id].shots = shots; }
+  void enable(const OpenEvent& event, std::uint32_t shots) override {
+    now += enabling_ns;
+    made[event.id].shots = shots;
+  }
   std::uint64_t now_ns() override { return now; }
   std::uint64_t cpu_ns() override { return 0; }
   std::uint32_t new_watch() override { return ++last_watch; }
@@ -58,7 +61,7 @@ class FakeWorld final : public WatchWorld {
   }
 
   std::map<std::uint64_t, Made> made;
-  std::uint64_t now = 1000, last_id = 0;
+  std::uint64_t now = 1000, last_id = 0, enabling_ns = 0;
   std::uint32_t last_watch = 0;
   pid_t refused = 0;
 };
@@ -178,7 +181,7 @@ TEST_F(WatchesTest, AThreadIsArmedWhereItsProcessHasTheLine) {
   EXPECT_EQ(world_.made[world_.of(second, 0)].place.address, elsewhere);
   access(first, 1001, true);
   access(second, 1002, true);
-  watches().settle();
+  watches().settle(world_.now);
   const auto traps = seen().traps;
   ASSERT_EQ(traps.size(), 2U);
   EXPECT_EQ(traps[0].second.line, 0U);  // as the watch has it
@@ -254,10 +257,10 @@ TEST_F(WatchesTest, WhoHammersIsDisarmedAndArmedAgainForTheNextOwner) {
   for (std::uint64_t time = 1001; time < 1013; ++time) {
     access(first, time, true);
   }
-  watches().settle();
+  watches().settle(world_.now);
   EXPECT_FALSE(world_.made[before].open());
   access(second, 1020, true);
-  watches().settle();
+  watches().settle(world_.now);
   const std::uint64_t after = world_.of(first, 0);
   EXPECT_NE(after, before);
   EXPECT_TRUE(world_.made[after].open());
@@ -269,7 +272,7 @@ TEST_F(WatchesTest, WhoOnlyReadsIsWatchedForStores) {
   for (std::uint64_t time = 1001; time < 1016; ++time) {
     access(second, time, false);
   }
-  watches().settle();
+  watches().settle(world_.now);
   EXPECT_EQ(world_.made[world_.of(second, 0)].place.mode, watch_policy::WatchMode::write_only);
   access(second, 1020, true);
   const auto traps = seen().traps;
@@ -281,11 +284,38 @@ TEST_F(WatchesTest, TimeEndsIt) {
   ASSERT_NE(open(), 0U);
   EXPECT_EQ(watches().next_end_ns(), world_.now + 20'000'000);
   world_.now += 20'000'001;
-  watches().settle();
+  watches().settle(world_.now);
   const Seen all = seen();
   ASSERT_EQ(all.closed.size(), 1U);
   EXPECT_EQ(all.closed[0].reason, profile::CloseReason::horizon);
   EXPECT_TRUE(watches().has_room(true));
+}
+
+TEST_F(WatchesTest, ItsTimeBeginsWhenAllAreArmed) {
+  world_.enabling_ns = 30'000'000;
+  const std::uint64_t before_ns = world_.now;
+  ASSERT_NE(open(), 0U);
+  EXPECT_EQ(watches().next_end_ns(), world_.now + 20'000'000);
+  watches().settle(world_.now);
+  const Seen all = seen();
+  EXPECT_TRUE(all.closed.empty());
+  ASSERT_EQ(all.opened.size(), 1U);
+  EXPECT_EQ(all.opened[0].time_ns, before_ns);  // accesses that come while the others are armed are in it
+}
+
+TEST_F(WatchesTest, WhatIsStillInTheRingsIsWaitedFor) {
+  ASSERT_NE(open(), 0U);
+  const std::uint64_t end_ns = watches().next_end_ns();
+  world_.now = end_ns + 50'000'000;
+  watches().settle(end_ns - 1);
+  access(second, end_ns - 1, true);
+  Seen all = seen();
+  EXPECT_TRUE(all.closed.empty());
+  EXPECT_EQ(all.traps.size(), 1U);
+  watches().settle(world_.now);
+  all = seen();
+  ASSERT_EQ(all.closed.size(), 1U);
+  EXPECT_EQ(all.closed[0].time_ns, world_.now);
 }
 
 TEST_F(WatchesTest, AThreadThatEndsLeavesItsWatches) {
