@@ -149,6 +149,7 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
 }
 
 constexpr std::string_view blocks_left_out = "small_blocks_unnamed";
+constexpr std::string_view records_lost = "records_lost";
 
 /// Each process says so each time that it leaves out larger blocks than before: the largest tell for all. Null: none.
 const profile::MessageRow* most_left_out(std::span<const profile::MessageRow> messages) {
@@ -323,6 +324,9 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
   for (const profile::MessageRow& message : messages) {
     if (message.code == blocks_left_out && &message != widest) {
       continue;
+    }
+    if (message.code == records_lost && message.count <= sampling.lost) {
+      continue;  // warn_of_recording() says it
     }
     result.push_back({message.code, message.count > 1 ? message.text + " (" + std::to_string(message.count) + " times)"
                                                       : message.text});

@@ -36,7 +36,7 @@ int failed(const Error& error, int status) {
 
 /// Where the file goes: refused before two minutes are spent for nothing.
 Result<std::string> writable_output(const CalibrateRequest& request) {
-  const auto path = request.output.empty() ? machine_file_path() : Result<std::string>(request.output);
+  auto path = request.output.empty() ? machine_file_path() : Result<std::string>(request.output);
   if (!path) {
     return path;
   }

@@ -249,7 +249,7 @@ bool is_formula(const std::string& text) {
 }  // namespace
 
 std::string csv_field(const std::string& text) {
-  const std::string shown = (is_formula(text) ? "'" : "") + without_controls(text);
+  std::string shown = (is_formula(text) ? "'" : "") + without_controls(text);
   if (shown.find_first_of(",\"\n") == std::string::npos) {
     return shown;
   }

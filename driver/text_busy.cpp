@@ -96,10 +96,10 @@ void draw_busy(Canvas& canvas, const LoopFigures& figures) {
     }
     const std::string rate =
         figures.per_s[unit] ? count_text(*figures.per_s[unit]) + (unit == Unit::fpu ? "flop/s" : "B/s") : "";
-    canvas.line(
-        label +
-        canvas.colored(bar(std::min(1.0, *time.of_effective), columns, canvas.style().charset), Hue::true_sharing) +
-        "  " + pad_left(percent_text(*time.of_effective), share_columns) + "  " + rate);
+    std::string line = label;
+    line += canvas.colored(bar(std::min(1.0, *time.of_effective), columns, canvas.style().charset), Hue::true_sharing);
+    line.append("  ").append(pad_left(percent_text(*time.of_effective), share_columns)).append("  ").append(rate);
+    canvas.line(line);
   }
 }
 

@@ -289,6 +289,7 @@ std::vector<Remedy> remedies_for(const TuningEvidence& evidence, std::size_t mos
   std::stable_sort(found.begin(), found.end(), [](const Weighed& a, const Weighed& b) { return a.weight > b.weight; });
   found.resize(std::min(found.size(), most));
   std::vector<Remedy> remedies;
+  remedies.reserve(found.size());
   for (Weighed& weighed : found) {
     remedies.push_back(std::move(weighed.remedy));
   }

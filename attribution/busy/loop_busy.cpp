@@ -19,7 +19,6 @@ namespace {
 constexpr double least_share = 0.001;  // of CPU time; of less no figure is known well enough to be worth working out
 constexpr double line_bytes = 64;
 
-using models::CycleClass;
 using models::Unit;
 
 symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {

@@ -63,7 +63,7 @@ void AccessSums::add(const MemorySample& sample, const DataSource& source) {
   figures_.locked += source.locked ? 1 : 0;
   figures_.lock_unknown += source.lock_known ? 0 : 1;
   count(figures_.translation, source.translation);
-  const double weight = static_cast<double>(sample.weight);
+  const auto weight = static_cast<double>(sample.weight);
   accesses_ += weight;
   all_count_ = all_count_ && sample.counts_accesses();
   if (stores(sample.access)) {

@@ -76,8 +76,8 @@ void add_limits_of_events(const Memory& memory, std::vector<std::string>& limits
                        " cycles and more: shares, quantiles and costs leave out the quicker ones");
     }
     if (!event.at_access) {
-      limits.push_back("samples of " + event.name +
-                       " are not precise: the instruction shown may be one behind that of the access");
+      limits.emplace_back("samples of " + event.name +
+                          " are not precise: the instruction shown may be one behind that of the access");
     }
     of_loads += event.name.find("store") == std::string::npos ? 1 : 0;
   }
@@ -90,13 +90,13 @@ void add_limits_of_events(const Memory& memory, std::vector<std::string>& limits
 void add_limits_of_sharing(const Memory& memory, std::vector<std::string>& limits) {
   const SampledSharing& sharing = memory.sharing;
   if (memory.totals.stores == 0) {
-    limits.push_back("no store was sampled: which thread had modified a line is not known");
+    limits.emplace_back("no store was sampled: which thread had modified a line is not known");
   }
   if (!sharing.hitm_known) {
-    limits.push_back("the samples do not tell whether a line was modified in another cache (HITM)");
+    limits.emplace_back("the samples do not tell whether a line was modified in another cache (HITM)");
   }
   if (!sharing.pairs.empty()) {
-    limits.push_back(
+    limits.emplace_back(
         "who communicates is estimated from samples near in time, not from watched accesses: nobody saw which store a "
         "load came after. Each load that found its line modified elsewhere is shared out among the threads whose "
         "sampled stores to that line are within 10 ms; intervals are of sampling alone, not of this choice");
@@ -126,7 +126,8 @@ void add_limits(const MemoryInputs& inputs, std::span<const PlacedSample> sample
                      " samples are in the kernel: their code is the call that led there, where that is known");
   }
   if (processes.size() > 1 && inputs.profile.shared_mappings().empty()) {
-    limits.push_back("memory that several processes share is a line of its own in each: what is mapped is not known");
+    limits.emplace_back(
+        "memory that several processes share is a line of its own in each: what is mapped is not known");
   }
   if (inputs.samples.others() > 0) {
     limits.push_back(std::to_string(inputs.samples.others()) +
@@ -171,7 +172,7 @@ Result<Memory> memory_view(const MemoryInputs& inputs, std::size_t max_rows) {
   const profile::Topology unknown;
   SharedLines shared =
       shared_lines(lines, {inputs.view, sites, objects, topology ? *topology : unknown, cycle_ps}, max_rows);
-  memory.on_shared_lines = std::move(shared.all);
+  memory.on_shared_lines = shared.all;
   keep(std::move(shared.lines), memory.shared_lines, memory.all_shared_lines);
   memory.sharing = sampled_sharing(lines);
   add_limits(inputs, samples, memory);

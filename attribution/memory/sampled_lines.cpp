@@ -68,7 +68,7 @@ SampledLines::SampledLines(std::span<const PlacedSample> samples, const ProgramV
     while (end < order_.size() && line_of[order_[end]] == line_of[order_[begin]]) {
       ++end;
     }
-    lines_.push_back(std::span(order_).subspan(begin, end - begin));
+    lines_.emplace_back(std::span(order_).subspan(begin, end - begin));
     begin = end;
   }
 }

@@ -26,7 +26,7 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   const ProcessId process = rows_[sample.thread.value].process;
   const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
   ThreadTotal& total = totals_[sample.thread.value];
-  const double ns = static_cast<double>(sample.time_weight_ns());
+  const auto ns = static_cast<double>(sample.time_weight_ns());
   ++total.samples;
   if (sample.measurement.source != profile::SourceKind::clock || sample.event.value != 0) {
     ++total.measured;
@@ -55,7 +55,7 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   const auto place = spaces_.find({process, sample.time_ns}, ip);
   const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0};
   Sums& sums = code_[key];
-  const double ns = static_cast<double>(sample.time_weight_ns());
+  const auto ns = static_cast<double>(sample.time_weight_ns());
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;

@@ -56,7 +56,7 @@ void add_notes(const Bench& bench, models::Machine& machine) {
                     std::to_string(machine.processors.size()) + " processors may be used by this user");
   }
   if (machine.identity.virtual_machine) {
-    notes.push_back("a virtual machine: other guests may use the same cores, caches and memory");
+    notes.emplace_back("a virtual machine: other guests may use the same cores, caches and memory");
   }
   for (const models::Width width : {models::Width::avx2, models::Width::avx512}) {
     if (!is_supported(width)) {

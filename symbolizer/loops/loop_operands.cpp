@@ -97,8 +97,8 @@ std::vector<LoopOperand> loop_operands(LoopAnatomy& anatomy, std::uint32_t loop)
   }
   std::vector<LoopOperand> operands;
   operands.reserve(found.size());
-  for (auto& [address, operand] : found) {
-    operands.push_back(std::move(operand));
+  for (const auto& [address, operand] : found) {
+    operands.push_back(operand);
   }
   return operands;
 }

@@ -162,7 +162,7 @@ TEST_F(MemoryViewTest, OneWriterAndTwoReaders) {
   EXPECT_EQ(memory.totals.hitm_remote, 10U);
   EXPECT_EQ(memory.totals.hitm, 110'000.0);
   EXPECT_EQ(memory.totals.translation[static_cast<std::size_t>(Translation::l1)], 50U);
-  const double cycles = 1000.0 * (50 * 5 + 10 * 600 + 100 * 200 + 99 * 100 / 2);
+  const double cycles = 1000.0 * (50 * 5 + 10 * 600 + 100 * 200 + 99 * 50);
   EXPECT_DOUBLE_EQ(memory.totals.cost_cycles.value_or(0), cycles);
   EXPECT_DOUBLE_EQ(memory.totals.cost_s.value_or(0), cycles * 500e-12);
 

@@ -231,6 +231,19 @@ TEST(Warnings, BlocksLeftOutAreOneLine) {
   EXPECT_EQ(warnings[1].code, "no_perf");
 }
 
+TEST(Warnings, RecordsThatWereLostAreSaidOnce) {
+  profile::Session session;
+  session.complete = true;
+  SamplingSummary sampling;
+  sampling.samples = 100;
+  const std::vector<profile::MessageRow> messages = {{"records_lost", "4 records were lost to full rings", 4}};
+  EXPECT_EQ(warnings_of(session, messages, sampling, {}, {}).size(), 1U) << "of no thread that is known";
+  sampling.lost = 4;
+  const auto warnings = warnings_of(session, messages, sampling, {}, {});
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].code, "lost_samples");
+}
+
 TEST(Warnings, WhatAllocationTakesHasARemedyWhileAllBlocksAreListed) {
   profile::Session session;
   session.complete = true;

@@ -16,7 +16,6 @@
 namespace crosstalk::collectors::calibration {
 namespace {
 
-using models::Chain;
 using models::Instruction;
 using models::Operation;
 using models::Precision;
@@ -234,7 +233,7 @@ TEST(CoreKernels, FollowGoesAsFarAsItSays) {
     circle[i] = &circle[(i + 1) % circle.size()];
   }
   EXPECT_EQ(follow(circle.data(), 1), &circle[unrolled]);
-  EXPECT_EQ(follow(circle.data(), 10), &circle[10 * unrolled % circle.size()]);
+  EXPECT_EQ(follow(circle.data(), 10), &circle[std::size_t{10} * unrolled % circle.size()]);
 }
 
 // ---- two processors ----------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ TEST(WorkingSet, FitsItsLevelAndNotTheOneBefore) {
   EXPECT_EQ(*working_set(m, Level::l3, {0}, plenty), 3 * mebi);
   EXPECT_EQ(*working_set(m, Level::l3, {0, 1, 2, 3}, plenty), 3 * mebi);
   EXPECT_EQ(*working_set(server(8, mebi, 16 * mebi), Level::l3, {0, 1, 2, 3, 4, 5, 6, 7}, plenty), 3 * mebi / 2);
-  EXPECT_EQ(*working_set(m, Level::memory, {0}, plenty), 4 * 33 * mebi);
+  EXPECT_EQ(*working_set(m, Level::memory, {0}, plenty), 132 * mebi);
   EXPECT_EQ(*working_set(m, Level::memory, {0, 1, 2, 3}, plenty), 36 * mebi);
 }
 

@@ -120,7 +120,7 @@ MemoryEvent ibs_event(const std::string& name) {
   const auto events = ibs_events(described(name), {1000, 2000, 100'007, 30});
   EXPECT_TRUE(events) << name;
   EXPECT_EQ(events->size(), 1U) << name;
-  const MemoryEvent event = events->front();
+  MemoryEvent event = events->front();
   EXPECT_EQ(event.attr.type, 9U) << name;
   EXPECT_EQ(event.attr.config, 1U << 19U) << name << ": counts micro-ops, and filters nothing";
   EXPECT_EQ(event.attr.config1, 0U) << name;

@@ -84,7 +84,7 @@ TEST_F(MachineFile, IsReadAsItWasWritten) {
 TEST_F(MachineFile, IsRefusedWithItsNameAndARemedy) {
   const auto missing = read_machine_file((folder_ / "none.json").string());
   EXPECT_EQ(missing.error().code, ErrorCode::not_found);
-  for (const char* const text : {"", "{}", "{\"schema\": \"crosstalk.machine/9\"}"}) {
+  for (const char* const text : {"", "{}", R"({"schema": "crosstalk.machine/9"})"}) {
     const auto machine = read_machine_file(put(text));
     ASSERT_FALSE(machine);
     EXPECT_TRUE(machine.error().message.starts_with(folder_.string())) << machine.error().message;
