@@ -54,6 +54,28 @@ Facility sampling_facility(const char* name, const Result<std::vector<MemoryEven
   return {name, true, join(names, ", "), ""};
 }
 
+/// Our own module is the better source where the processor has IBS and perf does not give it; then how to install it.
+Facility module_facility(const MachineDescription& machine, const Facility& by_perf, const EventTrial& trial) {
+  if (machine.ibs_module && machine.ibs_module->emulated) {
+    return {"IBS module", false, std::string(ibs_module_device) + " only emulates IBS, for tests", ""};
+  }
+  Facility facility = sampling_facility("IBS module", ibs_module_events(machine), trial);
+  if (facility.available || machine.ibs_module || machine.ibs_module.error().code != ErrorCode::not_found) {
+    return facility;
+  }
+  if (by_perf.available) {
+    facility.found = "not needed: perf gives IBS";
+  } else if (!machine.has_ibs) {
+    facility.found = "not for this processor, which has no IBS";
+  } else {
+    facility.found += "; it would be the better source here, since perf does not give IBS";
+    facility.remedy =
+        "in crosstalk's sources: sudo dkms add kmod && sudo dkms install crosstalk-ibs/1 && "
+        "sudo modprobe crosstalk_ibs";
+  }
+  return facility;
+}
+
 }  // namespace
 
 std::vector<std::string> detected_core_pmus() {
@@ -76,8 +98,9 @@ std::vector<std::string> detected_core_pmus() {
 
 std::vector<Facility> pmu_facilities(const MachineDescription& machine, const std::vector<std::string>& core_pmus,
                                      const EventTrial& trial) {
-  return {core_facility(machine, core_pmus), sampling_facility("PEBS", pebs_events(machine), trial),
-          sampling_facility("IBS", ibs_events(machine), trial)};
+  const Facility ibs = sampling_facility("IBS", ibs_events(machine), trial);
+  return {core_facility(machine, core_pmus), sampling_facility("PEBS", pebs_events(machine), trial), ibs,
+          module_facility(machine, ibs, trial)};
 }
 
 }  // namespace crosstalk::collectors

@@ -15,7 +15,8 @@ namespace crosstalk::collectors {
 /// Detected by CPUID: a virtual machine may hide the unit although its processor is known.
 [[nodiscard]] std::vector<std::string> detected_core_pmus();
 
-/// The facilities "CPU PMU", "PEBS" and "IBS": what there is, and of the latter two, what `trial` lets this user open.
+/// The facilities "CPU PMU", "PEBS", "IBS" and "IBS module": what there is, and of the latter three, what `trial` lets
+/// this user open.
 [[nodiscard]] std::vector<Facility> pmu_facilities(const MachineDescription& machine,
                                                    const std::vector<std::string>& core_pmus, const EventTrial& trial);
 

@@ -103,6 +103,7 @@ CpuFacts parse_cpuinfo(std::string_view cpuinfo) {
   facts.model = status_field(cpuinfo, "model name").value_or("");
   const std::string flags = " " + status_field(cpuinfo, "flags").value_or("") + " ";
   facts.virtual_machine = flags.find(" hypervisor ") != std::string::npos;
+  facts.has_ibs = flags.find(" ibs ") != std::string::npos;
   return facts;
 }
 

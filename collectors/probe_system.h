@@ -40,6 +40,7 @@ struct CpuFacts {
   std::string vendor;  // "GenuineIntel", "AuthenticAMD", ...; empty: unknown
   std::string model;   // as /proc/cpuinfo has it
   bool virtual_machine = false;
+  bool has_ibs = false;  // AMD's instruction-based sampling
 };
 [[nodiscard]] CpuFacts parse_cpuinfo(std::string_view cpuinfo);
 

@@ -54,7 +54,8 @@ Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& c
 
 std::vector<std::string> sources_of(const Diagnosis& diagnosis) {
   std::vector<std::string> sources;
-  for (const auto& [facility, source] : {std::pair("PEBS", "pebs"), std::pair("IBS", "ibs")}) {
+  for (const auto& [facility, source] :
+       {std::pair("PEBS", "pebs"), std::pair("IBS", "ibs"), std::pair("IBS module", "ibs-kmod")}) {
     if (diagnosis.can_record && has(diagnosis.facilities, facility)) {
       sources.emplace_back(source);
     }

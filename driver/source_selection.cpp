@@ -35,7 +35,7 @@ SourceStep step_of(SourceChoice source, const collectors::MachineDescription& ma
     case SourceChoice::ibs:
       return step_of(SourceKind::ibs, collectors::ibs_events(machine, first_periods()));
     case SourceChoice::ibs_kmod:
-      return {SourceKind::ibs_kmod, {}, "/dev/crosstalk_ibs is not there"};
+      return step_of(SourceKind::ibs_kmod, collectors::ibs_module_events(machine, first_periods()));
     case SourceChoice::clock:
     case SourceChoice::automatic:
       break;
@@ -84,7 +84,8 @@ Result<SourceSelection> insist(const SourceStep& step, std::string asked_by, con
 
 bool is_of(SourceChoice wanted, SourceKind source) {
   return wanted == SourceChoice::automatic || (wanted == SourceChoice::pebs && source == SourceKind::pebs) ||
-         (wanted == SourceChoice::ibs && source == SourceKind::ibs);
+         (wanted == SourceChoice::ibs && source == SourceKind::ibs) ||
+         (wanted == SourceChoice::ibs_kmod && source == SourceKind::ibs_kmod);
 }
 
 }  // namespace
@@ -107,8 +108,7 @@ Result<SourceSelection> select_source(const RecordRequest& request, const collec
     case SourceChoice::clock:
       return SourceSelection{{SourceKind::clock, {}, {{SourceKind::clock, "", false}}}, ""};
     case SourceChoice::automatic:
-      return SourceSelection{collectors::choose_source(collectors::sources_of(machine, false, first_periods()), trial),
-                             ""};
+      return SourceSelection{collectors::choose_source(collectors::sources_of(machine, first_periods()), trial), ""};
     case SourceChoice::pebs:
     case SourceChoice::ibs:
     case SourceChoice::ibs_kmod:

@@ -15,6 +15,7 @@
 #include "notify.h"
 #include "permission.h"
 #include "ring.h"
+#include "target.h"
 
 /* Contexts that are set up, to refuse a thread's second one of a flavour. */
 static LIST_HEAD(ibs_contexts);
@@ -30,9 +31,9 @@ struct ibs_context *ibs_context_open(void)
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	get_task_struct(current);
-	ctx->task = current;
+	ctx->opener = ctx->task = current;
 	mmgrab(current->mm);
-	ctx->mm = current->mm;
+	ctx->owner = ctx->mm = current->mm;
 	ctx->uid = current_uid();
 	ctx->visible_uid = from_kuid_munged(current_user_ns(), ctx->uid);
 	ctx->pid = task_tgid_vnr(current);
@@ -55,7 +56,7 @@ static void ibs_context_unlist(struct ibs_context *ctx)
 
 static void ibs_context_uncharge(struct ibs_context *ctx, unsigned int pages)
 {
-	atomic64_sub(pages, &ctx->mm->pinned_vm);
+	atomic64_sub(pages, &ctx->owner->pinned_vm);
 	ibs_uncharge(ctx->uid, pages);
 }
 
@@ -73,25 +74,63 @@ void ibs_context_release(struct ibs_context *ctx)
 		ibs_context_uncharge(ctx, ctx->ring->pages);
 		ibs_ring_destroy(ctx->ring);
 	}
-	mmdrop(ctx->mm);
-	put_task_struct(ctx->task);
+	if (ctx->follows) {
+		mmdrop(ctx->mm);
+		put_task_struct(ctx->task);
+	}
+	mmdrop(ctx->owner);
+	put_task_struct(ctx->opener);
 	kfree(ctx);
 }
 
 bool ibs_context_is_ours(const struct ibs_context *ctx)
 {
-	return current->mm == ctx->mm;
+	return current->mm == ctx->owner;
 }
 
 bool ibs_context_has_ended(const struct ibs_context *ctx)
 {
-	return READ_ONCE(ctx->ended) || (READ_ONCE(ctx->task->flags) & PF_EXITING);
+	const struct task_struct *task = READ_ONCE(ctx->task);
+
+	return READ_ONCE(ctx->ended) || (READ_ONCE(task->flags) & PF_EXITING);
 }
 
 struct ibs_ring *ibs_context_ring(struct ibs_context *ctx)
 {
 	/* Acquire: all that SETUP wrote before. */
 	return smp_load_acquire(&ctx->ring);
+}
+
+int ibs_context_follow(struct ibs_context *ctx, const struct crosstalk_ibs_follow *follow)
+{
+	struct task_struct *task;
+	struct mm_struct *mm;
+	int err = ibs_target_find(follow, &task, &mm);
+
+	if (err)
+		return err;
+	if (mutex_lock_interruptible(&ctx->lock)) {
+		err = -ERESTARTSYS;
+		goto put;
+	}
+	if (ctx->ring || ctx->follows) {
+		err = -EBUSY;
+	} else {
+		ctx->mm = mm;
+		ctx->pid = task_tgid_vnr(task);
+		ctx->tid = task_pid_vnr(task);
+		ctx->random = ctx->tid * 2654435761U | 1;
+		ctx->follows = true;
+		/* What was there stays valid, as the opener: others may be looking at it. */
+		WRITE_ONCE(ctx->task, task);
+	}
+	mutex_unlock(&ctx->lock);
+	if (!err)
+		return 0;
+put:
+	mmdrop(mm);
+	put_task_struct(task);
+	return err;
 }
 
 static bool ibs_period_fits(u64 period, u64 random, u64 min, u64 max)
@@ -117,12 +156,17 @@ static int ibs_check_features(const struct crosstalk_ibs_setup *setup)
 	return (ibs_info.features & needed) == needed ? 0 : -EOPNOTSUPP;
 }
 
+static bool ibs_period_fits_flavour(u32 flavour, u64 period, u64 random)
+{
+	const bool op = flavour == CROSSTALK_IBS_OP;
+
+	return ibs_period_fits(period, random, op ? ibs_info.op_period_min : ibs_info.fetch_period_min,
+			       op ? ibs_info.op_period_max : ibs_info.fetch_period_max);
+}
+
 static int ibs_check_numbers(const struct crosstalk_ibs_setup *setup)
 {
-	const bool op = setup->flavour == CROSSTALK_IBS_OP;
-
-	if (!ibs_period_fits(setup->period, setup->random, op ? ibs_info.op_period_min : ibs_info.fetch_period_min,
-			     op ? ibs_info.op_period_max : ibs_info.fetch_period_max))
+	if (!ibs_period_fits_flavour(setup->flavour, setup->period, setup->random))
 		return -ERANGE;
 	if (setup->load_latency && (setup->load_latency < ibs_info.load_latency_min ||
 				    setup->load_latency > ibs_info.load_latency_max))
@@ -191,7 +235,7 @@ static int ibs_context_acquire(struct ibs_context *ctx, u32 records)
 	err = ibs_charge(ctx->uid, pages);
 	if (err)
 		goto unlist;
-	atomic64_add(pages, &ctx->mm->pinned_vm);
+	atomic64_add(pages, &ctx->owner->pinned_vm);
 	ring = ibs_ring_create(records);
 	if (!ring) {
 		err = -ENOMEM;
@@ -231,6 +275,8 @@ int ibs_context_setup(struct ibs_context *ctx, const struct crosstalk_ibs_setup 
 		err = -EBUSY;
 	} else if (ibs_context_has_ended(ctx)) {
 		err = -ESRCH;
+	} else if (ctx->follows && setup->signal) {
+		err = -EINVAL;
 	} else {
 		ibs_context_configure(ctx, setup);
 		err = ibs_context_acquire(ctx, setup->records);
@@ -259,6 +305,33 @@ static int ibs_context_switch_off(struct ibs_context *ctx)
 		ibs_follow_disable(ctx->event);
 	ctx->enabled = false;
 	return 0;
+}
+
+/* Off the CPU meanwhile: the NMI reads both numbers. What is left of the interval that has begun is still counted. */
+static void ibs_context_change_period(struct ibs_context *ctx, const struct crosstalk_ibs_period *period)
+{
+	if (ctx->enabled)
+		ibs_follow_disable(ctx->event);
+	ctx->config.period = period->period;
+	ctx->config.random = period->random;
+	if (ctx->enabled)
+		ibs_follow_enable(ctx->event);
+}
+
+int ibs_context_set_period(struct ibs_context *ctx, const struct crosstalk_ibs_period *period)
+{
+	int err = 0;
+
+	if (mutex_lock_interruptible(&ctx->lock))
+		return -ERESTARTSYS;
+	if (!ctx->ring)
+		err = -ENXIO;
+	else if (!ibs_period_fits_flavour(ctx->config.flavour, period->period, period->random))
+		err = -ERANGE;
+	else
+		ibs_context_change_period(ctx, period);
+	mutex_unlock(&ctx->lock);
+	return err;
 }
 
 static int ibs_context_clear(struct ibs_context *ctx)
@@ -316,6 +389,7 @@ void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *st
 	if (ring) {
 		status->state |= CROSSTALK_IBS_SET_UP;
 		status->ring_bytes = (u64)ring->pages << PAGE_SHIFT;
+		status->running_ns = ibs_follow_running_ns(ctx->event);
 	}
 	if (READ_ONCE(ctx->enabled))
 		status->state |= CROSSTALK_IBS_ENABLED;
@@ -328,4 +402,5 @@ void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *st
 	status->signals = READ_ONCE(ctx->counts.signals);
 	status->signals_lost = READ_ONCE(ctx->counts.signals_lost);
 	status->handler_ns = READ_ONCE(ctx->counts.handler_ns);
+	status->counted = READ_ONCE(ctx->counts.counted);
 }

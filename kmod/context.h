@@ -2,12 +2,13 @@
 /*
  * A sampling context: what an open file is.
  *
- * Who writes what: `task` to `tid` are set at open and never change. `config`, `ring`, `signal` to `watermark` and `event`
+ * Who writes what: `opener` to `visible_uid` are set at open and never change; `task` to `tid` are, too, but for one FOLLOW
+ * before SETUP, under `lock`: who looks at them without it may see either thread, and has a reference to both. `config`, `ring`, `signal` to `watermark` and `event`
  * are set by SETUP under `lock`, before `ring` is published. What is marked "CPU" is written only by the CPU that runs the
  * thread (in NMI context, or with interrupts off while the context is being switched), or by RESET while disabled.
  *
- * References: a context holds one on its task and one on its mm_struct (not on the address space), from open to release. So
- * neither pointer can be reused by another thread or program while a context compares them with `current`.
+ * References: a context holds one on each of its tasks and mm_structs (not on the address spaces), from open to release. So
+ * no such pointer can be reused by another thread or program while a context compares them with `current`.
  */
 #ifndef CROSSTALK_IBS_CONTEXT_H
 #define CROSSTALK_IBS_CONTEXT_H
@@ -35,13 +36,16 @@ struct ibs_counts {
 	u64 signals;
 	u64 signals_lost;
 	u64 handler_ns;
+	u64 counted;
 };
 
 struct ibs_context {
-	struct task_struct *task;
+	struct task_struct *opener;
+	struct mm_struct *owner; /* address space that may use the file, and is charged with the ring */
+	kuid_t uid;		 /* who is charged */
+	u32 visible_uid;	 /* the same, and the two numbers below, as the opener's namespaces have them */
+	struct task_struct *task; /* who is sampled, where it runs in this address space */
 	struct mm_struct *mm;
-	kuid_t uid;	 /* who is charged */
-	u32 visible_uid; /* the same, and the two numbers below, as the opener's namespaces have them */
 	u32 pid;
 	u32 tid;
 
@@ -56,6 +60,7 @@ struct ibs_context {
 	u64 cookie;
 	u32 watermark;
 	bool enabled; /* lock */
+	bool follows; /* lock: FOLLOW was called; `task` and `mm` have references of their own */
 
 	u64 left;	 /* CPU: events to the next interrupt; 0: draw a new interval */
 	u64 armed;	 /* CPU: events that the hardware was told */
@@ -78,9 +83,12 @@ bool ibs_context_has_ended(const struct ibs_context *ctx);
 /* NULL before SETUP. */
 struct ibs_ring *ibs_context_ring(struct ibs_context *ctx);
 
+/* Once, before SETUP. */
+int ibs_context_follow(struct ibs_context *ctx, const struct crosstalk_ibs_follow *follow);
 int ibs_context_setup(struct ibs_context *ctx, const struct crosstalk_ibs_setup *setup);
 int ibs_context_enable(struct ibs_context *ctx);
 int ibs_context_disable(struct ibs_context *ctx);
+int ibs_context_set_period(struct ibs_context *ctx, const struct crosstalk_ibs_period *period);
 int ibs_context_reset(struct ibs_context *ctx);
 void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status);
 

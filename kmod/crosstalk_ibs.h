@@ -2,9 +2,12 @@
 /*
  * crosstalk_ibs.h - user-space interface of /dev/crosstalk_ibs, version 1.
  *
- * An open file is a sampling context of the thread that opened it. SETUP says what to sample, once in a file's life; ENABLE
- * and DISABLE switch it. The context follows the thread from CPU to CPU, counts only while the thread runs, and ends
+ * An open file is a sampling context of the thread that opened it, or of another one that FOLLOW names before SETUP. SETUP
+ * says what to sample, once in a file's life; ENABLE and DISABLE switch it. The context follows the thread from CPU to CPU, counts only while the thread runs, and ends
  * when the thread ends, when it executes another program, or when the last descriptor of the file is closed.
+ *
+ * To FOLLOW a thread takes a descriptor of /proc/PID/mem of its process, which the kernel gives to those who may attach to
+ * it. The samples are those of that address space. No signal is sent then: SETUP with one is EINVAL.
  *
  * Only processes that share the opener's address space may use the file: after fork() the child gets EPERM from everything
  * but close(), and so does a process that the descriptor is sent to, and the program itself after execve().
@@ -20,15 +23,17 @@
  * or read() whole records. A full ring drops the newest sample and counts it. Use the mapping or read(), not both at once.
  *
  * errno of every call:
- *	EPERM		not the opener's address space; a flag whose capability the caller lacks
+ *	EPERM		not the opener's address space; a flag whose capability the caller lacks; the memory is not that of
+ *			the thread
+ *	EBADF		FOLLOW: not an open descriptor
  *	EACCES		perf_event_paranoid does not allow it
  *	EFAULT		a bad pointer
  *	EINVAL		a malformed argument: size, version, unknown flag or flavour, reserved field, signal number, mapping
  *	ERANGE		a number outside the bounds that INFO gives
  *	EOPNOTSUPP	this processor has no such filter, flavour or count control
- *	EBUSY		SETUP for the second time; the thread has a context of this flavour; RESET while enabled
+ *	EBUSY		SETUP or FOLLOW for the second time, FOLLOW after SETUP; the thread has a context of this flavour; RESET while enabled
  *	ENXIO		SETUP has not been done
- *	ESRCH		the thread has ended
+ *	ESRCH		the thread has ended, or is not there
  *	EDQUOT		the user's rings would take more than the administrator allows
  *	ENOMEM		no memory, or the control group's limit is reached
  *	ENOTTY		no such ioctl
@@ -53,6 +58,7 @@
 #define CROSSTALK_IBS_HAS_L3_MISS (1U << 3)
 #define CROSSTALK_IBS_HAS_LOAD_LATENCY (1U << 4)
 #define CROSSTALK_IBS_HAS_BRANCH_TARGET (1U << 5)
+#define CROSSTALK_IBS_HAS_FOLLOW (1U << 6) /* threads of other processes can be sampled */
 /* No hardware: a timer samples, addresses come from decoding the interrupted instruction, periods are nanoseconds. */
 #define CROSSTALK_IBS_EMULATED (1U << 31)
 
@@ -71,6 +77,20 @@ struct crosstalk_ibs_info {
 	__u32 record_size;     /* sizeof(struct crosstalk_ibs_sample) */
 	__u32 samples_per_cpu; /* a CPU that takes more samples a second than this is throttled */
 	__u64 reserved[2];
+};
+
+struct crosstalk_ibs_follow {
+	__u32 size;   /* sizeof(struct crosstalk_ibs_follow) */
+	__s32 tid;    /* in the caller's PID namespace */
+	__s32 memory; /* descriptor of /proc/PID/mem of its process */
+	__u32 reserved0;
+	__u64 reserved1;
+};
+
+/* For the intervals that begin from now on; bounds as in struct crosstalk_ibs_setup. */
+struct crosstalk_ibs_period {
+	__u64 period;
+	__u64 random;
 };
 
 /* struct crosstalk_ibs_setup.flags */
@@ -111,7 +131,9 @@ struct crosstalk_ibs_status {
 	__u64 signals_lost;  /* could not be queued (RLIMIT_SIGPENDING) */
 	__u64 handler_ns;    /* spent in the interrupt handler */
 	__u64 ring_bytes;    /* what to map */
-	__u64 reserved[4];
+	__u64 counted;       /* events in all intervals that have ended, also those without a sample */
+	__u64 running_ns;    /* time that the thread ran while enabled; RESET leaves it */
+	__u64 reserved[2];
 };
 
 #define CROSSTALK_IBS_MAGIC 0xB5
@@ -122,6 +144,8 @@ struct crosstalk_ibs_status {
 /* Empties the ring and zeroes what STATUS counts. */
 #define CROSSTALK_IBS_IOC_RESET _IO(CROSSTALK_IBS_MAGIC, 4)
 #define CROSSTALK_IBS_IOC_STATUS _IOR(CROSSTALK_IBS_MAGIC, 5, struct crosstalk_ibs_status)
+#define CROSSTALK_IBS_IOC_FOLLOW _IOW(CROSSTALK_IBS_MAGIC, 6, struct crosstalk_ibs_follow)
+#define CROSSTALK_IBS_IOC_PERIOD _IOW(CROSSTALK_IBS_MAGIC, 7, struct crosstalk_ibs_period)
 
 /*
  * The first page of the mapping. head and lost are written by the module, tail by the consumer; the rest never
@@ -167,7 +191,7 @@ struct crosstalk_ibs_sample {
 	__u32 flags;
 	__u64 time; /* CLOCK_MONOTONIC, nanoseconds */
 	__u64 tsc;
-	__u32 pid; /* of the opener, in its own PID namespace */
+	__u32 pid; /* of the sampled thread, in the opener's PID namespace */
 	__u32 tid;
 	__u32 cpu;
 	__u16 flavour;

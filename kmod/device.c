@@ -42,6 +42,24 @@ static long ibs_ioctl_setup(struct ibs_context *ctx, void __user *argument)
 	return ibs_context_setup(ctx, &setup);
 }
 
+static long ibs_ioctl_follow(struct ibs_context *ctx, void __user *argument)
+{
+	struct crosstalk_ibs_follow follow;
+
+	if (copy_from_user(&follow, argument, sizeof(follow)))
+		return -EFAULT;
+	return ibs_context_follow(ctx, &follow);
+}
+
+static long ibs_ioctl_period(struct ibs_context *ctx, void __user *argument)
+{
+	struct crosstalk_ibs_period period;
+
+	if (copy_from_user(&period, argument, sizeof(period)))
+		return -EFAULT;
+	return ibs_context_set_period(ctx, &period);
+}
+
 static long ibs_ioctl_status(struct ibs_context *ctx, void __user *argument)
 {
 	struct crosstalk_ibs_status status;
@@ -61,6 +79,10 @@ static long ibs_ioctl(struct file *file, unsigned int command, unsigned long arg
 		return ibs_ioctl_info((void __user *)argument);
 	case CROSSTALK_IBS_IOC_SETUP:
 		return ibs_ioctl_setup(ctx, (void __user *)argument);
+	case CROSSTALK_IBS_IOC_FOLLOW:
+		return ibs_ioctl_follow(ctx, (void __user *)argument);
+	case CROSSTALK_IBS_IOC_PERIOD:
+		return ibs_ioctl_period(ctx, (void __user *)argument);
 	case CROSSTALK_IBS_IOC_STATUS:
 		return ibs_ioctl_status(ctx, (void __user *)argument);
 	case CROSSTALK_IBS_IOC_ENABLE:

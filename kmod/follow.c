@@ -180,6 +180,14 @@ void ibs_follow_disable(struct perf_event *event)
 	perf_event_disable(event);
 }
 
+u64 ibs_follow_running_ns(struct perf_event *event)
+{
+	u64 enabled, running;
+
+	perf_event_read_value(event, &enabled, &running);
+	return running;
+}
+
 int ibs_follow_init(void)
 {
 	int err = register_nmi_handler(NMI_LOCAL, ibs_nmi_handler, 0, "crosstalk_ibs");

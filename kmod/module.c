@@ -12,6 +12,7 @@
 #include "hardware.h"
 #include "permission.h"
 #include "ring.h"
+#include "target.h"
 
 static bool emulate;
 module_param(emulate, bool, 0444);
@@ -121,6 +122,7 @@ static const struct {
 } ibs_parts[] = {
 	{ ibs_permission_init, ibs_permission_exit },
 	{ ibs_hardware_init, ibs_hardware_exit },
+	{ ibs_target_init, ibs_target_exit },
 	{ ibs_follow_init, ibs_follow_exit },
 	{ ibs_hotplug_init, ibs_hotplug_exit },
 	{ ibs_sleep_init, ibs_sleep_exit },
@@ -159,5 +161,5 @@ module_init(ibs_module_init);
 module_exit(ibs_module_exit);
 
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("AMD Instruction-Based Sampling of a thread's own code");
+MODULE_DESCRIPTION("AMD Instruction-Based Sampling of threads");
 MODULE_VERSION("1");

@@ -142,6 +142,7 @@ u64 ibs_sample_take(struct ibs_context *ctx, const struct ibs_raw *raw)
 	};
 	u64 next;
 
+	ctx->counts.counted += ctx->interval;
 	if (ibs_is_storm(now)) {
 		/* The longest interval there is, until the window is over: bounded, and no timer has to end it. */
 		ctx->counts.throttled++;

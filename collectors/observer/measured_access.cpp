@@ -85,7 +85,8 @@ Measured measured_access(const PerfSample& sample, const collectors::MemoryEvent
   seen.data_source = sample.data_source;
   seen.kind = kind_in(sample.data_source);
   seen.latency_cycles = sample.latency_cycles;
-  const auto op = event.source == profile::SourceKind::ibs ? collectors::decode_ibs_op(sample.raw) : std::nullopt;
+  const bool ibs = event.source == profile::SourceKind::ibs || event.source == profile::SourceKind::ibs_kmod;
+  const auto op = ibs ? collectors::decode_ibs_op(sample.raw) : std::nullopt;
   if (op) {
     take_ibs(*op, seen);
   }

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collectors/observer/event_pace.h"
 #include "collectors/observer/kernel_events.h"
+#include "collectors/observer/module_sampler.h"
 #include "collectors/observer/perf_records.h"
 #include "collectors/observer/perf_ring.h"
 
@@ -31,48 +33,12 @@ struct SamplingPlace {
   int cpu = any_cpu;
 };
 
-/// How much a sample stands for, and the period after it. Pure: an event's counts go in, what to do comes out.
-class EventPace {
- public:
-  /// `period`: to begin with.
-  EventPace(const collectors::MemoryEvent& event, std::uint64_t period) : event_(&event), period_(period) {}
-
-  /// What the sample stands for: what was counted since the one before, also by samples that were lost. Where others
-  /// had the counter for a part of the time, and `shared_counters` says that this is why, the more.
-  [[nodiscard]] std::uint64_t weigh(const PerfSample& sample, bool shared_counters);
-  /// Is a new period due? At once where samples come much faster than they are to.
-  [[nodiscard]] bool due(std::uint64_t now_ns) const { return now_ns >= due_ns_ || taken_ >= hurry_samples; }
-  /// The period until the next call, drawn around what gives a sample in `wanted_ns` of running time. `counted`,
-  /// `running_ns`: of the event, so far.
-  [[nodiscard]] std::uint64_t next_period(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t counted,
-                                          std::uint64_t running_ns, std::uint64_t& random);
-  /// Of the time that the event was to count, the part in which it did, at its latest sample.
-  [[nodiscard]] double counting_part() const { return part_; }
-  [[nodiscard]] bool sampled() const { return taken_ != 0; }
-  [[nodiscard]] std::uint64_t counted() const { return count_; }
-  [[nodiscard]] std::uint64_t running_ns() const { return running_ns_; }
-  [[nodiscard]] const collectors::MemoryEvent& event() const { return *event_; }
-  [[nodiscard]] std::uint64_t period() const { return period_; }
-
- private:
-  static constexpr std::uint32_t hurry_samples = 32;
-  [[nodiscard]] std::uint64_t allowed(double period) const;
-
-  const collectors::MemoryEvent* event_;
-  std::uint64_t period_;                                       // around which it is drawn
-  std::uint64_t count_ = 0, enabled_ns_ = 0, running_ns_ = 0;  // at the latest sample
-  std::uint64_t paced_count_ = 0, paced_running_ns_ = 0;       // when the period was drawn
-  std::uint64_t due_ns_ = 0, pause_ns_ = 10'000'000;
-  double part_ = 1;
-  std::uint32_t taken_ = 0;  // samples since the period was drawn
-};
-
 class MemorySampler {
  public:
   /// By event, in their order; empty: as the events have them.
   using Periods = std::vector<std::uint64_t>;
-  /// Opens the events, disabled. They must outlive it. `periods`: to begin with, as others were found to need. Errors:
-  /// not_found (the thread is gone), permission, system.
+  /// Opens the events, disabled. They must outlive it. One of our kernel module is alone. `periods`: to begin with, as
+  /// others were found to need. Errors: not_found (the thread is gone), permission, system.
   [[nodiscard]] static Result<MemorySampler> open(const MemoryEvents& events, SamplingPlace place,
                                                   const Periods& periods, std::uint64_t& random);
   void enable();
@@ -83,6 +49,8 @@ class MemorySampler {
     SampleLayout layout;
   };
   [[nodiscard]] std::vector<Ring>& rings() { return rings_; }
+  /// Null: its samples come through rings of perf.
+  [[nodiscard]] ModuleSampler* module() { return module_ ? &*module_ : nullptr; }
   /// What the sample stands for, and of which event it is; null: of none of these.
   [[nodiscard]] const collectors::MemoryEvent* weigh(const PerfSample& sample, std::uint64_t& weight);
   /// Draws new periods where they are due, for a sample in `wanted_ns` of time.
@@ -103,6 +71,7 @@ class MemorySampler {
   Result<void> provide_ring(const OpenEvent& event, const SampleLayout& layout);
 
   std::vector<Open> events_;
+  std::optional<ModuleSampler> module_;
   std::vector<Ring> rings_;
   bool one_unit_ = true;  // else events of the other units rest while the thread is on a core of this one
 };

@@ -149,8 +149,19 @@ void Session::collect(WatchedThread& thread) {
   }
 }
 
+void Session::collect(ModuleSampler& sampler, pid_t tid) {
+  const ModuleSampler::Batch batch = sampler.drain();
+  for (const ModuleSampler::Sampled& sampled : batch.samples) {
+    arrivals_.push_back({sampled.sample.time_ns, tid, sampled.sample, batch.bytes, &sampler.event(), sampled.weight});
+  }
+  measured_.lost += batch.lost;
+}
+
 /// `tid` 0: of all threads of a processor.
 void Session::collect(MemorySampler& sampler, pid_t tid) {
+  if (ModuleSampler* const module = sampler.module()) {
+    collect(*module, tid);
+  }
   for (MemorySampler::Ring& ring : sampler.rings()) {
     auto bytes = std::make_shared<std::vector<std::byte>>();
     const std::uint64_t given_up = ring.ring.drain(*bytes) ? 0 : 1;
@@ -400,6 +411,10 @@ void Session::wait(int stop) {
         if (thread->memory) {
           for (const MemorySampler::Ring& ring : thread->memory->rings()) {
             polled.push_back({ring.fd, POLLIN, 0});
+            awaited.push_back({});
+          }
+          if (const ModuleSampler* const module = thread->memory->module()) {
+            polled.push_back({module->fd(), POLLIN, 0});
             awaited.push_back({});
           }
         }

@@ -68,6 +68,7 @@ class Session final : private WatchWorld {
   void collect();
   void collect(WatchedThread& thread);
   void collect(MemorySampler& sampler, pid_t tid);
+  void collect(ModuleSampler& sampler, pid_t tid);
   std::uint64_t parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout, pid_t tid,
                       MemorySampler* sampler);
   void handle(const Arrival& arrival);

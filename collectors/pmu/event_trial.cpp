@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/unique_fd.h"
+#include "collectors/pmu/ibs_module.h"
 #include "collectors/probe_system.h"
 
 namespace crosstalk::collectors {
@@ -74,6 +76,10 @@ Error refusal_of(const MemoryEvent& event, int error, const KernelSettings& sett
 }
 
 Result<MemoryEvent> try_event(MemoryEvent event) {
+  if (event.source == profile::SourceKind::ibs_kmod) {
+    const Result<void> tried = try_ibs_module();
+    return tried ? Result<MemoryEvent>(std::move(event)) : tl::unexpected<Error>(tried.error());
+  }
   int error = open_whole(event);
   while ((error == EINVAL || error == EOPNOTSUPP) && event.attr.precise_ip > least_precise) {
     --event.attr.precise_ip;

@@ -54,6 +54,7 @@ MachineDescription describe_machine(const std::string& root) {
   const CpuFacts facts = parse_cpuinfo(cpuinfo);
   machine.vendor = facts.vendor;
   machine.virtual_machine = facts.virtual_machine;
+  machine.has_ibs = facts.has_ibs;
   machine.family = number_of<unsigned>(status_field(cpuinfo, "cpu family").value_or(""));
   machine.model = number_of<unsigned>(status_field(cpuinfo, "model").value_or(""));
   machine.kernel = parse_kernel_release(read_small_file(root + "/proc/sys/kernel/osrelease").value_or(""));
@@ -70,6 +71,9 @@ MachineDescription describe_machine(const std::string& root) {
     unit.events = files_in(folder / "events");
     unit.caps = files_in(folder / "caps");
     machine.units.push_back(std::move(unit));
+  }
+  if (root.empty()) {
+    machine.ibs_module = ask_ibs_module();
   }
   return machine;
 }

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "collectors/pmu/event_terms.h"
+#include "collectors/pmu/ibs_module.h"
 #include "collectors/probe_system.h"
 
 namespace crosstalk::collectors {
@@ -38,11 +40,15 @@ struct MachineDescription {
   bool virtual_machine = false;
   std::optional<KernelVersion> kernel;
   std::vector<PmuUnit> units;  ///< of cores and of IBS, by name
+  bool has_ibs = false;        ///< the processor says that it has instruction-based sampling
+  /// Our own kernel module for IBS, or why it can not be used.
+  Result<IbsModule> ibs_module = fail(ErrorCode::not_found, std::string(ibs_module_device) + " is not there");
 
   [[nodiscard]] const PmuUnit* unit(std::string_view name) const;
 };
 
-/// From /proc/cpuinfo, /proc/sys/kernel/osrelease and /sys/bus/event_source/devices below `root` ("" for this machine).
+/// From /proc/cpuinfo, /proc/sys/kernel/osrelease and /sys/bus/event_source/devices below `root` ("" for this machine,
+/// whose kernel module is asked, too).
 /// What is missing is left empty; values that are no numbers are 0.
 [[nodiscard]] MachineDescription describe_machine(const std::string& root = "");
 

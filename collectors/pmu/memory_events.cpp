@@ -158,8 +158,22 @@ Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine, c
   return std::vector<MemoryEvent>{event};
 }
 
-std::vector<SourceStep> sources_of(const MachineDescription& machine, bool kernel_module,
-                                   const MemorySampling& wanted) {
+Result<std::vector<MemoryEvent>> ibs_module_events(const MachineDescription& machine, const MemorySampling& wanted) {
+  if (!machine.ibs_module) {
+    return tl::unexpected<Error>(machine.ibs_module.error());
+  }
+  const IbsModule& module = *machine.ibs_module;
+  MemoryEvent event;
+  event.unit = "crosstalk_ibs";
+  event.name = "ibs_op";
+  event.source = profile::SourceKind::ibs_kmod;
+  event.weight_unit = module.counts_ops ? profile::WeightUnit::micro_ops : profile::WeightUnit::cycles;
+  event.attr.sample_period = std::clamp(wanted.op_period, module.least_period, module.longest_period);
+  event.period_random = true;  // the module draws each interval
+  return std::vector<MemoryEvent>{event};
+}
+
+std::vector<SourceStep> sources_of(const MachineDescription& machine, const MemorySampling& wanted) {
   std::vector<SourceStep> steps;
   const auto add = [&](profile::SourceKind source, Result<std::vector<MemoryEvent>> events) {
     steps.push_back(events ? SourceStep{source, std::move(*events), ""}
@@ -168,7 +182,12 @@ std::vector<SourceStep> sources_of(const MachineDescription& machine, bool kerne
   const bool amd = machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine";
   if (amd) {
     add(profile::SourceKind::ibs, ibs_events(machine, wanted));
-    steps.push_back({profile::SourceKind::ibs_kmod, {}, kernel_module ? "" : "/dev/crosstalk_ibs is not there"});
+    if (machine.ibs_module && machine.ibs_module->emulated) {
+      add(profile::SourceKind::ibs_kmod,
+          fail(ErrorCode::unsupported, std::string(ibs_module_device) + " only emulates IBS, for tests"));
+    } else {
+      add(profile::SourceKind::ibs_kmod, ibs_module_events(machine, wanted));
+    }
   } else {
     add(profile::SourceKind::pebs, pebs_events(machine, wanted));
   }

@@ -73,15 +73,18 @@ void complete(const MachineDescription& machine, perf_event_attr& attr);
 [[nodiscard]] Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine,
                                                           const MemorySampling& wanted = {});
 
+/// That of our own kernel module. The errors are those of MachineDescription::ibs_module.
+[[nodiscard]] Result<std::vector<MemoryEvent>> ibs_module_events(const MachineDescription& machine,
+                                                                 const MemorySampling& wanted = {});
+
 /// One step of the choice of a source, in words: "pebs: not an Intel processor".
 struct SourceStep {
   profile::SourceKind source = profile::SourceKind::clock;
   std::vector<MemoryEvent> events;  ///< empty: it can not be had, or needs none
   std::string reason;               ///< why not; empty: it can be had
 };
-/// What can be had, the best first, each that can not with its reason; the last is the clock, which always can.
-/// `kernel_module`: our own module for IBS is loaded.
-[[nodiscard]] std::vector<SourceStep> sources_of(const MachineDescription& machine, bool kernel_module,
-                                                 const MemorySampling& wanted = {});
+/// What can be had, the best first, each that can not with its reason; the last is the clock, which always can. A
+/// module that only emulates IBS is none of them: who wants its samples names it.
+[[nodiscard]] std::vector<SourceStep> sources_of(const MachineDescription& machine, const MemorySampling& wanted = {});
 
 }  // namespace crosstalk::collectors

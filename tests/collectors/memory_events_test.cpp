@@ -172,6 +172,23 @@ TEST(IbsEvents, APeriodIsNeverBelowWhatTheKernelTakes) {
   EXPECT_EQ(events->front().attr.sample_period, 0x90U);
 }
 
+TEST(IbsModuleEvents, CountWhatTheModuleCounts) {
+  MachineDescription machine = described("zen3");
+  EXPECT_EQ(refusal(ibs_module_events(machine)), "/dev/crosstalk_ibs is not there");
+  machine.ibs_module = IbsModule{false, true, 256, 10'000};
+  MemorySampling wanted;
+  wanted.op_period = 500'000;
+  const auto events = ibs_module_events(machine, wanted);
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->size(), 1U);
+  EXPECT_EQ(events->front().source, profile::SourceKind::ibs_kmod);
+  EXPECT_EQ(events->front().weight_unit, profile::WeightUnit::micro_ops);
+  EXPECT_EQ(events->front().attr.sample_period, 10'000U);
+  EXPECT_FALSE(events->front().each_cpu);
+  machine.ibs_module->counts_ops = false;
+  EXPECT_EQ(ibs_module_events(machine)->front().weight_unit, profile::WeightUnit::cycles);
+}
+
 std::vector<profile::SourceKind> kinds_of(const std::vector<SourceStep>& steps, bool possible) {
   std::vector<profile::SourceKind> kinds;
   for (const SourceStep& step : steps) {
@@ -185,15 +202,19 @@ std::vector<profile::SourceKind> kinds_of(const std::vector<SourceStep>& steps, 
 TEST(Sources, TheBestFirstAndTheClockLast) {
   using Kinds = std::vector<profile::SourceKind>;
   using profile::SourceKind;
-  EXPECT_EQ(kinds_of(sources_of(described("skylake_sp"), false), true), (Kinds{SourceKind::pebs, SourceKind::clock}));
-  EXPECT_EQ(kinds_of(sources_of(described("nehalem"), false), true), Kinds{SourceKind::clock});
-  EXPECT_EQ(kinds_of(sources_of(described("nehalem"), false), false), Kinds{SourceKind::pebs});
-  EXPECT_EQ(kinds_of(sources_of(described("zen3"), false), true), (Kinds{SourceKind::ibs, SourceKind::clock}));
-  EXPECT_EQ(kinds_of(sources_of(described("zen3"), true), true),
-            (Kinds{SourceKind::ibs, SourceKind::ibs_kmod, SourceKind::clock}));
-  EXPECT_EQ(kinds_of(sources_of(described("virtual_amd"), true), true),
-            (Kinds{SourceKind::ibs_kmod, SourceKind::clock}));
-  EXPECT_EQ(kinds_of(sources_of({}, false), true), Kinds{SourceKind::clock}) << "a machine that nothing is known of";
+  EXPECT_EQ(kinds_of(sources_of(described("skylake_sp")), true), (Kinds{SourceKind::pebs, SourceKind::clock}));
+  EXPECT_EQ(kinds_of(sources_of(described("nehalem")), true), Kinds{SourceKind::clock});
+  EXPECT_EQ(kinds_of(sources_of(described("nehalem")), false), Kinds{SourceKind::pebs});
+  EXPECT_EQ(kinds_of(sources_of(described("zen3")), true), (Kinds{SourceKind::ibs, SourceKind::clock}));
+  MachineDescription loaded = described("zen3");
+  loaded.ibs_module = IbsModule{false, true, 256, 1U << 20U};
+  EXPECT_EQ(kinds_of(sources_of(loaded), true), (Kinds{SourceKind::ibs, SourceKind::ibs_kmod, SourceKind::clock}));
+  MachineDescription without_perf = described("virtual_amd");
+  without_perf.ibs_module = IbsModule{false, true, 256, 1U << 20U};
+  EXPECT_EQ(kinds_of(sources_of(without_perf), true), (Kinds{SourceKind::ibs_kmod, SourceKind::clock}));
+  without_perf.ibs_module->emulated = true;
+  EXPECT_EQ(kinds_of(sources_of(without_perf), true), Kinds{SourceKind::clock}) << "samples that are made up";
+  EXPECT_EQ(kinds_of(sources_of({}), true), Kinds{SourceKind::clock}) << "a machine that nothing is known of";
 }
 
 TEST(MachineDescription, AllMachinesAreRead) {

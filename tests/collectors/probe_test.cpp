@@ -46,6 +46,8 @@ TEST(CpuFacts, TellVirtualMachines) {
   EXPECT_EQ(guest.model, "X");
   EXPECT_TRUE(guest.virtual_machine);
   EXPECT_FALSE(parse_cpuinfo("flags\t: fpu hypervisory\n").virtual_machine);
+  EXPECT_FALSE(guest.has_ibs);
+  EXPECT_TRUE(parse_cpuinfo("flags\t: fpu ibs\n").has_ibs);
 }
 
 PmuUnit unit(const std::string& name, EventFormat format) {
@@ -85,6 +87,28 @@ TEST(PmuFacilities, FollowFromTheUnits) {
   EXPECT_FALSE(find(none, "CPU PMU")->available);
   EXPECT_NE(find(none, "CPU PMU")->remedy.find("pmu=on"), std::string::npos);
   EXPECT_FALSE(find(none, "PEBS")->available);
+}
+
+TEST(PmuFacilities, OurModuleIsAdvisedWherePerfHasNoIbs) {
+  MachineDescription amd;
+  amd.vendor = "AuthenticAMD";
+  const auto without = pmu_facilities(amd, {}, takes_all);
+  EXPECT_FALSE(find(without, "IBS module")->available);
+  EXPECT_TRUE(find(without, "IBS module")->remedy.empty()) << "the processor has no IBS";
+  amd.has_ibs = true;
+  const auto advised = pmu_facilities(amd, {}, takes_all);
+  EXPECT_FALSE(find(advised, "IBS module")->available);
+  EXPECT_NE(find(advised, "IBS module")->found.find("better source"), std::string::npos);
+  EXPECT_NE(find(advised, "IBS module")->remedy.find("dkms install crosstalk-ibs/1"), std::string::npos);
+  amd.ibs_module = IbsModule{false, true, 1000, 1'000'000};
+  EXPECT_EQ(find(pmu_facilities(amd, {}, takes_all), "IBS module")->found, "crosstalk_ibs/ibs_op/");
+  amd.ibs_module = IbsModule{true, false, 1000, 1'000'000};
+  EXPECT_FALSE(find(pmu_facilities(amd, {}, takes_all), "IBS module")->available) << "made-up samples";
+  amd.ibs_module = fail(ErrorCode::permission, "may not be opened");
+  EXPECT_EQ(find(pmu_facilities(amd, {}, takes_all), "IBS module")->found, "may not be opened");
+  amd.ibs_module = fail(ErrorCode::not_found, "is not there");
+  amd.units = {unit("ibs_op", {{"cnt_ctl", "config:19"}})};
+  EXPECT_TRUE(find(pmu_facilities(amd, {}, takes_all), "IBS module")->remedy.empty()) << "perf has it";
 }
 
 TEST(Attributes, AskForSynchronousTrapsInUserMode) {

@@ -40,6 +40,10 @@ TEST(Doctor, NamesTheSourcesTheBestFirst) {
   EXPECT_NE(text.find("Sources: pebs, clock."), std::string::npos) << text;
   EXPECT_EQ(nlohmann::json::parse(render_diagnosis_json(diagnosis))["sources"].size(), 2U);
   EXPECT_TRUE(sources_of(diagnose(probe, {"collector", false, "none", ""})).empty());
+  probe.facilities = {made_probe(true).facilities};
+  probe.facilities.push_back({"IBS", false, "no ibs_op", ""});
+  probe.facilities.push_back({"IBS module", true, "crosstalk_ibs/ibs_op/", ""});
+  EXPECT_EQ(sources_of(diagnose(probe, collector)), (std::vector<std::string>{"ibs-kmod", "clock"}));
 }
 
 TEST(Doctor, ShowsRemediesWhole) {

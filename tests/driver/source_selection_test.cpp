@@ -83,6 +83,27 @@ TEST(SourceSelection, OneThatIsAskedForOrNone) {
   EXPECT_TRUE(clock->chosen.events.empty());
 }
 
+TEST(SourceSelection, OurModuleWherePerfHasNoIbs) {
+  collectors::MachineDescription amd;
+  amd.vendor = "AuthenticAMD";
+  amd.ibs_module = collectors::IbsModule{false, true, 256, 1'000'000};
+  const auto selected = select_source({}, amd, no_library(), takes_all);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(selected->chosen.source, SourceKind::ibs_kmod);
+  EXPECT_EQ(collectors::in_words(selected->chosen.verdicts),
+            "ibs: no ibs_op in /sys/bus/event_source/devices; ibs-kmod: chosen");
+  amd.ibs_module->emulated = true;
+  EXPECT_EQ(select_source({}, amd, no_library(), takes_all)->chosen.source, SourceKind::clock);
+  RecordRequest request;
+  request.source = SourceChoice::ibs_kmod;
+  const auto named = select_source(request, amd, no_library(), takes_all);
+  ASSERT_TRUE(named) << "who names it wants it, emulated or not";
+  EXPECT_EQ(named->chosen.source, SourceKind::ibs_kmod);
+  EXPECT_EQ(named->asked_by, "--source ibs-kmod");
+  EXPECT_EQ(refusal(request, amd, takes_none),
+            "--source ibs-kmod: not available on this machine: forbidden; use --source clock");
+}
+
 TEST(SourceSelection, EventsThatAreNamed) {
   RecordRequest request;
   request.memory_events = {"cpu/mem-stores/"};

@@ -33,7 +33,8 @@ class Programs(ModuleCase):
         self.check("kmod_arguments")
 
     def test_samples(self):
-        self.check("kmod_sampling")
+        guest = self.guest_with("kmod_sampling", "kmod_follow")
+        self.run_well(guest, f"{LOAD}kmod_sampling || exit 1\nkmod_follow || exit 1\n{UNLOAD}", 200)
 
     def test_lifetime(self):
         self.check("kmod_lifetime")

@@ -8,6 +8,7 @@ import kernel_case
 from kernel_case import harness
 
 MODULE = os.path.join(kernel_case.HERE, "modules", "emulated_pmu")
+IBS_MODULE = os.path.join(os.path.dirname(os.path.dirname(kernel_case.HERE)), "kmod")
 
 
 class Discovery(kernel_case.GuestCase):
@@ -42,13 +43,17 @@ class Recording(kernel_case.GuestCase, harness.Case):
         check(source, report, truth)."""
         guest = self.guest(processor=processor)
         guest.add_module(MODULE)
+        guest.add_module(IBS_MODULE)
         player = harness.workload("ping_pong")
         for program in (harness.CROSSTALK, harness.COLLECTOR, player):
             guest.add_program(program)
         script = "".join(f"""
             {harness.CROSSTALK} record -o $RESULTS/{source}.db --source {source} --budget 100 -- \
               {player} --seconds {seconds} >$RESULTS/{source} || exit 1""" for source in sources)
-        result = self.run_well(guest, f"insmod /modules/emulated_pmu.ko || exit 1{script}", 200)
+        result = self.run_well(guest, f"""
+            insmod /modules/emulated_pmu.ko || exit 1
+            insmod /modules/crosstalk_ibs.ko emulate=1 || exit 1{script}
+            rmmod crosstalk_ibs || exit 1""", 250)
         for source in sources:
             with self.subTest(source):
                 profile = self.path(source + ".db")
@@ -90,8 +95,8 @@ class Recording(kernel_case.GuestCase, harness.Case):
             self.check_who_plays(report, truth, source != "clock")
             if source != "clock":
                 self.check_where_they_play(report, truth)
-                self.check_measured(report, ["micro_ops"])
-        self.record(["clock", "ibs"], "amd", check)
+                self.check_measured(report, ["micro_ops", "cycles"])
+        self.record(["clock", "ibs", "ibs-kmod"], "amd", check)
 
     def test_who_plays_is_found_on_intel(self):
         def check(_, report, truth):

@@ -252,7 +252,8 @@ void information() {
   crosstalk_ibs_info info{};
   CHECK_EQUAL(context.call(CROSSTALK_IBS_IOC_INFO, &info), 0);
   CHECK_EQUAL(info.version, static_cast<unsigned>(CROSSTALK_IBS_VERSION));
-  CHECK_EQUAL(info.features, CROSSTALK_IBS_HAS_OP | CROSSTALK_IBS_HAS_FETCH | CROSSTALK_IBS_EMULATED);
+  CHECK_EQUAL(info.features,
+              CROSSTALK_IBS_HAS_OP | CROSSTALK_IBS_HAS_FETCH | CROSSTALK_IBS_HAS_FOLLOW | CROSSTALK_IBS_EMULATED);
   CHECK_EQUAL(info.record_size, sizeof(crosstalk_ibs_sample));
   CHECK_EQUAL(info.op_period_min, 20'000U);
   CHECK_EQUAL(info.op_period_max, 100'000'000U);

@@ -31,7 +31,7 @@ class Fuzzer {
   explicit Fuzzer(unsigned seed) : random_(seed) {}
 
   void step() {
-    const unsigned action = pick(14);
+    const unsigned action = pick(16);
     ++calls[action];
     const int fd = files[pick(kFiles)];
     switch (action) {
@@ -61,6 +61,10 @@ class Fuzzer {
         return wait_for(fd);
       case 12:
         return duplicate(fd);
+      case 13:
+        return follow(fd);
+      case 14:
+        return change_period(fd);
       default:
         return store_often(&the_word, 1 + pick(100'000));
     }
@@ -99,6 +103,20 @@ class Fuzzer {
       words[pick(sizeof(setup_) / 4)] = pick(2) == 0 ? static_cast<unsigned>(random_()) : pick(256);
     }
     return &setup_;
+  }
+
+  /// One of our own threads or processes, by the memory of one of them.
+  void follow(int fd) {
+    const int memory = open(pick(2) == 0 ? "/proc/self/mem" : "/proc/1/mem", O_RDONLY | O_CLOEXEC);
+    const crosstalk_ibs_follow wanted{sizeof(wanted), static_cast<int>(getpid() + pick(8)),
+                                      pick(8) == 0 ? static_cast<int>(pick(30)) : memory, 0, 0};
+    known(ioctl(fd, CROSSTALK_IBS_IOC_FOLLOW, &wanted));
+    close(memory);
+  }
+
+  void change_period(int fd) {
+    const crosstalk_ibs_period wanted{20'000 + pick(2'000'000), pick(2) == 0 ? pick(100'000) : 0};
+    known(ioctl(fd, CROSSTALK_IBS_IOC_PERIOD, &wanted));
   }
 
   void* random_pointer() {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/pmu/ibs_module.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "collectors/probe_system.h"
+#include "kmod/crosstalk_ibs.h"
+
+namespace crosstalk::collectors {
+namespace {
+
+tl::unexpected<Error> refusal(ErrorCode code, const std::string& text) {
+  return fail(code, ibs_module_device + (" " + text));
+}
+
+struct Device {
+  UniqueFd fd;
+  crosstalk_ibs_info info{};
+};
+
+Result<Device> open_device() {
+  Device device{UniqueFd(::open(ibs_module_device, O_RDWR | O_CLOEXEC)), {}};
+  if (!device.fd.valid()) {
+    switch (errno) {
+      case ENOENT:
+      case ENODEV:
+      case ENXIO:
+        return refusal(ErrorCode::not_found, "is not there");
+      case EACCES:
+      case EPERM:
+        return refusal(
+            ErrorCode::permission,
+            "may not be opened by this user; its group may (kmod/60-crosstalk-ibs.rules), or record as root");
+      default:
+        return refusal(ErrorCode::system, std::string("can not be opened: ") + std::strerror(errno));
+    }
+  }
+  if (::ioctl(device.fd.get(), CROSSTALK_IBS_IOC_INFO, &device.info) != 0 ||
+      device.info.version != CROSSTALK_IBS_VERSION || device.info.record_size != sizeof(crosstalk_ibs_sample)) {
+    return refusal(ErrorCode::unsupported,
+                   "is of a module of another version; build and load the one of this crosstalk");
+  }
+  return device;
+}
+
+/// Of a SETUP that was refused.
+tl::unexpected<Error> refusal_of(int error) {
+  switch (error) {
+    case EACCES:
+      return refusal(ErrorCode::permission, "is closed to this user: kernel.perf_event_paranoid is " +
+                                                std::to_string(perf_event_paranoid()) +
+                                                "; to allow it: sudo sysctl kernel.perf_event_paranoid=2");
+    case EDQUOT:
+    case ENOMEM:
+      return refusal(ErrorCode::system, "has no memory left for this user's rings: user_memory_kb of the module");
+    default:
+      return refusal(ErrorCode::system, std::string("refuses to sample: ") + std::strerror(error));
+  }
+}
+
+}  // namespace
+
+Result<IbsModule> ask_ibs_module() {
+  const auto device = open_device();
+  if (!device) {
+    return tl::unexpected<Error>(device.error());
+  }
+  const crosstalk_ibs_info& info = device->info;
+  const auto has = [&](std::uint32_t feature) { return (info.features & feature) != 0; };
+  if (!has(CROSSTALK_IBS_HAS_OP) || !has(CROSSTALK_IBS_HAS_FOLLOW)) {
+    return refusal(ErrorCode::unsupported,
+                   "can not sample micro-operations of other threads; the kernel's log says why");
+  }
+  return IbsModule{has(CROSSTALK_IBS_EMULATED), has(CROSSTALK_IBS_HAS_COUNT_OPS), info.op_period_min,
+                   info.op_period_max};
+}
+
+Result<void> try_ibs_module() {
+  const auto device = open_device();
+  if (!device) {
+    return tl::unexpected<Error>(device.error());
+  }
+  crosstalk_ibs_setup setup{};
+  setup.size = sizeof setup;
+  setup.flavour = CROSSTALK_IBS_OP;
+  setup.period = device->info.op_period_max;
+  setup.records = device->info.records_min;
+  if (::ioctl(device->fd.get(), CROSSTALK_IBS_IOC_SETUP, &setup) != 0) {
+    return refusal_of(errno);
+  }
+  return {};
+}
+
+}  // namespace crosstalk::collectors

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our kernel module for IBS (kmod/, docs/kmod.md): what it offers here, and whether this user may use it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace crosstalk::collectors {
+
+inline constexpr const char* ibs_module_device = "/dev/crosstalk_ibs";
+
+struct IbsModule {
+  bool emulated = false;    ///< a timer takes the place of the hardware: for tests
+  bool counts_ops = false;  ///< a period is micro-ops, else cycles
+  std::uint64_t least_period = 0, longest_period = 0;
+};
+
+/// Asks the device. Errors in one line: not_found (there is none), permission (this user may not open it), unsupported
+/// (it can not sample threads of other processes).
+[[nodiscard]] Result<IbsModule> ask_ibs_module();
+
+/// Makes a context of the calling thread and gives it up again. Why that is refused, with the remedy.
+[[nodiscard]] Result<void> try_ibs_module();
+
+}  // namespace crosstalk::collectors
