@@ -31,6 +31,8 @@ accesses that are communications by their definition.
 - *misplaced*: share of the true cost that lies, on average over the runs, in the wrong pair or sort, beyond the bias.
 - *coverage*: in how many of (run, pair, sort) with a true cost the 95 % interval held it. A pair that was not seen
   has the limit of what its consumer may have unseen.
+- *sum*: the same of the sum over all pairs of a sort. Where threads come and go most pairs are never sampled, and only
+  the sum says something.
 - *width*: mean width of these intervals, of the pair's true cost.
 - *detections*: communications that the estimate rests on, a run.
 
@@ -60,6 +62,11 @@ What it says:
   to make up for what came late, the one that asks less of a single event: weighing the long watches of the same
   stratum, or what came early there, in the proportion that all long watches show. The latter takes unknown lines for
   as busy as known ones; here they are.
+- `brief_threads`, `lasting_threads`: what a thread leaves behind (stacks, heap blocks) the next ones use again, so that it
+  is suspected, too, but watched less often than what is exchanged. A thread that lives for a quarter of a period has
+  one sample or none to tell the one from the other; all together have enough. Without such common places
+  (`Strata::common_unit_watches`) the sum was low by 47 ± 2 % and 11 ± 1 %, and the interval held it in 75 % and 93 % of
+  100 runs of half the length; in runs of twice the length it was low by 46 ± 1 % and 16 ± 1 %, and held in 50 % and 60 %.
 - `one_register`: the word that was sampled or another one is watched, never both, so a thread that shares falsely is
   not seen to come back. It is expected to: the first store since the sample is charged for the latest before it. The
   sum is low by some 3 % yet, all of it true sharing (-4.0 in 4000 runs). It is the ratio's nature: a watch that
@@ -95,12 +102,12 @@ def cells(scenario, score):
     return [f"`{scenario}`", f"`{score['estimator']}`",
             f"{bold}{100 * score['bias']:+.1f} ± {100 * score['bias_error']:.1f}{bold}",
             f"{100 * score['misplaced']:.1f}", f"{bold}{100 * score['coverage']:.1f}{bold}",
-            f"{score['width']:.2f}", f"{score['detections']:.0f}"]
+            f"{100 * score['total_coverage']:.1f}", f"{score['width']:.2f}", f"{score['detections']:.0f}"]
 
 
 def tables(results):
     rows = [cells(result["scenario"], score) for result in results for score in result["scores"] if score["true_s"] > 0]
-    text = common.table(["scenario", "estimator", "bias, %", "misplaced, %", "coverage, %", "width", "detections"], rows)
+    text = common.table(["scenario", "estimator", "bias, %", "misplaced, %", "coverage, %", "sum, %", "width", "detections"], rows)
     for result in results:
         if result["scores"][0]["true_s"] == 0:
             found = sum(score["estimated_s"] for score in result["scores"])

@@ -17,7 +17,9 @@ constexpr std::uint8_t flag_mask = profile::sample_suspected | profile::sample_o
 // Both are distinct from each other and from 0, which means neither.
 std::uint64_t line_unit(std::uint64_t address) { return ((address >> line_shift) << 2U) | 1U; }
 std::uint64_t page_unit(std::uint64_t address) { return ((address >> page_shift) << 2U) | 2U; }
+constexpr std::uint64_t in_common = std::uint64_t{1} << 63U;  // of a unit: several threads' watches have chosen it
 bool is_line(std::uint64_t unit) { return (unit & 1U) != 0; }
+bool is_common(std::uint64_t unit) { return (unit & in_common) != 0; }
 
 void add_sums(Stratum& into, const Stratum& from) {
   into.eligible += from.eligible;
@@ -38,7 +40,7 @@ void add_eligible(Stratum& into, std::uint64_t samples, double weight, double we
 
 Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
                StrataPolicy policy)
-    : policy_(policy), threads_(threads.size()), has_units_(threads.size(), false), watched_(watches.size()) {
+    : policy_(policy), threads_(threads.size()), watched_(watches.size()) {
   process_of_thread_.reserve(threads.size());
   for (const profile::ThreadRow& thread : threads) {
     process_of_thread_.push_back(thread.process.value);
@@ -62,34 +64,38 @@ bool Strata::takes(AccessKind kind) const {
          (policy_.accesses == StrataPolicy::Of::loads ? loads(kind) : stores(kind));
 }
 
-// Lines first; a page is judged by the watches on its other lines.
+// Lines first; a page is judged by the watches on its other lines. Of both, threads by themselves first, then what is
+// left of all threads of a process.
 void Strata::choose_units(std::span<const profile::WatchRow> watches) {
-  const auto choose = [&](auto unit_of_address) {
+  const auto choose = [&](Units& units, std::uint32_t least, auto whose, auto unit_of_address) {
     std::map<std::pair<std::uint32_t, Unit>, double> looks;
     for (const profile::WatchRow& watch : watches) {
       if (watch.thread.value < process_of_thread_.size() && takes(watch.sample_access) &&
           unit_of(watch.thread.value, watch.sample_address) == rest) {
-        looks[{watch.thread.value, unit_of_address(watch.sample_address)}] += arming_of(watch).chance(1);
+        looks[{whose(watch.thread.value), unit_of_address(watch.sample_address)}] += arming_of(watch).chance(1);
       }
     }
     for (const auto& [key, sum] : looks) {
-      if (sum >= unit_watches) {
-        units_.insert(key);
-        has_units_[key.first] = true;
+      if (sum >= least) {
+        units.insert(key);
       }
     }
   };
-  choose(line_unit);
-  choose(page_unit);
+  const auto own = [](std::uint32_t thread) { return thread; };
+  const auto process = [&](std::uint32_t thread) { return process_of_thread_[thread]; };
+  choose(units_, unit_watches, own, line_unit);
+  choose(common_units_, common_unit_watches, process, line_unit);
+  choose(units_, unit_watches, own, page_unit);
+  choose(common_units_, common_unit_watches, process, page_unit);
 }
 
 Strata::Unit Strata::unit_of(std::uint32_t thread, std::uint64_t address) const {
-  if (!has_units_[thread]) {
-    return rest;
-  }
   for (const Unit unit : {line_unit(address), page_unit(address)}) {
     if (units_.contains({thread, unit})) {
       return unit;
+    }
+    if (common_units_.contains({process_of_thread_[thread], unit})) {
+      return unit | in_common;
     }
   }
   return rest;
@@ -158,6 +164,7 @@ void Strata::settle_watches() {
 void Strata::finish() {
   settle_samples();
   settle_watches();
+  join_common();
   join_watched();
   join_hardly_watched();
   share_out();
@@ -169,9 +176,35 @@ void Strata::finish() {
   }
 }
 
+Strata::Alike Strata::alike(const Cell& cell) const {
+  const Kind& kind = kinds_[cell.kind];
+  return {process_of_thread_[kind.thread], kind.flags, kind.unit, is_common(cell.unit) ? cell.unit : rest};
+}
+
+/// Places that several threads' watches have chosen are theirs together.
+void Strata::join_common() {
+  std::map<Alike, Pool> pools;
+  for (const Cell& cell : cells_) {
+    if (is_common(cell.unit)) {
+      pools[alike(cell)].looks += cell.looks;
+    }
+  }
+  for (Cell& cell : cells_) {
+    if (!is_common(cell.unit)) {
+      continue;
+    }
+    Pool& pool = pools[alike(cell)];
+    if (pool.looks >= least_watches) {
+      pool.stratum = pool.stratum == none ? new_stratum() : pool.stratum;
+      join(cell, pool.stratum);
+      strata_[pool.stratum].one_line = is_line(cell.unit);
+    }
+  }
+}
+
 void Strata::join_watched() {
   for (Cell& cell : cells_) {
-    if (cell.looks >= least_watches) {
+    if (cell.stratum == none && cell.looks >= least_watches) {
       join(cell, new_stratum());
       Stratum& stratum = strata_[cell.stratum];
       stratum.thread = kinds_[cell.kind].thread;
@@ -181,19 +214,16 @@ void Strata::join_watched() {
 }
 
 void Strata::join_hardly_watched() {
-  struct Pool {  // of a process's cells of the same flags
-    double looks = 0;
-    std::uint32_t stratum = none;
-  };
-  using Alike = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit>;  // process, flags, unit
-  const auto alike = [&](const Kind& kind) { return Alike{process_of_thread_[kind.thread], kind.flags, kind.unit}; };
-  std::map<Alike, Pool> pools;
+  using Flags = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit>;  // process, flags, unit of weight
+  const auto alike = [&](const Kind& kind) { return Flags{process_of_thread_[kind.thread], kind.flags, kind.unit}; };
+  std::map<Flags, Pool> pools;
   std::vector<std::uint32_t> best(kinds_.size(), none);  // by kind: its most watched stratum of several lines
   for (const Cell& cell : cells_) {
     std::uint32_t& known = best[cell.kind];
     if (cell.stratum == none) {
       pools[alike(kinds_[cell.kind])].looks += cell.looks;
-    } else if (!is_line(cell.unit) && (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
+    } else if (!is_line(cell.unit) && !is_common(cell.unit) &&
+               (known == none || strata_[known].watched < strata_[cell.stratum].watched)) {
       known = cell.stratum;
     }
   }

@@ -5,7 +5,9 @@
 //
 // A stratum is a unit of weight, a thread, the collector's suspicion and the stack flag, and the cache line of data, or
 // its 4 KiB page, where that was watched often enough to stand for itself (unless an estimator wants to know of no
-// places). What was hardly watched joins what is hardly watched of its process's other threads under the same
+// places). Where threads have too few watches of a place each, as those have that live for a millisecond, but together
+// enough, the place stands for itself for all of them together: a line tells more of what a sample does than a thread.
+// What was hardly watched joins what is hardly watched of its process's other threads under the same
 // suspicion; where all that is not watched either, what is suspected joins what else is suspected of its thread.
 // Nothing joins a line of its own, which was watched often for a reason, nor what is suspected what is not: a page
 // holds both.
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -75,6 +78,11 @@ class Strata {
   /// makes up for the many strata in which there was no event, what is cut is missing on average.
   static constexpr std::uint32_t unit_watches = 8, least_watches = 2;
 
+  /// Watches that a line or page needs to stand for itself for several threads together. More: where threads that live
+  /// for long meet on many lines, a line has come by eight because its first watches have seen an exchange, and those
+  /// that have not are left to stand for the rest.
+  static constexpr std::uint32_t common_unit_watches = 16;
+
   Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
          StrataPolicy policy = {});
   /// Counts a sample if it is eligible and of a known thread.
@@ -113,6 +121,12 @@ class Strata {
     std::uint64_t samples = 0;
     double weight = 0, weight2 = 0;
   };
+  using Alike = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit, Unit>;  // process, flags, unit, place
+  struct Pool {                                                                      // of alike cells
+    double looks = 0;
+    std::uint32_t stratum = none;
+  };
+  [[nodiscard]] Alike alike(const Cell& cell) const;
   struct Watched {  // a watch's sample
     std::uint32_t cell = none;
     std::uint64_t address = 0;
@@ -128,6 +142,7 @@ class Strata {
   [[nodiscard]] std::uint32_t in_hindsight(std::uint32_t cell, std::uint64_t address);
   void settle_samples();
   void settle_watches();
+  void join_common();
   void join_watched();
   void join_hardly_watched();
   void share_out();
@@ -150,7 +165,7 @@ class Strata {
   using Units = std::unordered_set<std::pair<std::uint32_t, Unit>, UnitHash>;
   using UnitCells = std::unordered_map<std::pair<std::uint32_t, Unit>, std::uint32_t, UnitHash>;
   Units units_;                                                // (thread, unit) that stand for themselves
-  std::vector<bool> has_units_;                                // by thread: a quick no
+  Units common_units_;                                         // (process, unit) that do for all its threads together
   std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags, unit)
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> rest_cells_;  // by kind

@@ -263,6 +263,43 @@ TEST(Estimator, OftenWatchedPagesStandForThemselves) {
   EXPECT_NEAR(*run.estimate()[0].true_sharing.cost_s, 0.008, 1e-12);
 }
 
+// As of threads that live for a millisecond: each has one sample, and the lines that are exchanged are watched more
+// often than the others.
+TEST(Estimator, ALineThatManyThreadsWatchOnceEachStandsForItself) {
+  constexpr std::uint32_t threads = 3 * Strata::common_unit_watches;
+  Recording run(threads);
+  for (std::uint32_t thread = 0; thread < threads; ++thread) {
+    const bool watched = thread % 3 == 0;
+    const auto shared = eligible(thread, line, ms, profile::sample_suspected);
+    if (watched) {
+      run.watch(shared, {seen((thread + 1) % threads, thread)});
+    } else {
+      run.sample(shared);
+    }
+    for (std::uint64_t i = 0; i < 2; ++i) {  // what is only used again, by whoever lives next
+      run.sample(eligible(thread, 0x90000 + 0x1000 * i, ms, profile::sample_suspected));
+    }
+  }
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    run.watch(eligible(0, 0x90000 + 0x1000 * i, ms, profile::sample_suspected), {});
+  }
+  run.estimate();
+  EXPECT_NEAR(run.total_s, threads * 1e-3, 1e-12);
+}
+
+TEST(Estimator, ALineThatSeveralThreadsHardlyWatchDoesNot) {
+  Recording run(4);
+  for (std::uint32_t i = 0; i + 1 < Strata::common_unit_watches; ++i) {
+    run.watch(eligible(i % 4, line),
+              i % 2 == 0 ? std::vector{seen((i + 1) % 4, i % 4)} : std::vector<SeenCommunication>());
+    run.watch(eligible(i % 4, 0x90000 + 0x1000 * i), {});
+  }
+  run.estimate();
+  for (const Stratum& stratum : run.result.expansion.strata) {
+    EXPECT_FALSE(stratum.one_line);
+  }
+}
+
 TEST(Estimator, ALineStandsForItselfUnderAnySuspicion) {
   Recording run(2);
   for (std::uint64_t i = 0; i < Strata::unit_watches; ++i) {

@@ -24,6 +24,7 @@ nlohmann::ordered_json json(const Scenario& scenario, const std::vector<Score>& 
                     {"coverage", score.coverage},
                     {"cells", score.cells},
                     {"width", score.width},
+                    {"total_coverage", score.total_coverage},
                     {"detections", score.detections},
                     {"estimated_s", score.estimated_s},
                     {"true_s", score.true_s}});

@@ -155,6 +155,19 @@ TEST(ManyThreads, AreCovered) {
   EXPECT_LE(score.coverage, most_coverage);
 }
 
+// What successors of threads use again is suspected like what is exchanged, and watched less often. Threads that have
+// one sample or none, and those that have a hundred, say together which line is which. Of thousands of pairs few are
+// seen at all, so what is judged is the sum.
+TEST(ThreadsThatComeAndGo, AreCoveredTogether) {
+  for (const char* name : {"brief_threads", "lasting_threads"}) {
+    SCOPED_TRACE(name);
+    const Score score = scores_of({name, {}}, {"post_stratified"}, 100).front();
+    EXPECT_GT(score.bias, -0.10);
+    EXPECT_LT(score.bias, 0.10);
+    EXPECT_GE(score.total_coverage, least_coverage);
+  }
+}
+
 TEST(Wrong, NobodyFindsWhatIsNotThere) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const SimulatedRun run = simulate(scenario("private_data"), seed);

@@ -38,6 +38,8 @@ class Program {
  public:
   explicit Program(const Scenario& scenario);
   [[nodiscard]] std::uint32_t lines() const { return lines_; }
+  /// Those that are not one thread's alone come first.
+  [[nodiscard]] std::uint32_t shared_lines() const { return first_private_; }
   /// Is the line one thread's alone?
   [[nodiscard]] bool is_private(std::uint32_t line) const { return line >= first_private_; }
   /// Appends the accesses of the thread's next visit.

@@ -16,6 +16,7 @@ namespace {
 constexpr double ns_per_s = 1e9;
 
 struct Thread {
+  std::uint32_t id = 0;       // among all that ever live
   double now_ns = 0;          // when its next access begins
   double cpu_ns = 0;          // CPU time so far
   double tick_ns = 0;         // CPU time at which its clock next runs out
@@ -33,37 +34,76 @@ class Simulation {
         random_(seed * 2 + 1),
         watching_(scenario.observer, scenario.threads, scenario.word_bytes, seed * 2),
         threads_(scenario.threads),
-        lines_(program_.lines(), SharedLine(scenario.threads)) {}
+        lines_(program_.shared_lines(), SharedLine(most_lives(scenario))) {}
 
   SimulatedRun finish() {
-    for (Thread& thread : threads_) {
-      thread.now_ns = unit(random_) * scenario_.latencies.private_ns;
-      thread.tick_ns = unit(random_) * scenario_.observer.period_ns;
-    }
+    begin_crew(0);
     for (std::size_t i = 0; goes_by_tick() && i < threads_.size(); ++i) {
       threads_[i].tick_ns = scenario_.observer.period_ns + static_cast<double>(i) * scenario_.observer.tick_skew_ns;
     }
-    using Turn = std::pair<double, std::uint32_t>;  // when which thread is next: of two at once, the one of less number
-    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
-      turns.emplace(threads_[i].now_ns, i);
-    }
     double now_ns = 0;
     while (now_ns < scenario_.duration_ns) {
-      const auto [at_ns, next] = turns.top();
-      turns.pop();
+      if (turns_.empty()) {
+        begin_crew(now_ns);
+      }
+      const auto [at_ns, next] = turns_.top();
+      turns_.pop();
       now_ns = at_ns;
+      if (scenario_.life_ns > 0 && threads_[next].cpu_ns >= scenario_.life_ns) {
+        watching_.ends(threads_[next].id);
+        end_thread(threads_[next], now_ns);
+        continue;
+      }
       step(next);
-      turns.emplace(threads_[next].now_ns, next);
+      turns_.emplace(threads_[next].now_ns, next);
     }
     watching_.finish(now_ns);
-    fill_threads(now_ns);
+    while (!turns_.empty()) {
+      end_thread(threads_[turns_.top().second], now_ns);
+      turns_.pop();
+    }
     run_.watches = watching_.take_watches();
     run_.traps = watching_.take_traps();
     return std::move(run_);
   }
 
  private:
+  using Turn = std::pair<double, std::uint32_t>;  // when which thread is next: of two at once, the one of less number
+
+  static std::uint32_t most_lives(const Scenario& scenario) {
+    const double crews = scenario.life_ns > 0 ? scenario.duration_ns / scenario.life_ns + 2 : 1;
+    return scenario.threads * static_cast<std::uint32_t>(crews);
+  }
+
+  /// A thread that is not the first of its place stands for a whole period with its first sample, as all do in a
+  /// target: it comes anywhere in it.
+  void begin_crew(double now_ns) {
+    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+      Thread& thread = threads_[i];
+      thread = {};
+      thread.id = static_cast<std::uint32_t>(run_.threads.size());
+      thread.now_ns = now_ns + unit(random_) * scenario_.latencies.private_ns;
+      thread.tick_ns = unit(random_) * scenario_.observer.period_ns;
+      thread.last_sample_ns = scenario_.life_ns > 0 ? thread.tick_ns - scenario_.observer.period_ns : 0;
+      if (thread.id >= threads_.size()) {
+        watching_.begins(thread.id);
+      }
+      profile::ThreadRow row;
+      row.id = ThreadId{thread.id};
+      row.tid = static_cast<std::int32_t>(thread.id + 1);
+      row.begin_ns = static_cast<std::uint64_t>(thread.now_ns);
+      run_.threads.push_back(row);
+      turns_.emplace(thread.now_ns, i);
+    }
+  }
+
+  void end_thread(const Thread& thread, double now_ns) {
+    profile::ThreadRow& row = run_.threads[thread.id];
+    row.end_ns = static_cast<std::uint64_t>(now_ns);
+    row.cpu_ns = static_cast<std::uint64_t>(thread.cpu_ns);
+    run_.cpu_s += thread.cpu_ns / ns_per_s;
+  }
+
   [[nodiscard]] bool goes_by_tick() const { return scenario_.observer.tick_skew_ns > 0; }
   [[nodiscard]] double clock_of(const Thread& thread) const { return goes_by_tick() ? thread.now_ns : thread.cpu_ns; }
 
@@ -80,14 +120,14 @@ class Simulation {
     thread.last = thread.visit.back();
     thread.visit.pop_back();
     thread.idle = false;
-    const double latency_ns = make_access(index, thread.last);
-    const std::uint32_t traps = watching_.access(index, thread.last, thread.now_ns);
+    const double latency_ns = make_access(thread.id, thread.last);
+    const std::uint32_t traps = watching_.access(thread.id, thread.last, thread.now_ns);
     thread.cpu_ns += latency_ns;
     thread.now_ns += latency_ns + traps * scenario_.observer.trap_cost_ns;
   }
 
   /// What the access does to its line and how long it takes.
-  double make_access(std::uint32_t index, const Access& access) {
+  double make_access(std::uint32_t thread, const Access& access) {
     const Latencies& latencies = scenario_.latencies;
     const double spread = 0.5 + unit(random_);
     if (program_.is_private(access.line)) {
@@ -95,15 +135,15 @@ class Simulation {
     }
     SharedLine& line = lines_[access.line];
     double latency_ns = latencies.hit_ns * spread;
-    if (const auto transfer = line.transfer(index, access)) {
+    if (const auto transfer = line.transfer(thread, access)) {
       latency_ns = latencies.transfer_ns * spread;
-      Truth& truth = run_.truth[{transfer->producer, index}][transfer->true_sharing ? 1 : 0];
+      Truth& truth = run_.truth[{transfer->producer, thread}][transfer->true_sharing ? 1 : 0];
       ++truth.count;
       truth.cost_s += latency_ns / ns_per_s;
-    } else if (line.invalidates(index, access)) {
+    } else if (line.invalidates(thread, access)) {
       latency_ns = latencies.invalidation_ns * spread;
     }
-    line.touch(index, access);
+    line.touch(thread, access);
     return latency_ns;
   }
 
@@ -116,7 +156,7 @@ class Simulation {
       thread.tick_ns += observer.period_ns * (1 + observer.jitter * (2 * unit(random_) - 1));
     }
     profile::SampleRow row;
-    row.thread = ThreadId{index};
+    row.thread = ThreadId{thread.id};
     row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
     row.ip = ip_after(thread.last.kind, scenario_.word_bytes);
     row.access_ip = row.ip - 4;
@@ -127,20 +167,8 @@ class Simulation {
     row.access = thread.last.kind;
     row.from = profile::AddressFrom::retired;
     thread.last_sample_ns = at_ns;
-    watching_.sample(row);
+    thread.now_ns += watching_.sample(row);
     run_.samples.push_back(row);
-  }
-
-  void fill_threads(double now_ns) {
-    for (std::uint32_t i = 0; i < threads_.size(); ++i) {
-      profile::ThreadRow row;
-      row.id = ThreadId{i};
-      row.tid = static_cast<std::int32_t>(i + 1);
-      row.end_ns = static_cast<std::uint64_t>(now_ns);
-      row.cpu_ns = static_cast<std::uint64_t>(threads_[i].cpu_ns);
-      run_.threads.push_back(row);
-      run_.cpu_s += threads_[i].cpu_ns / ns_per_s;
-    }
   }
 
   const Scenario& scenario_;
@@ -148,6 +176,7 @@ class Simulation {
   Random random_;
   Watching watching_;
   std::vector<Thread> threads_;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
   std::vector<SharedLine> lines_;
   SimulatedRun run_;
 };

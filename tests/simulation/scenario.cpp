@@ -79,6 +79,20 @@ Scenario many_threads() {
   return scenario;
 }
 
+// Times are in proportion to a period of 4 ms as those of threads are that live for a millisecond: to arm one other
+// thread takes an eighth of their life.
+Scenario brief_threads(std::string_view name, std::string_view summary, double lives) {
+  Scenario scenario = with_parts(name, summary, {{Pattern::own_words, 0.57, 1}, private_work(0.43)});
+  scenario.threads = 2;
+  scenario.duration_ns = 2e8;
+  scenario.word_bytes = 4;
+  scenario.latencies = {400, 5, 5, 800};
+  scenario.life_ns = lives * scenario.observer.period_ns;
+  scenario.observer.stall_ns = 6000;
+  scenario.observer.horizon_ns = 5 * scenario.observer.period_ns;
+  return scenario;
+}
+
 Scenario packed() {
   Scenario scenario = with_parts("packed_words", "as own_words, with words of four bytes",
                                  {{Pattern::own_words, 0.4}, private_work(0.6)});
@@ -111,6 +125,8 @@ std::vector<Scenario> all() {
                  {{Pattern::ping_pong, 0.5, 200}, private_work(0.5)}),
       many_threads(),
       ticks(),
+      brief_threads("brief_threads", "crews of two threads that live for a quarter of a period", 0.25),
+      brief_threads("lasting_threads", "the same, and they live for a hundred periods", 100),
       spinning(),
       with_registers("two_registers", "as mixed, with two debug registers", 2),
       with_registers("one_register", "as mixed, with one debug register", 1),

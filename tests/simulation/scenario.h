@@ -48,6 +48,7 @@ struct Observer {
   double sample_cost_ns = 1000;
   double arm_cost_ns = 400;   // to open a watch, and for each thread that is armed
   double trap_cost_ns = 600;  // the trapping thread stands still for so long
+  double stall_ns = 0;        // for each thread that is armed, the sampled one stands still for so long
   double lost_traps = 0;      // share of traps whose record is lost
   // Clocks run out at the same moments of elapsed time, as those of the kernel's tick do: thread n's so long after that
   // of thread n - 1. 0: each goes by the CPU time of its thread.
@@ -59,6 +60,9 @@ struct Scenario {
   std::string_view summary;  // one sentence
   std::uint32_t threads = 4;
   double duration_ns = 3e8;
+  // CPU time of a thread. Crews of `threads` threads follow each other: those of one begin together, and the next one
+  // begins when all of them have ended. 0: one crew, for as long as the run lasts.
+  double life_ns = 0;
   std::uint32_t word_bytes = 8;  // 8 or 4: how wide the accesses are; words lie side by side from the line's begin on
   std::vector<Part> parts;
   Latencies latencies;

@@ -158,14 +158,17 @@ TEST(Simulate, RowsFitTogether) {
   for (const Scenario& scenario : scenarios()) {
     SCOPED_TRACE(std::string(scenario.name));
     const SimulatedRun run = simulate(scenario, 1);
-    EXPECT_EQ(run.threads.size(), scenario.threads);
+    const bool comes_and_goes = scenario.life_ns > 0;
+    EXPECT_EQ(run.threads.size() % scenario.threads, 0U);
+    EXPECT_EQ(run.threads.size() > scenario.threads, comes_and_goes);
     double sampled_s = 0;
     std::size_t armed = 0;
     for (const profile::SampleRow& sample : run.samples) {
       sampled_s += static_cast<double>(sample.cpu_ns) / 1e9;
       armed += (sample.flags & profile::sample_armed) != 0 ? 1 : 0;
     }
-    EXPECT_NEAR(sampled_s, run.cpu_s, 0.01 * run.cpu_s);
+    // Whether a thread that lives for a part of a period is sampled is chance: one in four of 7,000 is, to 2 %.
+    EXPECT_NEAR(sampled_s, run.cpu_s, (comes_and_goes ? 0.1 : 0.01) * run.cpu_s);
     EXPECT_EQ(armed, run.watches.size());
     EXPECT_GT(armed, 20U);
     for (std::size_t i = 0; i < run.watches.size(); ++i) {

@@ -39,6 +39,7 @@ std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run
 /// What is said of a run: the pairs that were seen, and what the others may have.
 struct Estimated {
   Matrix matrix;
+  std::array<Amount, 2> totals;  // of false sharing, of true sharing
   std::optional<attribution::UnseenLimits> unseen;
 };
 
@@ -68,6 +69,7 @@ class Tally {
     const auto amounts = amounts_of(estimated.matrix);
     double estimated_s = 0;
     double true_s = 0;
+    std::array<double, 2> true_of_sort{};
     for (const auto& [key, amount] : amounts) {
       estimated_s += amount->cost_s.value_or(0);
       excess_s_[key] += amount->cost_s.value_or(0);
@@ -76,6 +78,7 @@ class Tally {
     for (const auto& [pair, sorts] : run.truth) {
       for (std::size_t sort = 0; sort < sorts.size(); ++sort) {
         true_s += sorts[sort].cost_s;
+        true_of_sort.at(sort) += sorts[sort].cost_s;
         excess_s_[{pair, sort}] -= sorts[sort].cost_s;
         const auto found = amounts.find({pair, sort});
         if (sorts[sort].count > 0) {
@@ -83,6 +86,12 @@ class Tally {
                 found != amounts.end() ? found->second->cost_ci95 : unseen_interval(estimated, pair.second, sort == 1));
         }
       }
+    }
+    for (std::size_t sort = 0; sort < true_of_sort.size(); ++sort) {
+      const auto& interval = estimated.totals.at(sort).cost_ci95;
+      const double truth_s = true_of_sort.at(sort);
+      totals_ += truth_s > 0 ? 1 : 0;
+      totals_covered_ += truth_s > 0 && interval && interval->low <= truth_s && truth_s <= interval->high ? 1 : 0;
     }
     estimated_s_ += estimated_s;
     true_s_ += true_s;
@@ -100,6 +109,7 @@ class Tally {
     score.detections = seen_ / n;
     score.cells = cells_;
     score.coverage = cells_ > 0 ? static_cast<double>(covered_) / static_cast<double>(cells_) : 0;
+    score.total_coverage = totals_ > 0 ? static_cast<double>(totals_covered_) / static_cast<double>(totals_) : 0;
     score.width = intervals_ > 0 ? width_ / static_cast<double>(intervals_) : 0;
     if (score.true_s > 0) {
       const double error_s = score.estimated_s - score.true_s;
@@ -127,7 +137,7 @@ class Tally {
 
   std::map<CellKey, double> excess_s_;
   double estimated_s_ = 0, true_s_ = 0, squares_ = 0, width_ = 0, seen_ = 0;
-  std::uint64_t cells_ = 0, covered_ = 0, intervals_ = 0;
+  std::uint64_t cells_ = 0, covered_ = 0, intervals_ = 0, totals_ = 0, totals_covered_ = 0;
   std::uint32_t runs_ = 0;
 };
 
@@ -140,8 +150,12 @@ Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::Ow
   strata.finish();
   const auto estimate =
       attribution::estimate(estimator, attribution::WatchEvidence(run.watches, timelines, strata), strata);
-  return {attribution::matrix_of(estimate.contributions, estimate.expansion, attribution::thread_pair),
-          estimate.expansion.unseen};
+  attribution::PairAmounts amounts(estimate.expansion, attribution::thread_pair);
+  for (const attribution::Contribution& c : estimate.contributions) {
+    amounts.add(attribution::summand_of(c, estimate.expansion, attribution::cost_s(c, estimate.expansion.strata)));
+  }
+  attribution::PairAmounts::Result all = amounts.finish();
+  return {std::move(all.cells), {all.false_sharing, all.true_sharing}, estimate.expansion.unseen};
 }
 
 }  // namespace

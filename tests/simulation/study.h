@@ -18,13 +18,14 @@ namespace crosstalk::simulation {
 struct Score {
   const attribution::Estimator* estimator = nullptr;
   std::uint32_t runs = 0;
-  double bias = 0;          // mean of estimated total - true total
-  double bias_error = 0;    // its standard error
-  double misplaced = 0;     // half the sum over pairs and sorts of |mean estimate - mean truth|, beyond the bias
-  double coverage = 0;      // share of (run, pair, sort) with a true cost whose interval holds it
-  std::uint64_t cells = 0;  // how many of them there are
-  double width = 0;         // mean width of these intervals, as a fraction of the true cost of their cell
-  double detections = 0;    // mean of communications seen, a run
+  double bias = 0;            // mean of estimated total - true total
+  double bias_error = 0;      // its standard error
+  double misplaced = 0;       // half the sum over pairs and sorts of |mean estimate - mean truth|, beyond the bias
+  double coverage = 0;        // share of (run, pair, sort) with a true cost whose interval holds it
+  std::uint64_t cells = 0;    // how many of them there are
+  double width = 0;           // mean width of these intervals, as a fraction of the true cost of their cell
+  double total_coverage = 0;  // share of (run, sort) with a true cost in which the interval of the sum holds it
+  double detections = 0;      // mean of communications seen, a run
   double estimated_s = 0, true_s = 0;  // mean totals
 };
 

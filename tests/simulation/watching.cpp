@@ -20,15 +20,27 @@ std::uint32_t thread_of(std::uint32_t number) { return number - 1; }
 
 Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed)
     : observer_(observer),
-      threads_(threads),
       word_bytes_(word_bytes),
       plan_(watch_policy::SlotPlan::of(observer.registers)),
       random_(seed),
       policy_random_(random_() | 1U),
-      mean_cost_ns_(whole(first_cost_guess * observer.period_ns)),
-      samples_(threads) {
+      mean_cost_ns_(whole(first_cost_guess * observer.period_ns)) {
+  for (std::uint32_t thread = 0; thread < threads; ++thread) {
+    begins(thread);
+  }
   budget_.clear();
   budget_.start(observer.budget);
+}
+
+void Watching::begins(std::uint32_t thread) {
+  living_.push_back(thread);
+  samples_.resize(std::max<std::size_t>(samples_.size(), thread + 1));
+}
+
+void Watching::ends(std::uint32_t thread) { std::erase(living_, thread); }
+
+bool Watching::lives(std::uint32_t thread) const {
+  return std::find(living_.begin(), living_.end(), thread) != living_.end();
 }
 
 void Watching::spend(std::uint64_t ns, bool exploring) {
@@ -55,7 +67,7 @@ Watching::Slot* Watching::room(bool suspected) {
   return nullptr;
 }
 
-void Watching::sample(profile::SampleRow& row) {
+double Watching::sample(profile::SampleRow& row) {
   const std::uint32_t thread = row.thread.value;
   const auto now_ms = static_cast<std::uint32_t>(row.time_ns / ns_per_ms);
   budget_.earn(row.cpu_ns);
@@ -72,25 +84,23 @@ void Watching::sample(profile::SampleRow& row) {
                                         (suspected ? unsigned{profile::sample_suspected} : 0U));
   ++samples_[thread];
   if (plan_.slots == 0 || !watch_policy::is_drawn(access, known, suspected, samples_[thread], policy_random_)) {
-    return;
+    return 0;
   }
   Slot* slot = room(suspected);
-  if (slot != nullptr && budget_.affords(mean_cost_ns_, !suspected)) {
-    open(*slot, row, access, known, suspected);
-  }
+  return slot != nullptr && budget_.affords(mean_cost_ns_, !suspected) ? open(*slot, row, access, known, suspected) : 0;
 }
 
 std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
                             const watch_policy::Suspicion& suspicion) {
-  slot.mode.assign(threads_, Modes{});
+  slot.mode.assign(samples_.size(), Modes{});
   for (std::uint32_t w = 0; w < slot.choice.words; ++w) {
     slot.mode[sampled][w] = watch_policy::first_mode(access, w);
   }
   const std::uint32_t partner = slot.suspected ? suspicion.partner.thread : 0;
-  const bool has_partner = partner != 0 && thread_of(partner) != sampled;
-  watch_policy::ArmedDraw draw(threads_ - 1, has_partner);
+  const bool has_partner = partner != 0 && thread_of(partner) != sampled && lives(thread_of(partner));
+  watch_policy::ArmedDraw draw(static_cast<std::uint32_t>(living_.size()) - 1, has_partner);
   std::uint32_t armed = 0;
-  for (std::uint32_t t = 0; t < threads_; ++t) {
+  for (const std::uint32_t t : living_) {
     if (t != sampled && ((has_partner && t == thread_of(partner)) || draw.take(policy_random_))) {
       slot.mode[t].fill(WatchMode::read_write);
       ++armed;
@@ -99,8 +109,8 @@ std::uint32_t Watching::arm(Slot& slot, std::uint32_t sampled, const watch_polic
   return armed;
 }
 
-void Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
-                    const watch_policy::Suspicion& suspicion, bool suspected) {
+double Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
+                      const watch_policy::Suspicion& suspicion, bool suspected) {
   const std::uint32_t thread = row.thread.value;
   slot.watch = static_cast<std::uint32_t>(watches_.size() + 1);
   slot.suspected = suspected;
@@ -111,6 +121,9 @@ void Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::Sam
   slot.choice = watch_policy::choose_words(access, suspicion, plan_.registers, next_random(policy_random_));
   slot.progress.begin(number_of(thread), access, row.time_ns + horizon_ns);
   const std::uint32_t armed = arm(slot, thread, access, suspicion);
+  const double stall_ns = observer_.stall_ns * armed;
+  slot.opener = thread;
+  slot.armed_ns = static_cast<double>(row.time_ns) + stall_ns;
   slot.cost_ns = whole(observer_.arm_cost_ns * (armed + 1));
   spend(slot.cost_ns, !suspected);
 
@@ -120,7 +133,7 @@ void Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::Sam
   watch.time_ns = row.time_ns;
   watch.line = slot.line;
   watch.words.assign(slot.choice.word, slot.choice.word + slot.choice.words);
-  watch.threads = threads_;
+  watch.threads = static_cast<std::uint32_t>(living_.size());
   watch.armed = armed;
   watch.suspected = suspected;
   watch.horizon_ns = horizon_ns;
@@ -137,9 +150,13 @@ void Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::Sam
   watch.sample_flags = row.flags;
   watch.sample_cpu = row.cpu;
   watches_.push_back(std::move(watch));
+  return stall_ns;
 }
 
 bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const Access& access, std::uint64_t now_ns) {
+  if (thread >= slot.mode.size() || (thread != slot.opener && static_cast<double>(now_ns) < slot.armed_ns)) {
+    return false;
+  }
   WatchMode& mode = slot.mode[thread][word];
   if (mode == WatchMode::off || (mode == WatchMode::write_only && !stores(access.kind))) {
     return false;

@@ -29,10 +29,16 @@ inline constexpr std::uint64_t first_line_address = 0x10000000;
 
 class Watching {
  public:
+  /// Threads 0 .. threads - 1 live from the begin.
   Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed);
 
-  /// A thread's clock has run out; its last access is in the row. Sets the row's flags and watch.
-  void sample(profile::SampleRow& row);
+  /// A thread begins whose number no thread has had, or ends.
+  void begins(std::uint32_t thread);
+  void ends(std::uint32_t thread);
+
+  /// A thread's clock has run out; its last access is in the row. Sets the row's flags and watch. Returns for how long
+  /// the thread stands still.
+  double sample(profile::SampleRow& row);
   /// A thread accesses a line. Returns how many watchpoints it ran into.
   std::uint32_t access(std::uint32_t thread, const Access& access, double now_ns);
   /// Closes watches whose alarm has rung by now.
@@ -52,16 +58,18 @@ class Watching {
     std::uint32_t watch = 0;  // id; 0: idle
     bool suspected = false;
     std::uint64_t line = 0;
+    std::uint32_t opener = 0;    // the sampled thread
+    double armed_ns = 0;         // from then on the others are armed
     std::uint64_t alarm_ns = 0;  // when it rings; 0: it is not set
     std::uint64_t cost_ns = 0;
     watch_policy::WatchProgress progress;
     watch_policy::WordChoice choice;
-    std::vector<Modes> mode;  // by thread
+    std::vector<Modes> mode;  // by thread; of those that began later, none
   };
 
   Slot* room(bool suspected);
-  void open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
-            const watch_policy::Suspicion& suspicion, bool suspected);
+  double open(Slot& slot, profile::SampleRow& row, const watch_policy::SampledAccess& access,
+              const watch_policy::Suspicion& suspicion, bool suspected);
   std::uint32_t arm(Slot& slot, std::uint32_t sampled, const watch_policy::SampledAccess& access,
                     const watch_policy::Suspicion& suspicion);
   bool trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const Access& access, std::uint64_t now_ns);
@@ -69,9 +77,9 @@ class Watching {
   void close(Slot& slot, std::uint64_t now_ns, profile::CloseReason reason);
   void spend(std::uint64_t ns, bool exploring);
   profile::LineState& state_of(std::uint64_t line);
+  [[nodiscard]] bool lives(std::uint32_t thread) const;
 
   const Observer observer_;  // its own: callers pass what they just made
-  const std::uint32_t threads_;
   const std::uint32_t word_bytes_;
   const watch_policy::SlotPlan plan_;
   Random random_;                // of what chance does
@@ -79,6 +87,7 @@ class Watching {
   std::unique_ptr<watch_policy::Board> board_ = std::make_unique<watch_policy::Board>();
   watch_policy::Budget budget_;
   std::uint64_t mean_cost_ns_;
+  std::vector<std::uint32_t> living_;       // threads, the oldest first
   std::vector<std::uint64_t> samples_;      // by thread
   std::vector<profile::LineState> states_;  // by line; each store counts one on
   std::array<Slot, watch_policy::watch_slots> slot_{};
