@@ -35,20 +35,26 @@ struct Publication {
   }
 };
 
+/// Was `time_ms` before `then_ms`? They may have wrapped around, and are less than 24 days apart.
+[[nodiscard]] constexpr bool is_before_ms(std::uint32_t time_ms, std::uint32_t then_ms) {
+  return static_cast<std::int32_t>(time_ms - then_ms) < 0;
+}
+
 /// What the board knew of a line when a sample came.
 struct Suspicion {
   bool other_thread = false;  // another thread was sampled there
   bool store_seen = false;    // by any thread
   std::uint32_t duds = 0;     // watches that found no exchange since the last that did
   std::uint32_t hits = 0;     // watches that found one
-  Publication partner;        // the other thread's access
+  Publication partner;  // the other thread's access; that thread may have ended, and its number be another's by now
 };
 
 /// What is known of one line, where a hash function has put it. All-zero at first.
 class BoardLine {
  public:
-  /// Publishes a sampled access and returns what was known of its line before.
-  Suspicion publish(std::uint64_t line, const Publication& access) {
+  /// Publishes a sampled access and returns what was known of its line before. `begun_ms`: when the thread began, in
+  /// the time of publications; what was published under its number before that is another thread's.
+  Suspicion publish(std::uint64_t line, const Publication& access, std::uint32_t begun_ms = 0) {
     if (line_.load(std::memory_order_relaxed) != line) {
       line_.store(line, std::memory_order_relaxed);
       latest_.store(access.packed(), std::memory_order_relaxed);
@@ -63,10 +69,14 @@ class BoardLine {
     known.duds = duds_.load(std::memory_order_relaxed);
     known.hits = hits_.load(std::memory_order_relaxed);
     known.store_seen = stores(access.kind) || stores(latest.kind) || stores(other.kind);
-    known.partner = latest.thread != access.thread ? latest : other;
-    known.other_thread = known.partner.thread != 0 && known.partner.thread != access.thread;
+    const auto is_own = [&](const Publication& published) {
+      return published.thread == access.thread && !is_before_ms(published.time_ms, begun_ms);
+    };
+    const bool again = is_own(latest);
+    known.partner = again ? other : latest;
+    known.other_thread = known.partner.thread != 0 && !is_own(known.partner);
     Publication mine = access;
-    if (latest.thread == access.thread) {
+    if (again) {
       mine.kind = static_cast<AccessKind>(static_cast<unsigned>(mine.kind) | static_cast<unsigned>(latest.kind));
     } else {
       other_.store(latest.packed(), std::memory_order_relaxed);
@@ -108,7 +118,9 @@ class Board {
   }
 
   /// As BoardLine's.
-  Suspicion publish(std::uint64_t line, const Publication& access) { return lines_[hash(line)].publish(line, access); }
+  Suspicion publish(std::uint64_t line, const Publication& access, std::uint32_t begun_ms = 0) {
+    return lines_[hash(line)].publish(line, access, begun_ms);
+  }
   void judged(std::uint64_t line, bool exchange) { lines_[hash(line)].judged(line, exchange); }
 
  private:

@@ -40,7 +40,7 @@ class WatchUnitTest : public testing::Test {
     sample_.width = 8;
     sample_.access = kind;
     sample_.from = profile::AddressFrom::retired;
-    WatchRequest request{thread_[number], &sample_, {16, 8, kind, false, false}, {}, {}, suspected};
+    WatchRequest request{thread_[number], &sample_, {16, 8, kind, false, false}, {}, suspicion_, suspected};
     return kernel_.watch.open(*thread_[number], request, sample_.time_ns);
   }
   WatchMode mode(std::uint32_t number, std::uint32_t event = 0) { return kernel_.place(*thread_[number], event).mode; }
@@ -54,6 +54,7 @@ class WatchUnitTest : public testing::Test {
 
   FakeKernel kernel_;
   std::vector<ThreadState*> thread_;
+  watch_policy::Suspicion suspicion_;
   profile::Sample sample_;
 };
 
@@ -71,6 +72,29 @@ TEST_F(WatchUnitTest, ArmsTheOthersForAllAndTheSampledThreadForItsFirstStore) {
   EXPECT_EQ(opened[0].armed, 2U);
   EXPECT_EQ(opened[0].watch, sample_.watch);
   EXPECT_NE(sample_.flags & profile::sample_armed, 0);
+}
+
+// Of more threads than are armed, the one that the board has named is armed always; one that has got its number since
+// is any other.
+TEST_F(WatchUnitTest, APartnerThatHasEndedIsNotWhoHasItsNumberNow) {
+  constexpr int times = 40;
+  start(watch_policy::most_armed + 6);
+  ThreadState& named = *thread_.back();
+  suspicion_.other_thread = true;
+  suspicion_.partner = {static_cast<std::uint16_t>(named.number), 0, 8, AccessKind::store, 100};
+  const auto armed = [&] {
+    int count = 0;
+    for (int i = 0; i < times; ++i) {
+      EXPECT_TRUE(open(0));
+      count += kernel_.place(named, 0).mode == WatchMode::read_write ? 1 : 0;
+      kernel_.watch.close_all(*thread_[0], profile::CloseReason::stopped);
+    }
+    return count;
+  };
+  named.begun_ms = 99;
+  EXPECT_EQ(armed(), times);
+  named.begun_ms = 101;
+  EXPECT_LT(armed(), times);
 }
 
 TEST_F(WatchUnitTest, FollowsTheRunsOfTheLinesOwners) {

@@ -46,6 +46,28 @@ TEST_F(Boards, ALineIsKnownFromTheOtherThreadOnly) {
   EXPECT_EQ(known.partner.offset, 8);
 }
 
+// Numbers of threads that have ended are given to others.
+TEST_F(Boards, AThreadInheritsNothingOfOneThatHadItsNumber) {
+  constexpr std::uint32_t begun_ms = 100;
+  board_->publish(base, {1, 8, 8, AccessKind::store, begun_ms - 1});
+  const Suspicion known = board_->publish(base, {1, 16, 4, AccessKind::load, begun_ms + 5}, begun_ms);
+  EXPECT_TRUE(known.other_thread);
+  EXPECT_EQ(known.partner.offset, 8);
+  EXPECT_EQ(known.partner.time_ms, begun_ms - 1);
+  const Suspicion again = board_->publish(base, {1, 16, 4, AccessKind::load, begun_ms + 6}, begun_ms);
+  EXPECT_TRUE(again.other_thread) << "the one before is still known";
+  EXPECT_EQ(again.partner.offset, 8);
+  const Suspicion by_other = board_->publish(base, {2, 32, 4, AccessKind::load, begun_ms + 7});
+  EXPECT_EQ(by_other.partner.offset, 16);
+  EXPECT_EQ(by_other.partner.kind, AccessKind::load) << "the store was not its own";
+}
+
+TEST_F(Boards, AThreadsOwnPublicationsAreItsOwnAlsoWhereTimeWrapsAround) {
+  board_->publish(base, load_by(1, UINT32_MAX), UINT32_MAX - 10);
+  EXPECT_FALSE(board_->publish(base, load_by(1, 3), UINT32_MAX - 10).other_thread);
+  EXPECT_TRUE(board_->publish(base, load_by(1, 5), 4).other_thread);
+}
+
 TEST_F(Boards, JudgementsStayWithTheirLine) {
   board_->publish(base, load_by(1));
   board_->judged(base, false);

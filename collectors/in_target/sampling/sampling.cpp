@@ -100,10 +100,10 @@ WatchRequest publish(Passage& at) {
   const watch_policy::Publication publication{static_cast<std::uint16_t>(seen.thread),
                                               static_cast<std::uint8_t>(access.offset), seen.width, seen.kind, now_ms};
   WatchRequest request{&at.self, &at.record, access, find_shared_line(at.self, seen.address, seen.time_ns), {}, false};
-  request.suspicion =
-      request.shared.known
-          ? cross_process_state().line_of(request.shared.key()).publish(request.shared.key(), publication)
-          : board().publish(seen.address & line_mask, publication);
+  request.suspicion = request.shared.known ? cross_process_state()
+                                                 .line_of(request.shared.key())
+                                                 .publish(request.shared.key(), publication, at.self.begun_ms)
+                                           : board().publish(seen.address & line_mask, publication, at.self.begun_ms);
   request.suspected = watch_policy::is_suspected(request.suspicion, now_ms);
   at.record.flags |= request.suspected ? profile::sample_suspected : 0;
   return request;

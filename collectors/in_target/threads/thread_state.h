@@ -48,7 +48,8 @@ struct ThreadState {
   std::atomic<std::int32_t> tid;
   std::uint32_t index = 0;  // in the registry; never changes
   profile::ThreadSlot* slot = nullptr;
-  std::uint32_t number = 0;  // of its ring: index of `slot` in the arena + 1. Other processes know the thread by it
+  std::uint32_t begun_ms = 0;  // CLOCK_MONOTONIC; set before its phase says that it lives
+  std::uint32_t number = 0;    // of its ring: index of `slot` in the arena + 1. Other processes know the thread by it
   profile::RingWriter ring;
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
   HandlerStack* handler_stack = nullptr;  // null: its handlers run where the kernel puts them

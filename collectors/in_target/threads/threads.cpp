@@ -20,6 +20,8 @@
 namespace crosstalk::in_target {
 namespace {
 
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+
 constinit std::atomic<std::uint64_t> begun_threads{0};
 
 void reset_counters(profile::ThreadSlot& slot) {
@@ -78,6 +80,7 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.stack_low = stack_low;
   self.stack_high = stack_high;
   self.thread_pointer = thread_pointer;
+  self.begun_ms = static_cast<std::uint32_t>(monotonic_ns() / ns_per_ms);
   self.handler_stack = nullptr;
   self.creation_frame = self.creation_ns = 0;
   self.timer_number = 0;

@@ -56,6 +56,13 @@ ThreadState* WatchUnit::thread_of(std::uint32_t number) {
                                                            : nullptr;
 }
 
+// A number that was published before its thread began is that of a thread before it, which has ended.
+std::uint32_t WatchUnit::living_partner(const watch_policy::Suspicion& suspicion) {
+  const ThreadState* const thread = thread_of(suspicion.partner.thread);
+  const bool began_later = thread != nullptr && watch_policy::is_before_ms(suspicion.partner.time_ms, thread->begun_ms);
+  return began_later ? 0 : suspicion.partner.thread;
+}
+
 bool WatchUnit::try_lock(Slot& slot) {
   for (std::uint32_t i = 0; i < lock_patience; ++i) {
     std::uint32_t free = 0;
@@ -314,7 +321,7 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     // First what this handler keeps from being touched: another thread may take the line while the others are armed,
     // and then sets what this one is to be armed for.
     arm_self(slot, self, request.access);
-    const std::uint32_t partner = request.suspected ? request.suspicion.partner.thread : 0;
+    const std::uint32_t partner = request.suspected ? living_partner(request.suspicion) : 0;
     Threads threads;
     if (slot.shared != nullptr) {
       threads = arm_elsewhere(slot, self, partner);

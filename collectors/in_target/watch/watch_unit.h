@@ -128,6 +128,8 @@ class WatchUnit {
   }
   /// The thread of this process with that number; null: it is gone, or another process's.
   static ThreadState* thread_of(std::uint32_t number);
+  /// The number of the thread that the board has named; 0: none, or one that has ended.
+  static std::uint32_t living_partner(const watch_policy::Suspicion& suspicion);
   static bool try_lock(Slot& slot);
   static void unlock(Slot& slot) { slot.lock.store(0, std::memory_order_release); }
   [[nodiscard]] bool brief(std::uint64_t horizon_ns) const { return horizon_ns < horizon_ns_; }
