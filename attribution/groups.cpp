@@ -60,7 +60,9 @@ std::string command_name(const std::string& command) { return base_name(command.
 Labels by_process(const Analysis& analysis) {
   std::map<std::int32_t, std::string> commands;  // a process that executes another program is the later one
   for (const profile::ProcessRow& process : analysis.processes) {
-    commands[process.pid] = command_name(process.command);
+    if (process.observation != profile::Observation::none) {  // it has no threads here
+      commands[process.pid] = command_name(process.command);
+    }
   }
   Labels labels;
   for (const ThreadSummary* thread : members_of(analysis)) {

@@ -7,7 +7,7 @@
 
 namespace crosstalk::collectors {
 
-inline constexpr std::uint64_t injection_magic = 0x3130'6a6e'6920'7478;
+inline constexpr std::uint64_t injection_magic = 0x3230'6a6e'6920'7478;
 
 enum class InjectionState : std::uint32_t {
   dormant = 0,    // nothing of the process is observed, nothing of it is changed
@@ -23,7 +23,8 @@ struct InjectionAnswer {
   std::uint32_t done = 0;    // calls of the functions below that have come to their end
   std::uint32_t loaded = 0;  // 1: the library's constructor has run
   std::uint32_t reserved = 0;
-  char reason[232] = {};  // why the last call has not done what was asked; empty: it has
+  std::uint64_t done_ns = 0;  // when that, or the last call's end, was: CLOCK_MONOTONIC
+  char reason[224] = {};      // why the last call has not done what was asked; empty: it has
 };
 static_assert(sizeof(InjectionAnswer) == 256);
 

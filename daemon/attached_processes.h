@@ -29,6 +29,8 @@ class OutsideCollector {
   virtual void stop() = 0;
   /// What it has to say of what it saw, and did not see. After stop().
   [[nodiscard]] virtual std::vector<profile::MessageRow> remarks() const = 0;
+  /// Processes that it was to observe and could not, with unobserved_because. After stop().
+  [[nodiscard]] virtual std::vector<profile::ProcessRow> unobserved() const { return {}; }
 };
 
 /// How a session attaches to what it is to observe.
@@ -56,6 +58,9 @@ class AttachedProcesses {
   void leave() { told_ = true; }
   /// The collector's, or why there was none; once it is over.
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
+  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const {
+    return collector_ != nullptr ? collector_->unobserved() : std::vector<profile::ProcessRow>();
+  }
 
  private:
   AttachedProcesses(Attachment attachment, std::string arena, std::uint64_t begin_ns)

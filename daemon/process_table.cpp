@@ -41,6 +41,8 @@ ProcessId ProcessTable::begin_process(const profile::ProcessStart& record, std::
   row.command = std::move(command);
   row.begin_ns = record.time_ns;
   row.after_fork = record.after_fork != 0;
+  row.observation =
+      record.observation <= profile::Observation::none ? record.observation : profile::Observation::unknown;
   if (row.after_fork) {
     row.modules_of = find_process(record.parent_pid, record.time_ns);
   }
@@ -48,6 +50,18 @@ ProcessId ProcessTable::begin_process(const profile::ProcessStart& record, std::
     change(*older).end_ns = record.time_ns;
   }
   return add_process(std::move(row));
+}
+
+void ProcessTable::add_unobserved(profile::ProcessRow row) {
+  row.id = ProcessId{next_process_++};
+  ++unobserved_;
+  row.observation = profile::Observation::none;
+  if (const auto before = find_process(row.pid, row.begin_ns); before && row.parent_pid == 0) {
+    row.parent_pid = process(*before).parent_pid;
+  }
+  const ProcessId id = row.id;
+  processes_[id.value] = {std::move(row), false, true};
+  change(id);
 }
 
 std::optional<ProcessId> ProcessTable::find_process(std::int32_t pid, std::uint64_t time_ns) const {
@@ -191,14 +205,14 @@ std::vector<ProcessId> ProcessTable::evict(std::uint64_t before_ns, const std::u
   std::vector<ProcessId> gone;
   for (const auto& [id, entry] : processes_) {
     const std::uint64_t end_ns = entry.row.end_ns;
-    if (!entry.changed && end_ns != 0 && end_ns < before_ns && !needed.contains(id)) {
+    const bool over = entry.closed || (end_ns != 0 && end_ns < before_ns);
+    if (!entry.changed && over && !needed.contains(id)) {
       gone.push_back(ProcessId{id});
     }
   }
   for (const ProcessId id : gone) {
     const auto generations = by_pid_.find(process(id).pid);
-    std::erase(generations->second, id);
-    if (generations->second.empty()) {
+    if (generations != by_pid_.end() && std::erase(generations->second, id) != 0 && generations->second.empty()) {
       by_pid_.erase(generations);
     }
     processes_.erase(id.value);

@@ -35,6 +35,9 @@ class ProcessTable {
 
   /// A process has attached. An older one of the same pid has ended by then.
   ProcessId begin_process(const profile::ProcessStart& record, std::string executable, std::string command);
+  /// A program that goes unobserved: row.unobserved_because says why. Nothing more is to come of it. Without a
+  /// `parent_pid` it has that of the process that executed it, where that was observed before.
+  void add_unobserved(profile::ProcessRow row);
   /// The process that `pid` was at `time_ns`; one without a name is made when none is known.
   ProcessId process_at(std::int32_t pid, std::uint64_t time_ns);
   [[nodiscard]] std::optional<ProcessId> find_process(std::int32_t pid, std::uint64_t time_ns) const;
@@ -56,8 +59,8 @@ class ProcessTable {
   [[nodiscard]] const profile::ThreadRow& thread(ThreadId id) const { return threads_.at(id.value).row; }
   [[nodiscard]] std::size_t known_processes() const { return processes_.size(); }
   [[nodiscard]] std::size_t known_threads() const { return threads_.size(); }
-  /// How many there have been.
-  [[nodiscard]] std::uint32_t processes_begun() const { return next_process_; }
+  /// How many there have been that are, or were, observed.
+  [[nodiscard]] std::uint32_t processes_begun() const { return next_process_ - unobserved_; }
 
   /// Sums over all threads there have been.
   struct Spent {
@@ -69,8 +72,8 @@ class ProcessTable {
   void flush();
   /// Puts all rows: those put before may be lost.
   void put_everything();
-  /// Forgets closed threads, and processes that ended before `before_ns` and are not `in_use`, whose rows have been
-  /// put. Returns those processes.
+  /// Forgets closed threads, and processes that were unobserved, or ended before `before_ns` and are not `in_use`,
+  /// whose rows have been put. Returns those processes.
   std::vector<ProcessId> evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use);
 
  private:
@@ -85,6 +88,7 @@ class ProcessTable {
   std::unordered_map<std::uint32_t, Entry<profile::ProcessRow>> processes_;
   std::unordered_map<std::uint32_t, Entry<profile::ThreadRow>> threads_;
   std::uint32_t next_process_ = 0, next_thread_ = 0;
+  std::uint32_t unobserved_ = 0;  // of the processes
   Spent evicted_;
   std::vector<std::uint32_t> changed_processes_, changed_threads_;
   std::unordered_map<std::int32_t, std::vector<ProcessId>> by_pid_;  // in order of their begin

@@ -134,11 +134,9 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
     }
     case RecordType::block:
       return take(slot, view.as<profile::Block>());
-    case RecordType::message: {
-      const auto record = view.as<profile::Message>();
-      sink_->put(profile::MessageRow{code_of(record.code), one_line(said_in(slot, text_of(view.tail()))), 1});
+    case RecordType::message:
+      take(slot, view, view.as<profile::Message>());
       return true;
-    }
     case RecordType::shared_mapping:
       return take(slot, view, view.as<profile::SharedMapping>());
     case RecordType::lookahead:
@@ -199,6 +197,17 @@ void RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Thre
   if (const auto tail = view.tail(); tail.size() == sizeof row.start_routine) {
     std::memcpy(&row.start_routine, tail.data(), tail.size());
   }
+}
+
+void RecordDecoder::take(Slot& slot, const profile::RecordView& view, const profile::Message& record) {
+  std::string text = one_line(text_of(view.tail()));
+  const std::string code = code_of(record.code);
+  if (code == "not_observed" && slot.process) {  // by the library that found it so, which is in it
+    profile::ProcessRow& row = processes_table_.change(*slot.process);
+    row.observation = profile::Observation::none;
+    row.unobserved_because = text;
+  }
+  sink_->put(profile::MessageRow{code, said_in(slot, std::move(text)), 1});
 }
 
 void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {

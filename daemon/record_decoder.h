@@ -41,6 +41,7 @@ class RecordDecoder {
   /// True when the slot's process is not the youngest of its pid any more: an exec has replaced it.
   [[nodiscard]] bool superseded(std::uint32_t slot) const;
 
+  void add_unobserved(profile::ProcessRow row) { processes_table_.add_unobserved(std::move(row)); }
   void end_process(std::int32_t pid, std::uint64_t time_ns);
   void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
 
@@ -98,6 +99,7 @@ class RecordDecoder {
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
+  void take(Slot& slot, const profile::RecordView& view, const profile::Message& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;

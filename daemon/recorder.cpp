@@ -48,7 +48,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
       decoder_(sink_, arena_.slot_count(),
                [this](pid_t pid, const std::string& path) { return contents_.hash_of(pid, path); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
-      unobserved_(sink_),
+      unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
       cpu_before_ns_(cpu_before_ns) {}
 
 void Recorder::begin() {
@@ -245,6 +245,9 @@ void Recorder::end(const Targets& targets) {
     for (const profile::MessageRow& remark : target.remarks()) {
       sink_.put(remark);
     }
+    for (profile::ProcessRow& process : target.unobserved()) {
+      decoder_.add_unobserved(std::move(process));
+    }
   }
   drainer_.finish(now_ns_);
   decoder_.finish();
@@ -256,7 +259,7 @@ void Recorder::end(const Targets& targets) {
                                          std::to_string(left.front()) + (left.size() > 1 ? ", ..." : "") +
                                          "); what they did from then on is not recorded");
   }
-  put_messages();
+  put_messages(targets.front().launched());
   session_.complete = true;
   commit(now_ns_);
   sink_.finish();
@@ -268,11 +271,30 @@ void Recorder::take_unobserved() {
   }
 }
 
-void Recorder::put_messages() {
+void Recorder::add_unobserved(const UnobservedProgram& program) {
+  profile::ProcessRow row;
+  row.pid = program.pid;
+  row.executable = program.program;
+  row.command = shell_quoted(std::vector<std::string>{program.program});  // its arguments are not known
+  row.begin_ns = program.time_ns;
+  row.unobserved_because = reason_of(program);
+  decoder_.add_unobserved(std::move(row));
+}
+
+void Recorder::put_messages(std::optional<pid_t> launched) {
   if (decoder_.process_table().processes_begun() == 0 && !options_->recorded_itself && !options_->from_outside) {
-    message("not_observed",
-            "the command never loaded the collector: it may be statically linked, setuid, or start no "
-            "dynamically linked program");
+    const std::string text =
+        "the command never loaded the collector: it may be statically linked, setuid, or start no "
+        "dynamically linked program";
+    message("not_observed", text);
+    profile::ProcessRow row;
+    row.pid = launched.value_or(0);
+    row.parent_pid = ::getpid();
+    row.command = session_.command;
+    row.begin_ns = session_.begin_ns;
+    row.exit_status = session_.exit_status;
+    row.unobserved_because = text;
+    decoder_.add_unobserved(std::move(row));
   }
   if (const std::uint64_t lost = drainer_.lost_records(); lost != 0) {
     message("records_lost", std::to_string(lost) + " records were lost to full rings; a longer --period makes fewer",

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
@@ -50,7 +51,8 @@ class Recorder {
   void retry_if_failing(std::uint64_t now_ns);
   void end(const Targets& targets);
   void take_unobserved();
-  void put_messages();
+  void add_unobserved(const UnobservedProgram& program);
+  void put_messages(std::optional<pid_t> launched);
   void put_unobserved();
   void message(const char* code, std::string text, std::uint64_t count = 1);
   [[nodiscard]] Progress progress_now() const;

@@ -52,6 +52,11 @@ std::vector<profile::MessageRow> Target::remarks() const {
   return attached != nullptr && ended() ? attached->remarks() : std::vector<profile::MessageRow>();
 }
 
+std::vector<profile::ProcessRow> Target::unobserved() const {
+  const auto* const attached = std::get_if<AttachedProcesses>(&target_);
+  return attached != nullptr && ended() ? attached->unobserved() : std::vector<profile::ProcessRow>();
+}
+
 bool all_ended(const Targets& targets) {
   return std::all_of(targets.begin(), targets.end(), [](const Target& target) { return target.ended(); });
 }

@@ -43,6 +43,8 @@ class Target {
   void leave();
   /// What an outside collector has to say, once it has ended.
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
+  /// Processes that a collector outside could not observe, and why; once it is over.
+  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const;
 
  private:
   std::variant<Child, AttachedProcesses> target_;

@@ -16,6 +16,12 @@ using profile::Unobserved;
 constexpr std::size_t most_pending = 4096;
 constexpr std::size_t most_named = 32;
 
+bool possible(const UnobservedProgram& program) {
+  return program.reason >= Unobserved::statically_linked && program.reason <= Unobserved::out_of_reach;
+}
+
+}  // namespace
+
 std::string reason_of(const UnobservedProgram& program) {
   const std::string detail = program.detail.empty() ? "" : " (" + program.detail + ")";
   switch (program.reason) {
@@ -38,12 +44,6 @@ std::string reason_of(const UnobservedProgram& program) {
   }
   return {};
 }
-
-bool possible(const UnobservedProgram& program) {
-  return program.reason >= Unobserved::statically_linked && program.reason <= Unobserved::out_of_reach;
-}
-
-}  // namespace
 
 std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header) {
   std::vector<UnobservedProgram> taken;
@@ -101,6 +101,7 @@ void UnobservedPrograms::settle(std::uint64_t before_ns) {
 }
 
 void UnobservedPrograms::put(const UnobservedProgram& program) {
+  settled_(program);
   std::string text = describe(program);
   if (!named_.contains(text)) {
     if (named_.size() < most_named) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/row_sink.h"
@@ -24,6 +26,8 @@ struct UnobservedProgram {
 /// Takes the notices that are ready out of the arena. Those that can not be true are dropped.
 [[nodiscard]] std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header);
 
+/// Why, and what to do.
+[[nodiscard]] std::string reason_of(const UnobservedProgram& program);
 /// One line: which program, why, and what to do.
 [[nodiscard]] std::string describe(const UnobservedProgram& program);
 
@@ -32,7 +36,9 @@ struct UnobservedProgram {
 /// line for each reason. Not thread-safe.
 class UnobservedPrograms {
  public:
-  explicit UnobservedPrograms(RowSink& sink) : sink_(&sink) {}
+  /// `settled`: told of each that did go unobserved.
+  using Settled = std::function<void(const UnobservedProgram& program)>;
+  UnobservedPrograms(RowSink& sink, Settled settled) : sink_(&sink), settled_(std::move(settled)) {}
 
   void take(UnobservedProgram program);
   /// Lets go of what was told before `before_ns` (CLOCK_MONOTONIC).
@@ -43,6 +49,7 @@ class UnobservedPrograms {
   void put(const UnobservedProgram& program);
 
   RowSink* sink_;
+  Settled settled_;
   std::vector<UnobservedProgram> pending_;
   std::set<std::string> named_;
 };

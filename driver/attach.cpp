@@ -9,6 +9,7 @@
 
 #include "collectors/observer/observer.h"
 #include "collectors/observer/target_process.h"
+#include "collectors/observer/targets.h"
 #include "daemon/record_checks.h"
 
 namespace crosstalk::driver {
@@ -20,6 +21,19 @@ class AttachedObserver final : public daemon::OutsideCollector {
   [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
   void stop() override { observer_->stop(); }
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return observer_->remarks(); }
+  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const override {
+    std::vector<profile::ProcessRow> rows;
+    for (const observer::PassedOver& process : observer_->refused()) {
+      profile::ProcessRow& row = rows.emplace_back();
+      row.pid = process.pid;
+      row.parent_pid = process.parent;
+      row.executable = process.facts.executable;
+      row.command = daemon::shell_quoted(process.facts.arguments);
+      row.begin_ns = process.time_ns;
+      row.unobserved_because = process.why;
+    }
+    return rows;
+  }
 
  private:
   std::unique_ptr<observer::Observer> observer_;

@@ -123,7 +123,9 @@ Json processes(const Analysis& analysis) {
     list.push_back({{"pid", process.pid},
                     {"parent", process.parent_pid},
                     {"command", process.command},
-                    {"exit_status", known(process.exit_status)}});
+                    {"exit_status", known(process.exit_status)},
+                    {"observation", known_text(observation_name(process.observation))},
+                    {"unobserved_because", known_text(process.unobserved_because)}});
   }
   return list;
 }

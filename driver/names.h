@@ -43,6 +43,23 @@ namespace crosstalk::driver {
   return "socket";
 }
 
+/// "preloaded", "outside", "injected", "none"; empty: unknown.
+[[nodiscard]] constexpr const char* observation_name(profile::Observation observation) {
+  switch (observation) {
+    case profile::Observation::preloaded:
+      return "preloaded";
+    case profile::Observation::outside:
+      return "outside";
+    case profile::Observation::injected:
+      return "injected";
+    case profile::Observation::none:
+      return "none";
+    case profile::Observation::unknown:
+      break;
+  }
+  return "";
+}
+
 [[nodiscard]] constexpr const char* role_name(attribution::Role role) {
   return role == attribution::Role::producer ? "producer" : "consumer";
 }

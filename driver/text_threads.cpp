@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,33 @@ std::string thread_columns(const Canvas& canvas, const std::string& cpu, const s
                            const std::string& kernel, const std::string& samples, const std::string& tid) {
   return "  " + pad_left(cpu, 9) + "  " + pad_left(communication, 14) + "  " + pad_left(kernel, 8) + "  " +
          (is_wide(canvas) ? pad_left(samples, 8) + "  " + pad_left(tid, 8) + "  " : "");
+}
+
+/// " 2 processes had the collector in them, 1 was watched from outside."; empty: all had it from their start, or
+/// nothing is known.
+std::string observation_text(const Analysis& analysis) {
+  using profile::Observation;
+  std::map<Observation, std::size_t> count;
+  for (const profile::ProcessRow& process : analysis.processes) {
+    ++count[process.observation];
+  }
+  const std::size_t usual = count[Observation::unknown] + count[Observation::preloaded];
+  if (usual == analysis.processes.size()) {
+    return {};
+  }
+  std::vector<std::string> parts;
+  const auto say = [&](Observation way, const char* one, const char* many) {
+    const std::size_t number = count[way];
+    if (number != 0) {
+      const char* const what = !parts.empty() ? "" : number > 1 ? " processes" : " process";
+      parts.push_back(fmt::format("{}{} {}", number, what, number > 1 ? many : one));
+    }
+  };
+  say(Observation::preloaded, "had the collector from its start", "had the collector from their start");
+  say(Observation::injected, "had the collector brought in", "had the collector brought in");
+  say(Observation::outside, "was watched from outside", "were watched from outside");
+  say(Observation::none, "was not observed", "were not observed");
+  return fmt::format(" {}.", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -90,6 +118,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
               ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
                             percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
+  text += observation_text(analysis);
   canvas.heading("Sampling",
                  "source " + sampling.source + (sampling.method.empty() ? "" : ", method " + sampling.method));
   canvas.paragraph("  ", text);

@@ -81,7 +81,9 @@ struct ProcessRow {
   std::uint64_t end_ns = 0;        // 0: not seen to end
   std::optional<int> exit_status;  // known of the launched process only
   bool after_fork = false;
-  std::optional<ProcessId> modules_of;  // after fork: the process whose modules it started with
+  std::optional<ProcessId> modules_of;             // after fork: the process whose modules it started with
+  Observation observation = Observation::unknown;  // not known before schema version 10, and of what was imported
+  std::string unobserved_because;                  // of Observation::none
 };
 
 struct ThreadRow {

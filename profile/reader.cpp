@@ -254,7 +254,10 @@ Result<void> ProfileReader::State::load_all() {
   bounds.processes = *process_count;
   bounds.threads = *thread_count;
   Result<void> result = load_meta();
-  result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
+  result = result
+               ? load_dense("process", version < 10 ? schema::get_processes_before_version_10 : schema::get_processes,
+                            processes, process_of)
+               : result;
   result = result ? load_dense("thread", version < 8 ? schema::get_threads_before_version_8 : schema::get_threads,
                                threads, thread_of)
                   : result;

@@ -101,6 +101,8 @@ ProcessRow process_of(ColumnScan& scan, const Bounds& bounds) {
   } else {
     row.modules_of = scan.index<ProcessId>("modules_of", bounds.processes);
   }
+  row.observation = scan.enumerator("observation", Observation::unknown, Observation::none);
+  row.unobserved_because = scan.text();
   return row;
 }
 

@@ -41,6 +41,15 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 8);
 
+/// How a process was observed.
+enum class Observation : std::uint32_t {
+  unknown = 0,
+  preloaded = 1,  // by the library, which was in it from its start
+  outside = 2,    // by events of the kernel, nothing being in it
+  injected = 3,   // by the library, which was brought in while it ran
+  none = 4,       // not at all
+};
+
 /// A process (or a new program in it, after exec) has attached to the arena. Tail: executable path, NUL,
 /// command line with NULs between arguments.
 struct ProcessStart {
@@ -50,6 +59,8 @@ struct ProcessStart {
   std::int32_t parent_pid = 0;
   std::uint32_t after_fork = 0;      // 1: made by fork (no exec), shares its parent's modules
   std::uint32_t registers_free = 0;  // debug registers this process could get, 0..4
+  Observation observation = Observation::unknown;
+  std::uint32_t reserved = 0;
 };
 
 /// A process ended in an orderly way (exit or exec seen from inside). Its absence is not an error.

@@ -8,7 +8,7 @@ CREATE TABLE meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE process(
   id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, parent_pid INTEGER NOT NULL, executable TEXT NOT NULL,
   command TEXT NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER, exit_status INTEGER,
-  after_fork INTEGER NOT NULL, modules_of INTEGER);
+  after_fork INTEGER NOT NULL, modules_of INTEGER, observation INTEGER, unobserved_because TEXT);
 CREATE TABLE thread(
   id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT NOT NULL,
   begin_ns INTEGER NOT NULL, end_ns INTEGER, stack_low INTEGER, stack_high INTEGER, thread_pointer INTEGER,
@@ -65,7 +65,7 @@ CREATE TABLE message(
 )sql";
 
 const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
-const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?)";
+const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -87,8 +87,11 @@ const char* const put_message =
 
 const char* const get_meta = "SELECT key, value FROM meta";
 const char* const get_processes =
-    "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of "
-    "FROM process ORDER BY id";
+    "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
+    "observation, unobserved_because FROM process ORDER BY id";
+const char* const get_processes_before_version_10 =
+    "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
+    "NULL, NULL FROM process ORDER BY id";
 const char* const get_threads =
     "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
     "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, start_routine "

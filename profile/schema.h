@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 9;
+inline constexpr std::int64_t version = 10;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -39,6 +39,7 @@ extern const char* const put_message;
 
 extern const char* const get_meta;
 extern const char* const get_processes;
+extern const char* const get_processes_before_version_10;
 extern const char* const get_threads;
 extern const char* const get_threads_before_version_8;
 extern const char* const get_modules;

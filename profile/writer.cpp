@@ -248,6 +248,8 @@ Result<void> ProfileWriter::put(const ProcessRow& row) {
     row.exit_status ? put.bind(std::int64_t{*row.exit_status}) : put.bind_null();
     put.bind(std::int64_t{row.after_fork});
     row.modules_of ? put.bind(std::int64_t{row.modules_of->value}) : put.bind_null();
+    put.bind_unless_zero(static_cast<std::uint64_t>(row.observation));
+    row.unobserved_because.empty() ? put.bind_null() : put.bind(std::string_view(row.unobserved_because));
     return put.run();
   });
 }

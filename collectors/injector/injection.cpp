@@ -51,6 +51,7 @@ struct Attempt {
   bool sent = false;
   std::uint64_t stood_ns = 0;  // since when it stood; 0: it did not
   std::string why_not;         // empty: nothing can be said
+  std::uint64_t stop_ns = 0;   // for how long
 };
 
 /// While it lives the recorder gets a processor at once, if it has the right to: a thread stands still until it is let
@@ -76,8 +77,7 @@ class Urgent {
   bool raised_ = false;
 };
 
-Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
-  const Urgent urgent;
+Result<Attempt> stop_and_send(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
   auto stopped = Tracee::stop(pid, tid);
   if (!stopped) {
     return tl::unexpected<Error>(stopped.error());
@@ -104,6 +104,22 @@ Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call
   return Attempt{tracee.send(*frame), stood_ns, "its stack can not be written"};
 }
 
+Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
+  const Urgent urgent;
+  Result<Attempt> tried = stop_and_send(pid, tid, code, call);
+  if (tried && tried->stood_ns != 0) {  // looked up before others may take the processor
+    tried->stop_ns = monotonic_ns() - tried->stood_ns;
+  }
+  return tried;
+}
+
+/// For how long the thread was away that made a call, by what the target says of its end.
+void note_call(const InjectionAnswer& answer, std::uint64_t sent_ns, Pauses& pauses) {
+  const std::uint64_t now_ns = monotonic_ns();
+  const bool possible = answer.done_ns >= sent_ns && answer.done_ns <= now_ns;  // else its clock is another one
+  pauses.longest_call_ns = std::max(pauses.longest_call_ns, (possible ? answer.done_ns : now_ns) - sent_ns);
+}
+
 /// Has one of the threads make the call: the first that is found to hold nothing that the call might wait for.
 /// When that was (CLOCK_MONOTONIC, ns).
 Result<std::uint64_t> send_call(pid_t pid, TargetCode& code, const Call& call, std::uint64_t patience_ns,
@@ -125,7 +141,7 @@ Result<std::uint64_t> send_call(pid_t pid, TargetCode& code, const Call& call, s
       }
       if (tried->stood_ns != 0) {
         ++pauses.stops;
-        pauses.longest_stop_ns = std::max(pauses.longest_stop_ns, monotonic_ns() - tried->stood_ns);
+        pauses.longest_stop_ns = std::max(pauses.longest_stop_ns, tried->stop_ns);
       }
       if (tried->sent) {
         return tried->stood_ns;
@@ -196,7 +212,7 @@ Result<void> Injection::load() {
       const TargetCode loaded(pid_, library_);
       const auto answer = answer_of(pid_, loaded);
       if (answer && answer->loaded != 0) {
-        pauses_.longest_call_ns = std::max(pauses_.longest_call_ns, monotonic_ns() - *sent_ns);
+        note_call(*answer, *sent_ns, pauses_);
         return {};
       }
     }
@@ -223,7 +239,7 @@ Result<void> Injection::call_library(const char* function, const std::string& ar
   while (monotonic_ns() < until_ns && !observer::has_ended(pid_)) {
     const auto now = answer_of(pid_, code);
     if (now && now->done != before->done) {
-      pauses_.longest_call_ns = std::max(pauses_.longest_call_ns, monotonic_ns() - *sent_ns);
+      note_call(*now, *sent_ns, pauses_);
       const std::string reason = now->reason;
       return reason.empty() ? Result<void>() : refuse(pid_, reason);
     }

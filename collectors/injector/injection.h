@@ -25,7 +25,7 @@ namespace crosstalk::injector {
 struct Pauses {
   std::uint64_t stops = 0;            // threads that were stopped, also in vain
   std::uint64_t longest_stop_ns = 0;  // of one of them, from when it stood until it was let go
-  std::uint64_t longest_call_ns = 0;  // a thread's that made a call, until that was seen to be over
+  std::uint64_t longest_call_ns = 0;  // from when a thread was stopped until the call that it made was over
 };
 
 class Injection {

@@ -89,4 +89,6 @@ std::vector<profile::MessageRow> Observer::remarks() const {
   return remarks;
 }
 
+const std::vector<PassedOver>& Observer::refused() const { return session_->refused(); }
+
 }  // namespace crosstalk::observer

@@ -18,6 +18,7 @@
 namespace crosstalk::observer {
 
 class Session;
+struct PassedOver;  // targets.h
 
 /// What is to be watched, and how.
 struct Assignment {
@@ -44,6 +45,8 @@ class Observer {
   void stop();
   /// What went unwatched, as warnings. After stop().
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
+  /// Children that were to be watched and could not be. After stop().
+  [[nodiscard]] const std::vector<PassedOver>& refused() const;
 
  private:
   Observer(std::unique_ptr<Session> session, UniqueFd stop, UniqueFd ended);

@@ -46,6 +46,7 @@ class Session final : private WatchWorld {
   void end();
   /// What went unwatched so far.
   [[nodiscard]] Unwatched unwatched() const;
+  [[nodiscard]] const std::vector<PassedOver>& refused() const { return targets_.refused(); }
   /// What became of samples of memory events so far.
   [[nodiscard]] MeasuredSamples measured() const;
 

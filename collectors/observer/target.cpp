@@ -244,6 +244,7 @@ void Target::write_process(WatchedThread& thread) const {
   record.time_ns = thread.begin_ns;
   record.pid = pid();
   record.parent_pid = identity_.parent != 0 ? identity_.parent : facts.parent;
+  record.observation = profile::Observation::outside;
   std::string text = facts.executable + '\0';
   for (const std::string& argument : facts.arguments) {
     text += argument + '\0';

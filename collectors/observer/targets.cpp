@@ -5,10 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace crosstalk::observer {
 namespace {
 
 constexpr int most_looks = 8;  // for processes that processes start while we look
+constexpr std::size_t most_named = 1000;
 
 }  // namespace
 
@@ -53,6 +56,9 @@ void Targets::add_child(pid_t pid, pid_t parent) {
   } else {
     ++retired_.refused_processes;
     retired_.process_refusal = added.error().message;
+    if (refused_.size() < most_named) {
+      refused_.push_back({pid, parent, monotonic_ns(), process_facts(pid), added.error().message});
+    }
   }
 }
 

@@ -28,6 +28,14 @@ struct Unwatched {
   bool rested = false;  // threads had no clock for a part of the time: what they started then, nobody has told
 };
 
+/// A process that was to be watched, and could not be.
+struct PassedOver {
+  pid_t pid = 0, parent = 0;
+  std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC: when that was found out
+  ProcessFacts facts;
+  std::string why;
+};
+
 /// Not thread-safe.
 class Targets {
  public:
@@ -65,6 +73,8 @@ class Targets {
   [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
   void set_period(std::uint64_t period_ns);
   [[nodiscard]] Unwatched unwatched() const;
+  /// The first thousand of those that were there, and refused.
+  [[nodiscard]] const std::vector<PassedOver>& refused() const { return refused_; }
 
  private:
   [[nodiscard]] Result<void> add(pid_t pid, pid_t parent);
@@ -81,6 +91,7 @@ class Targets {
   std::unique_ptr<watch_policy::Board> shared_board_;  // of lines that processes share
   std::set<pid_t> passed_over_;                        // children that could not be watched
   Unwatched retired_;                                  // of those, and of processes that have ended
+  std::vector<PassedOver> refused_;
 };
 
 }  // namespace crosstalk::observer

@@ -126,6 +126,47 @@ class Interpreter : public ::testing::Test {
                          }};
 };
 
+TEST_F(Interpreter, HowProcessesWereObserved) {
+  std::vector<std::byte> bytes = process_start(10, 101);
+  ProcessStart start;
+  std::memcpy(&start, bytes.data(), sizeof start);
+  start.observation = Observation::injected;
+  std::memcpy(bytes.data(), &start, sizeof start);
+  decoder_.open_slot(0, 10, 11, 100);
+  pass({{0, thread_start(10, 11, 100)}, {0, bytes}});
+  ProcessRow row;
+  row.pid = 10;
+  row.begin_ns = 200;
+  row.command = "static";
+  row.unobserved_because = "it is statically linked";
+  decoder_.add_unobserved(row);
+  start.pid = 12;
+  start.observation = static_cast<Observation>(77);
+  std::memcpy(bytes.data(), &start, sizeof start);
+  decoder_.open_slot(1, 12, 12, 100);
+  pass({{1, thread_start(12, 12, 100)}, {1, bytes}});
+  decoder_.flush(300);
+  ASSERT_EQ(sink_.processes.size(), 3U);
+  EXPECT_EQ(sink_.processes[0].observation, Observation::injected);
+  EXPECT_EQ(sink_.processes[1].observation, Observation::none);
+  EXPECT_EQ(sink_.processes[1].unobserved_because, "it is statically linked");
+  EXPECT_EQ(sink_.processes[2].observation, Observation::unknown);
+  EXPECT_EQ(decoder_.process_table().processes_begun(), 2U);
+  EXPECT_EQ(decoder_.process_table().latest_process(10), ProcessId{0}) << "it may still have records to come";
+  decoder_.evict(300);
+  EXPECT_EQ(decoder_.process_table().known_processes(), 2U);
+}
+
+TEST_F(Interpreter, AProgramThatTheLibraryStaysOutOf) {
+  begin();
+  Message message;
+  std::strncpy(message.code, "not_observed", sizeof message.code - 1);
+  pass({{0, bytes_of(message, RecordType::message, "it is in a filter")}});
+  decoder_.flush(300);
+  EXPECT_EQ(sink_.processes[0].observation, Observation::none);
+  EXPECT_EQ(sink_.processes[0].unobserved_because, "it is in a filter");
+}
+
 TEST_F(Interpreter, WhereAThreadWasMadeToBegin) {
   begin();
   ThreadStart start;

@@ -39,7 +39,7 @@ UnobservedProgram program(const std::string& name, std::int32_t pid, std::uint64
 
 TEST(UnobservedProgramsTest, AreToldOnceTheyAreCertain) {
   MessageSink sink;
-  UnobservedPrograms programs(sink);
+  UnobservedPrograms programs(sink, [](const UnobservedProgram&) {});
   programs.take(program("/a", 10, 100));
   programs.take(program("/a", 11, 200));
   programs.settle(150);
@@ -52,7 +52,8 @@ TEST(UnobservedProgramsTest, AreToldOnceTheyAreCertain) {
 
 TEST(UnobservedProgramsTest, AFailedExecTakesItsNoticeBack) {
   MessageSink sink;
-  UnobservedPrograms programs(sink);
+  std::vector<std::int32_t> settled;
+  UnobservedPrograms programs(sink, [&](const UnobservedProgram& one) { settled.push_back(one.pid); });
   programs.take(program("/a", 10, 100));
   programs.take(program("/a", 11, 101));
   programs.take(program("/a", 10, 102, true));
@@ -60,11 +61,12 @@ TEST(UnobservedProgramsTest, AFailedExecTakesItsNoticeBack) {
   programs.finish();
   ASSERT_EQ(sink.count.size(), 1U);
   EXPECT_EQ(sink.count.begin()->second, 1U);
+  EXPECT_EQ(settled, std::vector<std::int32_t>{11});
 }
 
 TEST(UnobservedProgramsTest, ManyShareALine) {
   MessageSink sink;
-  UnobservedPrograms programs(sink);
+  UnobservedPrograms programs(sink, [](const UnobservedProgram&) {});
   for (int i = 0; i < 10'000; ++i) {
     programs.take(program("/tmp/" + std::to_string(i), i + 1, static_cast<std::uint64_t>(i)));
   }

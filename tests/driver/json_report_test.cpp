@@ -41,7 +41,7 @@ TEST(JsonReport, HasTheHeadOfTheContract) {
   const json report = whole();
   expect_keys(report, head);
   EXPECT_EQ(report["schema"], "crosstalk.report/1");
-  expect_keys(report["processes"][0], {"pid", "parent", "command", "exit_status"});
+  expect_keys(report["processes"][0], {"pid", "parent", "command", "exit_status", "observation", "unobserved_because"});
   expect_keys(report["threads"][0], {"index", "pid", "tid", "name", "cpu_s", "brief"});
   expect_keys(report["warnings"][0], {"code", "message"});
 }

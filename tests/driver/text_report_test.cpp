@@ -63,6 +63,28 @@ TEST(TextReport, MemoryOfSamples) {
             std::string::npos);
 }
 
+TEST(TextReport, HowProcessesWereObservedWhereItIsNotTheUsualWay) {
+  auto analysis = test::sample_analysis();
+  const auto shown = [&](const char* words) {
+    const std::string text = render_text(analysis, View::threads, nullptr, {200, Charset::ascii, false});
+    return text.find(words) != std::string::npos;
+  };
+  analysis.processes = {4, analysis.processes.front()};
+  analysis.processes[1].observation = profile::Observation::preloaded;
+  EXPECT_FALSE(shown("collector")) << "nothing is known of the others";
+  for (profile::ProcessRow& process : analysis.processes) {
+    process.observation = profile::Observation::preloaded;
+  }
+  EXPECT_FALSE(shown("collector"));
+  analysis.processes[2].observation = profile::Observation::outside;
+  analysis.processes[3].observation = profile::Observation::none;
+  EXPECT_TRUE(
+      shown(" 2 processes had the collector from their start, 1 was watched from outside, 1 was not observed."));
+  analysis.processes = {1, analysis.processes[3]};
+  analysis.processes[0].observation = profile::Observation::injected;
+  EXPECT_TRUE(shown(" 1 process had the collector brought in."));
+}
+
 TEST(TextReport, ColoursAddNothingButEscapes) {
   const auto analysis = test::sample_analysis();
   for (const View view : {View::summary, View::loops, View::threads}) {

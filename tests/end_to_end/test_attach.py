@@ -77,6 +77,7 @@ class Sharing(Attachment):
         self.assertTrue(harness.object_named(report["objects"][0], truth["object"]), report["objects"][0]["name"])
         self.assertIn("watched_from_outside", {warning["code"] for warning in report["warnings"]})
         self.assertIsNone(report["exit_status"])
+        self.assertEqual([each["observation"] for each in report["processes"]], ["outside"])
         return report
 
     @needs_watchpoints

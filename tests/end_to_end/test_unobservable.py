@@ -44,6 +44,10 @@ class Unobservable(harness.Case):
                 self.assertEqual(len(said), 1, said)
                 self.assertIn(program(kind), said[0])
                 self.assertIn(KINDS[kind], said[0])
+                rows = self.report(recorded.profile)["processes"]
+                unobserved = [row for row in rows if row["observation"] != "preloaded"]
+                self.assertEqual([row["observation"] for row in unobserved], ["none"], rows)
+                self.assertIn(KINDS[kind], unobserved[0]["unobserved_because"])
 
     def test_static(self):
         self.children("static")
@@ -93,6 +97,7 @@ class Unobservable(harness.Case):
         recorded = self.record([sys.executable, "-c", code])
         self.assertEqual((recorded.status, recorded.stdout), (0, "Argument list too long\n"))
         self.assertEqual(self.warnings_of(recorded), [])
+        self.assertEqual([row["observation"] for row in self.report(recorded.profile)["processes"]], ["preloaded"])
 
     @harness.needs_watchpoints
     def test_launched_by_the_recorder(self):

@@ -182,6 +182,16 @@ TEST_F(HostileFile, Version8HasNoEventsAndIsRead) {
   EXPECT_EQ(chains, 0);
 }
 
+TEST_F(HostileFile, Version9DoesNotSayHowProcessesWereObservedAndIsRead) {
+  execute(path_,
+          "ALTER TABLE process DROP COLUMN observation; ALTER TABLE process DROP COLUMN unobserved_because;"
+          "PRAGMA user_version = 9; UPDATE meta SET value = 9 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  ASSERT_FALSE(reader->processes().empty());
+  EXPECT_EQ(reader->processes()[0].observation, Observation::unknown);
+}
+
 TEST_F(HostileFile, EventsWithGapsAndDamagedChainsAreCorrupt) {
   execute(path_, "INSERT INTO call_chain VALUES(1, x'80')");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
@@ -263,6 +273,7 @@ TEST_F(HostileFile, ValuesOutOfRange) {
       {"UPDATE thread SET id = 1", "thread id is 1"},
       {"UPDATE thread SET clock = 3", "clock is 3"},
       {"UPDATE process SET modules_of = 9", "modules_of is 9"},
+      {"UPDATE process SET observation = 5", "observation is 5"},
       {"UPDATE watch_word SET probability = 1.5", "probability is"},
       {"UPDATE watch SET close = 9, close_time = 0", "close is 9"},
       {"UPDATE watch_word SET length = 3", "length is 3"},

@@ -96,6 +96,8 @@ inline ProcessRow a_process(std::uint32_t id) {
   row.exit_status = id == 0 ? std::optional<int>(143) : std::nullopt;
   row.after_fork = id != 0;
   row.modules_of = id != 0 ? std::optional<ProcessId>(ProcessId{0}) : std::nullopt;
+  row.observation = id != 0 ? Observation::none : Observation::injected;
+  row.unobserved_because = id != 0 ? "it is a 32-bit program" : "";
   return row;
 }
 

@@ -84,6 +84,10 @@ TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
   EXPECT_TRUE(child.after_fork);
   EXPECT_FALSE(child.exit_status.has_value());
   EXPECT_EQ(reader.processes()[0].exit_status, 143);
+  EXPECT_EQ(reader.processes()[0].observation, Observation::injected);
+  EXPECT_EQ(reader.processes()[0].unobserved_because, "");
+  EXPECT_EQ(child.observation, Observation::none);
+  EXPECT_EQ(child.unobserved_because, "it is a 32-bit program");
   ASSERT_EQ(reader.threads().size(), 2U);
   const ThreadRow& thread = reader.threads()[1];
   EXPECT_EQ(thread.name, "renamed");

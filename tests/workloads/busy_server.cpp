@@ -59,6 +59,20 @@ double compute(double step) {
   return a + b + c + d;
 }
 
+/// Reads what was allocated for a good part of the time: of a profile's samples some are to fall into its blocks.
+void check(const std::string& text) {
+  for (int pass = 0; pass < 50; ++pass) {
+    std::size_t right = 0;
+    for (const char& letter : text) {
+      right += letter == 'x' ? 1 : 0;
+      asm volatile("" : "+r"(right));
+    }
+    if (right != text.size()) {
+      fail("a text is wrong");
+    }
+  }
+}
+
 void work() {
   const double expected = compute(0.5);
   auto last = Clock::now();
@@ -70,6 +84,7 @@ void work() {
       note_gap(last);
     }
     const auto text = std::make_unique<std::string>(300 + operations % 1000, 'x');
+    check(*text);
     {
       const std::lock_guard held(lock);
       shared += text->size();
@@ -136,11 +151,22 @@ void start_threads() {
 
 void on_signal(int /*number*/) { signals.fetch_add(1, std::memory_order_relaxed); }
 
-/// All threads but the workers leave the signal to those, whose calls are not interrupted by it.
+void on_end(int /*number*/) { over.store(true); }
+
+/// Waits for the end, as most threads of a large server do.
+void idle(int in) {
+  char last = 0;
+  if (::read(in, &last, 1) != 0) {
+    fail("idling");
+  }
+}
+
+/// All threads but the workers leave the signals to those, whose calls are not interrupted by it.
 void block_signal() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -149,16 +175,24 @@ void block_signal() {
 int main(int argc, char** argv) {
   double seconds = 5;
   int threads = 16;
+  int idlers = 0;  // beside them
   for (int i = 1; i + 1 < argc; i += 2) {
-    (std::strcmp(argv[i], "--seconds") == 0 ? seconds = std::atof(argv[i + 1]) : threads = std::atoi(argv[i + 1]));
+    if (std::strcmp(argv[i], "--seconds") == 0) {
+      seconds = std::atof(argv[i + 1]);
+    } else {
+      (std::strcmp(argv[i], "--idle") == 0 ? idlers : threads) = std::atoi(argv[i + 1]);
+    }
   }
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, nullptr);
+  action.sa_handler = on_end;
+  sigaction(SIGTERM, &action, nullptr);
   int requests[2];
   int answers[2];
-  if (::pipe(requests) != 0 || ::pipe(answers) != 0) {
+  int silent[2];
+  if (::pipe(requests) != 0 || ::pipe(answers) != 0 || ::pipe(silent) != 0) {
     return 2;
   }
   std::vector<std::thread> all;
@@ -171,12 +205,16 @@ int main(int argc, char** argv) {
   all.emplace_back(answer, requests[0], answers[1]);
   all.emplace_back(ask, requests[1], answers[0]);
   all.emplace_back(start_threads);
+  for (int i = 0; i < idlers; ++i) {
+    all.emplace_back(idle, silent[0]);
+  }
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  while (Clock::now() < end) {
+  while (Clock::now() < end && !over) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ::kill(::getpid(), SIGUSR1);
   }
   over = true;
+  ::close(silent[1]);
   for (std::thread& thread : all) {
     thread.join();
   }

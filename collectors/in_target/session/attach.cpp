@@ -149,6 +149,7 @@ void write_process_start(bool after_fork) {
   record.parent_pid = static_cast<std::int32_t>(system_call(SYS_getppid));
   record.after_fork = after_fork ? 1 : 0;
   record.registers_free = runtime().config.watchpoints_allowed != 0 ? runtime().config.watchpoints : 0;
+  record.observation = runtime().injected ? profile::Observation::injected : profile::Observation::preloaded;
   emit(&record, sizeof record, tail, describe_process(tail, sizeof tail));
 }
 

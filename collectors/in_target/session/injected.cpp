@@ -283,6 +283,7 @@ void answer(const char* reason) {
     memcpy(static_cast<char*>(out.reason), reason, fitting);
   }
   out.reason[fitting] = 0;
+  out.done_ns = monotonic_ns();
   std::atomic_ref(out.done).fetch_add(1, std::memory_order_release);
 }
 
@@ -291,6 +292,7 @@ __attribute__((constructor(102))) void on_loaded() {
   if (runtime().arena.header != nullptr) {
     set_state(InjectionState::preloaded);
   }
+  crosstalk_injection_answer.done_ns = monotonic_ns();
   std::atomic_ref(crosstalk_injection_answer.loaded).store(1, std::memory_order_release);
 }
 
