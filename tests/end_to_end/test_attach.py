@@ -274,6 +274,19 @@ class Unharmed(Attachment):
         self.assertEqual(recorder.wait(timeout=60), 0)
 
 
+class Often(Attachment):
+    @needs_watchpoints
+    def test_a_busy_server_does_not_notice_it(self):
+        process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "100"])
+        for _ in range(10):
+            result = self.attach(process.pid, "--duration", "0.2")
+            self.assertEqual((result.status, result.stderr), (0, ""))
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(json.loads(out)["failures"], 0)
+
+
 class Ends(Attachment):
     @needs_watchpoints
     def test_the_process_ends(self):

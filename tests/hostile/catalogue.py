@@ -125,6 +125,27 @@ CATALOGUE = [
     Program("stacks.own_traps", "@/alternate_stacks own_traps", "handlers of the program's own breakpoints run on the stack that they should", traps=True),
     Program("stacks.often", "@/alternate_stacks often", "a thousand signals a second are handled where they should be", traps=True),
 
+    # ---- attached to while they run -----------------------------------------------------------------------------
+    *(Program(f"attached.{what}_{way}", f"@/{command}", f"{proves}, attached to ({way})", way=way, samples=False)
+      for way in ("outside", "inject")
+      for what, command, proves in (
+          ("masks", "signals masks", "masks are as asked for"),
+          ("handlers", "signals handlers", "handlers are found as set and called once a signal"),
+          ("queue", "signals queue", "queued signals come in order"),
+          ("cancelled", "threads cancelled", "threads are cancelled at any instruction"),
+          ("raw_exits", "threads raw_exits", "threads vanish"),
+          ("churn", "timers churn", "threads come and go"),
+          ("exec", "forks exec_from_a_thread", "a chain of execs from threads"),
+          ("forks", "forks while_allocating", "forks while other threads allocate"),
+          ("vfork_storm", "children vfork_storm", "six threads make children by vfork at once"),
+          ("traced", "children attached", "a parent attaches to its busy child by ptrace"),
+          ("limit", "descriptors up_to_the_limit 512 80", "all descriptors are used up"))),
+    *(Program(f"attached.killed_{what}_{way}", f"@/{command}", f"the recorder is killed at some moment: {proves}", way=f"{way}_killed")
+      for way in ("outside", "inject")
+      for what, command, proves in (("handlers", "signals handlers", "signals are handled"),
+                                    ("churn", "timers churn", "threads come and go"))),
+    Program("attached.tree", "@/children many", "48 children, eight at a time, all of them met", way="tree", samples=False),
+
     # ---- memory ---------------------------------------------------------------------------------------------
     Program("memory.core_size", "@/memory core_size", "a core file is as small as the program", needs=("core_files",), samples=True),
     Program("memory.limit_of_the_shell", "sh -c 'ulimit -v 250000; @/memory allocate 100'", "100 MiB fit below `ulimit -v 250000`", traps=True),

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -12,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "end_to_end"))
@@ -21,6 +23,11 @@ BUILD = os.path.join(HERE, "..", "..", "build", "release")
 CROSSTALK = os.environ.get("CROSSTALK") or os.path.abspath(os.path.join(BUILD, "driver", "crosstalk"))
 PROGRAMS = os.environ.get("CROSSTALK_HOSTILE") or os.path.abspath(os.path.join(BUILD, "hostile"))
 OWN_WORDS = "crosstalk: "
+
+# How a running program is attached to: words of crosstalk record, and whether the recorder is killed at some moment.
+WAYS = {"outside": ((), False), "tree": (("--children",), False), "inject": (("--inject",), False),
+        "outside_killed": ((), True), "inject_killed": (("--inject",), True)}
+LATEST_KILL_S = 0.6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Program:
     own_user: bool = False  # as a user who has no other process (where root runs the tests)
     needs: tuple = ()  # keys of NEEDS
     patience: float = 20  # seconds after which a run is said to hang
+    way: str = ""  # a key of WAYS: the program runs already, and is attached to; empty: it is launched by crosstalk record
+    wait: float = 0.05  # seconds from its begin until it is attached to
 
 
 # ---- what a program may need --------------------------------------------------------------------------------
@@ -108,8 +117,8 @@ def _words(text):
     return shlex.split(text)
 
 
-def _run(program, recorder, folder):
-    """Runs a program behind `recorder`, a list of words that may be empty."""
+def _run(program, recorder, folder, meanwhile=None):
+    """Runs a program behind `recorder`, a list of words that may be empty; calls `meanwhile` with its process id."""
     more = {}
     if program.own_user and os.geteuid() == 0:
         user = 61000 + os.getpid() % 1000
@@ -121,6 +130,8 @@ def _run(program, recorder, folder):
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", start_new_session=True, cwd=folder, env=environment, **more) as process:
         try:
+            if meanwhile:
+                meanwhile(process.pid)
             out, err = process.communicate(timeout=program.patience)
             return Run(harness.shell_status(process.returncode), out, err)
         except subprocess.TimeoutExpired:
@@ -151,6 +162,7 @@ class Recording:
     samples: int = 0
     traps: int = 0
     fault: str = ""  # of the profile
+    refused: bool = False  # it was not attached to, and a line says why
 
 
 def _read_profile(path, recording):
@@ -164,7 +176,69 @@ def _read_profile(path, recording):
         recording.fault = f"profile: {error}"
 
 
+class _Attachment:
+    """crosstalk record -p, started while the program runs."""
+
+    def __init__(self, program, profile):
+        self.program, self.profile, self.recorder = program, profile, None
+        words, self.kill = WAYS[program.way]
+        self.options = [*words, *shlex.split(program.options)]
+
+    def begin(self, pid):
+        time.sleep(self.program.wait)
+        self.recorder = subprocess.Popen([CROSSTALK, "record", "-o", self.profile, "-p", str(pid), *self.options],
+                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                         errors="replace", start_new_session=True)
+        if self.kill:
+            time.sleep(random.uniform(0, LATEST_KILL_S))
+            self.recorder.kill()
+
+    def finish(self, recording):
+        try:
+            _, said = self.recorder.communicate(timeout=self.program.patience)
+        except subprocess.TimeoutExpired:
+            self.recorder.kill()
+            self.recorder.communicate()
+            recording.fault = "the recorder does not end"
+            return
+        recording.words = said
+        if self.kill:
+            self.check_whole(recording)
+        elif self.recorder.returncode == 125:
+            recording.refused = True
+        elif self.recorder.returncode != 0:
+            recording.fault = f"the recorder ends with {self.recorder.returncode}: {said.strip()}"
+        if self.recorder.returncode == 0:
+            _read_profile(self.profile, recording)
+
+    def check_whole(self, recording):
+        """What a recorder that was killed has left is nothing, or a profile."""
+        if not os.path.exists(self.profile):
+            return
+        try:
+            with contextlib.closing(sqlite3.connect(self.profile)) as profile:
+                begun = profile.execute("PRAGMA user_version").fetchone()[0] != 0
+                sound = profile.execute("PRAGMA integrity_check").fetchone()[0]
+        except sqlite3.Error as error:
+            begun, sound = True, str(error)
+        if sound != "ok":
+            recording.fault = f"profile: {sound}"
+        elif begun:
+            shown = harness.run([CROSSTALK, "report", "-i", self.profile, "--format", "json"])
+            recording.fault = "" if shown.status == 0 else f"the profile is not read: {shown.stderr.strip()}"
+
+
+def _attached_run(program):
+    with _folder() as folder, _folder() as place:
+        attachment = _Attachment(program, os.path.join(place, "run.db"))
+        recording = Recording(_run(program, [], folder, attachment.begin), "")
+        attachment.finish(recording)
+        return recording
+
+
 def recorded_run(program):
+    if program.way:
+        return _attached_run(program)
     with _folder() as folder, _folder() as place:
         if os.geteuid() == 0:
             os.chmod(place, 0o777)
@@ -210,9 +284,13 @@ def differences(program, bare, recording):
     found = explain(bare, recorded)
     if recorded.hung:
         found[0] = f"does not end within {program.patience:g} s"
-    if recorded.hung or not program.profile:
+    if recording.fault and program.way:
+        found.append(recording.fault)
+    if recorded.hung or not program.profile or recording.refused or WAYS.get(program.way, ((), False))[1]:
+        if program.says and program.says not in recording.words:
+            found.append(f"crosstalk does not say '{program.says}'")
         return found
-    if recording.fault:
+    if recording.fault and not program.way:
         found.append(recording.fault)
     reasons = " ".join(line for line in recording.words.splitlines() if not line.startswith(OWN_WORDS + "wrote "))
     if recording.samples == 0 and (program.samples or not reasons):

@@ -53,6 +53,7 @@ def main():
     parser.add_argument("-n", "--repeat", type=int, default=1, metavar="N", help="record each so often")
     parser.add_argument("--bare", action="store_true", help="compare bare runs with each other, record nothing")
     parser.add_argument("--options", default="", metavar="WORDS", help="of crosstalk record, beside the program's own")
+    parser.add_argument("--way", default="", choices=list(comparison.WAYS), help="attach to the running program, in this way")
     parser.add_argument("--list", action="store_true", help="name the programs and what they prove")
     parser.add_argument("--print", action="store_true", help="print what the bare run writes")
     arguments = parser.parse_args()
@@ -67,6 +68,8 @@ def main():
             run = comparison.bare_run(program)
             print(f"--- {program.name}: status {run.status}\n{run.stdout}{run.stderr}", end="")
         else:
+            if arguments.way:  # brief programs may be over before anything was seen of them
+                program = dataclasses.replace(program, way=arguments.way, says="", samples=False, traps=False)
             if arguments.options:  # another way to observe has other words
                 program = dataclasses.replace(program, options=f"{program.options} {arguments.options}", says="")
             differing += repeat(program, arguments.repeat, arguments.bare) > 0

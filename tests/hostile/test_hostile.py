@@ -25,6 +25,9 @@ class Hostile(unittest.TestCase):
         if compared == 0:
             self.skipTest(f"no program of {group} can run here")
 
+    def test_attached(self):
+        self.no_difference("attached")
+
     def test_children(self):
         self.no_difference("children")
 
