@@ -145,5 +145,20 @@ TEST(BlockTable, AReaderNeverSeesAMixture) {
   EXPECT_GT(found, wanted);
 }
 
+// Before anything is tracked, too: a clock may run out in the midst of the session's beginning.
+TEST(BlockTable, WhatAThreadHasMadeIsFoundByItsThreadPointer) {
+  const auto of_this_thread = [] {
+    std::uint64_t thread_pointer = 0;
+    asm("movq %%fs:0, %0" : "=r"(thread_pointer));  // it points to itself (x86-64 psABI)
+    return &blocks::made_blocks_of(thread_pointer);
+  };
+  blocks::MadeBlocks* const here = of_this_thread();
+  EXPECT_EQ(here, &blocks::made_blocks);
+  std::thread([&] {
+    EXPECT_EQ(of_this_thread(), &blocks::made_blocks);
+    EXPECT_NE(of_this_thread(), here);
+  }).join();
+}
+
 }  // namespace
 }  // namespace crosstalk::in_target

@@ -16,12 +16,12 @@ constinit Extent extents[level_count] = {};
 constinit thread_local std::uint64_t latest_stamp = 0;
 constinit thread_local MadeBlocks made_blocks{};
 
-namespace {
-constinit std::uint64_t made_blocks_offset = 0;  // from the thread pointer, the same in all threads
-}  // namespace
-
 MadeBlocks& made_blocks_of(std::uint64_t thread_pointer) {
-  return *reinterpret_cast<MadeBlocks*>(thread_pointer + made_blocks_offset);  // NOLINT: an address
+  // The offset from the thread pointer is the same in all threads, and the loader has written it before anything of
+  // this library runs: there is no moment at which a handler could find it unset.
+  std::uint64_t offset = 0;
+  asm("movq crosstalk_made_blocks@gottpoff(%%rip), %0" : "=r"(offset));
+  return *reinterpret_cast<MadeBlocks*>(thread_pointer + offset);  // NOLINT: an address
 }
 
 namespace {
@@ -224,9 +224,6 @@ bool find_block(std::uint64_t address, BlockInfo& out) {
 }
 
 void track_blocks(bool on, std::uint64_t threshold_bytes) {
-  if (on) {  // when a program begins, in normal context: the thread pointer is its own
-    blocks::made_blocks_offset = reinterpret_cast<std::uint64_t>(&blocks::made_blocks) - fs_base();
-  }
   constexpr std::uint64_t never = ~std::uint64_t{0};
   const bool possible = on && (threshold_bytes <= 1 || blocks::may_leave_out());
   blocks::shared.threshold.store(possible ? threshold_bytes : never, std::memory_order_release);

@@ -166,7 +166,8 @@ struct MadeBlocks {
   std::array<std::uint32_t, 64> made;
   std::array<std::uint32_t, watch_policy::block_classes> charged;
 };
-extern constinit thread_local MadeBlocks made_blocks __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern constinit thread_local MadeBlocks made_blocks __asm__("crosstalk_made_blocks")
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 /// That of the thread whose thread pointer is this. In a handler the register may hold another one, or nothing.
 MadeBlocks& made_blocks_of(std::uint64_t thread_pointer);
 
