@@ -27,7 +27,7 @@ Stream stream(std::uint64_t begin, std::uint64_t bytes, bool stores, std::int64_
 
 /// a(i,j,k) = f(c(i,j-n..j+n,k)): rows of 3610 doubles, 81 rows in a plane, 168 planes.
 std::vector<Stream> stencil(int before, int behind) {
-  constexpr std::uint64_t row = 3610 * 8;
+  constexpr std::uint64_t row = std::uint64_t{3610} * 8;
   constexpr std::uint64_t array = row * 81 * 168;
   std::vector<Stream> streams = {stream(1U << 30U, array, true)};
   for (int j = -before; j <= behind; ++j) {

@@ -74,7 +74,7 @@ TEST(EventPace, ThePeriodFollowsWhatTheThreadDoes) {
       sum += static_cast<double>(period);
     }
   }
-  EXPECT_NEAR(sum / (paces / 2), 8e6, 0.05 * 8e6) << "of its mean";
+  EXPECT_NEAR(sum / (paces / 2.0), 8e6, 0.05 * 8e6) << "of its mean";
   EXPECT_FALSE(pace.due(199 * 50'000'000ULL + 1));
   EXPECT_TRUE(pace.due(200 * 50'000'000ULL));
 }

@@ -63,14 +63,14 @@ TEST(Rests, KeepsToTheBudgetInTheLongRun) {
   std::uint64_t watched = 0;
   const std::uint64_t end = begin + 60 * second;
   for (std::uint64_t now = begin; now < end; now += step) {
-    const double cpu = static_cast<double>(now - begin);
+    const auto cpu = static_cast<double>(now - begin);
     const bool watches = !rests.resting(now, account(0.03 * cpu, spent, lost), false);
     last_event = watches ? now : last_event;
     watched += watches ? step : 0;
     spent += 0.01 * static_cast<double>(step) + (watches ? 0.02 * static_cast<double>(step) : 0);
     lost += now < last_event + second ? 0.05 * static_cast<double>(step) : 0;
   }
-  const double all = static_cast<double>(end - begin);
+  const auto all = static_cast<double>(end - begin);
   EXPECT_LT((spent + lost) / all, 0.036);
   EXPECT_GT((spent + lost) / all, 0.03);
   EXPECT_GT(static_cast<double>(watched) / all, 0.15);
