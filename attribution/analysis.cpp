@@ -257,6 +257,7 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   };
   concurrently(count, [&] {
     estimated = estimate(**estimator, WatchEvidence(profile.watches(), timelines, strata), strata);
+    estimated.expansion.count_unknown = why_no_counts(profile.events());
     limit_to_cpu_time(estimated.contributions, estimated.expansion.strata, profile.threads());
     Gains(view, stacks, time.loops, profile.session()).find(estimated.contributions, estimated.expansion);
     filer.locate(estimated.contributions, estimated.expansion);

@@ -187,7 +187,11 @@ class AmountSums {
       amount.cost_ci95 = Interval{ns.low / ns_per_s, ns.high / ns_per_s};
       add_gain(amount, !expansion.gains.empty());
     }
-    if (is_count(totals.count) && seen_ > 0) {
+    if (is_count(totals.count) && !expansion.count_unknown.empty()) {
+      if (!amount.count) {
+        amount.count_unknown = expansion.count_unknown;
+      }
+    } else if (is_count(totals.count) && detections_ > 0) {
       const Sum sum = sum_of(expansion, totals.count);
       amount.count = sum.amount;
       amount.count_ci95 = interval_of(sum, totals.weight[totals.count], 0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "attribution/timeline/ownership_timeline.h"
 
@@ -62,9 +63,63 @@ bool only_invalidates(const Evidence& evidence) {
                      [&](const SeenCommunication& seen) { return seen.producer.thread == evidence.thread; });
 }
 
+bool stored_by_another(const Evidence& evidence, const AccessPoint& point) {
+  return point.thread != evidence.thread && stores(point.kind);
+}
+
+/// 1 / the probability that a thread was armed that stores to the line.
+double storer_weight(const Evidence& evidence) {
+  const double armed = evidence.arming.chance(evidence.storers);
+  return armed > 0 ? 1 / armed : 1;
+}
+
+/// The communication that the sampled thread's next access makes, where the watch ended before that came: once another
+/// thread has stored, it is certain that it will be one.
+void expect_successor(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  const auto last = std::find_if(evidence.accesses.rbegin(), evidence.accesses.rend(),
+                                 [&](const AccessPoint& point) { return stored_by_another(evidence, point); });
+  if (last != evidence.accesses.rend() && evidence.watch != nullptr) {
+    AccessPoint sampled = sampled_access(*evidence.watch);
+    sampled.sampled = true;
+    append(evidence, watch, {*last, sampled, last->bytes.overlaps(sampled.bytes), last->weight()},
+           evidence.weight * storer_weight(evidence) * last->weight(), out);
+  }
+}
+
+/// What charge_communications() does with a sample that counts accesses.
+void charge_successor(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  const auto own = own_return(evidence);
+  const bool taken = std::any_of(evidence.accesses.begin(), own,
+                                 [&](const AccessPoint& point) { return stored_by_another(evidence, point); });
+  std::optional<std::uint64_t> at_ns;  // of the consuming access
+  for (const SeenCommunication& seen : evidence.communications) {
+    if (seen.consumer.thread == evidence.thread) {
+      at_ns = std::min(at_ns.value_or(UINT64_MAX), seen.consumer.time_ns);
+    }
+  }
+  for (const SeenCommunication& seen : evidence.communications) {
+    const bool successor =
+        seen.consumer.thread == evidence.thread && seen.consumer.time_ns == at_ns && (taken || seen.expected());
+    const double cost = successor ? evidence.weight * storer_weight(evidence) * seen.weight : 0;
+    out.contributions.push_back({&seen, watch, evidence.stratum, evidence.weight, cost});
+  }
+  if (own == evidence.accesses.end() && !at_ns && evidence.interrupted.empty()) {
+    expect_successor(evidence, watch, out);
+  }
+}
+
 }  // namespace
 
+std::span<const AccessPoint>::iterator own_return(const Evidence& evidence) {
+  return std::find_if(evidence.accesses.begin(), evidence.accesses.end(),
+                      [&](const AccessPoint& point) { return point.thread == evidence.thread && !point.sampled; });
+}
+
 void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out) {
+  if (is_count(evidence.unit)) {
+    charge_successor(evidence, watch, out);
+    return;
+  }
   const auto consumed = [&](const SeenCommunication& seen) { return seen.consumer.thread == evidence.thread; };
   const bool any_own = std::any_of(evidence.communications.begin(), evidence.communications.end(), consumed) ||
                        std::any_of(evidence.interrupted.begin(), evidence.interrupted.end(), consumed);

@@ -3,12 +3,21 @@
 // counts. Chances of what was drawn are divided by (Horvitz-Thompson): words with their recorded probability and,
 // except by the default (censoring.h), long watches with their share among those of lines that nothing was known of.
 //
-// All of them take what comes after the sample for what came before it, since a sample can not look back, and a
-// sample's whole time for time in a communication if there was one. That holds where threads keep doing what they do,
-// and where an access that does not communicate is quick.
+// A sample that counts accesses (or micro-operations, of which the sampled one is an access) is worth what follows it:
+// if another thread stores to the line before the sampled thread's next access, that access is a communication. Each
+// communication but a thread's first on a line follows exactly one access of its thread, so the sum over all accesses,
+// and so over samples by their weights, is how many there are; the bytes that were stored in between say of which sort.
+// That needs samples of all accesses: where fast ones are left out it says nothing (Expansion::count_unknown). Of a
+// thread that goes from word to word of one line, the next access may be to a word that is not watched: each word that
+// it uses in a turn counts.
+//
+// With a clock, all of them take what comes after the sample for what came before it, since a sample can not look back,
+// and a sample's whole time for time in a communication if there was one. That holds where threads keep doing what they
+// do, and where an access that does not communicate is quick.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "attribution/estimate/evidence.h"
 
@@ -21,6 +30,9 @@ namespace crosstalk::attribution {
 /// thread's word stand for it.
 /// What long watches see late counts once here: censoring.h says how often in the end.
 void charge_communications(const Evidence& evidence, std::uint32_t watch, Estimate& out);
+
+/// The sampled thread's next access that the watch saw; the end of `accesses` if it saw none.
+[[nodiscard]] std::span<const AccessPoint>::iterator own_return(const Evidence& evidence);
 
 /// The published algorithm (ComDetective): a thread's sample is an entry that the other threads observe, and each
 /// observer's first trap on its line is a communication from the sampled thread to it, worth one sampling period. What

@@ -12,9 +12,11 @@
 namespace crosstalk::attribution {
 namespace {
 
-/// Did other threads fill the watch before anything could be charged?
+/// Did other threads fill the watch before anything could be charged? What a sample counts for is decided when its
+/// thread comes back.
 bool filled(const Evidence& evidence) {
-  return evidence.watch != nullptr && evidence.watch->close == profile::CloseReason::full && loads(evidence.sampled);
+  return evidence.watch != nullptr && evidence.watch->close == profile::CloseReason::full && loads(evidence.sampled) &&
+         (!is_count(evidence.unit) || own_return(evidence) == evidence.accesses.end());
 }
 
 /// On a line that is known to be exchanged, a watch that was full of reads before the next store was read says nothing:
@@ -169,7 +171,13 @@ Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, cons
     }
   }
   if (estimator.policy.expanded && usable >= least_watches_of_estimate) {
-    result.expansion.unseen = sight.limits(strata, estimator.censoring ? &censoring : nullptr);
+    const Censoring* late = estimator.censoring ? &censoring : nullptr;
+    result.expansion.unseen = sight.limits(strata, late, profile::WeightUnit::ns);
+    for (const profile::WeightUnit unit : {profile::WeightUnit::micro_ops, profile::WeightUnit::accesses}) {
+      if (usable_watches[unit] >= least_watches_of_estimate) {
+        result.expansion.unseen_counts = sight.limits(strata, late, unit);
+      }
+    }
   }
   if (usable < least_watches_of_estimate) {
     result.expansion.unknown = "the estimator " + std::string(estimator.name) + " has " + std::to_string(usable) +

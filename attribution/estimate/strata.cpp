@@ -53,10 +53,15 @@ Strata::Strata(std::span<const profile::WatchRow> watches, std::span<const profi
     if (watch.thread.value < threads.size() && takes(watch.sample_access)) {
       note_line(watch.thread.value, watch.sample_flags, watch.sample_address);
       const profile::Weight weight = watch.sample_weight();
-      watched_[i] = {cell_of({watch.thread.value, watch.sample_flags, weight.unit}, watch.sample_address),
+      watched_[i] = {cell_of(kind_of_sample(watch.thread, watch.sample_flags, weight.unit, watch.sample_access),
+                             watch.sample_address),
                      watch.sample_address, static_cast<double>(weight.value), arming_of(watch).chance(1)};
     }
   }
+}
+
+Strata::Kind Strata::kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit, AccessKind access) {
+  return {thread.value, flags, unit, is_count(unit) && access == AccessKind::store};
 }
 
 bool Strata::takes(AccessKind kind) const {
@@ -115,7 +120,8 @@ void Strata::add(const profile::SampleRow& sample) {
     return;
   }
   note_line(sample.thread.value, sample.flags, sample.address);
-  const std::uint32_t cell = cell_of({sample.thread.value, sample.flags, weight.unit}, sample.address);
+  const std::uint32_t cell =
+      cell_of(kind_of_sample(sample.thread, sample.flags, weight.unit, sample.access), sample.address);
   if ((sample.flags & profile::sample_suspected) != 0) {
     add_eligible(cells_[cell].sums, 1, x, x * x);
     return;
@@ -178,7 +184,7 @@ void Strata::finish() {
 
 Strata::Alike Strata::alike(const Cell& cell) const {
   const Kind& kind = kinds_[cell.kind];
-  return {process_of_thread_[kind.thread], kind.flags, kind.unit, is_common(cell.unit) ? cell.unit : rest};
+  return {process_of_thread_[kind.thread], kind.flags, kind.unit, kind.stores, is_common(cell.unit) ? cell.unit : rest};
 }
 
 /// Places that several threads' watches have chosen are theirs together.
@@ -214,8 +220,10 @@ void Strata::join_watched() {
 }
 
 void Strata::join_hardly_watched() {
-  using Flags = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit>;  // process, flags, unit of weight
-  const auto alike = [&](const Kind& kind) { return Flags{process_of_thread_[kind.thread], kind.flags, kind.unit}; };
+  using Flags = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit, bool>;  // process, flags, unit, stores
+  const auto alike = [&](const Kind& kind) {
+    return Flags{process_of_thread_[kind.thread], kind.flags, kind.unit, kind.stores};
+  };
   std::map<Flags, Pool> pools;
   std::vector<std::uint32_t> best(kinds_.size(), none);  // by kind: its most watched stratum of several lines
   for (const Cell& cell : cells_) {
@@ -260,13 +268,14 @@ std::uint32_t Strata::of_watch(std::size_t watch) const {
 
 std::uint32_t Strata::kind_of(const Kind& kind) {
   const auto relevant = static_cast<std::uint8_t>(kind.flags & flag_mask);
-  const std::uint64_t key =
-      (std::uint64_t{kind.thread} << 16U) | (static_cast<std::uint64_t>(kind.unit) << 8U) | relevant;
+  const std::uint64_t key = (std::uint64_t{kind.thread} << 17U) |
+                            (static_cast<std::uint64_t>(kind.stores ? 1 : 0) << 16U) |
+                            (static_cast<std::uint64_t>(kind.unit) << 8U) | relevant;
   const auto [it, fresh] = kind_ids_.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
   if (fresh) {
     rest_cells_.push_back(static_cast<std::uint32_t>(cells_.size()));
     cells_.push_back({it->second, rest, {}, 0, none});
-    kinds_.push_back({kind.thread, relevant, kind.unit});
+    kinds_.push_back({kind.thread, relevant, kind.unit, kind.stores});
   }
   return it->second;
 }

@@ -3,14 +3,18 @@
 // (lines that the board knows from another thread go first, the thread's own stack last). Samples that are alike
 // form a stratum; within it, the watched ones stand for all.
 //
-// A stratum is a unit of weight, a thread, the collector's suspicion and the stack flag, and the cache line of data, or
-// its 4 KiB page, where that was watched often enough to stand for itself (unless an estimator wants to know of no
-// places). Where threads have too few watches of a place each, as those have that live for a millisecond, but together
-// enough, the place stands for itself for all of them together: a line tells more of what a sample does than a thread.
-// What was hardly watched joins what is hardly watched of its process's other threads under the same
-// suspicion; where all that is not watched either, what is suspected joins what else is suspected of its thread.
-// Nothing joins a line of its own, which was watched often for a reason, nor what is suspected what is not: a page
-// holds both.
+// A stratum is a unit of weight (of those that count accesses: loads or stores), a thread, the collector's suspicion
+// and the stack flag, and the cache line of data, or its 4 KiB page, where that was watched often enough to stand for
+// itself (unless an estimator wants to know of no places). Where threads have too few watches of a place each, as those
+// have that live for a millisecond, but together enough, the place stands for itself for all of them together: a line
+// tells more of what a sample does than a thread. What was hardly watched joins what is hardly watched of its process's
+// other threads under the same suspicion; where all that is not watched either, what is suspected joins what else is
+// suspected of its thread. Nothing joins a line of its own, which was watched often for a reason, nor what is suspected
+// what is not: a page holds both.
+//
+// Where samples count, a store is worth something else than a load before it (cost_attribution.h), and which of them
+// finds a free watchpoint depends on what their thread does: one that takes a line from others ends their watch, and
+// goes on to read it.
 //
 // Suspicion is judged in hindsight: a line that was ever suspected counts as suspected from the first sample on. The
 // collector learns while it watches, and its first watches, when it can afford most, fall on lines that it does not
@@ -109,7 +113,10 @@ class Strata {
     std::uint32_t thread = 0;
     std::uint8_t flags = 0;
     profile::WeightUnit unit = profile::WeightUnit::ns;
+    bool stores = false;  // of sources that count: samples are plain stores; else they are what loads
   };
+  [[nodiscard]] static Kind kind_of_sample(ThreadId thread, std::uint8_t flags, profile::WeightUnit unit,
+                                           AccessKind access);
   struct Cell {  // a kind's samples in one unit of data
     std::uint32_t kind = 0;
     Unit unit = rest;
@@ -121,8 +128,9 @@ class Strata {
     std::uint64_t samples = 0;
     double weight = 0, weight2 = 0;
   };
-  using Alike = std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit, Unit>;  // process, flags, unit, place
-  struct Pool {                                                                      // of alike cells
+  using Alike =
+      std::tuple<std::uint32_t, std::uint8_t, profile::WeightUnit, bool, Unit>;  // process, flags, unit, stores, place
+  struct Pool {                                                                  // of alike cells
     double looks = 0;
     std::uint32_t stratum = none;
   };
@@ -166,7 +174,7 @@ class Strata {
   using UnitCells = std::unordered_map<std::pair<std::uint32_t, Unit>, std::uint32_t, UnitHash>;
   Units units_;                                                // (thread, unit) that stand for themselves
   Units common_units_;                                         // (process, unit) that do for all its threads together
-  std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags, unit)
+  std::unordered_map<std::uint64_t, std::uint32_t> kind_ids_;  // (thread, flags, unit, stores)
   std::vector<Kind> kinds_;
   std::vector<std::uint32_t> rest_cells_;  // by kind
   UnitCells unit_cells_;                   // by (kind, unit)

@@ -65,7 +65,7 @@ Sight::Effective Sight::effective(const Looks* looks, double most) {
   return {watches * looks->sampled.chance(), watches * looks->others.chance()};
 }
 
-UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) const {
+UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring, profile::WeightUnit unit) const {
   struct Sums {
     Parts anywhere, of_partner;
   };
@@ -75,7 +75,7 @@ UnseenLimits Sight::limits(const Strata& strata, const Censoring* censoring) con
   std::map<std::uint32_t, Sums> threads;
   std::vector<double> all_ns(strata.all().size(), 0);
   for (const StratumShare& share : strata.shares()) {
-    if (!is_time(strata.all()[share.stratum].unit)) {
+    if (strata.all()[share.stratum].unit != unit) {
       continue;
     }
     const Effective watches = effective(in(of_thread_, std::pair{share.stratum, share.thread}), most(share.stratum));

@@ -32,8 +32,9 @@ class Sight {
  public:
   /// To be told of every watch; `decided`: it was not filled before it could see anything.
   void add(const Evidence& evidence, bool decided);
-  /// Of time. Absent `censoring`: brief watches see as much as long ones. `strata` are finished.
-  [[nodiscard]] UnseenLimits limits(const Strata& strata, const Censoring* censoring) const;
+  /// Of what samples of that unit stand for. Absent `censoring`: brief watches see as much as long ones. `strata` are
+  /// finished.
+  [[nodiscard]] UnseenLimits limits(const Strata& strata, const Censoring* censoring, profile::WeightUnit unit) const;
 
  private:
   struct Words {

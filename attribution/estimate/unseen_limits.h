@@ -8,7 +8,8 @@
 
 namespace crosstalk::attribution {
 
-/// Upper limits of time in communication of one sort that was not seen, nanoseconds.
+/// Upper limits of what there is of one sort that was not seen: time in communication, nanoseconds; of samples that
+/// count accesses, communications.
 struct SortLimits {
   double true_ns = 0, false_ns = 0;
 };

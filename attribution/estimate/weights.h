@@ -10,8 +10,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
-#include "profile/records.h"
+#include "profile/model.h"
 
 namespace crosstalk::attribution {
 
@@ -38,6 +40,20 @@ class ByUnit {
 /// Whether sums of communicating samples are a number of communications.
 [[nodiscard]] constexpr bool is_count(profile::WeightUnit unit) {
   return unit == profile::WeightUnit::accesses || unit == profile::WeightUnit::micro_ops;
+}
+
+/// Loads that took so few cycles are all that there are: no processor is asked for less.
+inline constexpr std::uint32_t every_load_cycles = 3;
+/// Why samples of `events` can not tell how often there was communication; empty: nothing is against it. Of fast loads
+/// that are left out, none can be followed to its thread's next access.
+[[nodiscard]] inline std::string why_no_counts(std::span<const profile::EventRow> events) {
+  for (const profile::EventRow& event : events) {
+    if (is_count(event.unit) && event.least_latency_cycles > every_load_cycles) {
+      return "samples are of loads alone that took " + std::to_string(event.least_latency_cycles) +
+             " cycles or more: what follows the others is not known";
+    }
+  }
+  return {};
 }
 
 }  // namespace crosstalk::attribution

@@ -66,6 +66,7 @@ struct Recording {
     told.assign(timelines.size(), {});
     for (std::size_t i = 0; i < timelines.size(); ++i) {
       told[i].communications = timelines[i];
+      told[i].accesses = i < accesses.size() ? accesses[i] : std::vector<AccessPoint>{};
     }
     result =
         attribution::estimate(*find_estimator("post_stratified").value(), WatchEvidence(watches, told, strata), strata);
@@ -80,6 +81,7 @@ struct Recording {
   std::vector<profile::SampleRow> samples;
   std::vector<profile::WatchRow> watches;
   std::vector<std::vector<SeenCommunication>> timelines;
+  std::vector<std::vector<AccessPoint>> accesses;  // by watch, as far as they matter
   std::vector<OwnershipTimeline> told;
   Estimate result;
   double total_s = 0, unwatched_ns = 0;
@@ -119,11 +121,32 @@ profile::SampleRow measured(profile::SampleRow row, profile::WeightUnit unit, st
   return row;
 }
 
+AccessPoint point(std::uint32_t thread, AccessKind kind, std::uint64_t time_ns) {
+  AccessPoint made;
+  made.thread = ThreadId{thread};
+  made.kind = kind;
+  made.time_ns = time_ns;
+  made.bytes = LineBytes::range(0, 8);
+  return made;
+}
+
+/// Another thread stores, then the sampled one comes back.
+const std::vector<AccessPoint> handed_over = {point(1, AccessKind::store, 10), point(0, AccessKind::load, 20)};
+
+SeenCommunication seen_at(const AccessPoint& producer, const AccessPoint& consumer) {
+  SeenCommunication s = seen(producer.thread.value, consumer.thread.value);
+  s.producer = producer;
+  s.consumer = consumer;
+  return s;
+}
+
 /// Eight samples of `weight` each, four of them watched, two with a communication 1 -> 0.
 void add_half_communicating(Recording& recording, profile::SampleRow row) {
   for (int i = 0; i < 4; ++i) {
     recording.sample(row);
-    recording.watch(row, i % 2 == 0 ? std::vector{seen(1, 0)} : std::vector<SeenCommunication>{});
+    recording.watch(
+        row, i % 2 == 0 ? std::vector{seen_at(handed_over[0], handed_over[1])} : std::vector<SeenCommunication>{});
+    recording.accesses.push_back(i % 2 == 0 ? handed_over : std::vector<AccessPoint>{});
   }
 }
 
@@ -145,6 +168,67 @@ TEST(Units, AccessesGiveCountsAndNoCost) {
     EXPECT_FALSE(matrix[0].false_sharing.count);
     EXPECT_EQ(recording.total_s, 0);
   }
+}
+
+/// The count of 1 -> 0, true sharing, of two samples of 1000 accesses that saw the same.
+std::optional<double> count_of(const std::vector<AccessPoint>& accesses,
+                               const std::vector<SeenCommunication>& communications, Recording* kept = nullptr) {
+  Recording recording(2);
+  for (int i = 0; i < 2; ++i) {
+    auto row = measured(eligible(0, 0x1000, 0), profile::WeightUnit::accesses, 1000);
+    row.width = 8;
+    recording.watch(row, communications);
+    recording.watches.back().sample_width = 8;
+    recording.accesses.push_back(accesses);
+  }
+  const Matrix matrix = recording.estimate();
+  if (kept != nullptr) {
+    *kept = std::move(recording);
+  }
+  return matrix.empty() ? std::nullopt : matrix[0].true_sharing.count;
+}
+
+TEST(Counts, AnAccessIsWorthWhatFollowsIt) {
+  const AccessPoint& store = handed_over[0];
+  const AccessPoint& back = handed_over[1];
+  EXPECT_EQ(count_of(handed_over, {seen_at(store, back)}), 2000);
+  // The thread has come back before: this access was followed by one that found the line as it was.
+  EXPECT_EQ(count_of({point(0, AccessKind::load, 5), store, back}, {seen_at(store, back)}), 0);
+  // Only the first return follows the sampled access; later ones follow others.
+  const AccessPoint again = point(1, AccessKind::store, 30);
+  const AccessPoint once_more = point(0, AccessKind::load, 40);
+  EXPECT_EQ(count_of({store, back, again, once_more}, {seen_at(store, back), seen_at(again, once_more)}), 2000);
+  // What others consume is counted by their own samples.
+  const AccessPoint reader = point(1, AccessKind::load, 5);
+  EXPECT_EQ(count_of({reader}, {seen_at(point(0, AccessKind::store, 1), reader)}), 0);
+}
+
+// Once another has stored, the next access is a communication, though the watch was over before.
+TEST(Counts, TheReturnIsExpected) {
+  Recording kept(2);
+  EXPECT_EQ(count_of({handed_over[0]}, {}, &kept), 2000);
+  ASSERT_EQ(kept.result.contributions.size(), 2U);
+  EXPECT_TRUE(kept.result.contributions[0].seen->expected());
+  EXPECT_FALSE(count_of({point(1, AccessKind::load, 5)}, {}));
+}
+
+TEST(Counts, AreUnknownWhereFastLoadsAreLeftOut) {
+  const profile::EventRow all{
+      profile::EventId{1}, "loads", profile::SourceKind::pebs, profile::WeightUnit::accesses, 0, 3, true};
+  profile::EventRow slow = all;
+  slow.least_latency_cycles = 30;
+  profile::EventRow other = slow;
+  other.unit = profile::WeightUnit::occurrences;
+  EXPECT_EQ(why_no_counts(std::vector{all, other}), "");
+  const std::string why = why_no_counts(std::vector{all, slow});
+  EXPECT_NE(why.find("30 cycles"), std::string::npos) << why;
+  Recording recording(2);
+  add_half_communicating(recording, measured(eligible(0, 0x1000, 0), profile::WeightUnit::accesses, 1000));
+  (void)recording.estimate();
+  recording.result.expansion.count_unknown = why;
+  const Matrix matrix = matrix_of(recording.result.contributions, recording.result.expansion, thread_pair);
+  EXPECT_FALSE(matrix.at(0).true_sharing.count);
+  EXPECT_EQ(matrix.at(0).true_sharing.count_unknown, why);
 }
 
 // Whatever hardware samples there are besides: costs are as if there were none, and counts as if there were no clock.

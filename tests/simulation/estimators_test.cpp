@@ -82,6 +82,37 @@ TEST(PackedWords, AreNearlyRight) {
   EXPECT_LE(score.coverage, most_coverage);
 }
 
+// By samples that stand for accesses: how often threads communicate. Over 60 runs biases are within 2 % (in `mixed`
+// -6.7
+// +-1.8 %, in `spinning` -4.9 +-1.4 %): traps hold up the partner, and what others do between an access and the watch
+// that its sample opens is not seen. Were every sample of a line that is exchanged one communication, `spinning` would
+// have twenty times as many.
+class Counted : public testing::TestWithParam<const char*> {};
+
+TEST_P(Counted, CommunicationsAreNearlyRight) {
+  const Score score = scores_of({GetParam(), {}}, {"post_stratified"}, 40).front();
+  EXPECT_GT(score.true_s, 10'000);
+  EXPECT_LT(std::abs(score.bias), std::max(0.08, 4 * score.bias_error));
+  EXPECT_LT(score.bias_error, 0.04);
+  EXPECT_LT(score.misplaced, 0.06);
+  EXPECT_GE(score.coverage, 0.80);
+}
+
+INSTANTIATE_TEST_SUITE_P(Estimators, Counted,
+                         testing::Values("accesses_ping_pong", "accesses_counters", "accesses_mixed", "accesses_ring",
+                                         "accesses_one_writer", "accesses_all_to_all", "accesses_spinning",
+                                         "accesses_slow", "ops_ping_pong", "ops_mixed", "ops_one_writer"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+// What samples of micro-operations stand for that access no memory is no access.
+TEST(Counting, NothingIsFoundWhereNothingIsShared) {
+  const SimulatedRun run = simulate(scenario("ops_private"), 1);
+  EXPECT_TRUE(std::any_of(run.samples.begin(), run.samples.end(),
+                          [](const profile::SampleRow& row) { return row.address == 0; }));
+  EXPECT_GT(run.watches.size(), 20U);
+  EXPECT_TRUE(estimate_of(run, named("post_stratified")).empty());
+}
+
 /// Where an estimator is biased, and the range that its bias is in, as a fraction of the true total.
 struct Known {
   const char* scenario;
@@ -97,7 +128,13 @@ TEST(Wrong, IsKnownToBe) {
                              Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
                              Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
                              Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
-                             Known{"spinning", "post_stratified", 0.5, 1.3}}) {  // looking is no communication
+                             Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
+                             // Samples that count: published, each reader of a line is counted at each of its samples.
+                             Known{"accesses_one_writer", "board", 2.0, 6.0},
+                             // A thread comes back to another word of the line, which is not watched.
+                             Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
+                             // By the time of a late watch the line is as it is at any moment, not after an access.
+                             Known{"accesses_late", "post_stratified", 0.7, 1.6}}) {
     SCOPED_TRACE(std::string(known.scenario) + " " + known.estimator);
     const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
     EXPECT_GT(score.bias, known.low);

@@ -4,6 +4,9 @@
 #include "tests/simulation/run.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
 #include <functional>
 #include <queue>
 
@@ -15,15 +18,27 @@ namespace {
 
 constexpr double ns_per_s = 1e9;
 
+/// What is left until a sample, and of what the access was that it fell on.
+struct Counter {
+  double left = 0, period = 0;
+};
+
+/// What an access is to a source that counts.
+struct Counted {
+  double loads = 0, stores = 0, ops = 0;
+};
+
 struct Thread {
-  std::uint32_t id = 0;       // among all that ever live
-  double now_ns = 0;          // when its next access begins
-  double cpu_ns = 0;          // CPU time so far
-  double tick_ns = 0;         // CPU time at which its clock next runs out
-  double last_sample_ns = 0;  // CPU time of its last sample
-  Access last;                // being made until now_ns
-  std::vector<Access> visit;  // what is left of it, the next one last
-  bool idle = true;           // nothing accessed yet
+  std::uint32_t id = 0;             // among all that ever live
+  double now_ns = 0;                // when its next access begins
+  double cpu_ns = 0;                // CPU time so far
+  double tick_ns = 0;               // CPU time at which its clock next runs out
+  double last_sample_ns = 0;        // CPU time of its last sample
+  double last_latency_ns = 0;       // of `last`
+  Access last;                      // being made until now_ns
+  std::vector<Access> visit;        // what is left of it, the next one last
+  bool idle = true;                 // nothing accessed yet
+  std::array<Counter, 2> counters;  // of loads or micro-operations, of stores
 };
 
 class Simulation {
@@ -38,6 +53,13 @@ class Simulation {
 
   SimulatedRun finish() {
     begin_crew(0);
+    for (Thread& thread : threads_) {
+      for (std::size_t which = 0; counts() && which < thread.counters.size(); ++which) {
+        Counter& counter = thread.counters[which];
+        counter.period = draw_period(which);
+        counter.left = counter.period * unit(random_);
+      }
+    }
     for (std::size_t i = 0; goes_by_tick() && i < threads_.size(); ++i) {
       threads_[i].tick_ns = scenario_.observer.period_ns + static_cast<double>(i) * scenario_.observer.tick_skew_ns;
     }
@@ -57,6 +79,7 @@ class Simulation {
       step(next);
       turns_.emplace(threads_[next].now_ns, next);
     }
+    watch_pending(now_ns + scenario_.observer.counting.delay_ns);
     watching_.finish(now_ns);
     while (!turns_.empty()) {
       end_thread(threads_[turns_.top().second], now_ns);
@@ -110,7 +133,10 @@ class Simulation {
   void step(std::uint32_t index) {
     Thread& thread = threads_[index];
     watching_.pass(thread.now_ns);
-    if (!thread.idle && clock_of(thread) >= thread.tick_ns) {
+    watch_pending(thread.now_ns);
+    if (counts()) {
+      take_counted_samples(index);
+    } else if (!thread.idle && clock_of(thread) >= thread.tick_ns) {
       take_sample(index);
     }
     if (thread.visit.empty()) {
@@ -121,6 +147,7 @@ class Simulation {
     thread.visit.pop_back();
     thread.idle = false;
     const double latency_ns = make_access(thread.id, thread.last);
+    thread.last_latency_ns = latency_ns;
     const std::uint32_t traps = watching_.access(thread.id, thread.last, thread.now_ns);
     thread.cpu_ns += latency_ns;
     thread.now_ns += latency_ns + traps * scenario_.observer.trap_cost_ns;
@@ -147,6 +174,94 @@ class Simulation {
     return latency_ns;
   }
 
+  [[nodiscard]] bool counts() const { return scenario_.observer.source != Source::clock; }
+  [[nodiscard]] double draw_period(std::size_t which) {
+    const Counting& counting = scenario_.observer.counting;
+    const double period = scenario_.observer.source == Source::micro_ops ? counting.op_period
+                          : which == 0                                   ? counting.load_period
+                                                                         : counting.store_period;
+    return std::round(period * (1 + scenario_.observer.jitter * (2 * unit(random_) - 1)));
+  }
+
+  /// What a thread's last access is to a source that counts.
+  [[nodiscard]] Counted counted(const Thread& thread) const {
+    const Counting& counting = scenario_.observer.counting;
+    Counted what{loads(thread.last.kind) ? 1.0 : 0.0, thread.last.kind == AccessKind::store ? 1.0 : 0.0, 0};
+    if (program_.is_private(thread.last.line)) {
+      what = {static_cast<double>(counting.private_loads), static_cast<double>(counting.private_stores), 0};
+    }
+    what.ops = (what.loads + what.stores) * counting.ops_per_access;
+    if (!program_.is_private(thread.last.line) && thread.last_latency_ns < counting.least_latency_ns) {
+      what.loads = 0;
+    }
+    if (program_.is_private(thread.last.line) && counting.least_latency_ns > 0) {
+      what.loads = 1;  // of its loads, the one that takes the time
+    }
+    return what;
+  }
+
+  void take_counted_samples(std::uint32_t index) {
+    Thread& thread = threads_[index];
+    if (thread.idle) {
+      return;
+    }
+    const bool by_ops = scenario_.observer.source == Source::micro_ops;
+    const Counted what = counted(thread);
+    for (std::size_t which = 0; which < (by_ops ? 1 : thread.counters.size()); ++which) {
+      Counter& counter = thread.counters[which];
+      counter.left -= by_ops ? what.ops : which == 0 ? what.loads : what.stores;
+      while (counter.left <= 0) {
+        take_counted_sample(index, which, what, static_cast<std::uint64_t>(counter.period));
+        counter.period = draw_period(which);
+        counter.left += counter.period;
+      }
+    }
+  }
+
+  /// The sampled micro-operation may be none that accesses memory; in a visit to private data it may load or store.
+  void take_counted_sample(std::uint32_t index, std::size_t which, const Counted& what, std::uint64_t weight) {
+    const bool by_ops = scenario_.observer.source == Source::micro_ops;
+    profile::SampleRow row = row_of(index);
+    row.cpu_ns = 0;
+    row.from = profile::AddressFrom::next;  // as when watching from outside: the sampled access lies back
+    row.measurement.source = by_ops ? profile::SourceKind::ibs : profile::SourceKind::pebs;
+    row.measurement.unit = by_ops ? profile::WeightUnit::micro_ops : profile::WeightUnit::accesses;
+    row.measurement.weight = weight;
+    const double at = unit(random_) * (by_ops ? what.ops : 1);
+    if (by_ops && at >= what.loads + what.stores) {
+      row.address = row.access_ip = 0;
+      row.width = 0;
+      row.access = AccessKind::none;
+      row.from = profile::AddressFrom::none;
+      run_.samples.push_back(row);
+      return;
+    }
+    if (program_.is_private(threads_[index].last.line) && (by_ops ? at >= what.loads : which == 1)) {
+      row.access = AccessKind::store;
+    }
+    pending_.push_back({threads_[index].now_ns + scenario_.observer.counting.delay_ns, row});
+    watch_pending(threads_[index].now_ns);
+  }
+
+  /// Opens the watches of samples that are due.
+  void watch_pending(double now_ns) {
+    while (!pending_.empty() && pending_.front().due_ns <= now_ns) {
+      profile::SampleRow row = pending_.front().row;
+      pending_.pop_front();
+      row.time_ns = static_cast<std::uint64_t>(std::max(now_ns, static_cast<double>(row.time_ns)));
+      (void)watching_.sample(row, earned_ns(row));  // from outside: the thread goes on
+      run_.samples.push_back(row);
+    }
+  }
+
+  /// CPU time of the row's thread since its sample before.
+  std::uint64_t earned_ns(const profile::SampleRow& row) {
+    Thread& thread = threads_[row.thread.value];
+    const double since = thread.cpu_ns - thread.last_sample_ns;
+    thread.last_sample_ns = thread.cpu_ns;
+    return static_cast<std::uint64_t>(since);
+  }
+
   void take_sample(std::uint32_t index) {
     const Observer& observer = scenario_.observer;
     Thread& thread = threads_[index];
@@ -155,20 +270,27 @@ class Simulation {
       at_ns = goes_by_tick() ? thread.cpu_ns : thread.tick_ns;
       thread.tick_ns += observer.period_ns * (1 + observer.jitter * (2 * unit(random_) - 1));
     }
+    profile::SampleRow row = row_of(index);
+    row.cpu_ns = static_cast<std::uint64_t>(at_ns - thread.last_sample_ns);
+    row.from = profile::AddressFrom::retired;
+    thread.last_sample_ns = at_ns;
+    thread.now_ns += watching_.sample(row, row.cpu_ns);
+    run_.samples.push_back(row);
+  }
+
+  /// A sample of the thread's last access.
+  [[nodiscard]] profile::SampleRow row_of(std::uint32_t index) const {
+    const Thread& thread = threads_[index];
     profile::SampleRow row;
     row.thread = ThreadId{thread.id};
     row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
     row.ip = ip_after(thread.last.kind, scenario_.word_bytes);
     row.access_ip = row.ip - 4;
     row.address = address_of(thread.last.line) + thread.last.word * scenario_.word_bytes;
-    row.cpu_ns = static_cast<std::uint64_t>(at_ns - thread.last_sample_ns);
     row.cpu = static_cast<std::uint16_t>(index);
     row.width = static_cast<std::uint8_t>(scenario_.word_bytes);
     row.access = thread.last.kind;
-    row.from = profile::AddressFrom::retired;
-    thread.last_sample_ns = at_ns;
-    thread.now_ns += watching_.sample(row);
-    run_.samples.push_back(row);
+    return row;
   }
 
   const Scenario& scenario_;
@@ -178,6 +300,11 @@ class Simulation {
   std::vector<Thread> threads_;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
   std::vector<SharedLine> lines_;
+  struct Pending {  // a sample that has not been handled yet
+    double due_ns = 0;
+    profile::SampleRow row;
+  };
+  std::deque<Pending> pending_;  // by time
   SimulatedRun run_;
 };
 

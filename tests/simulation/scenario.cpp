@@ -100,7 +100,86 @@ Scenario packed() {
   return scenario;
 }
 
-std::vector<Scenario> all() {
+Scenario counting(Source source, std::string_view name, std::string_view summary, std::vector<Part> parts) {
+  Scenario scenario = with_parts(name, summary, std::move(parts));
+  scenario.observer.source = source;
+  // A sample comes when its access is over, and what others do meanwhile is not seen: of an access as slow as that of
+  // a clock's scenarios, whose time alone counts there, it would be much.
+  scenario.latencies.transfer_ns = 200;
+  return scenario;
+}
+
+Scenario late_watches() {
+  Scenario scenario = counting(Source::accesses, "accesses_late", "as accesses_mixed, watched 80 us after the sample",
+                               half_true_half_false());
+  scenario.observer.counting.delay_ns = 80'000;
+  return scenario;
+}
+
+Scenario slow_loads() {
+  Scenario scenario = counting(Source::accesses, "accesses_slow", "as accesses_ping_pong, fast loads are not sampled",
+                               {{Pattern::ping_pong, 0.5}, private_work(0.5)});
+  scenario.observer.counting.least_latency_ns = 100;
+  return scenario;
+}
+
+Scenario packed_accesses() {
+  Scenario scenario = counting(Source::accesses, "accesses_packed", "as packed_words, sampled by accesses",
+                               {{Pattern::own_words, 0.4}, private_work(0.6)});
+  scenario.word_bytes = 4;
+  return scenario;
+}
+
+Scenario many_threads_by_accesses() {
+  Scenario scenario =
+      counting(Source::accesses, "accesses_many_threads", "as many_threads, on 4 lines a pair, sampled by accesses",
+               {{Pattern::ping_pong, 0.5, 4}, private_work(0.5)});
+  scenario.threads = 64;
+  return scenario;
+}
+
+Scenario spinning_by_accesses() {
+  Scenario scenario = counting(Source::accesses, "accesses_spinning", "as spinning, sampled by accesses",
+                               {{Pattern::ping_pong, 0.5, 4, 20}, private_work(0.5)});
+  scenario.latencies.hit_ns = 100;
+  return scenario;
+}
+
+std::vector<Scenario> counted() {
+  const auto accesses = [](std::string_view name, std::string_view summary, std::vector<Part> parts) {
+    return counting(Source::accesses, name, summary, std::move(parts));
+  };
+  const auto micro_ops = [](std::string_view name, std::string_view summary, std::vector<Part> parts) {
+    return counting(Source::micro_ops, name, summary, std::move(parts));
+  };
+  return {
+      accesses("accesses_ping_pong", "as ping_pong, sampled by accesses",
+               {{Pattern::ping_pong, 0.5}, private_work(0.5)}),
+      accesses("accesses_counters", "as counters, sampled by accesses",
+               {{Pattern::ping_pong, 0.5, 4, 0, true}, private_work(0.5)}),
+      accesses("accesses_mixed", "as mixed, sampled by accesses", half_true_half_false()),
+      accesses("accesses_ring", "as ring, sampled by accesses", {{Pattern::ring, 0.6}, private_work(0.4)}),
+      accesses("accesses_one_writer", "as one_writer, sampled by accesses",
+               {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)}),
+      accesses("accesses_all_to_all", "as all_to_all, sampled by accesses",
+               {{Pattern::all_to_all, 0.4}, private_work(0.6)}),
+      packed_accesses(),
+      spinning_by_accesses(),
+      many_threads_by_accesses(),
+      late_watches(),
+      slow_loads(),
+      accesses("accesses_whole_lines", "as whole_lines, sampled by accesses",
+               {{Pattern::ring, 0.6, 4, 0, false, true}, private_work(0.4)}),
+      micro_ops("ops_ping_pong", "as ping_pong, sampled by micro-operations",
+                {{Pattern::ping_pong, 0.5}, private_work(0.5)}),
+      micro_ops("ops_mixed", "as mixed, sampled by micro-operations", half_true_half_false()),
+      micro_ops("ops_one_writer", "as one_writer, sampled by micro-operations",
+                {{Pattern::one_writer_many_readers, 0.5}, private_work(0.5)}),
+      micro_ops("ops_private", "as private_data, sampled by micro-operations", {private_work(1)}),
+  };
+}
+
+std::vector<Scenario> timed() {
   return {
       with_parts("ping_pong", "two pairs of threads load and store the same words",
                  {{Pattern::ping_pong, 0.5}, private_work(0.5)}),
@@ -135,6 +214,14 @@ std::vector<Scenario> all() {
       short_run(),
       with_parts("private_data", "four threads that share nothing", {private_work(1)}),
   };
+}
+
+std::vector<Scenario> all() {
+  std::vector<Scenario> list = timed();
+  for (Scenario& scenario : counted()) {
+    list.push_back(std::move(scenario));
+  }
+  return list;
 }
 
 }  // namespace

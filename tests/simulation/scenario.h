@@ -37,6 +37,22 @@ struct Latencies {
   double private_ns = 8000;    // a visit to private data: stands for all the work between visits
 };
 
+/// What takes samples.
+enum class Source {
+  clock,      // a sample each period of CPU time
+  accesses,   // one each so many loads, and one each so many stores; what does both is a load
+  micro_ops,  // one each so many micro-operations, of which accesses are a part
+};
+
+/// Of sources that count. A visit to private data stands for as much work as is said here.
+struct Counting {
+  double load_period = 200, store_period = 100, op_period = 1000;  // jitter is the observer's
+  std::uint32_t private_loads = 10, private_stores = 4;
+  std::uint32_t ops_per_access = 4;  // the access is one of them
+  double least_latency_ns = 0;       // loads that took less are not counted
+  double delay_ns = 0;               // from the sample to its watch, while threads go on
+};
+
 /// The observer. Costs are in proportion to the period as measured ones are to a real period: about a watch for each
 /// sample or two is affordable.
 struct Observer {
@@ -53,6 +69,8 @@ struct Observer {
   // Clocks run out at the same moments of elapsed time, as those of the kernel's tick do: thread n's so long after that
   // of thread n - 1. 0: each goes by the CPU time of its thread.
   double tick_skew_ns = 0;
+  Source source = Source::clock;
+  Counting counting;
 };
 
 struct Scenario {

@@ -40,7 +40,16 @@ std::vector<attribution::OwnershipTimeline> timelines_of(const SimulatedRun& run
 struct Estimated {
   Matrix matrix;
   std::array<Amount, 2> totals;  // of false sharing, of true sharing
+  bool counts = false;           // judged by how often there was communication, not by its time
   std::optional<attribution::UnseenLimits> unseen;
+
+  [[nodiscard]] double value(const Amount& amount) const { return (counts ? amount.count : amount.cost_s).value_or(0); }
+  [[nodiscard]] const std::optional<attribution::Interval>& interval(const Amount& amount) const {
+    return counts ? amount.count_ci95 : amount.cost_ci95;
+  }
+  [[nodiscard]] double truth(const Truth& truth) const {
+    return counts ? static_cast<double>(truth.count) : truth.cost_s;
+  }
 };
 
 /// The interval of a pair that was not seen; absent: there is none.
@@ -50,7 +59,8 @@ std::optional<attribution::Interval> unseen_interval(const Estimated& estimated,
   if (limits == nullptr) {
     return std::nullopt;
   }
-  return attribution::Interval{0, (true_sharing ? limits->anywhere.true_ns : limits->anywhere.false_ns) / ns_per_s};
+  const double unit = estimated.counts ? 1 : ns_per_s;
+  return attribution::Interval{0, (true_sharing ? limits->anywhere.true_ns : limits->anywhere.false_ns) / unit};
 }
 
 std::map<CellKey, const Amount*> amounts_of(const Matrix& matrix) {
@@ -71,24 +81,26 @@ class Tally {
     double true_s = 0;
     std::array<double, 2> true_of_sort{};
     for (const auto& [key, amount] : amounts) {
-      estimated_s += amount->cost_s.value_or(0);
-      excess_s_[key] += amount->cost_s.value_or(0);
+      estimated_s += estimated.value(*amount);
+      excess_s_[key] += estimated.value(*amount);
       seen_ += static_cast<double>(amount->seen);
     }
     for (const auto& [pair, sorts] : run.truth) {
       for (std::size_t sort = 0; sort < sorts.size(); ++sort) {
-        true_s += sorts[sort].cost_s;
-        true_of_sort.at(sort) += sorts[sort].cost_s;
-        excess_s_[{pair, sort}] -= sorts[sort].cost_s;
+        const double truth_s = estimated.truth(sorts[sort]);
+        true_s += truth_s;
+        true_of_sort.at(sort) += truth_s;
+        excess_s_[{pair, sort}] -= truth_s;
         const auto found = amounts.find({pair, sort});
         if (sorts[sort].count > 0) {
-          cover(sorts[sort].cost_s,
-                found != amounts.end() ? found->second->cost_ci95 : unseen_interval(estimated, pair.second, sort == 1));
+          cover(truth_s, found != amounts.end() && estimated.interval(*found->second)
+                             ? estimated.interval(*found->second)
+                             : unseen_interval(estimated, pair.second, sort == 1));
         }
       }
     }
     for (std::size_t sort = 0; sort < true_of_sort.size(); ++sort) {
-      const auto& interval = estimated.totals.at(sort).cost_ci95;
+      const auto& interval = estimated.interval(estimated.totals.at(sort));
       const double truth_s = true_of_sort.at(sort);
       totals_ += truth_s > 0 ? 1 : 0;
       totals_covered_ += truth_s > 0 && interval && interval->low <= truth_s && truth_s <= interval->high ? 1 : 0;
@@ -155,7 +167,11 @@ Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::Ow
     amounts.add(attribution::summand_of(c, estimate.expansion, attribution::cost_s(c, estimate.expansion.strata)));
   }
   attribution::PairAmounts::Result all = amounts.finish();
-  return {std::move(all.cells), {all.false_sharing, all.true_sharing}, estimate.expansion.unseen};
+  const bool counts = !run.samples.empty() && !run.samples.front().is_of_time();
+  return {std::move(all.cells),
+          {all.false_sharing, all.true_sharing},
+          counts,
+          counts ? estimate.expansion.unseen_counts : estimate.expansion.unseen};
 }
 
 }  // namespace

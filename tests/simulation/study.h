@@ -14,7 +14,8 @@ namespace crosstalk::simulation {
 /// What an estimator makes of a run's rows, by the same steps as a report.
 [[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
-/// How an estimator fares in one scenario. Errors and widths are fractions of the true total cost.
+/// How an estimator fares in one scenario. Errors and widths are fractions of the true total: of the cost, seconds, or,
+/// where samples count, of communications.
 struct Score {
   const attribution::Estimator* estimator = nullptr;
   std::uint32_t runs = 0;
@@ -26,7 +27,7 @@ struct Score {
   double width = 0;           // mean width of these intervals, as a fraction of the true cost of their cell
   double total_coverage = 0;  // share of (run, sort) with a true cost in which the interval of the sum holds it
   double detections = 0;      // mean of communications seen, a run
-  double estimated_s = 0, true_s = 0;  // mean totals
+  double estimated_s = 0, true_s = 0;  // mean totals, seconds or communications
 };
 
 /// Runs with seeds first_seed, first_seed + 1, ...; one score for each estimator, in order.

@@ -67,10 +67,10 @@ Watching::Slot* Watching::room(bool suspected) {
   return nullptr;
 }
 
-double Watching::sample(profile::SampleRow& row) {
+double Watching::sample(profile::SampleRow& row, std::uint64_t cpu_ns) {
   const std::uint32_t thread = row.thread.value;
   const auto now_ms = static_cast<std::uint32_t>(row.time_ns / ns_per_ms);
-  budget_.earn(row.cpu_ns);
+  budget_.earn(cpu_ns);
   spend(whole(observer_.sample_cost_ns), false);
   expire(row.time_ns);
   const auto offset = static_cast<std::uint32_t>(row.address % profile::cache_line);
@@ -149,6 +149,7 @@ double Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::S
   watch.sample_from = row.from;
   watch.sample_flags = row.flags;
   watch.sample_cpu = row.cpu;
+  watch.sample_measurement = row.measurement;
   watches_.push_back(std::move(watch));
   return stall_ns;
 }

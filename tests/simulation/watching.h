@@ -36,9 +36,9 @@ class Watching {
   void begins(std::uint32_t thread);
   void ends(std::uint32_t thread);
 
-  /// A thread's clock has run out; its last access is in the row. Sets the row's flags and watch. Returns for how long
-  /// the thread stands still.
-  double sample(profile::SampleRow& row);
+  /// A thread has been sampled, so long a time of its own after the sample before; its last access is in the row. Sets
+  /// the row's flags and watch. Returns for how long the thread stands still, if it opens the watch itself.
+  double sample(profile::SampleRow& row, std::uint64_t cpu_ns);
   /// A thread accesses a line. Returns how many watchpoints it ran into.
   std::uint32_t access(std::uint32_t thread, const Access& access, double now_ns);
   /// Closes watches whose alarm has rung by now.
