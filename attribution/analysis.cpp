@@ -10,6 +10,7 @@
 #include "attribution/brief_threads.h"
 #include "attribution/busy/loop_busy.h"
 #include "attribution/busy/thread_waits.h"
+#include "attribution/busy/wait_places.h"
 #include "attribution/code/function_code.h"
 #include "attribution/counts/communication_counts.h"
 #include "attribution/counts/trap_index.h"
@@ -296,7 +297,9 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
   }
   analysis.memory = std::move(*memory);
   fill_times(profile, analysis);
-  add_thread_waits(analysis, profile.threads());
+  MeasuredWaits waits = measured_waits(profile.thread_waits(), view, profile.session().end_ns, analysis.loops);
+  analysis.wait_places = std::move(waits.places);
+  add_thread_waits(analysis, {profile.threads(), digest.threads(), waits.threads});
   charge_stand_ins(analysis.functions, analysis.cpu_s, analysis.sampling);
   const Defects defects = defects_of(timelines, digest, strata, code);
   fill_program(profile, defects, analysis);

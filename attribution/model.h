@@ -6,17 +6,20 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attribution/busy/loop_figures.h"
 #include "attribution/memory/memory_model.h"
 #include "base/ids.h"
+#include "models/cycle_accounting.h"
 #include "profile/reader.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::attribution {
+
+struct LoopFigures;  // busy/loop_figures.h
 
 struct Interval {
   double low = 0, high = 0;
@@ -163,6 +166,13 @@ struct LoopRates {
 struct LoopThread {
   std::uint32_t thread = 0;
   double cpu_s = 0, self_s = 0;
+  double waiting_s = 0;  // of cpu_s, in waits for other threads that are measured
+};
+/// What was waited for other threads, asleep or not, from the call to its return.
+struct Waited {
+  double lock_s = 0, barrier_s = 0, condition_s = 0;
+  std::uint64_t count = 0;  // waits
+  [[nodiscard]] double total() const { return lock_s + barrier_s + condition_s; }
 };
 struct LoopRow {
   std::uint32_t id = 0;
@@ -176,7 +186,8 @@ struct LoopRow {
   std::uint32_t module_file = 0;  // where its header is: index into the profile's files, and module address
   std::uint64_t header = 0;
   LoopRates rates{};
-  std::optional<LoopFigures> figures{};  // absent: of loops that take less than a thousandth of the time
+  std::shared_ptr<const LoopFigures> figures{};  // null: of loops that take less than a thousandth of the time
+  std::optional<Waited> waited{};  // in calls from it; little of that is in cpu_s. Absent: no wait was measured
 };
 struct FunctionRow {
   std::string function, file, module;
@@ -221,6 +232,21 @@ struct ThreadSummary {
   std::string start_routine = {};         // the program's own function that it began in; empty: not known, not asked
   bool listed = true;                     // fits the filter; others are here for their names
   std::optional<models::CycleAccount> waits = {};  // of its elapsed time; none: when it began or ended is not known
+};
+/// A place at which threads waited for others.
+struct WaitPlace {
+  struct Thread {
+    std::uint32_t thread = 0;
+    double waited_s = 0;
+    std::uint64_t count = 0;
+  };
+  profile::WaitKind kind = profile::WaitKind::all;
+  std::string function, file;  // empty: not known, or places for which the thread's table had no room
+  std::uint32_t line = 0;
+  std::optional<std::uint32_t> loop;  // LoopRow::id of the innermost that has one
+  double waited_s = 0;
+  std::uint64_t count = 0;
+  std::vector<Thread> threads;  // by index
 };
 /// A processor of the recorded machine that threads were sampled on.
 struct ProcessorSummary {
@@ -295,7 +321,8 @@ struct Analysis {
   std::vector<Warning> warnings;
   SamplingSummary sampling;
   Communication communication;
-  std::vector<LoopRow> loops;  // by share, parents may come after children; ids are stable
+  std::vector<LoopRow> loops;          // by share, parents may come after children; ids are stable
+  std::vector<WaitPlace> wait_places;  // most first
   std::vector<FunctionRow> functions;
   std::vector<CodeLineRow> code_lines;
   std::vector<FunctionCode> code;    // what was asked for, the costliest first; empty: nothing was

@@ -28,7 +28,8 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   arena.shape_ = shape;
   const std::uint64_t cross_process_offset = round_up(sizeof(profile::ArenaHeader));
   arena.slots_offset_ = cross_process_offset + round_up(profile::cross_process_bytes);
-  arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * sizeof(profile::ThreadSlot));
+  constexpr std::uint64_t slot_bytes = sizeof(profile::ThreadSlot) + sizeof(profile::ThreadWaits);
+  arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * slot_bytes);
   arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
   const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
   arena.fd_.reset(::memfd_create(arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -86,6 +87,12 @@ Arena::~Arena() {
 profile::ThreadSlot& Arena::slot(std::uint32_t index) const {
   auto* base = reinterpret_cast<std::byte*>(view_.header);
   return reinterpret_cast<profile::ThreadSlot*>(base + slots_offset_)[index];
+}
+
+const profile::ThreadWaits& Arena::waits(std::uint32_t index) const {
+  const auto* base = reinterpret_cast<const std::byte*>(view_.header);
+  return reinterpret_cast<const profile::ThreadWaits*>(
+      base + slots_offset_ + std::uint64_t{shape_.slots} * sizeof(profile::ThreadSlot))[index];
 }
 
 std::uint64_t Arena::chunk_bytes(std::uint32_t chunk) const {

@@ -31,6 +31,7 @@ class Arena {
 
   [[nodiscard]] profile::ArenaHeader& header() const { return *view_.header; }
   [[nodiscard]] profile::ThreadSlot& slot(std::uint32_t index) const;
+  [[nodiscard]] const profile::ThreadWaits& waits(std::uint32_t index) const;
   /// Null when it can not be mapped (`ulimit -v`). It stays mapped.
   [[nodiscard]] const std::byte* ring(std::uint32_t index);
   // As made; the header is writable by targets and not asked again.

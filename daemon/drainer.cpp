@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "daemon/wait_rows.h"
+
 namespace crosstalk::daemon {
 namespace {
 
@@ -223,6 +225,7 @@ void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
   const SlotTotals totals = totals_of(arena_->slot(index));
   lost_in_closed_ += totals.lost;
   decoder_->update_totals(index, totals);
+  decoder_->update_waits(index, wait_rows(arena_->waits(index), now_ns));
   decoder_->close_slot(index, now_ns);
   add_times(slots_[index].first_times, slots_[index].times, waits_of_closed_);
   slots_[index].first_times.reset();
@@ -254,6 +257,7 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
 void Drainer::read_totals() {
   for (const std::uint32_t index : open_) {
     decoder_->update_totals(index, totals_of(arena_->slot(index)));
+    decoder_->update_waits(index, wait_rows(arena_->waits(index), 0));
   }
 }
 

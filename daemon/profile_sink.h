@@ -27,6 +27,7 @@ class ProfileSink final : public RowSink {
   void put(const profile::BlockRow& row) override { heed(writer_.put(row)); }
   void put(const profile::SharedMappingRow& row) override { heed(writer_.put(row)); }
   void put(const profile::ThreadCreationRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::ThreadWaitRow& row) override { heed(writer_.put(row)); }
   void put(const profile::LookaheadRow& row) override { heed(writer_.put(row)); }
   void put(const profile::StackRow& row) override { heed(writer_.put(row)); }
   void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }

@@ -45,7 +45,7 @@ RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHas
       slots_(slot_count) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
-  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, false};
+  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, std::nullopt, false};
 }
 
 void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
@@ -403,6 +403,18 @@ void RecordDecoder::update_totals(std::uint32_t slot, const SlotTotals& totals) 
   }
 }
 
+void RecordDecoder::update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows) {
+  Slot& of = slots_[slot];
+  if (!of.thread || rows.empty() || of.waits == rows.front().count) {
+    return;
+  }
+  of.waits = rows.front().count;
+  for (profile::ThreadWaitRow& row : rows) {
+    row.thread = *of.thread;
+    sink_->put(row);
+  }
+}
+
 void RecordDecoder::rename(std::uint32_t slot, const std::string& name) {
   const Slot& of = slots_[slot];
   if (of.thread && processes_table_.thread(*of.thread).name != one_line(name)) {
@@ -453,6 +465,9 @@ void RecordDecoder::flush(std::uint64_t now_ns) {
 }
 
 void RecordDecoder::put_everything() {
+  for (Slot& slot : slots_) {
+    slot.waits.reset();
+  }
   processes_table_.put_everything();
   modules_.put_everything(*sink_);
 }

@@ -33,6 +33,8 @@ class RecordDecoder {
   /// A record that can not be true is dropped and counted in malformed().
   void interpret(std::uint32_t slot, const profile::RecordView& record);
   void update_totals(std::uint32_t slot, const SlotTotals& totals);
+  /// What the slot's thread has waited so far (wait_rows.h).
+  void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
   /// The slot's thread has this name now.
   void rename(std::uint32_t slot, const std::string& name);
   /// The file that the slot's process executes; empty when that is not known.
@@ -72,7 +74,8 @@ class RecordDecoder {
     std::uint64_t since_ns = 0;
     std::optional<ThreadId> thread;
     std::optional<ProcessId> process;
-    bool announced = false;  // `process` is what a process_start in this very ring said
+    std::optional<std::uint64_t> waits;  // how often its thread had waited when that was put
+    bool announced = false;              // `process` is what a process_start in this very ring said
   };
 
   struct Announcement {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "profile/model.h"
+#include "profile/thread_wait_row.h"
 
 namespace crosstalk::daemon {
 
@@ -22,6 +23,7 @@ class RowSink {
   virtual void put(const profile::BlockRow& row) = 0;
   virtual void put(const profile::SharedMappingRow& row) = 0;
   virtual void put(const profile::ThreadCreationRow& row) = 0;
+  virtual void put(const profile::ThreadWaitRow& row) = 0;
   virtual void put(const profile::LookaheadRow& row) = 0;
   virtual void put(const profile::StackRow& row) = 0;
   virtual void put(const profile::MessageRow& row) = 0;

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <optional>
 
+#include "attribution/busy/loop_figures.h"
+#include "attribution/busy/wait_places.h"
+
 namespace crosstalk::driver {
 namespace {
 
@@ -99,7 +102,31 @@ const char* application_class_name(models::ApplicationClass which) {
   return names[static_cast<std::size_t>(which)];
 }
 
+Json wait_places(const attribution::Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::WaitPlace& place : analysis.wait_places) {
+    Json threads = Json::array();
+    for (const attribution::WaitPlace::Thread& thread : place.threads) {
+      threads.push_back({{"thread", thread.thread}, {"waited_s", thread.waited_s}, {"count", thread.count}});
+    }
+    list.push_back({{"kind", attribution::wait_kind_name(place.kind)},
+                    {"function", known_text(place.function)},
+                    {"file", known_text(place.file)},
+                    {"line", place.line != 0 ? Json(place.line) : Json(nullptr)},
+                    {"loop", place.loop ? Json(*place.loop) : Json(nullptr)},
+                    {"waited_s", place.waited_s},
+                    {"count", place.count},
+                    {"threads", std::move(threads)}});
+  }
+  return list;
+}
+
 void add_figures(Json& row, const attribution::LoopRow& loop) {
+  row["waited"] = loop.waited ? Json{{"lock", loop.waited->lock_s},
+                                     {"barrier", loop.waited->barrier_s},
+                                     {"condition", loop.waited->condition_s},
+                                     {"count", loop.waited->count}}
+                              : Json(nullptr);
   for (const char* const name :
        {"busy", "waits", "class", "class_evidence", "application_classes", "application_unknown", "advice", "shape"}) {
     row[name] = nullptr;

@@ -5,8 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "attribution/model.h"
+#include "models/application_class.h"
 
 namespace crosstalk::driver {
+
+/// Places at which threads waited for each other, as `waiting` of a report.
+[[nodiscard]] nlohmann::ordered_json wait_places(const attribution::Analysis& analysis);
 
 /// Adds `busy`, `waits`, `class`, `class_evidence`, `application_classes`, `advice` and `shape` to the loop's row.
 void add_figures(nlohmann::ordered_json& row, const attribution::LoopRow& loop);

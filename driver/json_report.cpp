@@ -482,6 +482,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   if (wants(View::loops)) {
     report["loops"] = loops(analysis);
     report["functions"] = functions(analysis);
+    report["waiting"] = wait_places(analysis);
   }
   // Names come from programs in any encoding: what is no UTF-8 becomes U+FFFD instead of an error.
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "attribution/busy/loop_figures.h"
+#include "attribution/busy/wait_places.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -212,6 +214,29 @@ void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, s
   canvas.paragraph("      ", waits_in_words(all));
 }
 
+/// The longest waits for other threads, by place.
+void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  constexpr double least = 0.005;  // of the elapsed time
+  std::vector<const attribution::WaitPlace*> shown;
+  for (const attribution::WaitPlace& place : analysis.wait_places) {
+    if (place.waited_s >= least * analysis.duration_s && shown.size() < most) {
+      shown.push_back(&place);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  constexpr int kind_columns = 10;
+  canvas.heading("Where threads waited for each other", "measured; all threads together");
+  for (const attribution::WaitPlace* place : shown) {
+    const std::string name = place->function.empty() ? "[other places]" : place->function;
+    canvas.line("    " + pad_right(attribution::wait_kind_name(place->kind), kind_columns) + "  " +
+                place_cell(canvas, name, source_text(place->file, place->line), canvas.width() - 46) + "  " +
+                pad_left(seconds_text(place->waited_s), share_columns) + "  " +
+                pad_left(count_text(static_cast<double>(place->count)), share_columns) + " waits");
+  }
+}
+
 }  // namespace
 
 void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
@@ -222,6 +247,7 @@ void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std:
     }
   }
   if (shown.empty()) {
+    draw_wait_places(canvas, analysis, most);
     return;
   }
   canvas.heading("Busy times and waits", "parts of a loop's CPU time; a unit's at its effective peak");
@@ -234,6 +260,7 @@ void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std:
     draw_loop(canvas, *loop);
   }
   draw_threads_waits(canvas, analysis, 2 * most);
+  draw_wait_places(canvas, analysis, most);
 }
 
 }  // namespace crosstalk::driver

@@ -52,7 +52,8 @@ struct Standing {
 struct CycleEvidence {
   double elapsed_s = 0;
   // By clocks and records:
-  std::optional<double> off_cpu_s = {};   // all of the time in which it had no processor
+  // All of the time in which it had no processor, but for waits of which is known that they were for other threads.
+  std::optional<double> off_cpu_s = {};
   std::optional<double> io_s = {};        // of off_cpu_s
   std::optional<double> runnable_s = {};  // of off_cpu_s
   std::optional<double> lock_s = {}, barrier_s = {}, condition_s = {};

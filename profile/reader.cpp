@@ -68,6 +68,7 @@ struct ProfileReader::State {
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<ThreadCreationRow> thread_creations;
+  std::vector<ThreadWaitRow> thread_waits;
   std::vector<EventRow> events;
   std::vector<MessageRow> messages;
 
@@ -273,6 +274,8 @@ Result<void> ProfileReader::State::load_all() {
   result = result && version >= 7
                ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of)
                : result;
+  result =
+      result && version >= 11 ? load("thread_wait", schema::get_thread_waits, thread_waits, thread_wait_of) : result;
   result = result && version >= 9 ? load_events() : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
@@ -315,6 +318,7 @@ const std::vector<WatchRow>& ProfileReader::watches() const { return state_->wat
 const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->blocks; }
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<ThreadCreationRow>& ProfileReader::thread_creations() const { return state_->thread_creations; }
+const std::vector<ThreadWaitRow>& ProfileReader::thread_waits() const { return state_->thread_waits; }
 const std::vector<EventRow>& ProfileReader::events() const { return state_->events; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 

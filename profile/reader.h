@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "profile/model.h"
+#include "profile/thread_wait_row.h"
 
 namespace crosstalk::profile {
 
@@ -33,6 +34,8 @@ class ProfileReader {
   [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
+  /// By thread, kind, site. None before version 11.
+  [[nodiscard]] const std::vector<ThreadWaitRow>& thread_waits() const;
   [[nodiscard]] const std::vector<EventRow>& events() const;  // by id: events()[id.value - 1]; none before version 9
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 

@@ -311,6 +311,16 @@ ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
+ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds) {
+  ThreadWaitRow row;
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.kind = scan.enumerator("kind", WaitKind::all, last_wait_kind);
+  row.site = scan.bits();
+  row.waited_ns = scan.bits();
+  row.count = scan.bits();
+  return row;
+}
+
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();

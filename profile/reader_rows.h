@@ -11,6 +11,7 @@
 
 #include "profile/model.h"
 #include "profile/sqlite.h"
+#include "profile/thread_wait_row.h"
 
 namespace crosstalk::profile {
 
@@ -102,6 +103,7 @@ struct SampleColumns {
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] EventRow event_of(ColumnScan& scan);

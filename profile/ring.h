@@ -23,6 +23,7 @@
 
 #include "profile/arena.h"
 #include "profile/records.h"
+#include "profile/wait_table.h"
 
 namespace crosstalk::profile {
 
@@ -177,6 +178,9 @@ struct ArenaView {
   [[nodiscard]] ThreadSlot* slot(std::uint32_t index) const {
     return reinterpret_cast<ThreadSlot*>(reinterpret_cast<std::byte*>(header) + header->slots_offset) + index;
   }
+  [[nodiscard]] ThreadWaits* waits(std::uint32_t index) const {
+    return reinterpret_cast<ThreadWaits*>(slot(header->slot_count)) + index;  // they follow the slots
+  }
   [[nodiscard]] std::byte* cross_process() const {
     return reinterpret_cast<std::byte*>(header) + header->cross_process_offset;
   }
@@ -190,7 +194,7 @@ struct ArenaView {
            header->cross_process_offset % cache_line == 0 && header->cross_process_offset <= header->slots_offset &&
            cross_process_bytes <= header->slots_offset - header->cross_process_offset &&
            header->slots_offset % cache_line == 0 && header->slots_offset <= header->rings_offset &&
-           slots * sizeof(ThreadSlot) <= header->rings_offset - header->slots_offset &&
+           slots * (sizeof(ThreadSlot) + sizeof(ThreadWaits)) <= header->rings_offset - header->slots_offset &&
            header->rings_offset <= header->total_bytes && slots * ring <= header->total_bytes - header->rings_offset;
   }
 };

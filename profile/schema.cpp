@@ -59,6 +59,9 @@ CREATE TABLE walk(
   instructions INTEGER NOT NULL, passages INTEGER NOT NULL, cost_ns INTEGER NOT NULL, end INTEGER NOT NULL,
   way BLOB NOT NULL);
 CREATE TABLE thread_creation(thread INTEGER NOT NULL, time INTEGER NOT NULL, stack INTEGER NOT NULL);
+CREATE TABLE thread_wait(
+  thread INTEGER NOT NULL, kind INTEGER NOT NULL, site INTEGER NOT NULL, waited_ns INTEGER NOT NULL,
+  count INTEGER NOT NULL, PRIMARY KEY(thread, kind, site)) WITHOUT ROWID;
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
@@ -79,6 +82,7 @@ const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_thread_creation = "INSERT INTO thread_creation VALUES(?,?,?)";
+const char* const put_thread_wait = "INSERT OR REPLACE INTO thread_wait VALUES(?,?,?,?,?)";
 const char* const put_event = "INSERT OR REPLACE INTO event VALUES(?,?,?,?,?,?,?)";
 const char* const put_call_chain = "INSERT INTO call_chain VALUES(?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
@@ -142,6 +146,8 @@ const char* const get_shared_mappings =
 const char* const get_lookaheads =
     "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
 const char* const get_thread_creations = "SELECT thread, time, stack FROM thread_creation ORDER BY rowid";
+const char* const get_thread_waits =
+    "SELECT thread, kind, site, waited_ns, count FROM thread_wait ORDER BY thread, kind, site";
 const char* const get_events =
     "SELECT id, name, source, unit, period, least_latency_cycles, at_access FROM event ORDER BY id";
 const char* const get_call_chains = "SELECT id, addresses FROM call_chain ORDER BY id";

@@ -37,7 +37,8 @@ PRAGMA journal_mode = DELETE;
 
 struct Statements {
   Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
-      delete_words, trap, block, shared_mapping, lookahead, thread_creation, event, call_chain, stack, message;
+      delete_words, trap, block, shared_mapping, lookahead, thread_creation, thread_wait, event, call_chain, stack,
+      message;
 
   [[nodiscard]] Result<void> prepare(const Database& database) {
     const std::pair<Statement*, const char*> all[] = {
@@ -58,6 +59,7 @@ struct Statements {
         {&thread_creation, schema::put_thread_creation},
         {&event, schema::put_event},
         {&call_chain, schema::put_call_chain},
+        {&thread_wait, schema::put_thread_wait},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
     };
@@ -421,6 +423,15 @@ Result<void> ProfileWriter::put(const ThreadCreationRow& row) {
     Statement& put = s.statements.thread_creation;
     put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns));
     return put.bind(std::int64_t{row.stack.value}).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const ThreadWaitRow& row) {
+  State& s = *state_;
+  return s.guarded([&] {
+    Statement& put = s.statements.thread_wait;
+    put.bind(std::int64_t{row.thread.value}).bind(static_cast<std::int64_t>(row.kind)).bind(as_signed(row.site));
+    return put.bind(as_signed(row.waited_ns)).bind(as_signed(row.count)).run();
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "profile/model.h"
+#include "profile/thread_wait_row.h"
 
 namespace crosstalk::profile {
 
@@ -32,6 +33,7 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const BlockRow& row);
   [[nodiscard]] Result<void> put(const SharedMappingRow& row);
   [[nodiscard]] Result<void> put(const ThreadCreationRow& row);
+  [[nodiscard]] Result<void> put(const ThreadWaitRow& row);  // replaces by (thread, kind, site)
   [[nodiscard]] Result<void> put(const LookaheadRow& row);
   [[nodiscard]] Result<void> put(const EventRow& row);  // replaces by id
   [[nodiscard]] Result<void> put(const CallChainRow& row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -112,7 +113,7 @@ class Figures {
     std::stable_sort(order.begin(), order.end(),
                      [](const LoopRow* a, const LoopRow* b) { return a->depth > b->depth; });
     for (LoopRow* loop : order) {
-      loop->figures = figures_of(*loop);
+      loop->figures = std::make_shared<const LoopFigures>(figures_of(*loop));
     }
   }
 
@@ -121,11 +122,13 @@ class Figures {
     std::optional<symbolizer::LoopBodyFacts> body;
     models::FlopMix mix;  // a second
     std::string mix_unknown;
+    double store_share = 0;  // of its accesses, those of the loops inside it included
     Traffic traffic;
   };
   [[nodiscard]] LoopFigures figures_of(const LoopRow& loop);
   [[nodiscard]] std::optional<symbolizer::LoopBodyFacts> body_of(const LoopRow& loop) const;
   void find_mix(const LoopRow& loop, Known& known) const;
+  [[nodiscard]] double store_share_of(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] Traffic traffic_of(const LoopRow& loop, const Known& known, double threads) const;
   [[nodiscard]] Traffic traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const;
   void fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
@@ -169,6 +172,23 @@ void Figures::find_mix(const LoopRow& loop, Known& known) const {
     return;
   }
   known.mix.add(mix, *flops.per_s / found);
+}
+
+/// By its rates; where they are not known, as of the loops inside it, or of its code.
+double Figures::store_share_of(const LoopRow& loop, const Known& known) const {
+  double stores = loop.rates.stores.per_s.value_or(0);
+  double all = stores + loop.rates.loads.per_s.value_or(0);
+  const auto inner = inside_.find(loop.id);
+  if (all <= 0 && inner != inside_.end()) {
+    for (const LoopRow* row : inner->second) {
+      stores += known_.at(row->id).store_share * row->cpu_s;
+      all += row->cpu_s;
+    }
+  } else if (all <= 0 && known.body) {
+    stores = known.body->stores;
+    all = known.body->stores + known.body->loads;
+  }
+  return all > 0 ? stores / all : 0;
 }
 
 Traffic Figures::traffic_inside(const LoopRow& loop, const std::vector<LoopRow*>& inner) const {
@@ -233,9 +253,7 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   models::Demand demand;
   demand.flops = known.mix;
   demand.threads = figures.threads;
-  const double stores = loop.rates.stores.per_s.value_or(known.body ? known.body->stores : 0);
-  const double loads = loop.rates.loads.per_s.value_or(known.body ? known.body->loads : 0);
-  demand.store_share = loads + stores > 0 ? stores / (loads + stores) : 0;
+  demand.store_share = known.store_share;
   if (known.body) {
     demand.streaming = known.body->stores > 0 && 2 * known.body->streaming_stores > known.body->stores;
   }
@@ -404,6 +422,7 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
     figures.gathers = known.body->gathers, figures.scatters = known.body->scatters;
   }
   if (evidence_.machine != nullptr) {
+    known.store_share = store_share_of(loop, known);
     known.traffic = traffic_of(loop, known, figures.threads);
     fill_busy(loop, known, figures);
   }

@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "attribution/busy/loop_figures.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -36,7 +38,7 @@ void add_loops(const std::vector<LoopRow>& loops, ByThread& sums) {
     }
     const models::CycleAccount& waits = loop.figures->waits;
     for (const LoopThread& thread : loop.threads) {
-      const double part = thread.cpu_s / loop.cpu_s;
+      const double part = std::max(0.0, thread.cpu_s - thread.waiting_s) / loop.cpu_s;
       Sums& sum = sums[thread.thread];
       sum.any = true;
       sum.committing_known = sum.committing_known || waits[CycleClass::committing];
@@ -89,9 +91,24 @@ void tell_of_loops(const Sums& sums, double user_s, models::CycleEvidence& evide
   evidence.standing = models::Standing{sums.fpu / left, (by_level + sums.data) / left, 0, 0};
 }
 
+/// Waits that were measured take the place of what other evidence says of them: they hold some of the time in which the
+/// thread had no processor, and some of that in the kernel. Returns what of them was user's CPU time.
+double tell_of_measured(const Waited& waited, const ThreadTotal& samples, double cpu_s,
+                        models::CycleEvidence& evidence) {
+  const double sampled = samples.ns > 0 ? cpu_s / samples.ns : 0;  // seconds that a nanosecond of samples stands for
+  const double on_cpu_s = std::min(waited.total(), sampled * samples.waiting_ns);
+  evidence.lock_s = waited.lock_s, evidence.barrier_s = waited.barrier_s, evidence.condition_s = waited.condition_s;
+  evidence.off_cpu_s = std::max(0.0, *evidence.off_cpu_s - (waited.total() - on_cpu_s));
+  if (evidence.kernel_s) {
+    evidence.kernel_s = sampled * (samples.kernel_ns - samples.waiting_kernel_ns);
+  }
+  return std::max(0.0, on_cpu_s - sampled * samples.waiting_kernel_ns);
+}
+
 }  // namespace
 
-void add_thread_waits(Analysis& analysis, const std::vector<profile::ThreadRow>& threads) {
+void add_thread_waits(Analysis& analysis, const ThreadEvidence& known) {
+  const std::vector<profile::ThreadRow>& threads = known.rows;
   ByThread sums;
   add_loops(analysis.loops, sums);
   add_waits_for_others(analysis.communication.objects, sums);
@@ -110,7 +127,10 @@ void add_thread_waits(Analysis& analysis, const std::vector<profile::ThreadRow>&
     evidence.off_cpu_s = std::max(0.0, evidence.elapsed_s - *summary.cpu_s);
     evidence.kernel_s = summary.samples > 0 ? std::optional(summary.kernel_share * *summary.cpu_s) : std::nullopt;
     evidence.lock_s = found.lock, evidence.barrier_s = found.barrier, evidence.condition_s = found.condition;
-    const double others = found.lock.value_or(0) + found.barrier.value_or(0) + found.condition.value_or(0);
+    double others = found.lock.value_or(0) + found.barrier.value_or(0) + found.condition.value_or(0);
+    if (summary.index < known.waited.size() && known.waited[summary.index]) {
+      others = tell_of_measured(*known.waited[summary.index], known.samples[summary.index], *summary.cpu_s, evidence);
+    }
     tell_of_loops(found, *summary.cpu_s - evidence.kernel_s.value_or(0) - others, evidence);
     summary.waits = models::account(evidence);
   }

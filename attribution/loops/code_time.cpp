@@ -48,7 +48,10 @@ struct LoopKey {
 struct LoopSums {
   const symbolizer::FunctionLoops* function = nullptr;
   std::uint32_t index = 0;
-  std::map<std::uint32_t, std::pair<double, double>> threads;  // thread -> inclusive, self ns
+  struct Thread {
+    double inclusive = 0, self = 0, waiting = 0;  // ns
+  };
+  std::map<std::uint32_t, Thread> threads;
 };
 struct FunctionSums {
   double ns = 0;
@@ -91,9 +94,10 @@ class CodeSums {
     }
     bool innermost = true;
     for (LoopSums* loop : site.loops) {
-      auto& [inclusive, self] = loop->threads[total.thread.value];
-      inclusive += total.ns;
-      self += innermost ? total.ns : 0;
+      LoopSums::Thread& thread = loop->threads[total.thread.value];
+      thread.inclusive += total.ns;
+      thread.self += innermost ? total.ns : 0;
+      thread.waiting += total.waiting_ns;
       innermost = false;
     }
   }
@@ -269,9 +273,9 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
     row.function = nameless(view_, row.module, sums.function->function_begin);
   }
   for (const auto& [thread, ns] : sums.threads) {
-    row.threads.push_back({thread, ns.first / ns_per_s, ns.second / ns_per_s});
-    row.cpu_s += ns.first / ns_per_s;
-    row.self_s += ns.second / ns_per_s;
+    row.threads.push_back({thread, ns.inclusive / ns_per_s, ns.self / ns_per_s, ns.waiting / ns_per_s});
+    row.cpu_s += ns.inclusive / ns_per_s;
+    row.self_s += ns.self / ns_per_s;
   }
   row.share = ns_ > 0 ? std::min(1.0, row.cpu_s * ns_per_s / whole_ns()) : 0;
   row.share_ci95 = share_interval(row.share, ns2_ > 0 ? ns_ * ns_ / ns2_ : 0);

@@ -267,6 +267,14 @@ std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner
   return Rate{part, share_interval(part, static_cast<double>(trail->samples)), ""};
 }
 
+/// What can be judged of a loop whose surrounding loop can not be trusted: that one's counter may stand at one value in
+/// two visits as well, so that steps that it anchors are no better than others. Where it moved on, a visit has ended.
+std::vector<LoopStep> steps_without_anchor(const LoopTrail& trail) {
+  std::vector<LoopStep> steps = trail.steps;
+  steps.resize(steps.size() + trail.moved_on);  // not the same visit
+  return steps;
+}
+
 Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   if (!trail.counts) {
     return unknown("no integer register counts its iterations");
@@ -281,6 +289,9 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   // are hardly longer than a step fall into the slower ones.
   const bool outer_trusted = outer != nullptr && trusted_[outer->id];
   const bool by_outer = outer_trusted && anchored.size() >= least_steps;
+  if (!outer_trusted) {
+    loose = steps_without_anchor(trail);
+  }
   const bool brief = static_cast<double>(trail.moved_on) > most_ended * static_cast<double>(trail.steps.size());
   const Verdict verdict = brief ? Verdict::too_short : by_outer ? Verdict::sound : judge(loose);
   if (verdict == Verdict::sound) {

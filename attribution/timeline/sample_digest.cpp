@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "profile/wait_table.h"
 
 namespace crosstalk::attribution {
 
@@ -33,6 +34,10 @@ void SampleDigest::add(const profile::SampleRow& sample) {
     ++measured_[{sample.event, sample.measurement.source, sample.measurement.unit}];
   }
   total.ns += ns;
+  if ((sample.flags & profile::sample_waiting) != 0) {
+    total.waiting_ns += ns;
+    total.waiting_kernel_ns += in_kernel ? ns : 0;
+  }
   if (in_kernel) {
     total.kernel_ns += ns;
   } else {
@@ -59,6 +64,7 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;
+  sums.waiting_ns += (sample.flags & profile::sample_waiting) != 0 ? ns : 0;
 }
 
 void SampleDigest::add_access(const profile::SampleRow& sample) {
@@ -75,7 +81,7 @@ std::vector<CodeTotal> SampleDigest::code() const {
   std::vector<CodeTotal> result;
   result.reserve(code_.size());
   for (const auto& [key, sums] : code_) {
-    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2};
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2, sums.waiting_ns};
     if (key.file != 0) {
       total.place = ModulePlace{key.file - 1, key.address};
     }

@@ -24,12 +24,14 @@ struct CodeTotal {
   std::uint64_t address = 0;         // run time, for what has no place
   std::uint64_t samples = 0;
   double ns = 0, ns2 = 0;  // sum of weights and of their squares
+  double waiting_ns = 0;   // of ns, in waits for other threads that are measured
 };
 
 struct ThreadTotal {
   std::uint64_t samples = 0;
   std::uint64_t measured = 0;  // of them, those of hardware sources and of events with a name
   double ns = 0, kernel_ns = 0;
+  double waiting_ns = 0, waiting_kernel_ns = 0;  // of these, in waits for other threads that are measured
 };
 
 /// Sampled accesses of one thread to one address of a line of interest.
@@ -88,7 +90,7 @@ class SampleDigest {
   };
   struct Sums {
     std::uint64_t samples = 0;
-    double ns = 0, ns2 = 0;
+    double ns = 0, ns2 = 0, waiting_ns = 0;
   };
   void add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel);
   void add_access(const profile::SampleRow& sample);

@@ -24,6 +24,7 @@ struct MemorySink final : RowSink {
   std::vector<BlockRow> blocks;
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<ThreadCreationRow> thread_creations;
+  std::vector<ThreadWaitRow> thread_waits;
   std::vector<LookaheadRow> lookaheads;
   std::vector<StackRow> stacks;
   std::vector<MessageRow> messages;
@@ -37,6 +38,7 @@ struct MemorySink final : RowSink {
   void put(const BlockRow& row) override { blocks.push_back(row); }
   void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
   void put(const ThreadCreationRow& row) override { thread_creations.push_back(row); }
+  void put(const ThreadWaitRow& row) override { thread_waits.push_back(row); }
   void put(const LookaheadRow& row) override { lookaheads.push_back(row); }
   void put(const StackRow& row) override { stacks.push_back(row); }
   void put(const MessageRow& row) override { messages.push_back(row); }
@@ -376,6 +378,22 @@ TEST_F(Interpreter, WhatThreadsHaveSpentIsKeptInSum) {
   EXPECT_EQ(decoder_.process_table().known_threads(), 0U);
   EXPECT_EQ(decoder_.process_table().spent().cpu_ns, 1000U);
   EXPECT_EQ(decoder_.process_table().spent().observing_ns, 10U);
+}
+
+TEST_F(Interpreter, WaitsArePutWhenThereAreMore) {
+  begin();
+  const ThreadWaitRow all{{}, WaitKind::all, 0, 500, 2};
+  const ThreadWaitRow lock{{}, WaitKind::mutex, 0x401000, 500, 2};
+  decoder_.update_waits(0, {all, lock});
+  decoder_.update_waits(0, {all, lock});
+  ASSERT_EQ(sink_.thread_waits.size(), 2U);
+  EXPECT_EQ(sink_.thread_waits[1].thread, ThreadId{0});
+  EXPECT_EQ(sink_.thread_waits[1].site, 0x401000U);
+  decoder_.put_everything();  // what was put may be lost
+  decoder_.update_waits(0, {all, lock});
+  EXPECT_EQ(sink_.thread_waits.size(), 4U);
+  decoder_.update_waits(0, {});  // not measured
+  EXPECT_EQ(sink_.thread_waits.size(), 4U);
 }
 
 TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {

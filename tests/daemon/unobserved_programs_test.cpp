@@ -25,6 +25,7 @@ struct MessageSink final : RowSink {
   void put(const profile::BlockRow& /*row*/) override {}
   void put(const profile::SharedMappingRow& /*row*/) override {}
   void put(const profile::ThreadCreationRow& /*row*/) override {}
+  void put(const profile::ThreadWaitRow& /*row*/) override {}
   void put(const profile::LookaheadRow& /*row*/) override {}
   void put(const profile::StackRow& /*row*/) override {}
   void put(const profile::MessageRow& row) override {

@@ -98,6 +98,21 @@ class CalibratedBusyTimes(harness.Case):
         self.assertEqual(row["busy"]["memory"]["seconds"], 0)
         self.assertIn("matrix_multiplication", [entry["class"] for entry in row["application_classes"]])
 
+    def test_a_triad_beyond_the_caches_keeps_memory_busy(self):
+        row, loop = self.observed("far_triad")
+        with open(os.path.join(os.environ["XDG_CONFIG_HOME"], "crosstalk", "machine.json"), encoding="utf-8") as file:
+            caches = json.load(file)["caches"]
+        if 3 * 256 << 20 < 1.5 * max(cache["bytes"] for cache in caches):
+            self.skipTest("the caches are as large as the data")
+        known = loop["memory_bytes"] * loop["iterations"] / loop["cpu_s"]
+        if row["rates"]["iterations_per_s"] is None:
+            reason = row["rates"]["reasons"]["iterations_per_s"]
+            self.assertIn("can not be told", reason)  # its samples are there, but the machine disturbs their clock
+            self.skipTest(reason)
+        found = row["busy"]["memory"]
+        print(f"memory: found {found['per_s']:.4g} B/s, known {known:.4g}; busy {found['of_effective']:.3f}")
+        self.assertAlmostEqual(found["per_s"], known, delta=MAX_ERROR * known)
+
     def test_a_chain_of_additions_keeps_nothing_busy(self):
         row, _ = self.observed("chained_sum")
         self.assertEqual(row["class"], "under_tuned")

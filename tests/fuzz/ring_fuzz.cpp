@@ -39,6 +39,7 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::BlockRow&) override {}
   void put(const profile::ThreadCreationRow& row) override { check(row.stack.value != 0); }
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
+  void put(const profile::ThreadWaitRow& row) override { check(row.kind <= profile::last_wait_kind); }
   void put(const profile::LookaheadRow& row) override {
     check(row.end >= profile::LookaheadEnd::whole && row.end <= profile::LookaheadEnd::room &&
           profile::unpack_branch_trace(row.way, row.begin).has_value());

@@ -11,6 +11,7 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 
@@ -102,6 +103,14 @@ bool on_signal_limit() { return false; }
 bool lends_stacks() { return true; }
 void on_trap_blocked() {}
 void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
+
+void forget_wait() {}
+bool is_alone() { return false; }
+MeasuredWait::MeasuredWait(profile::WaitKind kind, const void* site, const void* /*frame*/)
+    : place_(profile::ThreadWaits::place_of(kind, reinterpret_cast<std::uint64_t>(site))) {
+  count(guest_wait);
+}
+MeasuredWait::~MeasuredWait() = default;
 
 bool emit(const void* fixed, std::size_t /*fixed_bytes*/, const void* tail, std::size_t tail_bytes) {
   profile::RecordHeader header;

@@ -33,6 +33,7 @@ enum GuestEvent {
   guest_unobserved,
   guest_withdrawn,
   guest_found_arena,
+  guest_wait,  // that would have been measured
   guest_events
 };
 

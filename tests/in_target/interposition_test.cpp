@@ -78,6 +78,8 @@ TEST(Interposition, AGuestThatDoesNotObserveChangesNothing) {
   EXPECT_EQ(run({"churn_program", {"unseen"}, {"GUEST_IDLE=1"}, "", ""}), 0);
 }
 
+TEST(Interposition, WaitsEndAsTheyWouldByThemselves) { EXPECT_EQ(run({"waits_program", {}, {}, "", ""}), 0); }
+
 TEST(Interposition, SignalsAreTheTargets) { EXPECT_EQ(run({"signals_program", {}, {}, "", ""}), 0); }
 
 TEST(Interposition, ChildrenAreObservedWhateverTheirEnvironment) {

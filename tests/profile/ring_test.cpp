@@ -234,7 +234,8 @@ TEST(HostileRing, ImpossibleHeadersEndTheBatch) {
 TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   constexpr std::uint64_t behind_header = (sizeof(ArenaHeader) + cache_line - 1) / cache_line * cache_line;
   constexpr std::uint64_t slots_at = behind_header + cross_process_bytes;
-  constexpr std::uint64_t rings_at = slots_at + 2 * sizeof(ThreadSlot);
+  constexpr std::uint64_t waits_at = slots_at + 2 * sizeof(ThreadSlot);
+  constexpr std::uint64_t rings_at = waits_at + 2 * sizeof(ThreadWaits);
   alignas(cache_line) static std::byte memory[rings_at + 3 * 4096];
   auto* header = new (memory) ArenaHeader();
   header->header_bytes = sizeof(ArenaHeader);
@@ -257,6 +258,8 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   EXPECT_FALSE(view.valid(sizeof memory));
   header->cross_process_offset = behind_header;
   EXPECT_TRUE(view.valid(sizeof memory));
+  header->rings_offset = rings_at - cache_line;  // the tables of waits would reach into it
+  EXPECT_FALSE(view.valid(sizeof memory));
   header->rings_offset = ~std::uint64_t{0} - 100;
   EXPECT_FALSE(view.valid(sizeof memory));
 }

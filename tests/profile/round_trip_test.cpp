@@ -516,6 +516,22 @@ TEST_F(RoundTrip, ThreadCreations) {
   EXPECT_EQ(reader.thread_creations()[0].stack, row.stack);
 }
 
+TEST_F(RoundTrip, ThreadWaitsAreReplacedByLaterOnes) {
+  put(ThreadWaitRow{ThreadId{1}, WaitKind::mutex, 0x401000, 500, 2});
+  put(ThreadWaitRow{ThreadId{1}, WaitKind::mutex, 0x401000, 900, 3});
+  put(ThreadWaitRow{ThreadId{0}, WaitKind::all, 0, 0, 0});
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.thread_waits().size(), 2U);
+  EXPECT_EQ(reader.thread_waits()[0].thread, ThreadId{0});
+  EXPECT_EQ(reader.thread_waits()[0].kind, WaitKind::all);
+  const ThreadWaitRow& later = reader.thread_waits()[1];
+  EXPECT_EQ(later.thread, ThreadId{1});
+  EXPECT_EQ(later.kind, WaitKind::mutex);
+  EXPECT_EQ(later.site, 0x401000U);
+  EXPECT_EQ(later.waited_ns, 900U);
+  EXPECT_EQ(later.count, 3U);
+}
+
 TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
   const std::uint64_t begin_ns = a_session().begin_ns;
   const SharedMappingRow later{ProcessId{1}, begin_ns + 9,    0x9000, 4096, 8192, std::uint64_t{8} << 32U | 1,

@@ -148,10 +148,17 @@ int find_own(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   return 1;
 }
 
+// Functions in which threads wait, by the linker: who sleeps in one would keep this library in the process.
+extern "C" __attribute__((visibility("hidden"))) const char __start_crosstalk_waits[];  // NOLINT: its names
+extern "C" __attribute__((visibility("hidden"))) const char __stop_crosstalk_waits[];   // NOLINT
+
 /// What is to be called instead of the function of that name; 0: nothing.
 std::uint64_t stand_in(const Own& own, const char* name) {
   const std::uint64_t value = function_in(own.symbols, name);
-  return value == 0 || strncmp(name, "crosstalk_", 10) == 0 ? 0 : own.bias + value;
+  const std::uint64_t address = own.bias + value;
+  const bool waits = address >= reinterpret_cast<std::uint64_t>(__start_crosstalk_waits) &&  // NOLINT: addresses
+                     address < reinterpret_cast<std::uint64_t>(__stop_crosstalk_waits);      // NOLINT
+  return value == 0 || waits || strncmp(name, "crosstalk_", 10) == 0 ? 0 : address;
 }
 
 void patch(const Module& module, const Elf64_Rela& relocation, const Own& own) {

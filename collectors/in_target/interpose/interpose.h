@@ -91,3 +91,8 @@ class SavedErrno {
 // own declarations (noexcept, attributes, deprecation) do not have to be matched one by one.
 #define CROSSTALK_INTERPOSE(RESULT, WRAPPER, SYMBOL, PARAMETERS) \
   extern "C" __attribute__((visibility("default"))) RESULT WRAPPER PARAMETERS asm(SYMBOL)
+
+// The same for a function that waits for other threads. Such functions are left alone where the library was brought in
+// late and will leave again: they lie in a row, for got_patches.cpp.
+#define CROSSTALK_INTERPOSE_WAIT(RESULT, WRAPPER, SYMBOL, PARAMETERS) \
+  extern "C" __attribute__((visibility("default"), section("crosstalk_waits"))) RESULT WRAPPER PARAMETERS asm(SYMBOL)

@@ -11,6 +11,7 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
+#include "collectors/in_target/sync/measured_wait.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -29,6 +30,7 @@ void note(sigset_t& mask) {
 }
 
 void recall(const __jmp_buf_tag& buffer) {
+  forget_wait();
   if (buffer.__mask_was_saved != 0) {
     const SavedErrno saved;
     recall_mask(buffer.__saved_mask);

@@ -3,6 +3,7 @@
 // way of: the core is told before. syscall() is called often by some programs: its wrapper is a look-up in a table and
 // a jump, without a frame, so that even syscall(SYS_vfork) returns to where it did.
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
@@ -15,6 +16,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -84,7 +86,7 @@ constexpr std::uint64_t bit_of(long number, std::size_t word) {
 constexpr std::uint64_t noted(std::size_t word) {
   std::uint64_t bits = 0;
   for (const long number : {SYS_munmap, SYS_rt_sigaction, SYS_mremap, SYS_mlockall, SYS_prctl, SYS_unshare,
-                            SYS_perf_event_open, SYS_seccomp, SYS_close_range}) {
+                            SYS_perf_event_open, SYS_seccomp, SYS_close_range, SYS_futex}) {
     bits |= bit_of(number, word);
   }
   return bits;
@@ -94,6 +96,19 @@ __attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted
 const std::uint64_t crosstalk_noted_calls[7] = {noted(0), noted(1), noted(2), noted(3), noted(4), noted(5), noted(6)};
 
 long crosstalk_lock_all(long /*number*/, long flags) { return wrap_mlockall(static_cast<int>(flags)); }
+
+/// C++20's atomics, latches, barriers and semaphores wait so, and whoever makes locks of his own.
+__attribute__((visibility("hidden"))) long crosstalk_wait_at_futex(long number, long word, long operation, long value,
+                                                                   long timeout, long word_too, long value_too) {
+  const MeasuredWait wait(profile::WaitKind::futex, __builtin_return_address(0), __builtin_frame_address(0));
+  const auto call = reinterpret_cast<long (*)(long, ...)>(crosstalk_real_syscall);  // NOLINT: a symbol is an address
+  return call(number, word, operation, value, timeout, word_too, value_too);
+}
+
+bool waits_at_futex(long operation) {
+  const long command = operation & ~long{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
+  return observing() && lends_stacks() && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+}
 
 /// The function that is to be jumped to.
 __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first, long second,
@@ -135,6 +150,11 @@ __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long
     case SYS_munmap:
     case SYS_mremap:
       on_unmap(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second));
+      break;
+    case SYS_futex:
+      if (waits_at_futex(second)) {
+        return reinterpret_cast<void*>(&crosstalk_wait_at_futex);  // NOLINT
+      }
       break;
     case SYS_mlockall:
       return reinterpret_cast<void*>(&crosstalk_lock_all);  // NOLINT: a function is an address

@@ -17,6 +17,7 @@
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 #include "collectors/in_target/watch/watch_events.h"
@@ -228,6 +229,7 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
   locate(at);
   at.record = collectors::record_of(seen);
   at.record.previous_handler_ns = self.handler_ns;
+  at.record.flags |= is_waiting(self, seen.registers[Register::rsp]) ? profile::sample_waiting : 0;
   if (seen.address != 0) {
     watch(at, publish(at));
     report_block(at);

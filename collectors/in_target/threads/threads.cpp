@@ -12,6 +12,7 @@
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_table.h"
@@ -167,6 +168,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   slot->tid.store(tid, std::memory_order_relaxed);
   self->ring.attach(slot, ring, r.rings.ring_bytes());
   prepare_watchpoints(*self);
+  begin_waits(*self);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self, start_routine);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
@@ -203,6 +205,7 @@ void charge_own_calls(ThreadState& self, std::uint64_t took_ns) {
 
 void end_thread(ThreadState& self) {
   const std::uint64_t begin_ns = thread_cpu_ns();
+  end_waits();
   stop_clock(self);
   charge_presence(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long threads wait for others, measured where they begin to: from the call that may wait to its return, asleep or
+// spinning. Sums go to the thread's table in the arena (profile/wait_table.h), so that nothing is written a wait.
+//
+// A wait takes two looks at the vdso's clock, no system call: where the program has no vdso, nothing is measured.
+// Nor where the library was brought into a process that ran already: it will leave again, and whoever sleeps in a
+// function of ours would keep it there.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/threads/thread_state.h"
+#include "profile/wait_table.h"
+
+namespace crosstalk::in_target {
+
+/// The table of a thread, kept in its thread-local storage, and what it needs while it waits at the end of a parallel
+/// region. A raw clone() that shares its creator's storage shares its table: its waits are then its creator's.
+struct OwnWaits {
+  profile::ThreadWaits* table = nullptr;
+  std::int32_t pid = 0;  // the process that it was looked up in
+  // at the end of a parallel region (team_waits.cpp)
+  std::uint64_t begin_ns = 0;
+  profile::ThreadWaits::Place place = 0;
+  OwnWaits* next = nullptr;
+};
+
+/// The calling thread's; null: it is not observed, or its waits are not measured. Normal context.
+OwnWaits* own_waits();
+/// Is there no other thread that the caller could wait for, or none that is known? The C library locks without atomic
+/// instructions then, unless it is asked to try.
+bool is_alone();
+/// The vdso's clock, nanoseconds; 0: there is none.
+std::uint64_t wait_clock_ns();
+/// Adds to a table's sums.
+void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns);
+
+/// A thread's table as new, and whether its waits will be measured. Signal-safe.
+void begin_waits(const ThreadState& self);
+/// The calling thread is no longer observed.
+void end_waits();
+/// The calling thread is about to jump out of what it does.
+void forget_wait();
+/// Is the thread in a wait, its stack pointer being `stack_pointer`? Signal-safe.
+[[nodiscard]] bool is_waiting(const ThreadState& self, std::uint64_t stack_pointer);
+
+/// The wait of the calling thread, while this lives, in a function whose frame is `frame` and that was called from
+/// `site`. Does nothing within another wait (in a signal handler of the target, say). Keeps errno. A wait that a
+/// cancellation ends does not count.
+class MeasuredWait {
+ public:
+  MeasuredWait(profile::WaitKind kind, const void* site, const void* frame);
+  ~MeasuredWait();
+  MeasuredWait(const MeasuredWait&) = delete;
+  MeasuredWait& operator=(const MeasuredWait&) = delete;
+
+ private:
+  profile::ThreadWaits* table_ = nullptr;  // null: it is not measured
+  profile::ThreadWaits::Place place_;
+  std::uint64_t begin_ns_ = 0;
+  std::int32_t pid_ = 0;
+};
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits at the end of OpenMP's parallel regions. That barrier is inside the runtime library, where no call can be
+// interposed, and the team's other threads do not come back from it: they wait there for the next region. But it opens
+// when the last thread comes, so a thread waits from the moment that it is done with its part until the last one is.
+// The last one knows that time, and all others are surely in the barrier then: it adds their waits to their tables.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectors/in_target/sync/measured_wait.h"
+
+namespace crosstalk::in_target {
+
+/// A parallel region, on the stack of the thread that it begins in.
+class TeamRegion {
+ public:
+  using Routine = void (*)(void*);
+  TeamRegion(Routine routine, void* data, const void* site);
+  /// The wait of the thread that the region began in, which has come back from it, ends.
+  ~TeamRegion();
+  TeamRegion(const TeamRegion&) = delete;
+  TeamRegion& operator=(const TeamRegion&) = delete;
+
+  /// What each thread of the team is to call instead, with the region as its argument.
+  static void run_part(void* region);
+  /// Asks the runtime library how many threads the calling thread's team has; 0: it can not say.
+  using CountThreads = std::uint32_t (*)();
+  static void ask_for_threads(CountThreads count);
+
+ private:
+  void part_done();
+  void open_barrier(std::uint64_t now_ns) const;
+
+  Routine routine_;
+  void* data_;
+  profile::ThreadWaits::Place place_;
+  std::int32_t pid_;                         // the process that it began in
+  OwnWaits* const beginner_;                 // null: its waits are not measured
+  std::uint64_t beginner_since_ns_ = 0;      // since when it is done with its part; 0: it waits in another wait
+  std::atomic<OwnWaits*> waiting_{nullptr};  // the others
+  std::atomic<std::uint32_t> done_{0};
+};
+
+}  // namespace crosstalk::in_target

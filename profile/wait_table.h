@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread has waited for other threads so far, by what it waited at and from where: sums that the thread keeps in
+// the arena (arena.h) and the recorder reads whenever it likes. Nothing is lost with a process that is killed.
+//
+// A thread's sums are written by itself and, while it waits at the end of a parallel region, by the thread of its team
+// that comes last; each field by itself, so a reader may see a wait's time without its count.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "profile/watch_settings.h"
+
+namespace crosstalk::profile {
+
+/// What a thread waits at. `all` is no such thing: see docs/profile-schema.md, table thread_wait.
+enum class WaitKind : std::uint8_t {
+  all = 0,
+  mutex = 1,      // and spin locks
+  rwlock = 2,     //
+  critical = 3,   // OpenMP: critical sections and locks
+  barrier = 4,    // POSIX
+  team = 5,       // OpenMP: barriers, also those that end loops and parallel regions
+  condition = 6,  //
+  semaphore = 7,  //
+  futex = 8,      // by the system call itself, as far as syscall() makes it: C++20's atomics, latches, barriers
+};
+inline constexpr WaitKind last_wait_kind = WaitKind::futex;
+
+struct alignas(cache_line) ThreadWaits {
+  /// Where a kind of wait began: the return address of the call, 56 bits, and the kind above them; 0: nothing.
+  using Place = std::uint64_t;
+  static constexpr unsigned kind_shift = 56;
+  [[nodiscard]] static constexpr Place place_of(WaitKind kind, std::uint64_t site) {
+    return static_cast<std::uint64_t>(kind) << kind_shift | (site & ((std::uint64_t{1} << kind_shift) - 1));
+  }
+  [[nodiscard]] static constexpr std::uint64_t site_of(Place place) {
+    return place & ((std::uint64_t{1} << kind_shift) - 1);
+  }
+  [[nodiscard]] static constexpr std::uint8_t kind_number_of(Place place) {
+    return static_cast<std::uint8_t>(place >> kind_shift);
+  }
+
+  static constexpr std::uint32_t places = 12;  // with a site
+  static constexpr std::uint32_t sums = places + static_cast<std::uint32_t>(last_wait_kind);
+  struct Sum {
+    std::atomic<Place> place;  // set once, by compare-and-swap
+    std::atomic<std::uint64_t> waited_ns;
+    std::atomic<std::uint64_t> count;
+  };
+  /// First those of places, as they come; behind them one of each kind for all places that found no room, site 0.
+  Sum sum[sums];
+  // The wait that goes on now.
+  std::atomic<std::uint64_t> since_ns;  // CLOCK_MONOTONIC; 0: there is none
+  std::atomic<Place> place;
+  std::atomic<std::uint64_t> frame;     // the stack pointer in the function that waits: above it the wait is over
+  std::atomic<std::uint64_t> measured;  // 1: the thread's waits are measured
+};
+static_assert(sizeof(ThreadWaits) == 8 * cache_line);
+
+/// One more of SampleFlags (records.h): the thread was in a wait that is measured, on the processor.
+inline constexpr std::uint8_t sample_waiting = 32;
+
+}  // namespace crosstalk::profile
