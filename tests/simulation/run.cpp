@@ -286,7 +286,7 @@ class Simulation {
     row.time_ns = static_cast<std::uint64_t>(thread.now_ns);
     row.ip = ip_after(thread.last.kind, scenario_.word_bytes);
     row.access_ip = row.ip - 4;
-    row.address = address_of(thread.last.line) + thread.last.word * scenario_.word_bytes;
+    row.address = address_of(thread.last.line) + std::uint64_t{thread.last.word} * scenario_.word_bytes;
     row.cpu = static_cast<std::uint16_t>(index);
     row.width = static_cast<std::uint8_t>(scenario_.word_bytes);
     row.access = thread.last.kind;

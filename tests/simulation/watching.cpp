@@ -18,9 +18,9 @@ std::uint32_t thread_of(std::uint32_t number) { return number - 1; }
 
 }  // namespace
 
-Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed)
+Watching::Watching(const Observer& observer, std::uint32_t threads, std::uint32_t access_bytes, std::uint64_t seed)
     : observer_(observer),
-      word_bytes_(word_bytes),
+      word_bytes_(access_bytes),
       plan_(watch_policy::SlotPlan::of(observer.registers)),
       random_(seed),
       policy_random_(random_() | 1U),
@@ -150,7 +150,7 @@ double Watching::open(Slot& slot, profile::SampleRow& row, const watch_policy::S
   watch.sample_flags = row.flags;
   watch.sample_cpu = row.cpu;
   watch.sample_measurement = row.measurement;
-  watches_.push_back(std::move(watch));
+  watches_.push_back(watch);
   return stall_ns;
 }
 
@@ -172,7 +172,7 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
   row.word = static_cast<std::uint8_t>(word);
   row.write_only = mode == WatchMode::write_only;
   row.state = state_of(slot.line);
-  row.registers.value[static_cast<std::size_t>(Register::rax)] = slot.line + access.word * word_bytes_;
+  row.registers.value[static_cast<std::size_t>(Register::rax)] = slot.line + std::uint64_t{access.word} * word_bytes_;
   if (unit(random_) >= observer_.lost_traps) {
     traps_.push_back(row);
   }
@@ -194,7 +194,7 @@ bool Watching::trap(Slot& slot, std::uint32_t thread, std::uint32_t word, const 
 
 std::uint32_t Watching::access(std::uint32_t thread, const Access& access, double now_ns) {
   if (stores(access.kind)) {
-    ++state_of(address_of(access.line)).word[access.word * word_bytes_ / word_bytes];
+    ++state_of(address_of(access.line)).word[std::size_t{access.word} * word_bytes_ / word_bytes];
   }
   std::uint32_t trapped = 0;
   for (Slot& slot : slot_) {

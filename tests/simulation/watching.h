@@ -30,7 +30,7 @@ inline constexpr std::uint64_t first_line_address = 0x10000000;
 class Watching {
  public:
   /// Threads 0 .. threads - 1 live from the begin.
-  Watching(const Observer& observer, std::uint32_t threads, std::uint32_t word_bytes, std::uint64_t seed);
+  Watching(const Observer& observer, std::uint32_t threads, std::uint32_t access_bytes, std::uint64_t seed);
 
   /// A thread begins whose number no thread has had, or ends.
   void begins(std::uint32_t thread);
