@@ -6,9 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "attribution/busy/loop_figures.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver {
@@ -31,9 +33,9 @@ void expect_keys(const json& object, const std::set<std::string>& wanted) {
   }
 }
 
-const std::set<std::string> head = {"waits",    "schema",   "command",   "exit_status", "duration_s",
-                                    "cpu_s",    "complete", "machine",   "processes",   "threads",
-                                    "warnings", "filter",   "processors"};
+const std::set<std::string> head = {"waits",      "waiting",  "schema",   "command",   "exit_status",
+                                    "duration_s", "cpu_s",    "complete", "machine",   "processes",
+                                    "threads",    "warnings", "filter",   "processors"};
 
 json whole() { return json::parse(render_json(test::sample_analysis(), std::nullopt)); }
 
@@ -125,7 +127,7 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
   figures.waits.at(models::CycleClass::memory) = 0.3;
   figures.waits.at(models::CycleClass::unattributed) = 0.2;
   figures.bytes_to_flops = INFINITY;
-  analysis.loops[0].figures = figures;
+  analysis.loops[0].figures = std::make_shared<attribution::LoopFigures>(figures);
   const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
   EXPECT_EQ(loop["busy"]["memory"]["of_effective"], 0.8);
   EXPECT_EQ(loop["busy"]["memory"]["per_s"], 2e10);
@@ -143,8 +145,9 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
 
 TEST(JsonReport, WithoutACalibrationWaitsAreThereAndClassesNull) {
   auto analysis = test::sample_analysis();
-  analysis.loops[0].figures.emplace();
-  analysis.loops[0].figures->waits.at(models::CycleClass::unattributed) = 1;
+  attribution::LoopFigures figures;
+  figures.waits.at(models::CycleClass::unattributed) = 1;
+  analysis.loops[0].figures = std::make_shared<attribution::LoopFigures>(figures);
   const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
   EXPECT_EQ(loop["waits"]["unattributed"], 1);
   EXPECT_TRUE(loop["busy"].is_null());

@@ -14,6 +14,7 @@
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/thread_timer.h"
+#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "profile/records.h"
@@ -27,6 +28,8 @@ constexpr std::uint32_t slots = 64;
 constexpr std::uint32_t ring_bytes = 16 * page_bytes;
 
 std::uint32_t clocks_stopped = 0;
+std::uint32_t waits_begun_of = 0;
+std::uint32_t waits_ended = 0;
 std::uint64_t life_ns = 0;
 
 /// Memory as the recorder makes it: a part that all share, and rings behind it in the file.
@@ -64,6 +67,7 @@ class Threads : public testing::Test {
     static std::byte* const shared_end = end_of_shared_part();
     EXPECT_TRUE(runtime().rings.start(shared_end, slots, ring_bytes));
     clocks_stopped = 0;
+    waits_ended = 0;
     life_ns = 0;
   }
   test::FakeKernel kernel_;
@@ -74,6 +78,7 @@ TEST_F(Threads, OneBeginsInTheLowestFreeSlotAndSaysSo) {
   ThreadState* const self = begin_thread(0x1000, 0x9000, 0x7777);
   ASSERT_NE(self, nullptr);
   EXPECT_EQ(self->number, 2U);
+  EXPECT_EQ(waits_begun_of, 2U);
   EXPECT_EQ(current_thread(), self);
   EXPECT_EQ(state_of(1), profile::SlotState::live);
   EXPECT_EQ(runtime().arena.slot(1)->tid.load(), kernel_thread_id());
@@ -121,6 +126,7 @@ TEST_F(Threads, TheEndHasItsTimesAndTheNameItHadThen) {
   EXPECT_GE(ends[0].voluntary_switches, 1U);
   EXPECT_EQ(life_ns, ends[0].cpu_ns);
   EXPECT_EQ(clocks_stopped, 1U);
+  EXPECT_EQ(waits_ended, 1U);
   EXPECT_EQ(state_of(0), profile::SlotState::ended);
   EXPECT_EQ(registry().live(), 0U);
 }
@@ -201,6 +207,8 @@ TEST_F(Threads, ALostThreadIsEndedByItsNumberOnly) {
 
 void stop_clock(ThreadState& /*self*/) { ++clocks_stopped; }
 void charge_presence(ThreadState& /*self*/) {}
+void begin_waits(const ThreadState& self) { waits_begun_of = self.number; }
+void end_waits() { ++waits_ended; }
 void note_life(std::uint64_t cpu_ns, std::uint64_t /*switches*/) { life_ns = cpu_ns; }
 void delete_thread_timer(std::int32_t /*id*/) {}
 
