@@ -33,9 +33,9 @@ void expect_keys(const json& object, const std::set<std::string>& wanted) {
   }
 }
 
-const std::set<std::string> head = {"waits",      "waiting",  "schema",   "command",   "exit_status",
-                                    "duration_s", "cpu_s",    "complete", "machine",   "processes",
-                                    "threads",    "warnings", "filter",   "processors"};
+const std::set<std::string> head = {"waits",    "schema",   "command",   "exit_status", "duration_s",
+                                    "cpu_s",    "complete", "machine",   "processes",   "threads",
+                                    "warnings", "filter",   "processors"};
 
 json whole() { return json::parse(render_json(test::sample_analysis(), std::nullopt)); }
 
@@ -240,7 +240,7 @@ TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
                                                        {View::matrix, {"communication"}},
                                                        {View::lines, {"lines", "line_pairs"}},
                                                        {View::objects, {"objects"}},
-                                                       {View::loops, {"loops", "functions"}},
+                                                       {View::loops, {"loops", "functions", "waiting"}},
                                                        {View::threads, {}},
                                                        {View::memory, {"memory"}}};
   for (const auto& [view, wanted] : parts) {
