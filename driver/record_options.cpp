@@ -12,6 +12,7 @@
 
 #include "driver/named_value.h"
 #include "driver/suggestion.h"
+#include "profile/wait_option.h"
 
 namespace crosstalk::driver {
 
@@ -52,7 +53,7 @@ struct Texts {
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
   double budget_percent = 3;
-  bool children = false, no_children = false, no_lookahead = false, inject = false;
+  bool children = false, no_children = false, no_lookahead = false, inject = false, waits = false;
 };
 
 constexpr const char* examples =
@@ -115,6 +116,8 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
   app.add_flag("--no-lookahead,--no-walks", texts.no_lookahead,
                "Do not follow threads ahead of their samples: fewer rates of loops");
+  app.add_flag("--waits", texts.waits,
+               "Measure how long threads wait for each other: locks, barriers, conditions, OpenMP");
   app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
       ->type_name("N")
       ->check(refuse_negative, "");
@@ -170,6 +173,7 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
                 "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
   }
   request.config.follow_children = texts.no_children ? 0 : 1;
+  profile::measure_waits(request.config, texts.waits);
   request.config.lookahead = texts.no_lookahead ? 0 : 1;
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument, "--output: the name is empty");

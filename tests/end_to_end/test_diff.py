@@ -8,6 +8,7 @@ import harness
 from harness import needs_watchpoints
 
 HOLDS, NOT_COMPARED, REFUSED = 1, 2, 125
+MUCH = 0.2  # more counted in the same time
 
 
 class Diff(harness.Case):
@@ -19,22 +20,30 @@ class Diff(harness.Case):
         self.assertEqual(result.status, 0, result.stderr)
         return json.loads(result.stdout)
 
-    def profile(self, name, *arguments, output):
+    def recorded(self, name, *arguments, output):
         result = self.record([harness.workload(name), *arguments], output=output)
         self.assertEqual(result.status, 0, result.stderr)
-        return result.profile
+        return result
+
+    def profile(self, name, *arguments, output):
+        return self.recorded(name, *arguments, output=output).profile
 
     @needs_watchpoints
     def test_padding_is_told(self):
-        shared = self.profile("false_sharing", "--seconds", "4", output="shared.db")
-        padded = self.profile("false_sharing", "--seconds", "4", "--stride", "64", output="padded.db")
+        with_sharing = self.recorded("false_sharing", "--seconds", "4", output="shared.db")
+        without = self.recorded("false_sharing", "--seconds", "4", "--stride", "64", output="padded.db")
+        shared, padded = with_sharing.profile, without.profile
         found = self.compared(shared, padded, "--unit", "seconds")
         print(found["statements"][0]["sentence"])
-        self.assertEqual(found["total"]["verdict"], "better", found["total"])
+        # Some processors store so far ahead of a line that is on its way that padding gains a few per cent only.
+        gained = without.truth["counted"] / with_sharing.truth["counted"] - 1
+        print(f"padding gained {gained:.1%}")
+        better, worse = ({"better"}, {"worse"}) if gained > MUCH else ({"better", "less"}, {"worse", "more"})
+        self.assertIn(found["total"]["verdict"], better, found["total"])
         self.assertLess(found["total"]["change"]["cost_ci95"][1], 0)
-        self.assertEqual(found["objects"][0]["verdict"], "better", found["objects"][:1])
+        self.assertIn(found["objects"][0]["verdict"], better, found["objects"][:1])
         self.assertEqual([row["verdict"] for row in found["objects"] if row["verdict"] == "worse"], [])
-        self.assertEqual(self.compared(padded, shared, "--unit", "seconds")["total"]["verdict"], "worse")
+        self.assertIn(self.compared(padded, shared, "--unit", "seconds")["total"]["verdict"], worse)
         failed = self.diff(padded, shared, "--unit", "seconds", "--fail-if", "change(cost_s) of any object > 1 %")
         self.assertEqual(failed.status, HOLDS, failed.stderr)
         self.assertIn("crosstalk: holds: ", failed.stderr)

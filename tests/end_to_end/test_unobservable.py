@@ -127,7 +127,11 @@ class Unobservable(harness.Case):
         recorded = self.record([*command, workload("false_sharing"), "--seconds", "0.3"])
         self.assertEqual((recorded.status, recorded.stderr), (0, ""))
         report = self.report(recorded.profile)
-        self.assertEqual(len(report["processes"]), 1, report["processes"])
+        observed = [process for process in report["processes"] if process["observation"] != "none"]
+        self.assertEqual([process["command"].split()[0] for process in observed], ["unshare"], report["processes"])
+        others = [process for process in report["processes"] if process["observation"] == "none"]
+        self.assertIn(workload("false_sharing"), [process["command"] for process in others])
+        self.assertTrue(all("pid namespace" in process["unobserved_because"] for process in others), others)
         said = self.warnings_of(recorded)
         self.assertTrue(any("false_sharing was not observed" in text and "pid namespace" in text for text in said), said)
         musl = self.needs("musl")

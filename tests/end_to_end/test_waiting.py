@@ -29,7 +29,7 @@ def waited_by(report, kinds):
 
 class Waiting(harness.Case):
     def check(self, at, rounds="150"):
-        report, truth = self.observe("waiting", "--at", at, "--rounds", rounds)
+        report, truth = self.observe("waiting", "--at", at, "--rounds", rounds, options=["--waits"])
         found = waited_by(report, {KINDS[at]})
         by_tid = {thread["tid"]: thread for thread in report["threads"]}
         for thread in truth["threads"]:
@@ -76,7 +76,7 @@ class Waiting(harness.Case):
 
     def test_atomic_wait(self):
         """The library yields some times before it sleeps, which is no call that can be measured."""
-        report, truth = self.observe("waiting", "--at", "atomic", "--rounds", "150")
+        report, truth = self.observe("waiting", "--at", "atomic", "--rounds", "150", options=["--waits"])
         found = waited_by(report, {"futex"})
         for thread in truth["threads"]:
             print(f"atomic: found {found.get(thread['tid'], 0):.4f} s, known {thread['waited_s']:.4f} s")
@@ -86,7 +86,7 @@ class Waiting(harness.Case):
     def test_who_waits_when_the_process_is_killed_has_waited_until_then(self):
         profile = self.path("killed.db")
         sleeper = workload("waiting")
-        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", profile, "--", sleeper, "--at", "barrier",
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "--waits", "-o", profile, "--", sleeper, "--at", "barrier",
                                "--rounds", "100000"], stdout=subprocess.DEVNULL) as recorder:
             time.sleep(2)
             children = subprocess.run(["pgrep", "-P", str(recorder.pid)], capture_output=True, text=True, check=False)
@@ -97,10 +97,14 @@ class Waiting(harness.Case):
         self.assertGreater(sum(waited_by(report, {"barrier"}).values()), 0.2 * report["duration_s"])
 
     def test_who_waits_for_nobody_has_no_waits(self):
-        report, _ = self.observe("private_only", "--seconds", "1")
+        report, _ = self.observe("private_only", "--seconds", "1", options=["--waits"])
         self.assertEqual([place for place in report["waiting"] if place["kind"] in ("mutex", "team")], [])
         waits = next(thread["waits"] for thread in report["threads"] if thread["samples"] > 20)
         self.assertEqual(waits["lock"], 0)
+
+    def test_they_are_measured_on_demand_only(self):
+        report, _ = self.observe("waiting", "--at", "mutex", "--rounds", "150")
+        self.assertEqual(report["waiting"], [])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 // Each thread adds to a counter of its own; the counters are `--stride` bytes apart. Below 64 the lines are
 // shared and the bytes are not: false sharing alone. How often depends on the machine, and to count it would be
 // to change it, so the matrix is one of proportions: every pair alike.
+#include <atomic>
+
 #include "workload.h"
 
 namespace {
@@ -15,12 +17,14 @@ constexpr int max_stride = 256;
 
 alignas(4096) unsigned char counters[max_threads * max_stride];
 
-constexpr int counting_line = __LINE__ + 4;
+constexpr int counting_line = __LINE__ + 5;
 template <class Integer>
-void count(Integer* counter, const Deadline& deadline) {
-  for (std::uint32_t n = 0; (n & 4095U) != 0 || !deadline.passed(); ++n) {
+std::uint64_t count(Integer* counter, const Deadline& deadline) {
+  std::uint64_t n = 0;
+  for (; (n & 4095U) != 0 || !deadline.passed(); ++n) {
     __atomic_store_n(counter, static_cast<Integer>(__atomic_load_n(counter, __ATOMIC_RELAXED) + 1), __ATOMIC_RELAXED);
   }
+  return n;
 }
 
 int line_of(int thread, int stride) { return thread * stride / static_cast<int>(workload::line_bytes); }
@@ -63,12 +67,13 @@ int main(int argc, char** argv) {
   }
 
   const Deadline deadline(flags.real("--seconds"));
+  std::atomic<std::uint64_t> counted{0};
   workload::run_crew(threads, [&](int index) {
     unsigned char* counter = counters + static_cast<std::ptrdiff_t>(index - 1) * stride;
     if (wide) {
-      count(reinterpret_cast<std::uint64_t*>(counter), deadline);
+      counted += count(reinterpret_cast<std::uint64_t*>(counter), deadline);
     } else {
-      count(reinterpret_cast<std::uint32_t*>(counter), deadline);
+      counted += count(reinterpret_cast<std::uint32_t*>(counter), deadline);
     }
   });
 
@@ -85,5 +90,5 @@ int main(int argc, char** argv) {
       }
     }
   }
-  truth.print(deadline.elapsed());
+  truth.print(deadline.elapsed(), "\"counted\":" + std::to_string(counted));
 }

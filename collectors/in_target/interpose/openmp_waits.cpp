@@ -80,6 +80,10 @@ Section& section_of(void** name) {
 /// `Real` is called with the section's name, if it has one.
 template <class Real, class... Name>
 void enter(Section& section, Real& real, const void* site, const void* frame, Name... name) {
+  if (!measures_waits()) {
+    real(name...);
+    return;
+  }
   if (section.taken.load(std::memory_order_relaxed) == 0) {
     real(name...);
   } else {
@@ -90,7 +94,9 @@ void enter(Section& section, Real& real, const void* site, const void* frame, Na
 }
 template <class Real, class... Name>
 void leave(Section& section, Real& real, Name... name) {
-  section.taken.store(0, std::memory_order_relaxed);
+  if (measures_waits()) {
+    section.taken.store(0, std::memory_order_relaxed);
+  }
   real(name...);
 }
 }  // namespace
@@ -112,7 +118,7 @@ void wrap_named_end(void** name) { leave(section_of(name), real_named_end, name)
 
 CROSSTALK_INTERPOSE_WAIT(void, wrap_set_lock, "omp_set_lock", (void* lock));
 void wrap_set_lock(void* lock) {
-  if (!observing() || real_test_lock.get() == nullptr || real_test_lock(lock) == 0) {
+  if (!measures_waits() || real_test_lock.get() == nullptr || real_test_lock(lock) == 0) {
     const MeasuredWait wait(WaitKind::critical, CROSSTALK_SITE, CROSSTALK_FRAME);
     real_set_lock(lock);
   }
@@ -120,7 +126,7 @@ void wrap_set_lock(void* lock) {
 
 CROSSTALK_INTERPOSE_WAIT(void, wrap_set_nest_lock, "omp_set_nest_lock", (void* lock));
 void wrap_set_nest_lock(void* lock) {
-  if (!observing() || real_test_nest_lock.get() == nullptr || real_test_nest_lock(lock) == 0) {
+  if (!measures_waits() || real_test_nest_lock.get() == nullptr || real_test_nest_lock(lock) == 0) {
     const MeasuredWait wait(WaitKind::critical, CROSSTALK_SITE, CROSSTALK_FRAME);
     real_set_nest_lock(lock);
   }
@@ -139,7 +145,7 @@ using ParallelRuntimeLoop = void(Routine, void*, unsigned, long, long, long, uns
 CROSSTALK_INTERPOSE_WAIT(void, wrap_parallel, "GOMP_parallel",
                          (Routine routine, void* data, unsigned threads, unsigned flags));
 void wrap_parallel(Routine routine, void* data, unsigned threads, unsigned flags) {
-  if (!observing()) {
+  if (!measures_waits()) {
     real_parallel(routine, data, threads, flags);
     return;
   }
@@ -151,7 +157,7 @@ void wrap_parallel(Routine routine, void* data, unsigned threads, unsigned flags
 CROSSTALK_INTERPOSE_WAIT(void, wrap_parallel_sections, "GOMP_parallel_sections",
                          (Routine routine, void* data, unsigned threads, unsigned sections, unsigned flags));
 void wrap_parallel_sections(Routine routine, void* data, unsigned threads, unsigned sections, unsigned flags) {
-  if (!observing()) {
+  if (!measures_waits()) {
     real_parallel_sections(routine, data, threads, sections, flags);
     return;
   }
@@ -169,7 +175,7 @@ void wrap_parallel_sections(Routine routine, void* data, unsigned threads, unsig
       (Routine routine, void* data, unsigned threads, long begin, long end, long step, long chunk, unsigned flags)); \
   void wrap_##NAME(Routine routine, void* data, unsigned threads, long begin, long end, long step, long chunk,       \
                    unsigned flags) {                                                                                 \
-    if (!observing()) {                                                                                              \
+    if (!measures_waits()) {                                                                                         \
       real_##NAME(routine, data, threads, begin, end, step, chunk, flags);                                           \
       return;                                                                                                        \
     }                                                                                                                \
@@ -192,7 +198,7 @@ CROSSTALK_PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
       void, wrap_##NAME, #NAME,                                                                                      \
       (Routine routine, void* data, unsigned threads, long begin, long end, long step, unsigned flags));             \
   void wrap_##NAME(Routine routine, void* data, unsigned threads, long begin, long end, long step, unsigned flags) { \
-    if (!observing()) {                                                                                              \
+    if (!measures_waits()) {                                                                                         \
       real_##NAME(routine, data, threads, begin, end, step, flags);                                                  \
       return;                                                                                                        \
     }                                                                                                                \

@@ -83,7 +83,7 @@ CROSSTALK_WAITING int wait_for_mutex(Mutex* mutex, const void* site) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_mutex_lock, "pthread_mutex_lock", (Mutex * mutex));
 int wrap_mutex_lock(Mutex* mutex) {
-  if (!observing() || is_alone()) {
+  if (!measures_waits() || is_alone()) {
     return call(real_lock, mutex);
   }
   const int tried = try_plainly(mutex);
@@ -95,7 +95,7 @@ int wrap_mutex_lock(Mutex* mutex) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_mutex_timedlock, "pthread_mutex_timedlock", (Mutex * mutex, Time until));
 int wrap_mutex_timedlock(Mutex* mutex, Time until) {
-  if (const int tried = observing() ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
+  if (const int tried = measures_waits() ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
     return tried;  // the time is not even looked at
   }
   const MeasuredWait wait(WaitKind::mutex, CROSSTALK_SITE, CROSSTALK_FRAME);
@@ -105,7 +105,7 @@ int wrap_mutex_timedlock(Mutex* mutex, Time until) {
 CROSSTALK_INTERPOSE_WAIT(int, wrap_mutex_clocklock, "pthread_mutex_clocklock",
                          (Mutex * mutex, clockid_t clock, Time until));
 int wrap_mutex_clocklock(Mutex* mutex, clockid_t clock, Time until) {
-  if (const int tried = observing() ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
+  if (const int tried = measures_waits() ? try_plainly(mutex) : EBUSY; tried != EBUSY) {
     return tried;  // the time is not even looked at
   }
   const MeasuredWait wait(WaitKind::mutex, CROSSTALK_SITE, CROSSTALK_FRAME);
@@ -119,7 +119,7 @@ CROSSTALK_WAITING int wait_for_spin_lock(pthread_spinlock_t* lock, const void* s
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_spin_lock, "pthread_spin_lock", (pthread_spinlock_t * lock));
 int wrap_spin_lock(pthread_spinlock_t* lock) {
-  if (!observing() || real_try_spin_lock.get() == nullptr) {
+  if (!measures_waits() || real_try_spin_lock.get() == nullptr) {
     return call(real_spin_lock, lock);
   }
   return real_try_spin_lock(lock) == 0 ? 0 : wait_for_spin_lock(lock, CROSSTALK_SITE);
@@ -132,7 +132,7 @@ CROSSTALK_WAITING int wait_to_read(RwLock* lock, const void* site) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_rdlock, "pthread_rwlock_rdlock", (RwLock * lock));
 int wrap_rdlock(RwLock* lock) {
-  if (!observing() || real_try_read_lock.get() == nullptr) {
+  if (!measures_waits() || real_try_read_lock.get() == nullptr) {
     return call(real_read_lock, lock);
   }
   return real_try_read_lock(lock) == 0 ? 0 : wait_to_read(lock, CROSSTALK_SITE);
@@ -158,7 +158,7 @@ CROSSTALK_WAITING int wait_to_write(RwLock* lock, const void* site) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_wrlock, "pthread_rwlock_wrlock", (RwLock * lock));
 int wrap_wrlock(RwLock* lock) {
-  if (!observing() || real_try_write_lock.get() == nullptr) {
+  if (!measures_waits() || real_try_write_lock.get() == nullptr) {
     return call(real_write_lock, lock);
   }
   return real_try_write_lock(lock) == 0 ? 0 : wait_to_write(lock, CROSSTALK_SITE);
@@ -210,7 +210,7 @@ CROSSTALK_WAITING int wait_for_semaphore(sem_t* semaphore, const void* site) {
 
 CROSSTALK_INTERPOSE_WAIT(int, wrap_sem_wait, "sem_wait", (sem_t * semaphore));
 int wrap_sem_wait(sem_t* semaphore) {
-  if (!observing() || !would_wait(semaphore)) {
+  if (!measures_waits() || !would_wait(semaphore)) {
     return call(real_sem_wait, semaphore);
   }
   return wait_for_semaphore(semaphore, CROSSTALK_SITE);

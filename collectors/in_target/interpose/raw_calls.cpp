@@ -107,7 +107,7 @@ __attribute__((visibility("hidden"))) long crosstalk_wait_at_futex(long number, 
 
 bool waits_at_futex(long operation) {
   const long command = operation & ~long{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
-  return observing() && lends_stacks() && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+  return measures_waits() && lends_stacks() && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
 /// The function that is to be jumped to.

@@ -6,6 +6,7 @@
 #include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "profile/wait_option.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -55,6 +56,8 @@ ThreadWaits::Sum& sum_of(ThreadWaits& table, ThreadWaits::Place place) {
 
 }  // namespace
 
+constinit std::atomic<bool> waits_wanted{false};
+
 OwnWaits* own_waits() {
   return the_own_waits.table != nullptr && the_own_waits.pid == runtime().pid ? &the_own_waits : look_up();
 }
@@ -79,7 +82,9 @@ void begin_waits(const ThreadState& self) {
     sum.count.store(0, std::memory_order_relaxed);
   }
   table.since_ns.store(0, std::memory_order_relaxed);
-  table.measured.store(!runtime().injected && wait_clock_ns() != 0 ? 1 : 0, std::memory_order_relaxed);
+  const bool wanted = profile::measures_waits(runtime().config) && !runtime().injected;
+  waits_wanted.store(wanted, std::memory_order_relaxed);
+  table.measured.store(wanted && wait_clock_ns() != 0 ? 1 : 0, std::memory_order_relaxed);
 }
 
 void end_waits() {
@@ -101,7 +106,7 @@ bool is_waiting(const ThreadState& self, std::uint64_t stack_pointer) {
 
 MeasuredWait::MeasuredWait(WaitKind kind, const void* site, const void* frame)
     : place_(ThreadWaits::place_of(kind, reinterpret_cast<std::uint64_t>(site))) {
-  const OwnWaits* const own = observing() ? own_waits() : nullptr;
+  const OwnWaits* const own = measures_waits() ? own_waits() : nullptr;
   if (own == nullptr) {
     return;
   }

@@ -7,8 +7,10 @@
 // function of ours would keep it there.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/threads/thread_state.h"
 #include "profile/wait_table.h"
 
@@ -25,6 +27,13 @@ struct OwnWaits {
   OwnWaits* next = nullptr;
 };
 
+/// Whether the session wants waits to be measured: set when a thread begins, and looked at first by every function that
+/// may wait, for programs that take millions of locks a second.
+extern constinit std::atomic<bool> waits_wanted __attribute__((visibility("hidden")));
+/// The same, and the session goes on. Signal-safe.
+[[nodiscard]] inline bool measures_waits() {
+  return __builtin_expect(static_cast<long>(waits_wanted.load(std::memory_order_relaxed)), 0) != 0 && observing();
+}
 /// The calling thread's; null: it is not observed, or its waits are not measured. Normal context.
 OwnWaits* own_waits();
 /// Is there no other thread that the caller could wait for, or none that is known? The C library locks without atomic

@@ -26,7 +26,7 @@ TeamRegion::TeamRegion(Routine routine, void* data, const void* site)
       data_(data),
       place_(ThreadWaits::place_of(profile::WaitKind::team, reinterpret_cast<std::uint64_t>(site))),
       pid_(runtime().pid),
-      beginner_(observing() ? own_waits() : nullptr) {}
+      beginner_(measures_waits() ? own_waits() : nullptr) {}
 
 TeamRegion::~TeamRegion() {
   if (beginner_since_ns_ == 0 || pid_ != runtime().pid || !observing()) {
@@ -53,7 +53,7 @@ void TeamRegion::part_done() {
   if (threads < 2) {
     return;
   }
-  OwnWaits* const own = observing() ? own_waits() : nullptr;
+  OwnWaits* const own = measures_waits() ? own_waits() : nullptr;
   const std::uint64_t now_ns = wait_clock_ns();
   if (own != nullptr && now_ns != 0 && own == beginner_) {
     if (own->table->since_ns.load(std::memory_order_relaxed) == 0) {
