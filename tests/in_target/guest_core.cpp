@@ -106,6 +106,7 @@ void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 
 void forget_wait() {}
 bool is_alone() { return false; }
+constinit std::atomic<bool> waits_wanted{true};
 MeasuredWait::MeasuredWait(profile::WaitKind kind, const void* site, const void* /*frame*/)
     : place_(profile::ThreadWaits::place_of(kind, reinterpret_cast<std::uint64_t>(site))) {
   count(guest_wait);
