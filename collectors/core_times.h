@@ -2,6 +2,8 @@
 // How long this machine's core takes for what a line that stays in its cache costs.
 #pragma once
 
+#include <cstdint>
+
 #include "profile/model.h"
 
 namespace crosstalk::collectors {
@@ -9,5 +11,10 @@ namespace crosstalk::collectors {
 /// Measures on the calling thread, some 2 ms; the least of several tries each, so that what disturbs a try does not
 /// count. Fields are 0 where a figure makes no sense.
 [[nodiscard]] profile::CoreTimes measure_core_times();
+
+/// From a store to a load of the same word, of a chain of loads, additions of one cycle and stores that takes
+/// `chain_ps` a link; in picoseconds. Cores of today rename the word, so that the load takes no time at all: 1, since 0
+/// says that nothing was measured, as it is where a link takes less than its addition.
+[[nodiscard]] std::uint32_t forward_ps(std::uint32_t chain_ps, std::uint32_t cycle_ps);
 
 }  // namespace crosstalk::collectors

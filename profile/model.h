@@ -21,7 +21,7 @@ namespace crosstalk::profile {
 struct CoreTimes {
   std::uint32_t cycle_ps = 0;
   std::uint32_t locked_ps = 0;   // an atomic read-modify-write, one after another
-  std::uint32_t forward_ps = 0;  // from a store to a load of the same word
+  std::uint32_t forward_ps = 0;  // from a store to a load of the same word; 1: in no time
 };
 
 /// How threads got processors, as far as the recorder looked: some times at each that lived long enough.

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "attribution/loops/core_cycles.h"
 #include "models/stream_traffic.h"
 #include "symbolizer/loops/loop_body.h"
 #include "symbolizer/loops/loop_operands.h"
@@ -21,15 +22,6 @@ constexpr double least_share = 0.001;  // of CPU time; of less no figure is know
 constexpr double line_bytes = 64;
 
 using models::Unit;
-
-symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
-  symbolizer::CoreCycles cycles;
-  if (core.cycle_ps != 0) {
-    cycles.locked = core.locked_ps != 0 ? static_cast<double>(core.locked_ps) / core.cycle_ps : cycles.locked;
-    cycles.forward = core.forward_ps != 0 ? static_cast<double>(core.forward_ps) / core.cycle_ps : cycles.forward;
-  }
-  return cycles;
-}
 
 /// Both are in the same order (flop_kinds.h, machine.h).
 models::FlopMix mix_of(const symbolizer::FlopsByKind& flops) {

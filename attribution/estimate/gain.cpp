@@ -8,6 +8,7 @@
 
 #include "attribution/brief_threads.h"
 #include "attribution/estimate/amounts.h"
+#include "attribution/loops/core_cycles.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution {
@@ -21,17 +22,6 @@ constexpr double most_around_accesses = 4;
 constexpr double most_of_siblings = 0.5, likely_of_siblings = 0.1;
 
 double part_of_cost(const PayingLoop& loop, double saved_s) { return std::clamp(saved_s / loop.cost_s, 0.0, 1.0); }
-
-symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
-  symbolizer::CoreCycles cycles;
-  if (core.locked_ps != 0) {
-    cycles.locked = static_cast<double>(core.locked_ps) / core.cycle_ps;
-  }
-  if (core.forward_ps != 0) {
-    cycles.forward = static_cast<double>(core.forward_ps) / core.cycle_ps;
-  }
-  return cycles;
-}
 
 }  // namespace
 
@@ -153,7 +143,7 @@ const Gains::Payer& Gains::payer_of(const AccessPoint& consumer) {
 
 /// Of one access with its line in the own cache.
 double Gains::cycles_of_access(ModulePlace place) const {
-  const symbolizer::CoreCycles cycles = core_.cycle_ps != 0 ? cycles_of(core_) : symbolizer::CoreCycles{};
+  const symbolizer::CoreCycles cycles = cycles_of(core_);
   switch (update_at(view_.code(), place)) {
     case symbolizer::Update::none:
     case symbolizer::Update::plain:

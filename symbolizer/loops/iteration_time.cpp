@@ -53,7 +53,18 @@ bool is_vector(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-Latency latency_of(const ZydisDecodedInstruction& instruction) {
+/// A load or a store and nothing else: what these take is the load's latency, or how long a store is forwarded.
+bool only_moves(const Decoded& decoded) {
+  return decoded.instruction.meta.category == ZYDIS_CATEGORY_DATAXFER &&
+         std::any_of(decoded.used().begin(), decoded.used().end(),
+                     [](const auto& operand) { return operand.type == ZYDIS_OPERAND_TYPE_MEMORY; });
+}
+
+Latency latency_of(const Decoded& decoded) {
+  const ZydisDecodedInstruction& instruction = decoded.instruction;
+  if (only_moves(decoded)) {
+    return {0, 0, 0};
+  }
   if (named(instruction, {ZYDIS_MNEMONIC_DIV, ZYDIS_MNEMONIC_IDIV})) {
     return division(instruction);
   }
@@ -108,7 +119,7 @@ class Flow {
     }
     const bool locked = is_locked(decoded);
     const double slower = level_ == Level::most ? slower_locked : 1;
-    const double done = ready + (locked ? slower * core_.locked : pick(latency_of(decoded.instruction)));
+    const double done = ready + (locked ? slower * core_.locked : pick(latency_of(decoded)));
     write(decoded, done);
     end_ = std::max(end_, done);
     fence_ = locked ? std::max(fence_, done) : fence_;

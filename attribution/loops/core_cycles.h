@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "profile/model.h"
+#include "symbolizer/loops/iteration_time.h"
+
+namespace crosstalk::attribution {
+
+/// What was measured of the core that the program ran on, in its cycles; what was not is that of a usual core.
+[[nodiscard]] inline symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
+  symbolizer::CoreCycles cycles;
+  if (core.cycle_ps != 0) {
+    cycles.locked = core.locked_ps != 0 ? static_cast<double>(core.locked_ps) / core.cycle_ps : cycles.locked;
+    cycles.forward = core.forward_ps != 0 ? static_cast<double>(core.forward_ps) / core.cycle_ps : cycles.forward;
+  }
+  return cycles;
+}
+
+}  // namespace crosstalk::attribution
