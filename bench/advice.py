@@ -21,7 +21,8 @@ CHANGES = {
     "redis_benchmark": "pad", "berkeley_db": "pad",
 }
 # Own sources that are not called as the program is: what belongs to it all the same.
-OWN_FILES = {"redis_benchmark": ("redis-benchmark.c", "ae.c"), "berkeley_db": ("mp_", "mut_", "db_", "bt_", "os_", "env_", "berkeley_db.c")}
+OWN_FILES = {"redis_benchmark": ("redis-benchmark.c", "ae.c", "hdr_histogram.c"),
+             "berkeley_db": ("mp_", "mut_", "db_", "bt_", "os_", "env_", "berkeley_db.c")}
 
 
 def arguments():
@@ -81,9 +82,9 @@ def predicted(report, change):
                       min(1.0, sum(amount["gain_ci95"][1] for amount in amounts) / cpu))
 
 
-def lacking(name, finding):
-    """What of the program's own the finding does not name: its source line, its object, its threads. Empty: nothing."""
-    own = OWN_FILES.get(name, (name + ".cpp",))
+def lacking_of(finding, own):
+    """What of the program's own the finding does not name: its source line (of files that begin with one of `own`), its
+    object, its threads. Empty: nothing."""
     nameless = ("", "memory at ", "memory that has no name", "heap block of ", "stack of thread", "data of ")
     lacks = []
     if not (finding["consumer"] or "").startswith(own):
@@ -93,6 +94,10 @@ def lacking(name, finding):
     if "hread" not in finding["sentence"].split("`")[0]:
         lacks.append("thread")
     return lacks
+
+
+def lacking(name, finding):
+    return lacking_of(finding, OWN_FILES.get(name, (name + ".cpp",)))
 
 
 def percent(value):
@@ -160,9 +165,7 @@ def main():
     if options.print:
         print(text)
     else:
-        with open(os.path.join(common.TOP, "docs", "advice.md"), "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        print("written to docs/advice.md")
+        common.write_section("advice.md", "advice", text)
 
 
 if __name__ == "__main__":

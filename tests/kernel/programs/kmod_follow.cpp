@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts of threads of other processes: whom they may be of, what they say, and how they end; and periods that are
 // changed while they run.
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -210,6 +212,86 @@ void executed() {
   close(gate[1]);
 }
 
+void set_paranoid(const char* level) {
+  FILE* file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "w");
+  if (CHECK(file != nullptr)) {
+    std::fputs(level, file);
+    std::fclose(file);
+  }
+}
+
+/// As a user: what he may follow, and what not. `granted` was opened by root.
+void follow_as_user(pid_t roots, int granted) {
+  CHECK_EQUAL(error_of(setgid(65534)), 0);
+  CHECK_EQUAL(error_of(setuid(65534)), 0);
+  {
+    const Child hidden;  // who gives up rights is not dumpable, nor is his child
+    CHECK_EQUAL(Memory(hidden.pid()).fd(), -1);
+  }
+  CHECK_EQUAL(error_of(prctl(PR_SET_DUMPABLE, 1)), 0);
+  const Child own;
+  const Memory memory(own.pid());
+  CHECK(memory.fd() >= 0);
+  CHECK_EQUAL(Memory(roots).fd(), -1);
+  CHECK_EQUAL(Memory(1).fd(), -1);
+  Context refused;
+  CHECK_EQUAL(follow(refused, roots, memory.fd()), EPERM);
+  Context context;
+  CHECK_EQUAL(follow(context, own.pid(), memory.fd()), 0);
+  crosstalk_ibs_setup setup = usual_setup();
+  setup.flags = CROSSTALK_IBS_KERNEL;
+  CHECK_EQUAL(context.setup(setup), EACCES);
+  setup.flags = CROSSTALK_IBS_PHYSICAL;
+  CHECK_EQUAL(context.setup(setup), EPERM);
+  CHECK_EQUAL(context.setup(usual_setup()), 0);
+  CHECK_EQUAL(context.enable(), 0);
+  wait_for_samples(context, 20);
+  Context handed;  // as the descriptor itself, which reads and writes that memory
+  CHECK_EQUAL(follow(handed, roots, granted), 0);
+}
+
+void unprivileged() {
+  CHECK_EQUAL(error_of(chmod(kDevice, 0666)), 0);
+  set_paranoid("2");
+  Child roots;
+  const Memory granted(roots.pid());
+  const pid_t user = fork();
+  if (user == 0) {
+    follow_as_user(roots.pid(), granted.fd());
+    _exit(failures == 0 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK_EQUAL(waitpid(user, &status, 0), user);
+  CHECK_EQUAL(status, 0);
+  set_paranoid("3");
+  CHECK_EQUAL(error_of(chmod(kDevice, 0600)), 0);
+}
+
+/// Who is followed executes programs all the time, and is asked for in the midst of it: a granted memory or none.
+void executed_while_asked() {
+  int granted = 0;
+  for (int round = 0; round < 40; ++round) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      execl("/proc/self/exe", "kmod_follow", "--store", nullptr);
+      _exit(99);
+    }
+    const Memory memory(pid);
+    usleep(static_cast<useconds_t>(round * 500));
+    Context context;
+    const int error = follow(context, pid, memory.fd());
+    CHECK(error == 0 || error == EPERM);
+    if (error == 0) {
+      ++granted;
+      CHECK_EQUAL(context.setup(usual_setup()), 0);
+      CHECK_EQUAL(context.enable(), 0);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  std::printf("executed_while_asked: %d of 40 granted\n", granted);
+}
+
 void periods() {
   Context context;
   crosstalk_ibs_period period{2'000'000, 500'000};
@@ -252,6 +334,8 @@ int main(int argc, char** argv) {
                      {"own_thread", own_thread},
                      {"refusals", refusals},
                      {"executed", executed},
+                     {"unprivileged", unprivileged},
+                     {"executed_while_asked", executed_while_asked},
                      {"periods", periods}},
                     argc, argv);
 }
