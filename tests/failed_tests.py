@@ -4,20 +4,31 @@
 `./dev test` runs it last: in a log of many thousand lines, what failed is read at the end or not at all.
 """
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-SHOWN_LINES = 25
+SHOWN_LINES = 12
+SHOWN_WIDTH = 400  # characters of a line: some tests print whole reports
+REASON = re.compile(r"Error|Failure|FAILED|\*\*\*|terminate|Sanitizer")
+
+
+def reason_of(printed: list[str]) -> str:
+    """The last line that says what went wrong; else the last one."""
+    return next((line for line in reversed(printed) if REASON.search(line) and not line.startswith("FAILED (")),
+                printed[-1] if printed else "it printed nothing").strip()
 
 
 def failures(path: str) -> list[str]:
-    """Returns one text for each failed test."""
+    """Returns one text for each failed test: the reason in its first line, then the end of what it printed. Whoever
+    shows a part of a log only, shows the reason at least."""
     texts = []
     for case in ElementTree.parse(path).iter("testcase"):
         if case.get("status") != "fail":
             continue
-        printed = (case.findtext("system-out") or "").rstrip().splitlines()[-SHOWN_LINES:]
-        texts.append("\n".join([case.get("name", "?")] + ["    " + line for line in printed]))
+        printed = [line[:SHOWN_WIDTH] for line in (case.findtext("system-out") or "").rstrip().splitlines()]
+        first = f"{case.get('name', '?')}: {reason_of(printed)}"
+        texts.append("\n".join([first] + ["    " + line for line in printed[-SHOWN_LINES:]]))
     return texts
 
 
