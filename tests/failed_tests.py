@@ -10,13 +10,16 @@ import xml.etree.ElementTree as ElementTree
 
 SHOWN_LINES = 12
 SHOWN_WIDTH = 400  # characters of a line: some tests print whole reports
-REASON = re.compile(r"Error|Failure|FAILED|\*\*\*|terminate|Sanitizer")
+REASON = re.compile(r"Error|: Failure$|\*\*\*|terminate|Sanitizer")
 
 
 def reason_of(printed: list[str]) -> str:
     """The last line that says what went wrong; else the last one."""
-    return next((line for line in reversed(printed) if REASON.search(line) and not line.startswith("FAILED (")),
-                printed[-1] if printed else "it printed nothing").strip()
+    for at in reversed(range(len(printed))):
+        if REASON.search(printed[at]):
+            detail = printed[at + 1:at + 4] if printed[at].endswith(": Failure") else []
+            return " ".join(line.strip() for line in [printed[at], *detail])
+    return printed[-1].strip() if printed else "it printed nothing"
 
 
 def failures(path: str) -> list[str]:
