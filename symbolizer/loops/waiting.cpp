@@ -114,6 +114,11 @@ class WayValues {
     }
   }
 
+  [[nodiscard]] Sources of(ZydisRegister reg) const {
+    const auto value = values_.find(reg);
+    return value != values_.end() ? value->second : Sources{reg};
+  }
+
   [[nodiscard]] Sources read_by(const Decoded& decoded) const {
     if (clears(decoded)) {
       return {};
@@ -160,10 +165,6 @@ class WayValues {
     const Update update = update_of(decoded);
     return update == Update::exchange || update == Update::compare_exchange;
   }
-  [[nodiscard]] Sources of(ZydisRegister reg) const {
-    const auto value = values_.find(reg);
-    return value != values_.end() ? value->second : Sources{reg};
-  }
   std::map<ZydisRegister, Sources> values_;  // of registers that have been written
 };
 
@@ -182,6 +183,21 @@ bool leaves_by_loads(std::span<const Decoded> way, std::span<const std::size_t> 
     return all.contains(a_load) &&
            std::none_of(all.begin(), all.end(), [&](ZydisRegister reg) { return values.goes_on(reg); });
   });
+}
+
+/// A compare and exchange that expects what was loaded before it fails only if another thread has stored in between:
+/// the loop is an update that is tried again, and nobody is waited for. A lock expects one value, that of being free.
+bool tries_an_update_again(std::span<const Decoded> way) {
+  WayValues values;
+  std::vector<Sources> expected;
+  for (const Decoded& decoded : way) {
+    if (update_of(decoded) == Update::compare_exchange) {
+      expected.push_back(values.of(ZYDIS_REGISTER_RAX));
+    }
+    values.execute(decoded);
+  }
+  return std::any_of(expected.begin(), expected.end(),
+                     [&](const Sources& each) { return values.over_iterations(each).contains(a_load); });
 }
 
 }  // namespace
@@ -216,7 +232,7 @@ Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<cons
     }
     looks = true;
   }
-  if (!looks || !leaves_by_loads(decoded, decisions)) {
+  if (!looks || tries_an_update_again(decoded) || !leaves_by_loads(decoded, decisions)) {
     return Waiting::no;
   }
   return pauses ? Waiting::surely : Waiting::perhaps;

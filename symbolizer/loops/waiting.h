@@ -31,7 +31,8 @@ enum class Waiting : std::uint8_t {
 /// next time round, or exchange a word there (a lock that it tries to take), and one of its `decisions`, the jumps that
 /// may end the loop (by their index in `way`), goes by what was loaded and by no value that the loop itself changes
 /// from iteration to iteration: whoever goes this way goes it until another thread stores, or until the loop gives up.
-/// `no` for loops that only count, for ways that load nothing, and for ways with calls.
+/// `no` for updates that are tried again (a compare and exchange that expects what was loaded), for loops that only
+/// count, for ways that load nothing, and for ways with calls.
 [[nodiscard]] Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<const std::size_t> decisions);
 
 }  // namespace crosstalk::symbolizer

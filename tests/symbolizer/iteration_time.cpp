@@ -157,7 +157,12 @@ TEST(Waiting, LooksAtOnePlace) {
   EXPECT_EQ(waits(way({&pause_hint, &load_rcx, &test_rcx, &jump_back})), Waiting::surely);
   EXPECT_EQ(waits(way({&load_global, &test_rax, &jump_back, &pause_hint})), Waiting::surely) << "of a variable";
   EXPECT_EQ(waits(way({&exchange, &test_rcx, &jump_back})), Waiting::perhaps) << "a lock that is tried";
-  EXPECT_EQ(waits(way({&compare_exchange, &jump_back})), Waiting::perhaps);
+  const Code clear_rax{0x31, 0xc0};             // xor %eax, %eax
+  const Code one_more{0x48, 0x8d, 0x48, 0x01};  // lea 1(%rax), %rcx
+  const Code load_there{0x48, 0x8b, 0x02};      // mov (%rdx), %rax
+  EXPECT_EQ(waits(way({&clear_rax, &compare_exchange, &jump_back})), Waiting::perhaps) << "a lock that must be free";
+  EXPECT_EQ(waits(way({&one_more, &compare_exchange, &jump_back})), Waiting::no) << "expects what it found before";
+  EXPECT_EQ(waits(way({&load_there, &one_more, &compare_exchange, &jump_back})), Waiting::no) << "an update";
   EXPECT_EQ(waits(way({&load_rcx, &advance, &jump_back})), Waiting::no) << "it goes through memory";
   EXPECT_EQ(waits(way({&load_rcx, &store_there, &jump_back})), Waiting::no) << "it does something";
   EXPECT_EQ(waits(way({&lock_inc, &jump_back})), Waiting::no) << "it counts";
