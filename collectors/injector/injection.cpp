@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,6 +78,14 @@ class Urgent {
   bool raised_ = false;
 };
 
+/// Whatever is called needs it. Programs may let the thread pointer point elsewhere for a while (guests, other
+/// runtimes); glibc's block points to itself, twice (`tcb` and `self` of tcbhead_t).
+bool has_control_block(pid_t pid, std::uint64_t thread_pointer) {
+  std::array<std::uint64_t, 3> head{};
+  return observer::TargetMemory(pid).read(thread_pointer, head.data(), sizeof head) && head[0] == thread_pointer &&
+         head[2] == thread_pointer;
+}
+
 Result<Attempt> stop_and_send(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
   auto stopped = Tracee::stop(pid, tid);
   if (!stopped) {
@@ -90,6 +99,9 @@ Result<Attempt> stop_and_send(pid_t pid, pid_t tid, TargetCode& code, const Call
   const auto goes_on = resumed(tracee.thread().registers);
   if (!goes_on) {
     return Attempt{false, stood_ns, "it waits with a time limit"};
+  }
+  if (!has_control_block(pid, goes_on->fs_base)) {
+    return Attempt{false, stood_ns, "its thread pointer is not the C library's"};
   }
   if (!code.has_stack(goes_on->rsp)) {
     return Attempt{false, stood_ns, "its stack has too little room"};

@@ -137,14 +137,15 @@ CATALOGUE = [
           ("forks", "forks while_allocating", "forks while other threads allocate"),
           ("vfork_storm", "children vfork_storm", "six threads make children by vfork at once"),
           ("traced", "children attached", "a parent attaches to its busy child by ptrace"),
-          ("limit", "descriptors up_to_the_limit 512 80", "all descriptors are used up"))),
-    # These count the process's timers. Brought in while it runs, the library is not told of the end of every thread, and a
-    # timer may outlive its thread for a moment (man crosstalk-record): from outside only.
-    Program("attached.queue_outside", "@/signals queue", "queued signals come in order, attached to (outside)", way="outside", samples=False),
-    Program("attached.churn_outside", "@/timers churn", "threads come and go, attached to (outside)", way="outside", samples=False),
-    Program("attached.killed_churn_outside", "@/timers churn", "the recorder is killed at some moment: threads come and go", way="outside_killed"),
-    *(Program(f"attached.killed_handlers_{way}", "@/signals handlers", "the recorder is killed at some moment: signals are handled", way=f"{way}_killed")
+          ("limit", "descriptors up_to_the_limit 512 80", "all descriptors are used up"),
+          ("churn", "timers churn", "threads that have ended leave no timers"),
+          ("thread_pointer", "states other_thread_pointer", "the thread pointer points to zeros, or to nothing"))),
+    *(Program(f"attached.queue_{way}", "@/signals queue", f"a thousand queued signals come in order, attached to ({way})", way=way, samples=False, own_user=True)
       for way in ("outside", "inject")),
+    *(Program(f"attached.killed_{what}_{way}", f"@/{command}", f"the recorder is killed at some moment: {proves}", way=f"{way}_killed")
+      for way in ("outside", "inject")
+      for what, command, proves in (("handlers", "signals handlers", "signals are handled"),
+                                    ("churn", "timers churn", "threads that have ended leave no timers"))),
     Program("attached.tree", "@/children many", "48 children, eight at a time, all of them met", way="tree", samples=False),
 
     # ---- memory ---------------------------------------------------------------------------------------------

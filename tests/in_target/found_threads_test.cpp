@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "collectors/in_target/sampling/clocks.h"
@@ -23,6 +24,7 @@
 #include "collectors/in_target/session/step_aside.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_table.h"
+#include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 
 namespace crosstalk::in_target {
@@ -34,7 +36,9 @@ struct World {
   std::vector<std::int32_t> lost;  // threads that were ended for they had gone
   std::uint32_t clocks_started = 0;
   std::vector<std::string> said;
-  bool has_room = true;  // for another observed thread
+  std::vector<std::uint64_t> ends_told;  // of threads with these thread pointers
+  bool ends_with_next_timer = false;     // the session does, by another thread
+  bool has_room = true;                  // for another observed thread
 };
 World* world = nullptr;
 
@@ -216,9 +220,35 @@ TEST_F(FoundThreads, ATickMakesItKnownAndEndsItsTimer) {
   EXPECT_EQ(world_.last_timer, 1);
 }
 
-TEST_F(FoundThreads, WhoTicksIsAdopted) {
-  adopt_found_thread({});
+TEST_F(FoundThreads, TimersOfThoseThatEndBeforeTheirFirstTickAreGoneBeforeTheNextLook) {
+  constexpr std::size_t entries_a_tick = 256;
+  constexpr int ticks = static_cast<int>(std::tuple_size_v<FoundTable> / entries_a_tick);
+  Idle brief;
+  Idle stranger;
+  look();
+  ASSERT_EQ(world_.timers.size(), 2U);
+  brief.end();
+  for (int tick = 0; tick < ticks; ++tick) {
+    find_threads(now_ns_);  // it is too early for a look
+  }
+  EXPECT_EQ(timers_of(brief.tid()), 0U);
+  EXPECT_EQ(timers_of(stranger.tid()), 1U);
+}
+
+TEST_F(FoundThreads, NoTimerIsLeftWhereTheSessionEndsWhileItIsMade) {
+  Idle stranger;
+  world_.ends_with_next_timer = true;
+  look();
+  EXPECT_GT(world_.last_timer, 0);
+  EXPECT_TRUE(world_.timers.empty());
+}
+
+TEST_F(FoundThreads, WhoTicksIsAdoptedAndItsEndIsTold) {
+  ThreadPlace place;
+  place.thread_pointer = 16;
+  adopt_found_thread(place);
   EXPECT_EQ(world_.clocks_started, 1U);
+  EXPECT_EQ(world_.ends_told, std::vector<std::uint64_t>{16});
   runtime().observing.store(false);
   adopt_found_thread({});
   EXPECT_EQ(world_.clocks_started, 1U);
@@ -252,11 +282,16 @@ TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
 
 long start_thread_timer(std::int32_t tid, std::uint64_t /*first_ns*/, std::uint64_t /*period_ns*/) {
   world->timers[++world->last_timer] = tid;
+  if (world->ends_with_next_timer) {
+    runtime().observing.store(false);
+    forget_found_threads();
+  }
   return world->last_timer;
 }
 void delete_thread_timer(std::int32_t id) { world->timers.erase(id); }
 void emit_message(const char* code, const char* /*text*/) { world->said.emplace_back(code); }
 void step_aside(const char* code, const char* /*text*/, StepAside /*how*/) { ADD_FAILURE() << code; }
+void tell_end_of_calling_thread(std::uint64_t thread_pointer) { world->ends_told.push_back(thread_pointer); }
 void start_clock(ThreadState& /*self*/) { ++world->clocks_started; }
 ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/,
                           std::uint64_t /*start_routine*/) {

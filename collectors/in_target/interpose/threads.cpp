@@ -155,6 +155,20 @@ CROSSTALK_REAL constinit RealFunction<int(pthread_key_t*, Destructor)> real_key_
 
 void end_threads_with_a_key() { has_end_key = real_key_create(&end_key, on_thread_end) == 0; }
 
+namespace {
+
+// Of those libc finds the values in the thread's control block, and sets them by two plain stores. Others have memory
+// that it allocates with the first of them.
+constexpr pthread_key_t keys_in_control_block = 32;  // glibc's PTHREAD_KEY_2NDLEVEL_SIZE
+
+}  // namespace
+
+void tell_end_of_calling_thread(std::uint64_t thread_pointer) {
+  if (has_end_key && end_key < keys_in_control_block && thread_pointer != 0) {
+    pthread_setspecific(end_key, &end_key);
+  }
+}
+
 CROSSTALK_INTERPOSE(int, create_key, "pthread_key_create", (pthread_key_t*, Destructor));
 
 // The last of libc's keys is the program's, too. Without it, find_threads() finds out who has ended.

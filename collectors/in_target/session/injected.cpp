@@ -32,6 +32,7 @@
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/threads/found_table.h"
 #include "collectors/in_target/threads/found_threads.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
@@ -97,7 +98,8 @@ void go_on_leaving() {
   if (!nobody_inside()) {
     return;
   }
-  end_all_threads();  // also what a handler has still opened meanwhile
+  forget_found_threads();  // also what a handler has still opened meanwhile
+  end_all_threads();
   if (nobody_inside()) {
     put_back();
     set_state(InjectionState::dormant);
@@ -190,6 +192,7 @@ bool begin_process() {
   write_process_start(false);
   r.observing.store(true, std::memory_order_release);
   on_module_change();
+  tell_end_of_calling_thread(self->thread_pointer);
   start_clock(*self);
   calls_missed.store(false);
   if (!follow_calls(patch_modules())) {

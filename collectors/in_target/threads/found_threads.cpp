@@ -20,6 +20,7 @@
 #include "collectors/in_target/sys/task_status.h"
 #include "collectors/in_target/sys/try_lock.h"
 #include "collectors/in_target/threads/found_table.h"
+#include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 
 namespace crosstalk::in_target {
@@ -78,8 +79,9 @@ void judge(Found& found, std::int32_t tid, bool first_time) {
   const long timer =
       lets_ticks_in(tid) ? start_thread_timer(tid, runtime().config.period_ns, runtime().config.period_ns) : -1;
   if (timer >= 0) {
-    found.timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_release);
-    if (registry().find(tid) != nullptr) {  // it has become known by another way meanwhile
+    found.timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_seq_cst);
+    // It has become known by another way meanwhile, or who ends the session has been here before.
+    if (registry().find(tid) != nullptr || !runtime().observing.load(std::memory_order_seq_cst)) {
       drop_timer(found);
     }
   }
@@ -110,6 +112,25 @@ void meet(std::int32_t tid) {
 }
 
 bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
+
+// Threads may end before their first tick, and their timers with the next look. Until then what the program counts, its
+// timers and pending signals, has ours of threads that are gone: so a few of them are asked for at each tick.
+void forget_ended_in_turn() {
+  constexpr std::size_t entries = 256, asked = 4;  // a tick: at most
+  static constinit std::size_t next = 0;           // under the flag `looking`
+  FoundTable& table = found_table();
+  std::size_t questions = 0;
+  for (std::size_t n = 0; n < entries && questions < asked; ++n) {
+    Found& found = table[next];
+    next = (next + 1) % table.size();
+    if (found.timer.load(std::memory_order_relaxed) != 0) {
+      ++questions;
+      if (is_gone(found.tid.load(std::memory_order_relaxed))) {
+        drop_timer(found);
+      }
+    }
+  }
+}
 
 void forget_the_gone() {
   for (Found& found : found_table()) {
@@ -169,11 +190,12 @@ void leave_to_tracer() {
 }  // namespace
 
 void find_threads(std::uint64_t now_ns) {
-  if (now_ns < next_look_ns.load(std::memory_order_relaxed)) {
+  const TryLock lock(looking, runtime().pid);
+  if (!lock.held()) {
     return;
   }
-  const TryLock lock(looking, runtime().pid);
-  if (!lock.held() || now_ns < next_look_ns.load(std::memory_order_relaxed)) {
+  if (now_ns < next_look_ns.load(std::memory_order_relaxed)) {
+    forget_ended_in_turn();
     return;
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
@@ -194,6 +216,7 @@ void adopt_found_thread(const ThreadPlace& place) {
   }
   ThreadState* self = begin_thread(place.stack_low, place.stack_high, place.thread_pointer);
   if (self != nullptr) {
+    tell_end_of_calling_thread(place.thread_pointer);
     start_clock(*self);
   } else if (Found* found = find_found(kernel_thread_id()); found != nullptr) {
     drop_timer(*found);  // there is no room for it: it is left alone from now on

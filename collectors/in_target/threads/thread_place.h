@@ -6,7 +6,7 @@
 
 namespace crosstalk::in_target {
 
-/// What a thread runs on; 0: not known.
+/// What a thread runs on; 0: not known. `thread_pointer` is that of libc's control block.
 struct ThreadPlace {
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
 };
