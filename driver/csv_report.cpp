@@ -271,6 +271,7 @@ std::string render_csv(const Analysis& analysis, View view, const attribution::G
     case View::objects:
       return objects_table(analysis);
     case View::loops:
+    case View::busy:  // the same rows, with these figures among theirs
       return loops_table(analysis);
     case View::memory:
       return memory_csv(analysis.memory);

@@ -63,6 +63,7 @@ std::string render(const DiffReport& report, const DiffRequest& request) {
     case Format::csv:
       return render_diff_csv(report);
     case Format::text:
+    case Format::svg:  // which its command line does not know
       break;
   }
   const bool color =

@@ -479,7 +479,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   if (wants(View::memory)) {
     report["memory"] = memory_json(analysis.memory);
   }
-  if (wants(View::loops)) {
+  if (wants(View::loops) || wants(View::busy)) {
     report["loops"] = loops(analysis);
     report["functions"] = functions(analysis);
     report["waiting"] = wait_places(analysis);

@@ -21,6 +21,7 @@
 #include "driver/source_file.h"
 #include "driver/source_notes.h"
 #include "driver/subcommands.h"
+#include "driver/svg_busy.h"
 #include "driver/terminal.h"
 #include "driver/text_code.h"
 #include "driver/text_report.h"
@@ -53,6 +54,8 @@ std::string render(const attribution::Analysis& analysis, const attribution::Gro
       return render_json(analysis, request.view, groups);
     case Format::csv:
       return render_csv(analysis, request.view.value_or(View::summary), groups);
+    case Format::svg:
+      return render_busy_svg(analysis);
     case Format::text:
       break;
   }

@@ -24,6 +24,7 @@ constexpr const char* examples =
     "  crosstalk report --view memory           load latencies, data sources and shared lines, by a PMU's samples\n"
     "  crosstalk report --view source counters.cpp:41   what the lines around that one cost\n"
     "  crosstalk report --view asm bump         what the instructions of a function cost\n"
+    "  crosstalk report --format svg > busy.svg   how busy loops keep the machine's units, to look at and to print\n"
     "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
     "  crosstalk report --view threads --by name   threads whose names differ in a number together\n"
     "\n"
@@ -31,9 +32,11 @@ constexpr const char* examples =
     "More: man crosstalk-report\n";
 
 const std::map<std::string, View> views = {
-    {"summary", View::summary}, {"matrix", View::matrix}, {"lines", View::lines},
-    {"objects", View::objects}, {"loops", View::loops},   {"memory", View::memory},
-    {"threads", View::threads}, {"source", View::source}, {"asm", View::assembly}};
+    {"summary", View::summary}, {"matrix", View::matrix}, {"lines", View::lines},   {"objects", View::objects},
+    {"loops", View::loops},     {"busy", View::busy},     {"memory", View::memory}, {"threads", View::threads},
+    {"source", View::source},   {"asm", View::assembly}};
+const std::map<std::string, Format> formats = {
+    {"csv", Format::csv}, {"json", Format::json}, {"svg", Format::svg}, {"text", Format::text}};
 using attribution::GroupBy;
 const std::map<std::string, std::optional<GroupBy>> bys = {
     {"thread", std::nullopt},      {"name", GroupBy::name},
@@ -60,7 +63,7 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
   app.add_option("--view", texts.view,
-                 "One part: summary, matrix, lines, objects, loops, memory, threads, source [FILE[:LINE]], asm "
+                 "One part: summary, matrix, lines, objects, loops, busy, memory, threads, source [FILE[:LINE]], asm "
                  "[FILE[:LINE]|FUNCTION] [summary]")
       ->type_name("VIEW");
   app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
@@ -72,7 +75,7 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
       ->type_name("M");
   app.add_option("--min-cost", texts.min_cost, "Only what costs this much: 0.5s, 20ms, or 5% of all CPU time")
       ->type_name("X");
-  add_format_option(app, texts);
+  add_format_option(app, texts, "text, json, csv, svg (a picture, of --view busy)");
   app.add_option("--estimator", request.estimator, "How samples become estimates, see below [automatic]")
       ->type_name("NAME");
   add_view_options(app, texts, request.sysroot, request.verbosity);
@@ -149,7 +152,7 @@ Result<void> judge_place(const std::string& view, const std::string& place) {
 
 Result<void> judge(const Texts& texts, ReportRequest& request) {
   const auto by = named("--by", bys, texts.by);
-  const auto format = named("--format", format_names, texts.format);
+  const auto format = named("--format", formats, texts.format);
   const auto color = named("--color", color_names, texts.color);
   const auto view = texts.view.empty() ? Result<View>(View::summary) : named("--view", views, texts.view);
   for (const Error* error : {by ? nullptr : &by.error(), format ? nullptr : &format.error(),
@@ -179,6 +182,10 @@ Result<void> judge(const Texts& texts, ReportRequest& request) {
   if (shows_code(texts.view) && request.format != Format::text) {
     return fail(ErrorCode::invalid_argument,
                 "--view " + texts.view + " is text for people; --view lines has figures by line as " + texts.format);
+  }
+  if (request.format == Format::svg && request.view.value_or(View::busy) != View::busy) {
+    return fail(ErrorCode::invalid_argument,
+                "--format svg: there is no picture of --view " + texts.view + "; there is one of --view busy");
   }
   request.pager = !texts.no_pager;
   if (auto judged = judge_place(texts.view, request.place); !judged) {

@@ -11,6 +11,7 @@
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
+#include "driver/busy_words.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -18,38 +19,11 @@ namespace {
 
 using attribution::LoopFigures;
 using attribution::LoopRow;
-using models::CycleClass;
 using models::Unit;
 
 constexpr double hot = 0.03;  // of CPU time; loops with less are left to the other formats
 constexpr int label_columns = 22;
 constexpr int share_columns = 8;
-
-/// How a part of the time is drawn and called.
-struct WaitPart {
-  CycleClass which;
-  char letter;
-  const char* words;
-};
-constexpr std::array<WaitPart, models::cycle_classes> wait_parts = {{
-    {CycleClass::committing, 'c', "committing"},
-    {CycleClass::fpu, 'f', "functional units"},
-    {CycleClass::l1d, '1', "L1D"},
-    {CycleClass::l2, '2', "L2"},
-    {CycleClass::l3, '3', "L3"},
-    {CycleClass::memory, 'm', "memory"},
-    {CycleClass::data, 'd', "data, level not known"},
-    {CycleClass::frontend, 'i', "instructions"},
-    {CycleClass::branch, 'b', "branches"},
-    {CycleClass::lock, 'l', "locks"},
-    {CycleClass::barrier, 'B', "barriers"},
-    {CycleClass::condition, 'C', "conditions"},
-    {CycleClass::io, 'I', "I/O"},
-    {CycleClass::blocked, 's', "asleep"},
-    {CycleClass::runnable, 'r', "runnable"},
-    {CycleClass::kernel, 'k', "kernel"},
-    {CycleClass::unattributed, '.', "not attributed"},
-}};
 
 int bar_room(const Canvas& canvas) {
   constexpr int beside = 4 + label_columns + 2 + share_columns + 2 + 14;
@@ -82,6 +56,12 @@ std::string waits_in_words(const models::CycleAccount& account) {
   return text;
 }
 
+/// "1.3 Gflop/s", "12 B/s".
+std::string rate_text(double per_s, Unit unit) {
+  const std::string count = count_text(per_s);
+  return count + (count.find(' ') == std::string::npos ? " " : "") + (unit == Unit::fpu ? "flop/s" : "B/s");
+}
+
 void draw_busy(Canvas& canvas, const LoopFigures& figures) {
   const int columns = bar_room(canvas);
   for (const Unit unit : models::all_units) {
@@ -96,8 +76,7 @@ void draw_busy(Canvas& canvas, const LoopFigures& figures) {
                                  Hue::faint));
       continue;
     }
-    const std::string rate =
-        figures.per_s[unit] ? count_text(*figures.per_s[unit]) + (unit == Unit::fpu ? "flop/s" : "B/s") : "";
+    const std::string rate = figures.per_s[unit] ? rate_text(*figures.per_s[unit], unit) : "";
     std::string line = label;
     line += canvas.colored(bar(std::min(1.0, *time.of_effective), columns, canvas.style().charset), Hue::true_sharing);
     line.append("  ").append(pad_left(percent_text(*time.of_effective), share_columns)).append("  ").append(rate);
@@ -128,25 +107,6 @@ std::string performance(const LoopRow& loop, const LoopFigures& figures) {
   }
   add("threads at once", figures.threads > 1.05 ? fmt::format("{:.1f}", figures.threads) : "");
   return text;
-}
-
-const char* class_in_words(models::BusyClass which) {
-  static constexpr std::array<const char*, models::busy_classes> words = {
-      "limited by memory", "limited by L3",
-      "limited by L2",     "limited by the floating-point units",
-      "limited by L1D",    "not limited by any unit: under-tuned"};
-  return words[static_cast<std::size_t>(which)];
-}
-
-const char* application_in_words(models::ApplicationClass which) {
-  static constexpr std::array<const char*, models::application_classes> words = {
-      "matrix multiplication",
-      "few bytes an operation, simple body",
-      "cache blocking",
-      "few bytes an operation, complex body",
-      "many bytes an operation, direct access",
-      "many bytes an operation, indirect access"};
-  return words[static_cast<std::size_t>(which)];
 }
 
 void draw_class(Canvas& canvas, const LoopFigures& figures) {

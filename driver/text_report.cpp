@@ -85,6 +85,9 @@ std::string render_text(const Analysis& analysis, View view, const attribution::
       draw_busy_times(canvas, analysis, 8);
       draw_functions(canvas, analysis, 20);
       break;
+    case View::busy:
+      draw_busy_times(canvas, analysis, 8);
+      break;
     case View::memory:
       draw_memory(canvas, analysis, all);
       break;

@@ -8,8 +8,8 @@
 
 namespace crosstalk::driver {
 
-void add_format_option(CLI::App& app, ViewTexts& texts) {
-  app.add_option("--format", texts.format, "Form: text, json, csv [text]")->type_name("FORMAT");
+void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms) {
+  app.add_option("--format", texts.format, "Form: " + forms + " [text]")->type_name("FORMAT");
 }
 
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {

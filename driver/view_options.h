@@ -16,7 +16,7 @@ class App;
 
 namespace crosstalk::driver {
 
-enum class Format { text, json, csv };
+enum class Format { text, json, csv, svg };
 enum class ColorChoice { automatic, always, never };
 
 inline constexpr std::array<std::pair<std::string_view, Format>, 3> format_names = {
@@ -30,7 +30,8 @@ struct ViewTexts {
   bool no_pager = false;
 };
 
-void add_format_option(CLI::App& app, ViewTexts& texts);
+/// `forms`: those that there are, in words.
+void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms = "text, json, csv");
 /// --sysroot, --no-pager, --color, --verbose.
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
 

@@ -208,6 +208,16 @@ TEST(ReportCommandLine, TakesFilters) {
   EXPECT_TRUE(parse_report({})->request->filter.empty());
 }
 
+TEST(ReportCommandLine, ThereIsAPictureOfOneView) {
+  const auto alone = parse_report({"--format", "svg"});
+  ASSERT_TRUE(alone && alone->request);
+  EXPECT_EQ(alone->request->format, Format::svg);
+  EXPECT_TRUE(parse_report({"--view", "busy", "--format", "svg"}));
+  const auto refused = parse_report({"--view", "matrix", "--format", "svg"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("--view busy"), std::string::npos) << refused.error().message;
+}
+
 TEST(ReportCommandLine, CostsHaveUnits) {
   EXPECT_DOUBLE_EQ(parse_min_cost("0.5")->value, 0.5);
   EXPECT_DOUBLE_EQ(parse_min_cost("20ms")->value, 0.02);
