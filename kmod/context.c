@@ -88,11 +88,15 @@ bool ibs_context_is_ours(const struct ibs_context *ctx)
 	return current->mm == ctx->owner;
 }
 
+/*
+ * A thread that has executed another program is another one: not even how long it runs is told of it. Its mm_struct is
+ * compared, never followed. `task` and `mm` stay what they are once the ring is there; before, the caller has the lock.
+ */
 bool ibs_context_has_ended(const struct ibs_context *ctx)
 {
-	const struct task_struct *task = READ_ONCE(ctx->task);
+	const struct task_struct *task = ctx->task;
 
-	return READ_ONCE(ctx->ended) || (READ_ONCE(task->flags) & PF_EXITING);
+	return READ_ONCE(ctx->ended) || (READ_ONCE(task->flags) & PF_EXITING) || READ_ONCE(task->mm) != ctx->mm;
 }
 
 struct ibs_ring *ibs_context_ring(struct ibs_context *ctx)
@@ -121,8 +125,7 @@ int ibs_context_follow(struct ibs_context *ctx, const struct crosstalk_ibs_follo
 		ctx->tid = task_pid_vnr(task);
 		ctx->random = ctx->tid * 2654435761U | 1;
 		ctx->follows = true;
-		/* What was there stays valid, as the opener: others may be looking at it. */
-		WRITE_ONCE(ctx->task, task);
+		ctx->task = task;
 	}
 	mutex_unlock(&ctx->lock);
 	if (!err)
@@ -244,6 +247,15 @@ static int ibs_context_acquire(struct ibs_context *ctx, u32 records)
 	event = ibs_follow_create(ctx);
 	if (IS_ERR(event)) {
 		err = PTR_ERR(event);
+		goto destroy;
+	}
+	/*
+	 * The thread may have executed a program meanwhile. An event that was there before perf removes those of the old program
+	 * is gone; one that came after it is of a thread that has its new memory, which this sees.
+	 */
+	if (ibs_context_has_ended(ctx)) {
+		ibs_follow_destroy(event);
+		err = -ESRCH;
 		goto destroy;
 	}
 	ctx->event = event;
@@ -381,9 +393,9 @@ int ibs_context_reset(struct ibs_context *ctx)
 	return err;
 }
 
-void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status)
+static void ibs_context_describe(struct ibs_context *ctx, struct crosstalk_ibs_status *status)
 {
-	const struct ibs_ring *ring = ibs_context_ring(ctx);
+	const struct ibs_ring *ring = ctx->ring;
 
 	memset(status, 0, sizeof(*status));
 	if (ring) {
@@ -391,7 +403,7 @@ void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *st
 		status->ring_bytes = (u64)ring->pages << PAGE_SHIFT;
 		status->running_ns = ibs_follow_running_ns(ctx->event);
 	}
-	if (READ_ONCE(ctx->enabled))
+	if (ctx->enabled)
 		status->state |= CROSSTALK_IBS_ENABLED;
 	if (ibs_context_has_ended(ctx))
 		status->state |= CROSSTALK_IBS_ENDED;
@@ -403,4 +415,13 @@ void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *st
 	status->signals_lost = READ_ONCE(ctx->counts.signals_lost);
 	status->handler_ns = READ_ONCE(ctx->counts.handler_ns);
 	status->counted = READ_ONCE(ctx->counts.counted);
+}
+
+int ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status)
+{
+	if (mutex_lock_interruptible(&ctx->lock))
+		return -ERESTARTSYS;
+	ibs_context_describe(ctx, status);
+	mutex_unlock(&ctx->lock);
+	return 0;
 }

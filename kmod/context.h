@@ -3,9 +3,10 @@
  * A sampling context: what an open file is.
  *
  * Who writes what: `opener` to `visible_uid` are set at open and never change; `task` to `tid` are, too, but for one FOLLOW
- * before SETUP, under `lock`: who looks at them without it may see either thread, and has a reference to both. `config`, `ring`, `signal` to `watermark` and `event`
- * are set by SETUP under `lock`, before `ring` is published. What is marked "CPU" is written only by the CPU that runs the
- * thread (in NMI context, or with interrupts off while the context is being switched), or by RESET while disabled.
+ * before SETUP, under `lock`: who looks at them without it must have seen the ring. `config`, `ring`, `signal` to
+ * `watermark` and `event` are set by SETUP under `lock`, before `ring` is published; PERIOD changes `config` while no CPU
+ * has the event. What is marked "CPU" is written only by the CPU that runs the thread (in NMI context, or with interrupts
+ * off while the context is being switched), or by RESET while disabled.
  *
  * References: a context holds one on each of its tasks and mm_structs (not on the address spaces), from open to release. So
  * no such pointer can be reused by another thread or program while a context compares them with `current`.
@@ -49,7 +50,7 @@ struct ibs_context {
 	u32 pid;
 	u32 tid;
 
-	struct mutex lock;	/* SETUP, ENABLE, DISABLE, RESET; nested outside of mmap_lock's users: copy before */
+	struct mutex lock;	/* all ioctls but INFO; nested outside of mmap_lock's users: copy before */
 	struct mutex read_lock; /* one reader at a time; faults may happen under it */
 	struct list_head list;	/* ibs_contexts; by SETUP, under its own lock */
 
@@ -70,7 +71,7 @@ struct ibs_context {
 
 	struct irq_work work;
 	wait_queue_head_t wait;
-	bool ended; /* the thread left while enabled: wake readers for the last time */
+	bool ended; /* the thread, or its program, ended while enabled: readers were woken for the last time */
 };
 
 struct ibs_context *ibs_context_open(void);
@@ -78,7 +79,7 @@ void ibs_context_release(struct ibs_context *ctx);
 
 /* Whether the caller runs in the opener's address space. */
 bool ibs_context_is_ours(const struct ibs_context *ctx);
-/* Whether samples can still come. */
+/* Whether no sample can come any more: the thread has ended, or executed a program. After SETUP, or under `lock`. */
 bool ibs_context_has_ended(const struct ibs_context *ctx);
 /* NULL before SETUP. */
 struct ibs_ring *ibs_context_ring(struct ibs_context *ctx);
@@ -90,6 +91,6 @@ int ibs_context_enable(struct ibs_context *ctx);
 int ibs_context_disable(struct ibs_context *ctx);
 int ibs_context_set_period(struct ibs_context *ctx, const struct crosstalk_ibs_period *period);
 int ibs_context_reset(struct ibs_context *ctx);
-void ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status);
+int ibs_context_status(struct ibs_context *ctx, struct crosstalk_ibs_status *status);
 
 #endif

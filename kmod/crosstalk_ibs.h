@@ -3,8 +3,9 @@
  * crosstalk_ibs.h - user-space interface of /dev/crosstalk_ibs, version 1.
  *
  * An open file is a sampling context of the thread that opened it, or of another one that FOLLOW names before SETUP. SETUP
- * says what to sample, once in a file's life; ENABLE and DISABLE switch it. The context follows the thread from CPU to CPU, counts only while the thread runs, and ends
- * when the thread ends, when it executes another program, or when the last descriptor of the file is closed.
+ * says what to sample, once in a file's life; ENABLE and DISABLE switch it. The context follows the thread from CPU to
+ * CPU, counts only while the thread runs, and ends when the thread ends, when it executes another program, or when the
+ * last descriptor and the last mapping of the file are gone.
  *
  * To FOLLOW a thread takes a descriptor of /proc/PID/mem of its process, which the kernel gives to those who may attach to
  * it. The samples are those of that address space. No signal is sent then: SETUP with one is EINVAL.
@@ -21,6 +22,8 @@
  *	store_release(&ring->tail, tail);
  *
  * or read() whole records. A full ring drops the newest sample and counts it. Use the mapping or read(), not both at once.
+ * read() sleeps until watermark records are there; 0 is the end: nothing is left, and no sample will come. poll() then says
+ * POLLHUP. While the context is disabled, the end of its thread wakes a read() within a second, and a poll() never.
  *
  * errno of every call:
  *	EPERM		not the opener's address space; a flag whose capability the caller lacks; the memory is not that of
@@ -33,7 +36,7 @@
  *	EOPNOTSUPP	this processor has no such filter, flavour or count control
  *	EBUSY		SETUP or FOLLOW for the second time, FOLLOW after SETUP; the thread has a context of this flavour; RESET while enabled
  *	ENXIO		SETUP has not been done
- *	ESRCH		the thread has ended, or is not there
+ *	ESRCH		the thread has ended, has executed another program, or is not there
  *	EDQUOT		the user's rings would take more than the administrator allows
  *	ENOMEM		no memory, or the control group's limit is reached
  *	ENOTTY		no such ioctl
@@ -118,7 +121,7 @@ struct crosstalk_ibs_setup {
 /* struct crosstalk_ibs_status.state */
 #define CROSSTALK_IBS_SET_UP (1U << 0)
 #define CROSSTALK_IBS_ENABLED (1U << 1)
-#define CROSSTALK_IBS_ENDED (1U << 2) /* the thread has ended: no sample will come */
+#define CROSSTALK_IBS_ENDED (1U << 2) /* the thread has ended or executed another program: no sample will come */
 
 struct crosstalk_ibs_status {
 	__u32 state;

@@ -63,8 +63,10 @@ static long ibs_ioctl_period(struct ibs_context *ctx, void __user *argument)
 static long ibs_ioctl_status(struct ibs_context *ctx, void __user *argument)
 {
 	struct crosstalk_ibs_status status;
+	int err = ibs_context_status(ctx, &status);
 
-	ibs_context_status(ctx, &status);
+	if (err)
+		return err;
 	return copy_to_user(argument, &status, sizeof(status)) ? -EFAULT : 0;
 }
 
@@ -111,7 +113,7 @@ static bool ibs_is_readable(struct ibs_context *ctx, const struct ibs_ring *ring
 	return ibs_ring_unread(ring) >= ctx->watermark || ibs_context_has_ended(ctx);
 }
 
-/* The end of a thread whose context is disabled wakes nobody; so look once a second. */
+/* The end of a thread whose context is disabled wakes nobody (perf has no call for it); so look once a second. */
 static int ibs_wait(struct ibs_context *ctx, const struct ibs_ring *ring)
 {
 	long left;

@@ -51,18 +51,24 @@ static void ibs_hotplug_exit(void)
 	cpuhp_remove_state(ibs_hotplug_state);
 }
 
-static void ibs_resume_cpu(void *unused)
+static int ibs_resume_cpu(void *unused)
 {
-	ibs_hw->cpu_up(smp_processor_id());
+	return ibs_hw->cpu_up(smp_processor_id());
 }
 
 /*
  * Sleep takes the boot CPU's interrupt vector, which no hotplug event restores. Threads are still frozen now, as they
- * were when devices were suspended: nothing was sampled in between.
+ * were when devices were suspended: nothing was sampled in between. By a thread on each CPU, as when a CPU comes up: the
+ * northbridges of old families are looked up, which no interrupt may do.
  */
 static int ibs_resume(struct device *device)
 {
-	on_each_cpu(ibs_resume_cpu, NULL, 1);
+	unsigned int cpu;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu)
+		smp_call_on_cpu(cpu, ibs_resume_cpu, NULL, false);
+	cpus_read_unlock();
 	return 0;
 }
 

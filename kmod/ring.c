@@ -18,6 +18,8 @@ static_assert(offsetof(struct crosstalk_ibs_ring, tail) == 128);
 static_assert(sizeof(struct crosstalk_ibs_setup) == 88);
 static_assert(sizeof(struct crosstalk_ibs_info) == 80);
 static_assert(sizeof(struct crosstalk_ibs_status) == 104);
+static_assert(sizeof(struct crosstalk_ibs_follow) == 24);
+static_assert(sizeof(struct crosstalk_ibs_period) == 16);
 
 unsigned int ibs_ring_pages(u32 records)
 {
@@ -146,7 +148,10 @@ u32 ibs_ring_commit(struct ibs_ring *ring)
 
 u32 ibs_ring_unread(const struct ibs_ring *ring)
 {
-	return ibs_ring_used(ring, READ_ONCE(ring->head), ibs_ring_tail(ring));
+	/* First the tail: one that is read after the head may have passed it, which would look like a full ring. */
+	u64 tail = ibs_ring_tail(ring);
+
+	return ibs_ring_used(ring, READ_ONCE(ring->head), tail);
 }
 
 ssize_t ibs_ring_read(struct ibs_ring *ring, char __user *to, size_t bytes)
@@ -162,8 +167,8 @@ ssize_t ibs_ring_read(struct ibs_ring *ring, char __user *to, size_t bytes)
 		if (copy_to_user(to + i * size, ibs_ring_record(ring, tail + i), size))
 			break;
 	}
-	if (wanted && !i)
-		return -EFAULT;
+	if (!i)
+		return wanted ? -EFAULT : 0;
 	smp_store_release(&ring->header->tail, tail + i);
 	return i * size;
 }

@@ -79,6 +79,7 @@ static struct mm_struct *ibs_grab_memory(struct task_struct *task, const void *g
 static int ibs_target_in(const struct file *file, pid_t tid, struct task_struct **task, struct mm_struct **mm)
 {
 	const void *granted = ibs_memory_of(file);
+	int err;
 
 	if (!granted)
 		return -EINVAL;
@@ -88,8 +89,10 @@ static int ibs_target_in(const struct file *file, pid_t tid, struct task_struct 
 	*mm = ibs_grab_memory(*task, granted);
 	if (*mm)
 		return 0;
+	/* One that has ended has no memory any more, and stays there until somebody waits for it. */
+	err = READ_ONCE((*task)->flags) & PF_EXITING ? -ESRCH : -EPERM;
 	put_task_struct(*task);
-	return -EPERM;
+	return err;
 }
 
 int ibs_target_find(const struct crosstalk_ibs_follow *follow, struct task_struct **task, struct mm_struct **mm)

@@ -39,6 +39,10 @@ class Programs(ModuleCase):
     def test_lifetime(self):
         self.check("kmod_lifetime")
 
+    def test_hostile_programs(self):
+        guest = self.guest_with("kmod_hostile", "kmod_abuse")
+        self.run_well(guest, f"{LOAD}kmod_hostile || exit 1\nkmod_abuse || exit 1\n{UNLOAD}", 200)
+
     def test_random_calls(self):
         self.check("kmod_fuzz", "60")
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A context's end: with its file, its thread, its program, its process; and what others can do with its descriptor.
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <csignal>
 #include <thread>
 
-#include "kmod_context.h"
+#include "kmod_process.h"
 
 using namespace kmod_test;
 
@@ -32,12 +31,6 @@ void check_stranger(int fd) {
   pollfd poll_fd{fd, POLLIN, 0};
   CHECK_EQUAL(poll(&poll_fd, 1, 0), 1);
   CHECK_EQUAL(poll_fd.revents, POLLERR);
-}
-
-int exit_status_of(pid_t child) {
-  int status = 0;
-  CHECK_EQUAL(waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 bool is_mapped(const void* place) {

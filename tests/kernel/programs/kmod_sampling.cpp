@@ -2,7 +2,6 @@
 // What samples say, who gets them, and how they arrive: ring, read, poll, signal.
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -205,45 +204,103 @@ void hostile_consumer() {
   CHECK_EQUAL(ring->records, 32U);
 }
 
-/// How often this thread gave its processor away because it had to wait.
-long times_slept() {
-  rusage used{};
-  getrusage(RUSAGE_THREAD, &used);
-  return used.ru_nvcsw;
+/// 'S' is asleep, 'R' runs or would run.
+char state_of_thread(pid_t tid) {
+  std::array<char, 256> text{};
+  const int fd = open(("/proc/self/task/" + std::to_string(tid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t bytes = read(fd, text.data(), text.size() - 1);
+  close(fd);
+  const char* end_of_name = bytes > 0 ? std::strrchr(text.data(), ')') : nullptr;
+  return end_of_name != nullptr ? end_of_name[2] : '?';
 }
 
-void reading() {
-  crosstalk_ibs_setup setup = usual_setup();
-  setup.watermark = 16;
-  std::atomic<const Context*> shared{nullptr};
-  std::atomic<bool> done{false};
-  std::thread worker([&] {
-    Context context;
-    CHECK_EQUAL(context.setup(setup), 0);
-    CHECK_EQUAL(context.enable(), 0);
-    shared = &context;
-    while (!done) {
-      store_often(&the_word, 100'000);
+/// A thread that has a context, and works for it only after another one has gone to sleep over it: that waiting is
+/// sleeping is then seen, whatever the load is.
+class SleeperFed {
+ public:
+  static constexpr unsigned kWatermark = 16;
+
+  explicit SleeperFed(pid_t sleeper) : worker_([this, sleeper] { work(sleeper); }) {
+    while (context_ == nullptr) {
+      sched_yield();
     }
-  });
-  while (shared == nullptr) {
-    sched_yield();
   }
-  const Context& context = *shared.load();
+  SleeperFed(const SleeperFed&) = delete;
+  SleeperFed& operator=(const SleeperFed&) = delete;
+  ~SleeperFed() {
+    done_ = true;
+    worker_.join();
+  }
+  const Context& context() const { return *context_.load(); }
+
+  /// Calls `wait`, for which there is nothing yet.
+  template <typename Wait>
+  void sleep_in(Wait wait) {
+    while (works_) {
+      usleep(1'000);
+    }
+    pollfd poll_fd{context().fd(), POLLIN, 0};
+    while (poll(&poll_fd, 1, 0) == 1) {
+      (void)read(context().fd(), records_.data(), sizeof(records_));
+    }
+    works_ = true;
+    wait();
+    fed_ = true;
+  }
+
+ private:
+  void work(pid_t sleeper) {
+    Context context;
+    crosstalk_ibs_setup setup = usual_setup();
+    setup.watermark = kWatermark;
+    CHECK_EQUAL(context.setup(setup), 0);
+    context_ = &context;
+    while (!done_) {
+      usleep(1'000);
+      if (works_) {
+        fed_ = false;
+        const double end = seconds_of(CLOCK_MONOTONIC) + 20;
+        while (state_of_thread(sleeper) != 'S') {
+          if (!CHECK_FOUND(seconds_of(CLOCK_MONOTONIC) < end, "waiting must be sleeping")) {
+            break;
+          }
+          usleep(1'000);
+        }
+        CHECK_EQUAL(context.enable(), 0);  // not before: looking is work, too
+        CHECK(store_until(&the_word, [this] { return fed_.load(); }));
+        CHECK_EQUAL(context.disable(), 0);
+        works_ = false;
+      }
+    }
+  }
+
+  std::atomic<const Context*> context_{nullptr};
+  std::atomic<bool> works_{false};
+  std::atomic<bool> fed_{false};
+  std::atomic<bool> done_{false};
+  std::array<crosstalk_ibs_sample, 64> records_{};
+  std::thread worker_;
+};
+
+void reading() {
+  SleeperFed fed(thread_id());
+  const Context& context = fed.context();
   std::array<crosstalk_ibs_sample, 64> records{};
-  const long slept_before = times_slept();
+  const auto read_some = [&] { return read(context.fd(), records.data(), sizeof(records)); };
+  constexpr ssize_t kLeast = SleeperFed::kWatermark * sizeof(records[0]);
   for (int i = 0; i < 5; ++i) {
-    pollfd poll_fd{context.fd(), POLLIN, 0};
-    CHECK_EQUAL(poll(&poll_fd, 1, 20'000), 1);
-    CHECK_EQUAL(poll_fd.revents, POLLIN);
-    const ssize_t bytes = read(context.fd(), records.data(), sizeof(records));
-    CHECK_FOUND(bytes >= static_cast<ssize_t>(16 * sizeof(records[0])), std::to_string(bytes));
+    fed.sleep_in([&] {
+      pollfd poll_fd{context.fd(), POLLIN, 0};
+      CHECK_EQUAL(poll(&poll_fd, 1, -1), 1);
+      CHECK_EQUAL(poll_fd.revents, POLLIN);
+      const ssize_t bytes = read_some();
+      CHECK_FOUND(bytes >= kLeast, std::to_string(bytes));
+    });
+    fed.sleep_in([&] {
+      const ssize_t bytes = read_some();  // sleeps until there are as many as the watermark says
+      CHECK(bytes >= kLeast && bytes % static_cast<ssize_t>(sizeof(records[0])) == 0);
+    });
   }
-  CHECK_FOUND(times_slept() > slept_before, "waiting must be sleeping");
-  const ssize_t bytes = read(context.fd(), records.data(), sizeof(records));  // sleeps until there are 16
-  CHECK(bytes >= static_cast<ssize_t>(16 * sizeof(records[0])) && bytes % sizeof(records[0]) == 0);
-  done = true;
-  worker.join();
 }
 
 // ---- signals ----
