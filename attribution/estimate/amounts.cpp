@@ -145,6 +145,12 @@ class CountSums {
   CountTable::Place latest_place_;
 };
 
+/// How much time of an amount there may be although its estimate is 0, nanoseconds.
+struct ZeroLimits {
+  double unwitnessed = 0;  // none of it was seen
+  double witnessed = 0;    // some was, by watches that stand for no time: the pair does share lines, wherever that is
+};
+
 /// One amount as it grows: contributions of one watch are put together before they are squared.
 class AmountSums {
  public:
@@ -169,9 +175,10 @@ class AmountSums {
     }
   }
 
-  /// `unseen_ns` is how much time of it there may be where nothing was seen.
-  [[nodiscard]] Amount finish(const Expansion& expansion, const Totals& totals, double unseen_ns) {
+  /// `limits`: of an amount that comes to nothing.
+  [[nodiscard]] Amount finish(const Expansion& expansion, const Totals& totals, const ZeroLimits& limits) {
     close_watch();
+    const double unseen_ns = detections_ > 0 ? limits.witnessed : limits.unwitnessed;
     Amount amount;
     amount.detections = detections_;
     amount.one_processor = detections_ > 0 && one_processor_;
@@ -297,21 +304,27 @@ class UnseenOfConsumers {
     latest_ = key;
     if (known_.insert(key).second) {
       if (const ThreadLimits* limits = limits_->of(thread.value)) {
-        sums_[consumer].true_ns += limits->of_partner.true_ns;
-        sums_[consumer].false_ns += limits->of_partner.false_ns;
+        Limits& sums = sums_[consumer];
+        sums.of_true.unwitnessed += limits->of_partner.true_ns;
+        sums.of_true.witnessed += limits->anywhere.true_ns;
+        sums.of_false.unwitnessed += limits->of_partner.false_ns;
+        sums.of_false.witnessed += limits->anywhere.false_ns;
       }
     }
   }
-  [[nodiscard]] SortLimits of(std::uint32_t consumer) const {
+  struct Limits {
+    ZeroLimits of_true, of_false;
+  };
+  [[nodiscard]] Limits of(std::uint32_t consumer) const {
     const auto found = sums_.find(consumer);
-    return found != sums_.end() ? found->second : SortLimits{};
+    return found != sums_.end() ? found->second : Limits{};
   }
 
  private:
   const UnseenLimits* limits_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known_;
   std::pair<std::uint32_t, std::uint32_t> latest_;
-  std::map<std::uint32_t, SortLimits> sums_;
+  std::map<std::uint32_t, Limits> sums_;
 };
 
 /// A matrix as it grows.
@@ -346,9 +359,9 @@ class MatrixSums {
       Cell cell;
       cell.producer = pair.first;
       cell.consumer = pair.second;
-      const SortLimits limits = unseen_.of(pair.second);
-      cell.true_sharing = sums.true_sharing.finish(expansion_, totals, limits.true_ns);
-      cell.false_sharing = sums.false_sharing.finish(expansion_, totals, limits.false_ns);
+      const UnseenOfConsumers::Limits limits = unseen_.of(pair.second);
+      cell.true_sharing = sums.true_sharing.finish(expansion_, totals, limits.of_true);
+      cell.false_sharing = sums.false_sharing.finish(expansion_, totals, limits.of_false);
       matrix.push_back(cell);
     }
     return matrix;

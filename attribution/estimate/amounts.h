@@ -32,7 +32,8 @@ using PairOf = Pair (*)(const SeenCommunication&);
 /// The interval is that of a sum of few events (intervals.h). The event that its upper limit adds to those that came is
 /// in the variance here, as watches of middling outcome that strata are filled up with; with both, `ring` and
 /// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the limit of what the
-/// consumer may share with a known partner unseen (unseen_limits.h).
+/// consumer may share with a known partner unseen (unseen_limits.h); where some of it was seen all the same, by watches
+/// that stand for no time, that of what it may share unseen anywhere.
 /// Samples that count accesses give counts by the same formula, but for the first phase: there is no whole that they
 /// share. Where no sample stands for time, costs are absent.
 /// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.

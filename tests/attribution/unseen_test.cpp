@@ -144,6 +144,21 @@ TEST(Unseen, ASortThatWasNotSeenHasALimitAndOneThatWasHasAnInterval) {
   EXPECT_LT(matrix[0].true_sharing.cost_ci95->high, 0.1);
 }
 
+TEST(Unseen, WhatWasSeenByWatchesThatStandForNoTimeIsNotKnownToTakeNone) {
+  Recording run(100, {word_at(0)});
+  run.sees(0, true);
+  Estimate made = run.estimate();
+  ASSERT_EQ(made.expansion.unseen->of(0)->of_partner.true_ns, 0) << "of a partner that no watch suspected";
+  for (Contribution& contribution : made.contributions) {
+    contribution.cost = 0;
+  }
+  const Matrix matrix = matrix_of(made.contributions, made.expansion, thread_pair);
+  ASSERT_EQ(matrix.size(), 1U);
+  EXPECT_EQ(*matrix[0].true_sharing.cost_s, 0);
+  EXPECT_NEAR(matrix[0].true_sharing.cost_ci95->high, made.expansion.unseen->of(0)->anywhere.true_ns / 1e9, 1e-9);
+  EXPECT_GT(matrix[0].true_sharing.cost_ci95->high, 0);
+}
+
 TEST(Unseen, TooFewWatchesTellNothing) { EXPECT_FALSE(Recording(1, {word_at(0)}).estimate().expansion.unseen); }
 
 // Of what a stratum holds `share`, each watch would see; the limit is above it in at least 97.5 % of the runs in which

@@ -135,8 +135,9 @@ def longer(arguments, factor):
 
 
 def too_little(report, truth):
-    """None where a run can be judged by its report: its threads had the processors for a good part of the time, and the
-    costs found on its data are known to within half of themselves. Else what was missing."""
+    """None where a run can be judged by its report: its threads had the processors for a good part of the time, the costs
+    found on its data are known to within half of themselves, and there is less that no watch saw. Else what was missing.
+    """
     least_busy, widest = 0.25, 0.5
     share = cpu_seconds(report) / report["duration_s"]
     if share < least_busy:
@@ -145,7 +146,10 @@ def too_little(report, truth):
              if (cell.get(sort) or {}).get("cost_s")]
     cost = sum(side["cost_s"] for side in sides)
     off = math.sqrt(sum(((side["cost_ci95"][1] - side["cost_ci95"][0]) / 2) ** 2 for side in sides))
-    return None if off < widest * cost else f"its costs of {cost:.3f} s are known to within {off:.3f} s"
+    if off >= widest * cost:
+        return f"its costs of {cost:.3f} s are known to within {off:.3f} s"
+    unseen = (report["communication"].get("unseen") or {}).get("true_limit_s", 0.0)
+    return None if unseen < widest * cost else f"beside its costs of {cost:.3f} s, up to {unseen:.3f} s were not seen"
 
 
 def object_named(entry, name):
