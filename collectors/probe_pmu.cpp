@@ -70,8 +70,8 @@ Facility module_facility(const MachineDescription& machine, const Facility& by_p
   } else {
     facility.found += "; it would be the better source here, since perf does not give IBS";
     facility.remedy =
-        "in crosstalk's sources: sudo dkms add kmod && sudo dkms install crosstalk-ibs/1 && "
-        "sudo modprobe crosstalk_ibs";
+        "in crosstalk's sources: sudo apt install dkms linux-headers-$(uname -r) && sudo dkms add kmod && "
+        "sudo dkms install crosstalk-ibs/1 && sudo modprobe crosstalk_ibs";
   }
   return facility;
 }

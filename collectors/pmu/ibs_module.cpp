@@ -2,8 +2,11 @@
 #include "collectors/pmu/ibs_module.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -19,6 +22,28 @@ tl::unexpected<Error> refusal(ErrorCode code, const std::string& text) {
   return fail(code, ibs_module_device + (" " + text));
 }
 
+std::string name_of_group(gid_t gid) {
+  group entry{};
+  group* found = nullptr;
+  std::array<char, 4096> text{};
+  return ::getgrgid_r(gid, &entry, text.data(), text.size(), &found) == 0 && found != nullptr ? entry.gr_name
+                                                                                              : std::to_string(gid);
+}
+
+/// Whose it is says what to do: the members of its group may open it, where the udev rule gave it to one.
+tl::unexpected<Error> closed_device() {
+  struct stat file {};
+  if (::stat(ibs_module_device, &file) != 0 || (file.st_mode & S_IWGRP) == 0) {
+    return refusal(
+        ErrorCode::permission,
+        "is root's alone; to open it to a group: kmod/60-crosstalk-ibs.rules (docs/kmod.md), or record as root");
+  }
+  const std::string group = name_of_group(file.st_gid);
+  return refusal(ErrorCode::permission, "is open to root and group " + group +
+                                            ", and this user is in no such group: sudo usermod -aG " + group +
+                                            " USER, and log in again");
+}
+
 struct Device {
   UniqueFd fd;
   crosstalk_ibs_info info{};
@@ -31,12 +56,10 @@ Result<Device> open_device() {
       case ENOENT:
       case ENODEV:
       case ENXIO:
-        return refusal(ErrorCode::not_found, "is not there");
+        return refusal(ErrorCode::not_found, "is not there: its kernel module is not loaded (docs/kmod.md)");
       case EACCES:
       case EPERM:
-        return refusal(
-            ErrorCode::permission,
-            "may not be opened by this user; its group may (kmod/60-crosstalk-ibs.rules), or record as root");
+        return closed_device();
       default:
         return refusal(ErrorCode::system, std::string("can not be opened: ") + std::strerror(errno));
     }

@@ -34,6 +34,33 @@ class Discovery(kernel_case.GuestCase):
         self.assertNotIn("cpu/mem-loads/", before)
         self.assertIn("cpu/mem-loads/, cpu/mem-stores/", after)
 
+    def test_who_may_not_open_our_module_is_told_why(self):
+        guest = self.guest()
+        guest.add_program(harness.CROSSTALK)
+        guest.add_program(harness.COLLECTOR)
+        guest.add_module(IBS_MODULE)
+        guest.add("/etc/passwd", b"root:x:0:0::/root:/bin/sh\n"
+                                 b"member:x:1000:1000::/tmp:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n")
+        guest.add("/etc/group", b"root:x:0:\nmember:x:1000:\nother:x:1001:\ncrosstalk:x:990:member\n")
+        record = f"{harness.CROSSTALK} record --source ibs-kmod -o /tmp/$$.db -- /usr/bin/sleep 0.5"
+        result = self.run_well(guest, f"""chmod 1777 /tmp
+            su other -c "{record}" >$RESULTS/unloaded 2>&1
+            insmod /modules/crosstalk_ibs.ko emulate=1 || exit 1
+            su other -c "{record}" >$RESULTS/closed 2>&1
+            chgrp crosstalk /dev/crosstalk_ibs && chmod 660 /dev/crosstalk_ibs || exit 1  # as the udev rule does
+            su other -c "{record}" >$RESULTS/other 2>&1
+            su member -c "{record}" >$RESULTS/paranoid 2>&1
+            echo 2 >/proc/sys/kernel/perf_event_paranoid
+            su member -c "{record}" >$RESULTS/member 2>&1 || exit 1
+            rmmod crosstalk_ibs""")
+        said = {name: text.decode() for name, text in result.files.items()}
+        self.assertIn("/dev/crosstalk_ibs is not there: its kernel module is not loaded", said["unloaded"])
+        self.assertIn("/dev/crosstalk_ibs is root's alone; to open it to a group: kmod/60-crosstalk-ibs.rules", said["closed"])
+        self.assertIn("is open to root and group crosstalk, and this user is in no such group: "
+                      "sudo usermod -aG crosstalk USER", said["other"])
+        self.assertIn("kernel.perf_event_paranoid is 3; to allow it: sudo sysctl kernel.perf_event_paranoid=2", said["paranoid"])
+        self.assertIn("wrote /tmp/", said["member"])
+
 
 class Recording(kernel_case.GuestCase, harness.Case):
     """An emulator's traps are slow and few: enough to tell who communicates and where, not how much."""
