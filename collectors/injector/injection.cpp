@@ -260,36 +260,44 @@ Result<void> Injection::call_library(const char* function, const std::string& ar
   return refuse(pid_, observer::has_ended(pid_) ? "it has ended" : "the library in it does not answer");
 }
 
-Result<std::unique_ptr<Injection>> Injection::start(pid_t pid, const std::string& library, const std::string& arena) {
-  const auto no_room = why_no_room_for_signals(pid);
+Result<void> Injection::begin(const std::string& arena) {
+  const auto no_room = why_no_room_for_signals(pid_);
   if (!no_room) {
-    return refuse(pid, no_room.error().message);
+    return refuse(pid_, no_room.error().message);
   }
   if (!no_room->empty()) {
-    return refuse(pid, *no_room + "; record from outside, without --inject");
+    return refuse(pid_, *no_room + "; record from outside, without --inject");
   }
-  std::unique_ptr<Injection> injection(new Injection(pid, library));
-  auto done = injection->load();
+  auto done = load();
   if (done) {
-    done = injection->call_library(collectors::injection_start_symbol, arena, start_patience_ns);
+    done = call_library(collectors::injection_start_symbol, arena, start_patience_ns);
   }
-  const auto answer = done ? std::nullopt : answer_of(pid, TargetCode(pid, library));
+  const auto answer = done ? std::nullopt : answer_of(pid_, TargetCode(pid_, library_));
   if (answer && answer->state == static_cast<std::uint32_t>(InjectionState::leaving)) {
-    done = injection->stop();  // what a recorder that was killed has left
+    done = leave();  // what a recorder that was killed has left
     if (done) {
-      done = injection->call_library(collectors::injection_start_symbol, arena, start_patience_ns);
+      done = call_library(collectors::injection_start_symbol, arena, start_patience_ns);
     }
   }
-  if (!done) {
-    return tl::unexpected<Error>(done.error());
+  return done;
+}
+
+Result<std::unique_ptr<Injection>> Injection::start(pid_t pid, const std::string& library, const std::string& arena) {
+  std::unique_ptr<Injection> injection(new Injection(pid, library));
+  if (auto begun = injection->begin(arena); !begun) {
+    const std::string instead = injection->program_.what_became_of_it();
+    return instead.empty() ? tl::unexpected<Error>(begun.error()) : refuse(pid, instead);
   }
   return injection;
 }
 
+// What has ended, or executes another program, has nothing left of ours.
 Result<void> Injection::stop() {
-  if (observer::has_ended(pid_)) {
-    return {};
-  }
+  auto left = leave();
+  return left || !program_.what_became_of_it().empty() ? Result<void>() : std::move(left);
+}
+
+Result<void> Injection::leave() {
   const TargetCode code(pid_, library_);
   const auto has_left = [&] {
     const auto answer = answer_of(pid_, code);  // nothing: it executes another program by now

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "collectors/injector/executed_program.h"
 
 namespace crosstalk::injector {
 
@@ -41,12 +42,15 @@ class Injection {
   [[nodiscard]] const Pauses& pauses() const { return pauses_; }
 
  private:
-  Injection(pid_t pid, std::string library) : pid_(pid), library_(std::move(library)) {}
+  Injection(pid_t pid, std::string library) : pid_(pid), library_(std::move(library)), program_(pid) {}
+  [[nodiscard]] Result<void> begin(const std::string& arena);
+  [[nodiscard]] Result<void> leave();
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> call_library(const char* function, const std::string& argument, std::uint64_t patience_ns);
 
   pid_t pid_;
   std::string library_;
+  ExecutedProgram program_;
   Pauses pauses_;
 };
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/unique_fd.h"
+#include "collectors/injector/executed_program.h"
 #include "collectors/observer/target_process.h"
 #include "collectors/program_image.h"
 
@@ -164,13 +165,12 @@ Result<void> check_injectable(pid_t pid, const std::string& library) {
   if (auto there = observer::check_process(pid); !there) {
     return there;
   }
-  if (auto status = check_status(pid); !status) {
-    return status;
-  }
-  if (auto program = check_program(pid); !program) {
-    return program;
-  }
-  return check_library(pid, library);
+  const ExecutedProgram seen(pid);
+  auto done = check_status(pid);
+  done = done ? check_program(pid) : done;
+  done = done ? check_library(pid, library) : done;
+  const std::string instead = done ? std::string() : seen.what_became_of_it();
+  return instead.empty() ? done : refuse(pid, instead);
 }
 
 }  // namespace crosstalk::injector

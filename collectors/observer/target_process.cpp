@@ -46,8 +46,22 @@ std::uint64_t number(const std::string& text) {
   return value;
 }
 
-/// Kernel threads have no memory of their own, so no sizes of it in their status.
-bool is_kernel_thread(const std::string& status) { return field(status, "VmSize").empty(); }
+/// A thread of the kernel has no memory of its own, so no sizes of it in its status. Neither has a process that is
+/// about to end.
+bool has_memory(const std::string& status) { return !field(status, "VmSize").empty(); }
+
+/// By its flags, the seventh field behind its name (proc(5), stat).
+bool is_kernel_thread(pid_t pid) {
+  constexpr std::uint64_t of_the_kernel = 0x00200000;  // PF_KTHREAD
+  const std::string text = text_of_file(folder_of(pid) + "/stat");
+  const std::size_t name_end = text.rfind(')');
+  std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
+  std::string state;
+  std::int64_t parent = 0, group = 0, session = 0, terminal = 0, foreground = 0;
+  std::uint64_t flags = 0;
+  fields >> state >> parent >> group >> session >> terminal >> foreground >> flags;
+  return (flags & of_the_kernel) != 0;
+}
 
 /// The names in a folder of /proc that are numbers.
 std::vector<pid_t> numbers_in(const std::string& path) {
@@ -125,8 +139,9 @@ Result<void> check_process(pid_t pid) {
   if (field(status, "State").starts_with('Z')) {
     return refuse(pid, "it has ended and waits for its parent to ask how (a zombie)");
   }
-  if (is_kernel_thread(status)) {
-    return refuse(pid, "it is a thread of the kernel; crosstalk observes programs");
+  if (!has_memory(status)) {
+    return refuse(pid, is_kernel_thread(pid) ? "it is a thread of the kernel; crosstalk observes programs"
+                                             : "it is about to end: it has no memory any more");
   }
   return check_memory(pid);
 }

@@ -176,8 +176,9 @@ class NothingDiffers(Injection):
         cycles = 0
         while cycles < 20 and process.poll() is None:
             result = self.inject(process.pid, "--duration", "0.2")
-            self.assertEqual((result.status, result.stderr), (0, ""))
-            cycles += 1
+            if "it has ended" not in result.stderr:  # in the midst of the last one
+                self.assertEqual((result.status, result.stderr), (0, ""))
+                cycles += 1
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertEqual(json.loads(out)["failures"], 0)
@@ -208,6 +209,34 @@ class Ends(Injection):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
         self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
+
+    def reasons_at_any_moment(self, command, cycles, latest, ends):
+        """What is said where a program does what it does at some moment of the attachment."""
+        said = set()
+        for cycle in range(cycles):
+            process = self.start(command)
+            time.sleep(0.01 + latest * cycle / cycles)
+            result = self.inject(process.pid, "--duration", "0.3")
+            if result.status != 0:
+                self.assert_one_line_error(result, statuses=(125,))
+                said.add(result.stderr.split("--inject: ", 1)[-1].split(f"-p {process.pid}: ", 1)[-1].strip())
+            if not ends:
+                self.assertIsNone(process.poll(), result.stderr)
+                process.kill()
+            process.communicate()
+        return said
+
+    def test_the_process_ends_while_it_is_attached_to(self):
+        said = self.reasons_at_any_moment([harness.workload("false_sharing"), "--seconds", "0.25"], 16, 0.3, True)
+        self.assertLessEqual(said, {"it has ended", "it has ended and waits for its parent to ask how (a zombie)",
+                                    "it is about to end: it has no memory any more"})
+
+    def test_the_process_executes_another_program_while_it_is_attached_to(self):
+        chain = self.path("chain.sh")
+        with open(chain, "w", encoding="ascii") as script:  # some milliseconds each
+            script.write("i=0\nwhile [ $i -lt 3000 ]; do i=$((i+1)); done\nexec sh \"$0\"\n")
+        said = self.reasons_at_any_moment(["sh", chain], 6, 0.1, False)
+        self.assertEqual(said, {"it has executed another program meanwhile"})
 
     @needs_watchpoints
     def test_an_interrupt_ends_the_attachment(self):

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/injector/executed_program.h"
+
+#include <time.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/clock.h"
+#include "collectors/observer/target_process.h"
+
+namespace crosstalk::injector {
+namespace {
+
+std::string start_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/auxv", std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+}  // namespace
+
+ExecutedProgram::ExecutedProgram(pid_t pid) : pid_(pid), start_(start_of(pid)) {}
+
+std::string ExecutedProgram::what_became_of_it() const {
+  constexpr std::uint64_t patience_ns = 200'000'000;
+  constexpr timespec between_looks{0, 1'000'000};
+  // A process that ends has no memory before it is said to have ended.
+  const std::uint64_t until_ns = monotonic_ns() + patience_ns;
+  std::string now = start_of(pid_);
+  for (; now.empty() && monotonic_ns() < until_ns; now = start_of(pid_)) {
+    if (observer::has_ended(pid_)) {
+      return "it has ended";
+    }
+    ::nanosleep(&between_looks, nullptr);
+  }
+  return now.empty() || start_.empty() || now == start_ ? std::string() : "it has executed another program meanwhile";
+}
+
+}  // namespace crosstalk::injector
