@@ -3,6 +3,7 @@
 in a known way: is it found, with its source line, or with the best name that there is?"""
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -17,12 +18,13 @@ SOURCES = os.path.join(common.TOP, "tests", "workloads", "languages")
 
 class Program:
     """`build` and `run` are commands in which {source} and {program} stand for paths. `where`: the marked line is to be
-    found; else the words that one of the lines, functions or objects has to have."""
+    found; else a function whose name it matches. `thing`: a word in the name of the dearest object; None: it has none."""
 
-    def __init__(self, name, source, build, run, where=None, thing="hits", options=(), needs=None):
+    def __init__(self, name, source, build, run, where=None, thing="hits", options=(), needs=None, names=None):
         self.name, self.source, self.build_command, self.run_command = name, source, build, run
         self.where, self.thing, self.options = where, thing, list(options)
         self.needs = needs or (build or run)[0]
+        self.names_command = names  # has the process {pid} write down the names of what it has compiled
 
     @property
     def path(self):
@@ -53,9 +55,9 @@ PROGRAMS = [
     Program("C, musl, static", "sharing.c", ["musl-gcc", "-O2", "-g", "-static", "{source}", "-o", "{program}"], ["{program}"]),
     Program("Go", "sharing.go", ["go", "build", "-o", "{program}", "{source}"], ["{program}"]),
     Program("Rust", "sharing.rs", ["rustc", "-O", "-g", "{source}", "-o", "{program}"], ["{program}"], thing="HITS"),
-    Program("Java", "Sharing.java", ["javac", "-d", "{folder}", "{source}"], ["java", "-cp", "{folder}", "Sharing"], where="any",
-            thing=None, needs="javac"),
-    Program("Python", "sharing.py", None, ["python3", "{source}"], where="any", thing="/dev/zero", options=["--children"]),
+    Program("Java", "Sharing.java", ["javac", "-d", "{folder}", "{source}"], ["java", "-cp", "{folder}", "Sharing"],
+            where=r"Sharing\.count", thing=None, needs="javac", names=["jcmd", "{pid}", "Compiler.perfmap"]),
+    Program("Python", "sharing.py", None, ["python3", "{source}"], where=".", thing="anonymous shared memory", options=["--children"]),
 ]
 
 
@@ -73,16 +75,20 @@ def judge(program, report):
     lines = sorted({f"{file}:{line}" for file, line, _ in sides if file == program.source and line in program.marked()})
     best = lines or sorted({function for _, _, function in sides if function})[:2]
     named = program.thing is None or program.thing in thing
-    found = bool(cells) and named and (bool(lines) or program.where == "any")
+    found = bool(cells) and named and bool(lines or program.where and any(re.search(program.where, name) for name in best))
     return found, ", ".join(best) or "no name", thing
 
 
 def attach(program, command, seconds, profile):
     process = subprocess.Popen([*command, str(seconds + 3)], stdout=subprocess.PIPE, text=True)
     time.sleep(1)
+    if program.names_command:
+        subprocess.run([word.format(pid=process.pid) for word in program.names_command], capture_output=True, check=True)
     recorder = subprocess.run([common.CROSSTALK, "record", "-q", "-o", profile, "-p", str(process.pid), "--duration",
                                str(seconds), *program.options], capture_output=True, text=True, check=False)
     out, _ = process.communicate(timeout=60)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"/tmp/perf-{process.pid}.map")
     if recorder.returncode != 0 or process.returncode != 0 or out.strip().lower() not in ("1", "true"):
         raise RuntimeError(f"{program.name}: recorder {recorder.returncode} {recorder.stderr.strip()}, program "
                            f"{process.returncode} {out.strip()}")

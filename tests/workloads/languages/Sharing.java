@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads add to neighbouring fields of one object: known false sharing, on the lines marked "shared". Argument: seconds.
 public class Sharing {
-    volatile long left, right;
+    // Objects begin anywhere in a line: one of left's fields is in that of right's, wherever the next line begins.
+    volatile long left, right, alsoLeft;
     volatile boolean over;
 
     void countLeft() {
         while (!over) {
             left++; // shared
+            alsoLeft++; // shared
         }
     }
 
