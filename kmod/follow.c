@@ -89,8 +89,10 @@ static void ibs_event_del(struct perf_event *event, int flags)
 
 	ibs_event_stop(event, flags);
 	WRITE_ONCE(ibs_event_slot(event)->ctx, NULL);
+	if (current != ctx->task || ctx->ended)
+		return;
 	/* The last time: at the thread's end, or when perf removes the events of the program that it was. */
-	if (current == ctx->task && ((current->flags & PF_EXITING) || current->mm != ctx->mm)) {
+	if ((current->flags & PF_EXITING) || current->mm != ctx->mm) {
 		WRITE_ONCE(ctx->ended, true);
 		irq_work_queue(&ctx->work);
 	}

@@ -36,12 +36,10 @@ class Programs(ModuleCase):
         guest = self.guest_with("kmod_sampling", "kmod_follow")
         self.run_well(guest, f"{LOAD}kmod_sampling || exit 1\nkmod_follow || exit 1\n{UNLOAD}", 200)
 
-    def test_lifetime(self):
-        self.check("kmod_lifetime")
-
-    def test_hostile_programs(self):
-        guest = self.guest_with("kmod_hostile", "kmod_abuse")
-        self.run_well(guest, f"{LOAD}kmod_hostile || exit 1\nkmod_abuse || exit 1\n{UNLOAD}", 200)
+    def test_lifetime_and_hostile_programs(self):
+        programs = ("kmod_lifetime", "kmod_hostile", "kmod_abuse")
+        run = "".join(f"{name} || exit 1\n" for name in programs)
+        self.run_well(self.guest_with(*programs), LOAD + run + UNLOAD, 200)
 
     def test_random_calls(self):
         self.check("kmod_fuzz", "60")

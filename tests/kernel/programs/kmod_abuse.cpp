@@ -239,7 +239,7 @@ void races() {
       }
     });
   }
-  usleep(8'000'000);
+  usleep(4'000'000);
   done = true;
   for (std::thread& thread : threads) {
     thread.join();

@@ -172,7 +172,7 @@ void memory_from_before_set_user_id() {
     CHECK(memory >= 0);
     Context early;
     CHECK_EQUAL(follow(early, child, memory), 0);
-    usleep(1'000'000);
+    usleep(800'000);
     CHECK_EQUAL(error_of(open_memory(child)), EACCES);
     Context late;
     CHECK_EQUAL(follow(late, child, memory), EPERM);
@@ -291,7 +291,7 @@ int main(int argc, char** argv) {
     store_for_ever();
   }
   if (argc == 2 && std::strcmp(argv[1], "--store") == 0) {
-    const double end = seconds_of(CLOCK_MONOTONIC) + 3;
+    const double end = seconds_of(CLOCK_MONOTONIC) + 2;
     while (seconds_of(CLOCK_MONOTONIC) < end) {
       store_often(&the_word, 10'000);
     }
