@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/application_class.h"
 
+#include <cmath>
+
 #include "models/words.h"
 
 namespace crosstalk::models {
@@ -23,6 +25,9 @@ Ratio ratio_of(const ApplicationEvidence& e) {
 }
 
 std::string ratio_in_words(const ApplicationEvidence& e) {
+  if (e.bytes_to_flops && std::isinf(*e.bytes_to_flops)) {
+    return "it moves data and does no floating-point operation";
+  }
   const std::string than = ", the machine's balance is " + figure(e.balance.value_or(0));
   return e.bytes_to_flops ? "it moves " + figure(*e.bytes_to_flops) + " bytes of memory for each operation" + than
                           : "it moves at most " + figure(e.bytes_to_flops_limit.value_or(0)) +

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace crosstalk::models {
 namespace {
@@ -56,6 +57,10 @@ TEST(ApplicationClass, NoUnitAtItsLimit) {
 
 TEST(ApplicationClass, ManyBytesAnOperation) {
   ApplicationEvidence e = low(BusyClass::in_memory, simple);
+  e.bytes_to_flops = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(
+      application_candidates(e).candidates.at(0).evidence.find("It moves data and does no floating-point operation;"),
+      0U);
   e.bytes_to_flops = 12;
   EXPECT_EQ(classes(e), (std::vector{A::high_bf_direct}));
   e.body.indirect = true;
