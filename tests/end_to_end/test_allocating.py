@@ -12,7 +12,7 @@ EARLY, LATE = 52, 53  # bytes of the blocks that it counts in
 class Allocating(harness.Case):
     def blocks(self, *options):
         """Sizes of the blocks that samples met by name, and how many lines say that some were left out."""
-        result = self.record([workload("allocating"), "share", "2", "10", "40"], options)
+        result = self.record([workload("allocating"), "share", "2", "10", "200"], options)
         self.assertEqual(result.status, 0, result.stderr)
         with sqlite3.connect(result.profile) as database:
             sizes = {row[0] for row in database.execute("SELECT bytes FROM block")}
