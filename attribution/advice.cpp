@@ -70,7 +70,7 @@ std::string pad(const ObjectRow& object) {
              : "Give each thread's part its own 64-byte line.";
 }
 
-std::string share_less(const Exchange& e) {
+std::string share_less(const ObjectExchange& e) {
   if (e.producers.size() == 1 && !e.consumers.empty() && !e.consumers.contains(*e.producers.begin())) {
     return "Store to it less often, or only when its value changes.";
   }
@@ -79,8 +79,8 @@ std::string share_less(const Exchange& e) {
 
 }  // namespace
 
-Exchange exchange_of(const Matrix& cells) {
-  Exchange e;
+ObjectExchange exchange_of(const Matrix& cells) {
+  ObjectExchange e;
   double true_cost = 0, false_cost = 0, true_detections = 0, false_detections = 0;
   for (const Cell& cell : cells) {
     e.producers.insert(cell.producer);
@@ -157,7 +157,7 @@ bool on_one_processor(const ObjectRow& object) {
   return sum_of(object.true_sharing, object.false_sharing).one_processor;
 }
 
-std::string advice_for(const ObjectRow& object, const Exchange& exchange) {
+std::string advice_for(const ObjectRow& object, const ObjectExchange& exchange) {
   switch (object.sharing.kind) {
     case SharingKind::false_sharing:
       return on_one_processor(object) ? std::string() : pad(object);
@@ -197,7 +197,7 @@ Sum advised_gain(const ObjectRow& object) {
                                                      : alone(object.true_sharing);
 }
 
-std::string gain_in_words(const ObjectRow& object, const Exchange& exchange, double cpu_s) {
+std::string gain_in_words(const ObjectRow& object, const ObjectExchange& exchange, double cpu_s) {
   const Sum gain = advised_gain(object);
   if (!(object.cost_s > 0) || !(cpu_s > 0) || !gain.gain_ci95) {
     return {};

@@ -9,9 +9,11 @@
 
 #include "attribution/brief_threads.h"
 #include "attribution/busy/loop_busy.h"
+#include "attribution/busy/regions.h"
 #include "attribution/busy/thread_waits.h"
 #include "attribution/busy/wait_places.h"
 #include "attribution/code/function_code.h"
+#include "attribution/counters/counted_loops.h"
 #include "attribution/counts/communication_counts.h"
 #include "attribution/counts/trap_index.h"
 #include "attribution/estimate/communication.h"
@@ -170,43 +172,26 @@ profile::SampleParts parts_of(const AnalysisOptions& options) {
   return options.code ? profile::SampleParts::all : profile::SampleParts::accesses;
 }
 
-}  // namespace
+/// Has the recorder said so?
+bool lacks_watchpoints(const std::vector<Warning>& warnings) {
+  return std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
+    return warning.code == "watchpoints_unavailable" || warning.code == "perf_forbidden";
+  });
+}
 
-Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options) {
-  const auto estimator = find_estimator(options.estimator);
-  if (!estimator) {
-    return tl::unexpected<Error>(estimator.error());
-  }
-  const AddressSpaces spaces(profile.processes(), profile.modules());
-  SymbolizedMap code(spaces, profile.processes(), options.symbols);
-  const ProgramView view(profile.processes(), profile.threads(), spaces, code);
+/// What is made of samples as they pass, each once.
+struct SampleReaders {
+  SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
+                std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata)
+      : progress(view),
+        positions(view),
+        consumers(timelines),
+        stores(timelines, profile.threads()),
+        digest(profile.threads(), spaces, lines, strata),
+        instructions(view) {}
 
-  StackTable stacks;
-  Result<Told> told = tell(profile, view, stacks);
-  if (!told) {
-    return tl::unexpected<Error>(told.error());
-  }
-  std::vector<OwnershipTimeline>& timelines = told->timelines;
-  const BlockIndex blocks(profile.blocks());
-  LineSet lines;
-  find_interesting(timelines, view, blocks, lines, stacks);
-  want_creations(profile, view, stacks);
-  StartRoutines starts(view);
-  if (options.start_routines) {
-    starts.want(profile.watches(), stacks);
-  }
-
-  Strata strata(profile.watches(), profile.threads(), (*estimator)->policy);
-  std::optional<LoopProgress> progress(view);
-  std::optional<StreamSamples> positions(view);
-  ConsumerSamples consumers(timelines);
-  LineStores stores(timelines, profile.threads());
-  SampleDigest digest(profile.threads(), spaces, lines, strata);
-  ProcessorTimes processors;
-  InstructionFigures instructions(view);
-  MemorySamples memory_samples;
-  const auto take = [&](const profile::SampleRow& sample) {
-    if (options.code) {
+  void add(const profile::SampleRow& sample, bool by_instruction) {
+    if (by_instruction) {
       instructions.add(sample);
     }
     digest.add(sample);
@@ -215,113 +200,271 @@ Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOp
     positions->add(sample);
     consumers.add(sample);
     stores.add(sample);
-    memory_samples.add(sample);
-  };
-  if (auto read = profile.for_each_sample(take, parts_of(options)); !read) {
-    return tl::unexpected<Error>(read.error());
+    memory.add(sample);
   }
-  strata.finish();
-  Analysis analysis;
-  analysis.session = profile.session();
-  analysis.processes = profile.processes();
-  const auto find = [&] { find_producers(profile.watches(), timelines, stores, profile.threads()); };
-  Result<void> read_rest;
-  CodeTime time;
+
+  std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
+  std::optional<StreamSamples> positions;
+  ConsumerSamples consumers;
+  LineStores stores;
+  SampleDigest digest;
+  ProcessorTimes processors;
+  InstructionFigures instructions;
+  MemorySamples memory;
+};
+
+/// One analysis. Each step needs what those before it have left here.
+class Course {
+ public:
+  Course(const profile::ProfileReader& profile, const AnalysisOptions& options, const Estimator& estimator)
+      : profile_(profile),
+        options_(options),
+        estimator_(estimator),
+        spaces_(profile.processes(), profile.modules()),
+        code_(spaces_, profile.processes(), options.symbols),
+        view_(profile.processes(), profile.threads(), spaces_, code_),
+        blocks_(profile.blocks()),
+        starts_(view_),
+        strata_(profile.watches(), profile.threads(), estimator.policy),
+        shared_(profile.shared_mappings()) {}
+
+  Result<void> read_traps();
+  Result<void> read_samples();
+  Result<void> find_producers_and_loops();
+  Result<void> estimate_costs();
+  Result<void> list_code();
+  Result<void> view_memory();
+  [[nodiscard]] Analysis finish();
+
+ private:
+  [[nodiscard]] Result<void> find_loops();
+  [[nodiscard]] double uncovered() const { return uncovered_s(profile_.threads(), samples_->digest.threads()); }
+  void fill_sampling();
+  void fill_waits_and_regions();
+  void fill_warnings();
+
+  const profile::ProfileReader& profile_;
+  const AnalysisOptions& options_;
+  const Estimator& estimator_;
+  AddressSpaces spaces_;
+  SymbolizedMap code_;
+  ProgramView view_;
+  StackTable stacks_;
+  BlockIndex blocks_;
+  StartRoutines starts_;
+  Strata strata_;
+  SharedIndex shared_;
+  LineSet lines_;
+  Told told_;
+  std::size_t traps_ = 0;
+  std::optional<SampleReaders> samples_;  // from read_samples() on
+  CodeTime time_;
+  CountedCode counted_;
+  MeasuredWaits waits_;
+  std::optional<DataObjects> objects_;  // from estimate_costs() on
+  Estimate estimated_;
+  CountTable counts_;
+  Analysis analysis_;
+};
+
+/// Finds what else is to be read for what they tell: lines, and stacks.
+Result<void> Course::read_traps() {
+  Result<Told> told = tell(profile_, view_, stacks_);
+  if (!told) {
+    return tl::unexpected<Error>(told.error());
+  }
+  told_ = std::move(*told);
+  traps_ = told_.traps.size();
+  find_interesting(told_.timelines, view_, blocks_, lines_, stacks_);
+  want_creations(profile_, view_, stacks_);
+  if (options_.start_routines) {
+    starts_.want(profile_.watches(), stacks_);
+  }
+  return {};
+}
+
+Result<void> Course::read_samples() {
+  samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_);
+  const bool by_instruction = options_.code.has_value();
+  const auto take = [&](const profile::SampleRow& sample) { samples_->add(sample, by_instruction); };
+  if (auto read = profile_.for_each_sample(take, parts_of(options_)); !read) {
+    return read;
+  }
+  strata_.finish();
+  analysis_.session = profile_.session();
+  analysis_.processes = profile_.processes();
+  return {};
+}
+
+Result<void> Course::find_producers_and_loops() {
+  const auto find = [&] { find_producers(profile_.watches(), told_.timelines, samples_->stores, profile_.threads()); };
+  Result<void> found;
   concurrently(find, [&] {
-    read_rest = unwind(profile, view, stacks);
-    if (read_rest) {
-      time = code_time(digest.code(), view, options.max_rows, uncovered_s(profile.threads(), digest.threads()));
-      LookaheadReplay replay(view);
-      read_rest = profile.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); });
-      add_rates(time.loops, progress->trails(), replay.loops(), view);
-      LoopStandings standings(view);
-      for (const CodeTotal& total : digest.code()) {
-        standings.add(total);
-      }
-      add_figures(time.loops, {options.machine, positions->loops(), standings.loops(), profile.session().core}, view);
-    }
-    progress.reset();  // a step a sample
-    positions.reset();
+    found = find_loops();
+    samples_->progress.reset();
+    samples_->positions.reset();
   });
-  if (!read_rest) {
-    return tl::unexpected<Error>(read_rest.error());
+  return found;
+}
+
+/// Loops with their times, rates and figures; functions and lines.
+Result<void> Course::find_loops() {
+  if (auto read = unwind(profile_, view_, stacks_); !read) {
+    return read;
   }
-  const SharedIndex shared(profile.shared_mappings());
-  DataObjects objects(view, blocks, shared, stacks);
-  const std::vector<SampledAccess> sampled = digest.accesses();
-  CommunicationFiler filer(view, stacks, objects);
-  Estimate estimated;
-  CountTable counts;
+  const SampleDigest& digest = samples_->digest;
+  time_ = code_time(digest.code(), view_, options_.max_rows, uncovered());
+  LookaheadReplay replay(view_);
+  if (auto read = profile_.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
+    return read;
+  }
+  add_rates(time_.loops, samples_->progress->trails(), replay.loops(), view_);
+  LoopStandings standings(view_);
+  for (const CodeTotal& total : digest.code()) {
+    standings.add(total);
+  }
+  auto counted = count_code(profile_, view_, time_.loops);
+  if (!counted) {
+    return tl::unexpected<Error>(counted.error());
+  }
+  counted_ = std::move(*counted);
+  count_rates(time_.loops, counted_.loops);
+  waits_ = measured_waits(profile_.thread_waits(), view_, profile_.session().end_ns, time_.loops);
+  add_figures(
+      time_.loops,
+      {options_.machine, samples_->positions->loops(), standings.loops(), profile_.session().core, counted_.loops},
+      view_);
+  return {};
+}
+
+/// Costs and numbers of communications, and their places.
+Result<void> Course::estimate_costs() {
+  objects_.emplace(view_, blocks_, shared_, stacks_);
+  const std::vector<SampledAccess> sampled = samples_->digest.accesses();
+  CommunicationFiler filer(view_, stacks_, *objects_);
   const auto count = [&] {
-    counts = count_communications({profile.watches(), told->traps, timelines, consumers,
-                                   static_cast<double>(profile.session().config.trap_cost_ns), profile.threads()});
+    counts_ = count_communications({profile_.watches(), told_.traps, told_.timelines, samples_->consumers,
+                                    static_cast<double>(profile_.session().config.trap_cost_ns), profile_.threads()});
   };
   concurrently(count, [&] {
-    estimated = estimate(**estimator, WatchEvidence(profile.watches(), timelines, strata), strata);
-    estimated.expansion.count_unknown = why_no_counts(profile.events());
-    limit_to_cpu_time(estimated.contributions, estimated.expansion.strata, profile.threads());
-    Gains(view, stacks, time.loops, profile.session()).find(estimated.contributions, estimated.expansion);
-    filer.locate(estimated.contributions, estimated.expansion);
+    estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), told_.timelines, strata_), strata_);
+    estimated_.expansion.count_unknown = why_no_counts(profile_.events());
+    limit_to_cpu_time(estimated_.contributions, estimated_.expansion.strata, profile_.threads());
+    Gains(view_, stacks_, time_.loops, profile_.session()).find(estimated_.contributions, estimated_.expansion);
+    filer.locate(estimated_.contributions, estimated_.expansion);
   });
-  estimated.expansion.counts = &counts;
-  const std::size_t traps = told->traps.size();
-  told->traps = {};  // only counts need them
-  analysis.communication =
-      filer.file({timelines, estimated.contributions, estimated.expansion, sampled, options.max_rows});
-  const bool communication_known = !profile.watches().empty() && !estimated.expansion.unknown;
-  analysis.threads = thread_summaries(profile.threads(), profile.processes(), digest.threads(),
-                                      communication_known ? &analysis.communication.cells : nullptr);
-  limit_gains(analysis.communication, analysis.threads);
-  if (options.code) {
-    auto listed = instructions.list(*options.code, estimated.contributions, estimated.expansion,
-                                    uncovered_s(profile.threads(), digest.threads()));
-    if (!listed) {
-      return tl::unexpected<Error>(listed.error());
-    }
-    analysis.code = std::move(*listed);
-    limit_gains(analysis.code, analysis.threads);
+  estimated_.expansion.counts = &counts_;
+  told_.traps = {};  // only counts need them
+  analysis_.communication =
+      filer.file({told_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});
+  const bool known = !profile_.watches().empty() && !estimated_.expansion.unknown;
+  analysis_.threads = thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
+                                       known ? &analysis_.communication.cells : nullptr);
+  limit_gains(analysis_.communication, analysis_.threads);
+  return {};
+}
+
+/// Instructions, where they are asked for.
+Result<void> Course::list_code() {
+  if (!options_.code) {
+    return {};
   }
-  starts.name(analysis.threads, stacks);
-  analysis.processors = processors.summaries();
-  analysis.sampling =
-      sampling_summary(profile.session(), profile.threads(), digest.threads(),
-                       {digest.samples(), digest.with_address(), digest.user_mode(), profile.watches().size(), traps,
-                        time.unknown_frames, digest.measured(), profile.events()});
-  analysis.sampling.estimator = (*estimator)->name;
-  analysis.loops = std::move(time.loops);
-  analysis.functions = std::move(time.functions);
-  analysis.code_lines = std::move(time.lines);
-  auto memory = memory_view({profile, view, objects, shared, analysis.loops, memory_samples}, options.max_rows);
+  auto listed =
+      samples_->instructions.list(*options_.code, estimated_.contributions, estimated_.expansion, uncovered());
+  if (!listed) {
+    return tl::unexpected<Error>(listed.error());
+  }
+  analysis_.code = std::move(*listed);
+  limit_gains(analysis_.code, analysis_.threads);
+  return {};
+}
+
+/// What hardware samples tell, by loop among others.
+Result<void> Course::view_memory() {
+  analysis_.loops = std::move(time_.loops);
+  auto memory =
+      memory_view({profile_, view_, *objects_, shared_, analysis_.loops, samples_->memory}, options_.max_rows);
   if (!memory) {
     return tl::unexpected<Error>(memory.error());
   }
-  analysis.memory = std::move(*memory);
-  fill_times(profile, analysis);
-  MeasuredWaits waits = measured_waits(profile.thread_waits(), view, profile.session().end_ns, analysis.loops);
-  analysis.wait_places = std::move(waits.places);
-  add_thread_waits(analysis, {profile.threads(), digest.threads(), waits.threads});
-  charge_stand_ins(analysis.functions, analysis.cpu_s, analysis.sampling);
-  const Defects defects = defects_of(timelines, digest, strata, code);
-  fill_program(profile, defects, analysis);
-  analysis.warnings =
-      warnings_of(profile.session(), profile.messages(), analysis.sampling, analysis.communication, defects);
-  if (options.machine == nullptr && !options.uncalibrated.empty() && !analysis.loops.empty()) {
-    analysis.warnings.push_back({"no_calibration", options.uncalibrated});
+  analysis_.memory = std::move(*memory);
+  return {};
+}
+
+void Course::fill_sampling() {
+  const SampleDigest& digest = samples_->digest;
+  analysis_.sampling =
+      sampling_summary(profile_.session(), profile_.threads(), digest.threads(),
+                       {digest.samples(), digest.with_address(), digest.user_mode(), profile_.watches().size(), traps_,
+                        time_.unknown_frames, digest.measured(), profile_.events()});
+  analysis_.sampling.estimator = estimator_.name;
+}
+
+void Course::fill_waits_and_regions() {
+  const SampleDigest& digest = samples_->digest;
+  analysis_.wait_places = std::move(waits_.places);
+  add_thread_waits(analysis_, {profile_.threads(), digest.threads(), waits_.threads});
+  if (!profile_.regions().empty()) {
+    analysis_.regions = region_summaries({profile_.regions(), profile_.thread_regions(), digest.regions(),
+                                          digest.code(), digest.threads(), waits_.threads},
+                                         analysis_.threads, analysis_.loops, LoopIndex(view_, analysis_.loops));
   }
-  if (auto unsampled = unsampled_in_words(profile.threads(), digest.threads(),
-                                          creation_places(profile.thread_creations(), view, stacks),
-                                          starts.given_to_unsampled(digest.threads()))) {
-    analysis.warnings.push_back({"unsampled_threads", std::move(*unsampled)});
+}
+
+void Course::fill_warnings() {
+  const SampleDigest& digest = samples_->digest;
+  const Defects defects = defects_of(told_.timelines, digest, strata_, code_);
+  fill_program(profile_, defects, analysis_);
+  std::vector<Warning>& warnings = analysis_.warnings;
+  warnings = warnings_of(profile_.session(), profile_.messages(), analysis_.sampling, analysis_.communication, defects);
+  if (options_.machine == nullptr && !options_.uncalibrated.empty() && !analysis_.loops.empty()) {
+    warnings.push_back({"no_calibration", options_.uncalibrated});
   }
-  if (auto hint = jit_hint(time.fileless_s, analysis.cpu_s, analysis.communication, profile.processes())) {
-    analysis.warnings.push_back({"code_without_names", std::move(*hint)});
+  if (auto unsampled = unsampled_in_words(profile_.threads(), digest.threads(),
+                                          creation_places(profile_.thread_creations(), view_, stacks_),
+                                          starts_.given_to_unsampled(digest.threads()))) {
+    warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
-  if (estimated.expansion.unknown && !profile::is_imported(analysis.session)) {  // that would not help there
-    analysis.warnings.push_back({"too_few_events", "costs are unknown: " + *estimated.expansion.unknown + "; " +
-                                                       to_see_more(analysis.session)});
+  if (auto hint = jit_hint(time_.fileless_s, analysis_.cpu_s, analysis_.communication, profile_.processes())) {
+    warnings.push_back({"code_without_names", std::move(*hint)});
   }
-  analysis.findings = findings_of(analysis);
-  return analysis;
+  // Where nothing was recorded here, or nothing could be watched, more of it would not help.
+  const auto& unknown = estimated_.expansion.unknown;
+  if (unknown && !profile::is_imported(analysis_.session) && !lacks_watchpoints(warnings)) {
+    warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_.session)});
+  }
+}
+
+Analysis Course::finish() {
+  starts_.name(analysis_.threads, stacks_);
+  analysis_.processors = samples_->processors.summaries();
+  fill_sampling();
+  analysis_.counters = std::move(counted_.summary);
+  analysis_.functions = std::move(time_.functions);
+  analysis_.code_lines = std::move(time_.lines);
+  fill_times(profile_, analysis_);
+  fill_waits_and_regions();
+  charge_stand_ins(analysis_.functions, analysis_.cpu_s, analysis_.sampling);
+  fill_warnings();
+  analysis_.findings = findings_of(analysis_);
+  return std::move(analysis_);
+}
+
+}  // namespace
+
+Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options) {
+  const auto estimator = find_estimator(options.estimator);
+  if (!estimator) {
+    return tl::unexpected<Error>(estimator.error());
+  }
+  Course course(profile, options, **estimator);
+  for (const auto step : {&Course::read_traps, &Course::read_samples, &Course::find_producers_and_loops,
+                          &Course::estimate_costs, &Course::list_code, &Course::view_memory}) {
+    if (auto done = (course.*step)(); !done) {
+      return tl::unexpected<Error>(done.error());
+    }
+  }
+  return course.finish();
 }
 
 }  // namespace crosstalk::attribution

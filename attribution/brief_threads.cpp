@@ -2,6 +2,7 @@
 #include "attribution/brief_threads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace crosstalk::attribution {
@@ -15,7 +16,7 @@ constexpr double covered_share = 0.75;     // of it that samples stand for; they
 
 struct Times {
   double cpu_ns = 0, sampled_ns = 0, handlers_ns = 0, unsampled_ns = 0;
-  std::size_t unsampled = 0;
+  std::size_t unsampled = 0, samples = 0;
 };
 
 Times times_of(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals) {
@@ -25,6 +26,7 @@ Times times_of(std::span<const profile::ThreadRow> threads, std::span<const Thre
     const auto cpu_ns = static_cast<double>(threads[i].cpu_ns);
     times.cpu_ns += cpu_ns != 0 ? cpu_ns : total.ns;
     times.sampled_ns += total.ns;
+    times.samples += total.samples;
     times.handlers_ns += static_cast<double>(threads[i].handlers_ns);
     if (total.samples == 0 && cpu_ns > 0) {
       ++times.unsampled;
@@ -42,6 +44,12 @@ std::string in_words(const char* begin, std::span<const std::string> places) {
     text += (i == 0 ? begin : " and in ") + places[i];
   }
   return text;
+}
+
+/// What the samples may stand for too little with, two standard deviations of their number: each has come by chance.
+double by_chance_ns(const Times& times) {
+  constexpr double deviations = 2;
+  return times.samples == 0 ? 0 : deviations * times.sampled_ns / std::sqrt(static_cast<double>(times.samples));
 }
 
 double uncovered_ns(const Times& times) { return std::max(times.cpu_ns - times.sampled_ns - times.handlers_ns, 0.0); }
@@ -68,7 +76,7 @@ std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow
   char head[96];
   std::snprintf(head, sizeof head, "%zu %s, %.2g s of CPU time: too short to be sampled", times.unsampled,
                 times.unsampled == 1 ? "thread" : "threads", times.unsampled_ns / ns_per_s);
-  const bool covered = uncovered_ns(times) < (1 - covered_share) * times.cpu_ns;
+  const bool covered = uncovered_ns(times) < (1 - covered_share) * times.cpu_ns + by_chance_ns(times);
   const std::string began = in_words("they began in ", began_in);
   const std::string made = in_words("threads are made in ", made_at);
   const std::string about = began + (began.empty() || made.empty() ? "" : "; ") + made;

@@ -8,6 +8,7 @@
 
 #include "attribution/advice.h"
 #include "attribution/handovers.h"
+#include "attribution/objects/own_code.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/sharing_kind.h"
 #include "attribution/sentences.h"
@@ -42,7 +43,7 @@ const char* kind_name(ObjectKind kind) {
 }
 
 /// "Threads 0 and 1 exchange", "Thread 0 passes to thread 1".
-std::string who(const Analysis& analysis, const Exchange& e) {
+std::string who(const Analysis& analysis, const ObjectExchange& e) {
   if (e.producers.size() == 1 && e.consumers.size() == 1) {
     return begun(threads_in_words(analysis, e.producers)) + " passes to " + threads_in_words(analysis, e.consumers);
   }
@@ -177,7 +178,7 @@ std::string where(const Ends& ends) {
 
 /// What an object is to its threads, and what else it may be unless that says the same again. Of a hint there is too
 /// little for percentages.
-std::string kind_of(const ObjectRow& object, const Exchange& e, bool hint) {
+std::string kind_of(const ObjectRow& object, const ObjectExchange& e, bool hint) {
   std::string text = hint ? noun_of(object.sharing.kind) : kind_in_words(object.sharing.kind, e.false_share);
   if (const auto perhaps = object.sharing.perhaps) {
     const bool sort = *perhaps == SharingKind::false_sharing || *perhaps == SharingKind::true_sharing;
@@ -191,7 +192,7 @@ std::string kind_of(const ObjectRow& object, const Exchange& e, bool hint) {
 /// `locks`: those of a condition variable, whose costs are in `object` already.
 Finding object_finding(const Analysis& analysis, const ObjectRow& object,
                        const std::vector<const ObjectRow*>& locks = {}) {
-  const Exchange e = exchange_of(object.cells);
+  const ObjectExchange e = exchange_of(object.cells);
   const Ends ends = ends_of(analysis, object.name);
   const bool hint = e.seen < few_detections;
   const SyncPair within = handover_within(object);
@@ -236,33 +237,48 @@ double importance(const Finding& finding) {
 }
 
 /// A share of few samples is no finding.
-std::string with_doubt(std::string sentence, std::uint64_t samples) {
+std::string with_doubt(const std::string& sentence, std::uint64_t samples) {
   constexpr std::uint64_t hint = 20;
   return samples >= hint || sentence.empty()
              ? sentence
              : sentence + " This is a hint only: it rests on " + count_of(samples, "sample", "samples") + ".";
 }
 
-/// Where the time goes; empty without samples.
+std::string hottest_loop(const Analysis& analysis, const LoopRow& loop) {
+  std::string place = place_in_words(loop.function, loop.file, loop.line_begin);
+  const bool with_lines = !source_name(loop.file, loop.line_begin).empty();
+  place += with_lines && loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
+  return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) + ", takes " +
+         percent(loop.share) + " of the CPU time.";
+}
+
+std::string hottest_function(const Analysis& analysis, const FunctionRow& function) {
+  const std::string place = in_short(function.function) +
+                            (function.module.empty() ? "" : " of " + module_name(analysis.processes, function.module));
+  return "The hottest function, " + place + ", takes " + percent(function.share) + " of the CPU time.";
+}
+
+/// Where the time goes; empty without samples. A loop tells more than a function, unless it has but a small part of
+/// what a function has, as in interpreters; of what has hardly any, and of code without names, nothing is told.
 std::string hottest(const Analysis& analysis) {
-  if (!analysis.loops.empty()) {
-    const LoopRow& loop = analysis.loops.front();
-    std::string place = in_short(loop.function);
-    if (!loop.file.empty() && loop.line_begin != 0) {
-      place += " at " + base_name(loop.file) + ":" + std::to_string(loop.line_begin);
-      place += loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
-    }
-    return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) +
-           ", takes " + percent(loop.share) + " of the CPU time.";
+  constexpr double least_told = 0.02;  // of the CPU time
+  constexpr double small_part = 0.5;
+  constexpr double much_without_name = 0.5;
+  const auto loop = std::find_if(analysis.loops.begin(), analysis.loops.end(),
+                                 [](const LoopRow& row) { return !is_collector(row.module); });
+  const auto function = std::find_if(analysis.functions.begin(), analysis.functions.end(), [](const FunctionRow& row) {
+    // Not "[unknown]" and the like, nor what is there because the program is observed.
+    return !row.function.empty() && row.function.front() != '[' && !is_collector(row.module);
+  });
+  const double of_function = function != analysis.functions.end() ? function->share : 0;
+  const double of_loop = loop != analysis.loops.end() ? loop->share : 0;
+  if (std::max(of_loop, of_function) >= least_told) {
+    return of_loop >= small_part * of_function ? hottest_loop(analysis, *loop) : hottest_function(analysis, *function);
   }
-  if (!analysis.functions.empty()) {
-    const FunctionRow& function = analysis.functions.front();
-    const std::string place =
-        in_short(function.function) +
-        (function.module.empty() ? "" : " of " + module_name(analysis.processes, function.module));
-    return "The hottest function, " + place + ", takes " + percent(function.share) + " of the CPU time.";
-  }
-  return {};
+  const double without_name = analysis.sampling.unknown_frames.value_or(0);
+  return without_name >= much_without_name ? percent(without_name) + " of the samples are in code without names: the " +
+                                                 "warnings say what would give them."
+                                           : std::string();
 }
 
 /// The part of the CPU time that nothing here can explain; empty where it is small.

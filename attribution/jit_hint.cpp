@@ -18,7 +18,9 @@ struct Way {
   std::string_view how;
 };
 constexpr std::array ways = {
-    Way{"java", "run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)"},
+    Way{"java",
+        "have it write them with jcmd PID Compiler.perfmap while it runs, or run it with java "
+        "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)"},
     Way{"node", "run it with node --perf-basic-prof"},
     Way{"python", "run it with python -X perf (3.12 or later)"},
     Way{"dotnet", "set DOTNET_PerfMapEnabled=1 in its environment"},

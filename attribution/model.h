@@ -19,7 +19,8 @@
 
 namespace crosstalk::attribution {
 
-struct LoopFigures;  // busy/loop_figures.h
+struct CounterSummary;  // counters/counter_rates.h
+struct LoopFigures;     // busy/loop_figures.h
 
 struct Interval {
   double low = 0, high = 0;
@@ -155,6 +156,7 @@ struct Rate {
   std::optional<Interval> ci95;
   std::string unknown;           // why there is none; empty when there is
   std::uint64_t lookaheads = 0;  // that its amount an iteration rests on; 0: on the code alone
+  bool counted = false;          // by hardware counters: it rests on neither
 };
 struct LoopRates {
   Rate iterations, instructions, flops, loads, stores, bytes;
@@ -172,6 +174,11 @@ struct LoopThread {
 struct Waited {
   double lock_s = 0, barrier_s = 0, condition_s = 0;
   std::uint64_t count = 0;  // waits
+  void add(profile::WaitClass what, double seconds) {
+    (what == profile::WaitClass::lock      ? lock_s
+     : what == profile::WaitClass::barrier ? barrier_s
+                                           : condition_s) += seconds;
+  }
   [[nodiscard]] double total() const { return lock_s + barrier_s + condition_s; }
 };
 struct LoopRow {
@@ -248,6 +255,30 @@ struct WaitPlace {
   std::uint64_t count = 0;
   std::vector<Thread> threads;  // by index
 };
+/// What a thread did in a region that the program marks, regions inside it included.
+struct RegionThread {
+  std::uint32_t thread = 0;
+  std::uint64_t entries = 0, samples = 0;
+  double elapsed_s = 0;         // by the thread's own clock
+  std::optional<double> cpu_s;  // by samples; none: the thread was not sampled
+  Interval cpu_ci95;
+  std::optional<Waited> waited;  // for other threads; none: waits were not measured
+  models::CycleAccount waits;    // of elapsed_s
+};
+struct RegionSummary {
+  std::uint32_t id = 0;
+  std::optional<std::uint32_t> parent;  // id of the one that it lies in
+  std::uint32_t depth = 0;              // 0: it lies in none
+  std::string name, path;               // path: "outer > inner"
+  // Of all threads together:
+  std::uint64_t entries = 0, samples = 0;
+  double elapsed_s = 0;
+  std::optional<double> cpu_s;
+  Interval cpu_ci95;
+  std::optional<double> imbalance;  // models::imbalance() of their work; none: of less than two threads, or not known
+  models::CycleAccount waits;
+  std::vector<RegionThread> threads;  // by index
+};
 /// A processor of the recorded machine that threads were sampled on.
 struct ProcessorSummary {
   std::uint32_t cpu = 0;
@@ -277,6 +308,7 @@ struct SamplingSummary {
   double handlers_s = 0, switches_s = 0;
   double stand_ins_s = 0;  // in the collector's functions that stand in for malloc and others; by samples
   std::uint64_t memory_bytes = 0;
+  std::string source_choice = {};     // why it is this source; empty: not known
   std::string settings_unknown = {};  // why neither settings nor what recording took are known; empty: they are
 };
 
@@ -323,6 +355,7 @@ struct Analysis {
   Communication communication;
   std::vector<LoopRow> loops;          // by share, parents may come after children; ids are stable
   std::vector<WaitPlace> wait_places;  // most first
+  std::vector<RegionSummary> regions;  // each right before those inside it
   std::vector<FunctionRow> functions;
   std::vector<CodeLineRow> code_lines;
   std::vector<FunctionCode> code;    // what was asked for, the costliest first; empty: nothing was
@@ -331,7 +364,8 @@ struct Analysis {
   std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
   std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
   Memory memory = {};                // by hardware samples alone
-  std::string filter = {};           // what rows are restricted to, as options; empty: to nothing
+  std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read
+  std::string filter = {};                              // what rows are restricted to, as options; empty: to nothing
 };
 
 }  // namespace crosstalk::attribution

@@ -280,6 +280,7 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
                                  std::span<const ThreadTotal> totals, const SampleCounts& counts) {
   SamplingSummary summary;
   summary.source = session.source;
+  summary.source_choice = session.source_choice;
   summary.method = session.method;
   summary.samples = counts.samples;
   summary.with_address = counts.with_address;

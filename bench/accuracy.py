@@ -84,8 +84,8 @@ Machine: {machine}.
 """
 
 
-def observe(name, arguments, profile):
-    command = common.recorded([os.path.join(common.WORKLOADS, name), *arguments], profile)
+def observe(name, arguments, profile, options=()):
+    command = common.recorded([os.path.join(common.WORKLOADS, name), *arguments], profile, options)
     shown = subprocess.run(command, check=False, capture_output=True, text=True)
     if shown.returncode != 0:
         sys.exit(f"bench: {name} ended with {shown.returncode}: {shown.stderr.strip()}")
@@ -222,6 +222,7 @@ def parse():
     sweeps = [sweep.name for sweep in sensitivity_model.SWEEPS]
     parser = argparse.ArgumentParser(prog="./dev bench accuracy", description=__doc__)
     parser.add_argument("--table", action="store_true", help="only the table of workloads at defaults")
+    parser.add_argument("--observer", action="store_true", help="only the table of workloads watched from outside and from inside")
     parser.add_argument("--study", action="store_true", help="only the study of sensitivity")
     parser.add_argument("--quick", action="store_true",
                         help="fewer values, programs and runs, shorter; the study goes to the build folder, the table nowhere")
@@ -247,6 +248,10 @@ def main():
     options = parse()
     if options.source:
         return write_study(options.source)
+    if options.observer:
+        import accuracy_outside  # which measures by this module
+        return accuracy_outside.measure_table(options.runs or (1 if options.quick else 3), options.only,
+                                              not options.only and not options.quick)
     if not options.study and not options.sweep:
         measure_table(options.runs or (1 if options.quick else 3), options.only, not options.only and not options.quick)
     if not options.table and not options.only:

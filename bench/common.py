@@ -72,6 +72,12 @@ def recorded(command, profile, options=()):
     return [CROSSTALK, "record", "-q", "-o", profile, *options, "--", *command]
 
 
+def observe(command, profile, options=()):
+    """What a recorded program says of itself, a line of JSON."""
+    shown = subprocess.run(recorded(command, profile, options), check=True, capture_output=True, text=True)
+    return json.loads(shown.stdout)
+
+
 def report(profile, *options):
     shown = subprocess.run([CROSSTALK, "report", "-i", profile, "--format", "json", *options], check=False,
                            capture_output=True, text=True)

@@ -3,10 +3,8 @@
 
 import argparse
 import contextlib
-import json
 import os
 import sqlite3
-import subprocess
 
 import common
 import harness
@@ -25,9 +23,8 @@ Machine: {machine}.
 
 def shares(folder, threads, seconds):
     profile = folder.file("loops.db")
-    command = common.recorded([os.path.join(common.WORKLOADS, "loops"), "--threads", str(threads), "--seconds",
-                               str(seconds)], profile)
-    truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    truth = common.observe([os.path.join(common.WORKLOADS, "loops"), "--threads", str(threads), "--seconds", str(seconds)],
+                           profile)
     report = common.report(profile)
     for loop in truth["loops"]:
         found = sum(row["cpu_s"] for row in report["loops"] if row["depth"] == 1 and row["function"]
@@ -60,8 +57,7 @@ def difference(rates, name, known):
 
 def rate_rows(folder, seconds):
     profile = folder.file("rates.db")
-    command = common.recorded([os.path.join(common.WORKLOADS, "loop_rates"), "--seconds", str(seconds)], profile)
-    truth = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    truth = common.observe([os.path.join(common.WORKLOADS, "loop_rates"), "--seconds", str(seconds)], profile)
     report = common.report(profile)
     for loop in truth["loops"]:
         rates = test_loop_rates.rates_of(report, loop)

@@ -171,10 +171,10 @@ def all_programs():
         Program("x264 --threads 3", "5", ["x264"],
                 lambda f: ["x264", "--quiet", "--threads", "3", "--input-res", "640x360", "--fps", "25", "-o",
                            os.devnull, f.file("video.yuv")],
-                lambda f: moving_picture(f.file("video.yuv"), 500)),
+                lambda f: moving_picture(f.file("video.yuv"), 1000)),
         Redis(),
         Program("hackbench -T (pipes)", "80", ["hackbench"],
                 lambda f: hackbench(), alone=36),
         Program("switching (pipe ping-pong, one processor)", "3", [workload, "taskset"],
-                lambda f: pipe_ping_pong(400000), alone=1),
+                lambda f: pipe_ping_pong(1600000), alone=1),
     ]

@@ -19,18 +19,20 @@ enum class InjectionState : std::uint32_t {
 /// The library writes, the recorder reads it in the process's memory. `done` is written last.
 struct InjectionAnswer {
   std::uint64_t magic = injection_magic;
-  std::uint32_t state = 0;   // InjectionState
-  std::uint32_t done = 0;    // calls of the functions below that have come to their end
-  std::uint32_t loaded = 0;  // 1: the library's constructor has run
-  std::uint32_t reserved = 0;
+  std::uint32_t state = 0;    // InjectionState
+  std::uint32_t done = 0;     // calls of the functions below that have come to their end
+  std::uint32_t loaded = 0;   // 1: the library's constructor has run
+  std::uint32_t more = 0;     // 1: the last call has done a part of its work, so that it ended soon: call again
   std::uint64_t done_ns = 0;  // when that, or the last call's end, was: CLOCK_MONOTONIC
   char reason[224] = {};      // why the last call has not done what was asked; empty: it has
 };
 static_assert(sizeof(InjectionAnswer) == 256);
 
-/// Exported by the library: the answer; `void(const char* arena)`; `void(const char*)`, whose argument is empty.
+/// Exported by the library: the answer; `void(const char* arena)`; `void(const char*)`, whose argument is empty: the
+/// rest of a start (`more`), and the end.
 inline constexpr const char* injection_answer_symbol = "crosstalk_injection_answer";
 inline constexpr const char* injection_start_symbol = "crosstalk_start";
+inline constexpr const char* injection_go_on_symbol = "crosstalk_go_on";
 inline constexpr const char* injection_stop_symbol = "crosstalk_stop";
 
 }  // namespace crosstalk::collectors

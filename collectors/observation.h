@@ -25,7 +25,8 @@ struct Observation {
   std::uint64_t access_ip = 0;  ///< the instruction that made the access; 0: not known
   bool skid_known = false;      ///< `ip` is the sampled instruction itself, not one some way behind it
   Registers registers;
-  std::uint64_t flags = 0;  ///< rflags
+  std::uint64_t flags = 0;             ///< rflags
+  const void* vector_state = nullptr;  ///< the vector registers as the kernel has saved them; null: not known
 
   // Which access
   std::uint64_t address = 0;  ///< first byte; 0: not known
@@ -37,6 +38,7 @@ struct Observation {
   std::uint64_t data_source = 0;     ///< perf_event's data_src; 0: not known
 
   // What it stands for
+  std::uint8_t event = 0;  ///< of the session's memory events, by number; 0: none
   profile::SourceKind source = profile::SourceKind::clock;
   profile::WeightUnit weight_unit = profile::WeightUnit::ns;
   std::uint64_t weight = 0;  ///< in weight_unit
@@ -57,6 +59,7 @@ struct Observation {
   record.from = seen.from;
   record.flags = static_cast<std::uint8_t>((seen.in_kernel ? unsigned{profile::sample_in_kernel} : 0U) |
                                            (seen.on_own_stack ? unsigned{profile::sample_on_stack} : 0U));
+  record.event = seen.event;
   record.weight = seen.weight;
   record.weight_unit = seen.weight_unit;
   record.source = seen.source;

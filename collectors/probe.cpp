@@ -61,7 +61,12 @@ Facility watchpoint_facility(int paranoid, SystemCallFilter filter, std::uint32_
   int error = 0;
   registers = count_debug_registers(error);
   facility.available = registers > 0;
-  if (registers > 0) {
+  if (registers > 0 && !watchpoints_fire()) {
+    registers = 0;
+    facility.available = false;
+    facility.found = "they can be set, but accesses to a watched word are not reported";
+    facility.remedy = "record where the host of this virtual machine passes debug exceptions on";
+  } else if (registers > 0) {
     facility.found = std::to_string(registers) + " of 4 debug registers free";
   } else if (error == ENOSPC) {
     facility.found = "all debug registers are in use";

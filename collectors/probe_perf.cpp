@@ -69,6 +69,21 @@ std::uint32_t count_debug_registers(int& error) {
   return most;
 }
 
+// Counted only: no signal is sent.
+bool watchpoints_fire() {
+  alignas(8) static volatile std::uint64_t watched = 0;
+  perf_event_attr attributes = watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched), 8);
+  attributes.sigtrap = 0;
+  attributes.remove_on_exec = 0;
+  attributes.sample_period = 0;
+  attributes.disabled = 0;
+  const OpenedEvent event = open_event(attributes);
+  watched = watched + 1;
+  std::uint64_t count = 0;
+  return event.fd.valid() && ::read(event.fd.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) &&
+         count != 0;
+}
+
 bool blocked_trap_kills() {
   const pid_t child = ::fork();
   if (child == 0) {

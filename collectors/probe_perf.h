@@ -29,6 +29,10 @@ struct OpenedEvent {
 /// `error` gets the errno of the refusal that came before the fourth, 0 when there was none.
 [[nodiscard]] std::uint32_t count_debug_registers(int& error);
 
+/// Does the processor report an access to a watched word? The hosts of some virtual machines let their guests set debug
+/// registers and never raise the exception. False too where no watchpoint can be had.
+[[nodiscard]] bool watchpoints_fire();
+
 /// Does this kernel kill a process that hits a watchpoint while it blocks SIGTRAP, as Linux did before 5.19? Found out
 /// by a child process. False too where no watchpoint can be had.
 [[nodiscard]] bool blocked_trap_kills();

@@ -103,4 +103,22 @@ std::vector<Facility> pmu_facilities(const MachineDescription& machine, const st
           module_facility(machine, ibs, trial)};
 }
 
+Facility counter_facility(const Result<CounterPlan>& plan) {
+  constexpr const char* name = "hardware counters";
+  if (!plan) {
+    return {name, false, plan.error().message, ""};
+  }
+  std::vector<std::string> counted;
+  for (const profile::CounterRow& row : counter_rows(*plan)) {
+    if (std::find(counted.begin(), counted.end(), row.name) == counted.end()) {
+      counted.push_back(row.name);
+    }
+  }
+  const std::size_t groups = plan->groups.size();
+  std::string found =
+      join(counted, ", ") + "; in " + std::to_string(groups) + (groups == 1 ? " group" : " groups, which take turns");
+  found += plan->lacking.empty() ? "" : "; lacking: " + join(plan->lacking, "; ");
+  return {name, true, std::move(found), ""};
+}
+
 }  // namespace crosstalk::collectors

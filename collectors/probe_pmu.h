@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectors/facility.h"
+#include "collectors/pmu/counter_groups.h"
 #include "collectors/pmu/machine_description.h"
 #include "collectors/pmu/source_choice.h"
 
@@ -19,5 +20,9 @@ namespace crosstalk::collectors {
 /// this user open.
 [[nodiscard]] std::vector<Facility> pmu_facilities(const MachineDescription& machine,
                                                    const std::vector<std::string>& core_pmus, const EventTrial& trial);
+
+/// "hardware counters": what of the machine's counters can be read, and what is lacking. `plan`: as the kernel takes
+/// it.
+[[nodiscard]] Facility counter_facility(const Result<CounterPlan>& plan);
 
 }  // namespace crosstalk::collectors

@@ -9,22 +9,10 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/proc_fields.h"
 #include "base/unique_fd.h"
 
 namespace crosstalk::collectors {
-
-namespace {
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view blank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-}  // namespace
 
 std::optional<KernelVersion> parse_kernel_release(std::string_view release) {
   KernelVersion version;
@@ -42,19 +30,6 @@ std::optional<KernelVersion> parse_kernel_release(std::string_view release) {
 std::string kernel_release() {
   utsname name{};
   return ::uname(&name) == 0 ? std::string(name.release) : std::string();
-}
-
-std::optional<std::string> status_field(std::string_view status, std::string_view key) {
-  while (!status.empty()) {
-    const std::size_t newline = status.find('\n');
-    const std::string_view line = status.substr(0, newline);
-    if (line.size() > key.size() && line.starts_with(key) && line.find_first_not_of(" \t", key.size()) != line.npos &&
-        line[line.find_first_not_of(" \t", key.size())] == ':') {
-      return std::string(trim(line.substr(line.find(':', key.size()) + 1)));
-    }
-    status.remove_prefix(newline == std::string_view::npos ? status.size() : newline + 1);
-  }
-  return std::nullopt;
 }
 
 std::optional<std::string> read_small_file(const std::string& path) {
@@ -90,7 +65,7 @@ int perf_event_paranoid() {
 
 SystemCallFilter system_call_filter() {
   const auto status = read_small_file("/proc/self/status");
-  const auto mode = status ? status_field(*status, "Seccomp") : std::nullopt;
+  const auto mode = status ? proc_field(*status, "Seccomp") : std::nullopt;
   if (!mode) {
     return SystemCallFilter::unknown;
   }
@@ -99,9 +74,9 @@ SystemCallFilter system_call_filter() {
 
 CpuFacts parse_cpuinfo(std::string_view cpuinfo) {
   CpuFacts facts;
-  facts.vendor = status_field(cpuinfo, "vendor_id").value_or("");
-  facts.model = status_field(cpuinfo, "model name").value_or("");
-  const std::string flags = " " + status_field(cpuinfo, "flags").value_or("") + " ";
+  facts.vendor = proc_field(cpuinfo, "vendor_id").value_or("");
+  facts.model = proc_field(cpuinfo, "model name").value_or("");
+  const std::string flags = " " + std::string(proc_field(cpuinfo, "flags").value_or("")) + " ";
   facts.virtual_machine = flags.find(" hypervisor ") != std::string::npos;
   facts.has_ibs = flags.find(" ibs ") != std::string::npos;
   return facts;

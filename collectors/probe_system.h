@@ -24,9 +24,6 @@ inline constexpr KernelVersion oldest_kernel{5, 13};
 /// Release of the running kernel, as `uname -r` prints it.
 [[nodiscard]] std::string kernel_release();
 
-/// Value of the line "key:\tvalue" of a /proc status text, trimmed; none when there is no such line.
-[[nodiscard]] std::optional<std::string> status_field(std::string_view status, std::string_view key);
-
 /// The whole of a small file (64 KiB at most), none when it can not be read. Trailing white space removed.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);
 /// /proc/sys/kernel/perf_event_paranoid; -1: not there (a kernel without perf, or a hidden /proc).

@@ -31,7 +31,7 @@ Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape sha
   constexpr std::uint64_t slot_bytes = sizeof(profile::ThreadSlot) + sizeof(profile::ThreadWaits);
   arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * slot_bytes);
   arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
-  const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * shape.ring_bytes;
+  const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * profile::ring_stride(shape.ring_bytes);
   arena.fd_.reset(::memfd_create(arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
@@ -96,19 +96,26 @@ const profile::ThreadWaits& Arena::waits(std::uint32_t index) const {
 }
 
 std::uint64_t Arena::chunk_bytes(std::uint32_t chunk) const {
-  return std::uint64_t{std::min(rings_a_chunk, shape_.slots - chunk * rings_a_chunk)} * shape_.ring_bytes;
+  return std::min(rings_a_chunk, shape_.slots - chunk * rings_a_chunk) * profile::ring_stride(shape_.ring_bytes);
 }
 
 const std::byte* Arena::ring(std::uint32_t index) {
   const std::uint32_t chunk = index / rings_a_chunk;
   if (chunks_[chunk] == nullptr) {
-    const std::uint64_t offset = rings_offset_ + std::uint64_t{chunk} * rings_a_chunk * shape_.ring_bytes;
+    const std::uint64_t offset =
+        rings_offset_ + std::uint64_t{chunk} * rings_a_chunk * profile::ring_stride(shape_.ring_bytes);
     void* memory = ::mmap(nullptr, chunk_bytes(chunk), PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_.get(),
                           static_cast<off_t>(offset));
     chunks_[chunk] = memory == MAP_FAILED ? nullptr : static_cast<const std::byte*>(memory);
   }
   return chunks_[chunk] == nullptr ? nullptr
-                                   : chunks_[chunk] + std::uint64_t{index % rings_a_chunk} * shape_.ring_bytes;
+                                   : chunks_[chunk] + (index % rings_a_chunk) * profile::ring_stride(shape_.ring_bytes);
+}
+
+const profile::ThreadRegions* Arena::regions(std::uint32_t index) {
+  const std::byte* const of_thread = ring(index);
+  return of_thread == nullptr ? nullptr
+                              : reinterpret_cast<const profile::ThreadRegions*>(of_thread + shape_.ring_bytes);
 }
 
 std::string Arena::path() const { return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get()); }

@@ -34,6 +34,8 @@ class Arena {
   [[nodiscard]] const profile::ThreadWaits& waits(std::uint32_t index) const;
   /// Null when it can not be mapped (`ulimit -v`). It stays mapped.
   [[nodiscard]] const std::byte* ring(std::uint32_t index);
+  /// What lies behind it, of a thread whose slot says that it marks regions.
+  [[nodiscard]] const profile::ThreadRegions* regions(std::uint32_t index);
   // As made; the header is writable by targets and not asked again.
   [[nodiscard]] std::uint32_t slot_count() const { return shape_.slots; }
   [[nodiscard]] std::uint32_t ring_bytes() const { return shape_.ring_bytes; }

@@ -30,6 +30,7 @@ void free_slot(profile::ThreadSlot& slot) {
   }
   slot.clock.store(0, std::memory_order_relaxed);
   slot.period_us.store(0, std::memory_order_relaxed);
+  slot.marks_regions.store(0, std::memory_order_relaxed);
   slot.pid.store(0, std::memory_order_relaxed);
   slot.tid.store(0, std::memory_order_relaxed);
   ++slot.generation;
@@ -157,6 +158,9 @@ void Drainer::interpret_batch() {
                            [&](const profile::RecordView& record) { decoder_->announce(portion.slot, record); });
   }
   for (const Portion& portion : portions_) {
+    if (const auto regions = regions_of(portion.slot, 0)) {
+      decoder_->learn_regions(portion.slot, *regions);
+    }
     const profile::ParseOutcome outcome =
         profile::parse_records(batch.subspan(portion.begin, portion.end - portion.begin),
                                [&](const profile::RecordView& record) { decoder_->interpret(portion.slot, record); });
@@ -226,6 +230,9 @@ void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
   lost_in_closed_ += totals.lost;
   decoder_->update_totals(index, totals);
   decoder_->update_waits(index, wait_rows(arena_->waits(index), now_ns));
+  if (const auto regions = regions_of(index, now_ns)) {
+    decoder_->update_regions(index, *regions);
+  }
   decoder_->close_slot(index, now_ns);
   add_times(slots_[index].first_times, slots_[index].times, waits_of_closed_);
   slots_[index].first_times.reset();
@@ -254,11 +261,21 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
   }
 }
 
-void Drainer::read_totals() {
+void Drainer::read_totals(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     decoder_->update_totals(index, totals_of(arena_->slot(index)));
     decoder_->update_waits(index, wait_rows(arena_->waits(index), 0));
+    if (const auto regions = regions_of(index, now_ns)) {
+      decoder_->update_regions(index, *regions);
+    }
   }
+}
+
+/// Of a thread that marks some; those that are open count up to `now_ns`.
+std::optional<RegionsSeen> Drainer::regions_of(std::uint32_t index, std::uint64_t now_ns) const {
+  const bool marks = arena_->slot(index).marks_regions.load(std::memory_order_acquire) != 0;
+  const profile::ThreadRegions* const table = marks ? arena_->regions(index) : nullptr;
+  return table != nullptr ? std::optional(regions_seen(*table, arena_->header(), now_ns)) : std::nullopt;
 }
 
 void Drainer::finish(std::uint64_t now_ns) {

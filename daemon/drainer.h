@@ -34,7 +34,7 @@ class Drainer {
   /// Frees slots of threads that vanished without a word; some microseconds a quiet slot. About once a second.
   void find_lost_threads(std::uint64_t now_ns);
   /// Brings the threads' totals in the interpreter up to date.
-  void read_totals();
+  void read_totals(std::uint64_t now_ns);
   /// The last pass is done: closes all slots, which stay as they are.
   void finish(std::uint64_t now_ns);
 
@@ -70,6 +70,7 @@ class Drainer {
   Pass fill_batch(std::uint64_t now_ns);
   void interpret_batch();
   void look_at_threads(std::uint64_t now_ns);
+  [[nodiscard]] std::optional<RegionsSeen> regions_of(std::uint32_t index, std::uint64_t now_ns) const;
   [[nodiscard]] bool executes_another(std::uint32_t index) const;
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
   void close(std::uint32_t index, std::uint64_t now_ns);

@@ -6,28 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <string>
 
+#include "base/proc_fields.h"
 #include "daemon/host_topology.h"
 
 namespace crosstalk::daemon {
-namespace {
-
-/// The text after the colon of the first line of `file` that starts with `key`; empty when there is none.
-std::string field(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(':');
-    if (line.compare(0, key.size(), key) == 0 && colon != std::string::npos) {
-      const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
-      return begin == std::string::npos ? std::string() : line.substr(begin);
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 void describe_host(profile::Session& session) {
   utsname names{};
@@ -35,7 +19,7 @@ void describe_host(profile::Session& session) {
     session.host = names.nodename;
     session.kernel = names.release;
   }
-  session.cpu_model = field("/proc/cpuinfo", "model name");
+  session.cpu_model = processor_field("model name");
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
   session.cpus = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
   session.topology = read_topology().text();
@@ -53,7 +37,7 @@ std::uint64_t own_cpu_ns() {
 }
 
 std::uint64_t own_memory_bytes() {
-  const std::string anonymous = field("/proc/self/status", "RssAnon");
+  const std::string anonymous = proc_file_field("/proc/self/status", "RssAnon").value_or("");
   return anonymous.empty() ? 0 : std::stoull(anonymous) * 1024;
 }
 

@@ -28,9 +28,14 @@ class ProfileSink final : public RowSink {
   void put(const profile::SharedMappingRow& row) override { heed(writer_.put(row)); }
   void put(const profile::ThreadCreationRow& row) override { heed(writer_.put(row)); }
   void put(const profile::ThreadWaitRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::RegionRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::ThreadRegionRow& row) override { heed(writer_.put(row)); }
   void put(const profile::LookaheadRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::CounterRow& row) { heed(writer_.put(row)); }
+  void put(const profile::ReadingRow& row) override { heed(writer_.put(row)); }
   void put(const profile::StackRow& row) override { heed(writer_.put(row)); }
   void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }
+  void put(const profile::EventRow& row) { heed(writer_.put(row)); }
   void put(const profile::Session& session) { heed(writer_.put(session)); }
 
   void commit();

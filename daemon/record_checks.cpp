@@ -11,11 +11,11 @@ namespace crosstalk::daemon {
 namespace {
 
 constexpr std::uint32_t line_bytes = 64;
+constexpr std::uint8_t most_events = 64;  // that anybody samples by at a time
 
 bool possible(AccessKind access, profile::AddressFrom from, std::uint8_t flags) {
-  constexpr unsigned known = profile::sample_in_kernel | profile::sample_on_stack | profile::sample_suspected |
-                             profile::sample_armed | profile::sample_eligible;
-  return access <= AccessKind::load_store && from <= profile::AddressFrom::hardware && (flags & ~known) == 0;
+  return access <= AccessKind::load_store && from <= profile::AddressFrom::hardware &&
+         (flags & ~unsigned{profile::all_sample_flags}) == 0;
 }
 
 bool is_fraction(float value) { return value >= 0 && value <= 1; }
@@ -43,8 +43,8 @@ std::optional<StackView> stack_in(std::span<const std::byte> tail) {
 bool possible(const profile::Sample& record) {
   const bool clock = record.source == profile::SourceKind::clock;
   return possible(record.access, record.from, record.flags) && record.source <= profile::SourceKind::counter &&
-         record.weight_unit <= profile::WeightUnit::occurrences &&
-         (!clock || record.weight_unit == profile::WeightUnit::ns);
+         record.weight_unit <= profile::WeightUnit::occurrences && record.event <= most_events &&
+         (!clock || (record.weight_unit == profile::WeightUnit::ns && record.event == 0));
 }
 
 bool possible(const profile::WatchOpen& record) {
@@ -78,6 +78,11 @@ bool possible(const profile::Lookahead& record, std::span<const std::byte> way) 
          record.instructions <= profile::max_lookahead_instructions &&
          record.passages <= profile::max_lookahead_instructions &&
          profile::unpack_branch_trace({reinterpret_cast<const std::uint8_t*>(way.data()), way.size()}, record.begin);
+}
+
+bool possible(const profile::CounterReading& record, std::size_t tail_bytes) {
+  return record.group != 0 && tail_bytes != 0 && tail_bytes % sizeof(std::uint64_t) == 0 &&
+         tail_bytes <= profile::most_group_counters * sizeof(std::uint64_t) && record.running_ns <= record.enabled_ns;
 }
 
 bool possible(const profile::ModuleLoad& record) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "profile/counter_reading.h"
 #include "profile/ring_reader.h"
 
 namespace crosstalk::daemon {
@@ -27,6 +28,7 @@ struct StackView {
 [[nodiscard]] bool possible(const profile::SharedMapping& record);
 /// `way`: its tail.
 [[nodiscard]] bool possible(const profile::Lookahead& record, std::span<const std::byte> way);
+[[nodiscard]] bool possible(const profile::CounterReading& record, std::size_t tail_bytes);
 [[nodiscard]] bool possible(const profile::ModuleLoad& record);
 
 /// Text of a fixed array that may lack its NUL.

@@ -42,6 +42,7 @@ RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHas
       content_hash_(std::move(content_hash)),
       processes_table_(sink),
       watches_(sink),
+      regions_(sink, slot_count),
       slots_(slot_count) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
@@ -143,6 +144,8 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return take(slot, view, view.as<profile::Lookahead>());
     case RecordType::thread_creation:
       return take(slot, view, view.as<profile::ThreadCreation>());
+    case RecordType::counter_reading:
+      return take(slot, view, view.as<profile::CounterReading>());
   }
   return false;
 }
@@ -276,8 +279,10 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
   row.from = record.from;
   row.flags = record.flags;
   row.previous_handler_ns = record.previous_handler_ns;
+  row.region = regions_.id_of(static_cast<std::uint32_t>(&slot - slots_.data()), record.region);
   if (record.source != profile::SourceKind::clock) {
     row.measurement = {record.source, record.weight_unit, record.latency_cycles, record.weight, record.data_source};
+    row.event = profile::EventId{record.event};
   }
   // A hardware source's are those at its interrupt, some instructions behind the sampled one.
   if ((record.flags & profile::sample_in_kernel) == 0 && record.source == profile::SourceKind::clock) {
@@ -397,6 +402,26 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Look
   return true;
 }
 
+bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::CounterReading& record) {
+  const std::span<const std::byte> tail = view.tail();
+  if (!possible(record, tail.size())) {
+    return false;
+  }
+  profile::ReadingRow row;
+  row.thread = thread_of(slot, record.time_ns);
+  row.time_ns = record.time_ns;
+  row.ip = record.ip;
+  row.enabled_ns = record.enabled_ns;
+  row.running_ns = record.running_ns;
+  row.group = record.group;
+  row.life = record.life;
+  row.cpu = record.cpu;
+  row.counts.resize(tail.size() / sizeof(std::uint64_t));
+  std::memcpy(row.counts.data(), tail.data(), tail.size());
+  sink_->put(row);
+  return true;
+}
+
 void RecordDecoder::update_totals(std::uint32_t slot, const SlotTotals& totals) {
   if (slots_[slot].thread) {
     processes_table_.update(*slots_[slot].thread, totals);
@@ -412,6 +437,12 @@ void RecordDecoder::update_waits(std::uint32_t slot, std::vector<profile::Thread
   for (profile::ThreadWaitRow& row : rows) {
     row.thread = *of.thread;
     sink_->put(row);
+  }
+}
+
+void RecordDecoder::update_regions(std::uint32_t slot, const RegionsSeen& seen) {
+  if (slots_[slot].thread) {
+    regions_.put(slot, *slots_[slot].thread, seen);
   }
 }
 
@@ -435,6 +466,7 @@ void RecordDecoder::close_slot(std::uint32_t slot, std::uint64_t now_ns) {
     row.end_ns = row.end_ns != 0 ? row.end_ns : now_ns;
     processes_table_.close_thread(*of.thread);
   }
+  regions_.close(slot);
   of = Slot{};
 }
 
@@ -468,6 +500,7 @@ void RecordDecoder::put_everything() {
   for (Slot& slot : slots_) {
     slot.waits.reset();
   }
+  regions_.put_everything();
   processes_table_.put_everything();
   modules_.put_everything(*sink_);
 }

@@ -10,8 +10,10 @@
 
 #include "daemon/module_table.h"
 #include "daemon/process_table.h"
+#include "daemon/region_table.h"
 #include "daemon/row_sink.h"
 #include "daemon/watch_joiner.h"
+#include "profile/counter_reading.h"
 #include "profile/ring_reader.h"
 
 namespace crosstalk::daemon {
@@ -35,6 +37,9 @@ class RecordDecoder {
   void update_totals(std::uint32_t slot, const SlotTotals& totals);
   /// What the slot's thread has waited so far (wait_rows.h).
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
+  /// The regions that the slot's thread marks (region_table.h), before samples that were taken in them; and its sums.
+  void learn_regions(std::uint32_t slot, const RegionsSeen& seen) { regions_.learn(slot, seen); }
+  void update_regions(std::uint32_t slot, const RegionsSeen& seen);
   /// The slot's thread has this name now.
   void rename(std::uint32_t slot, const std::string& name);
   /// The file that the slot's process executes; empty when that is not known.
@@ -102,6 +107,7 @@ class RecordDecoder {
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Lookahead& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::ThreadCreation& record);
+  bool take(Slot& slot, const profile::RecordView& view, const profile::CounterReading& record);
   void take(Slot& slot, const profile::RecordView& view, const profile::Message& record);
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
@@ -109,6 +115,7 @@ class RecordDecoder {
   ContentHash content_hash_;
   ProcessTable processes_table_;
   WatchJoiner watches_;
+  RegionTable regions_;
   std::vector<Slot> slots_;
   std::vector<Announcement> announcements_;
   ModuleTable modules_;

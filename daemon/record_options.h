@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profile/arena.h"
+#include "profile/counter_reading.h"
 #include "profile/model.h"
 
 namespace crosstalk::daemon {
@@ -20,18 +21,24 @@ struct Progress {
 };
 
 struct RecordOptions {
-  std::string output = "crosstalk.db";            // already expanded
-  std::vector<std::string> command;               // argv of the command that is launched; empty: none is
-  std::string command_text;                       // how the report calls what is recorded; empty: as `command`
-  bool from_outside = false;                      // a collector outside of the targets tells of their ends
-  profile::SessionConfig config;                  // calibrated and probed by the caller
-  profile::CoreTimes core;                        // measured by the caller
-  std::string machine;                            // text of this machine's file; empty: it was not measured
-  std::string method_name, source_name;           // as the report shows them
-  std::string source_choice;                      // why it is this source
+  std::string output = "crosstalk.db";    // already expanded
+  std::vector<std::string> command;       // argv of the command that is launched; empty: none is
+  std::string command_text;               // how the report calls what is recorded; empty: as `command`
+  bool from_outside = false;              // a collector outside of the targets tells of their ends
+  profile::SessionConfig config;          // calibrated and probed by the caller
+  profile::CoreTimes core;                // measured by the caller
+  std::string machine;                    // text of this machine's file; empty: it was not measured
+  std::string method_name, source_name;   // as the report shows them
+  std::string source_choice;              // why it is this source
+  std::vector<profile::EventRow> events;  // that sample beside the clocks; numbered from 1 on
+  profile::MemorySampling memory;         // of them, those that targets open themselves
+  /// What is to be said of samples of `memory` in the end; may be empty.
+  std::function<std::vector<profile::MessageRow>(const profile::MemoryCounts&)> remarks_on_memory;
   std::string collector;                          // path of libcrosstalk.so
   bool recorded_itself = false;                   // by another recorder, which has the command, too
   std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile
+  std::vector<profile::MessageRow> remarks;       // the same, but nobody is told them now
+  std::vector<profile::CounterRow> counters;      // that are read of threads
   std::function<void(const Progress&)> progress;  // about twice a second; may be empty
   std::function<void(const std::string&)> warn;   // one line each, during the run
 };

@@ -57,15 +57,14 @@ void Recorder::begin() {
   session_.begin_ns = now_ns_;
   session_.end_ns = now_ns_;
   session_.source = options_->source_name;
+  session_.source_choice = options_->source_choice;
   session_.method = options_->method_name;
   session_.version = CROSSTALK_VERSION;
   session_.config = options_->config;
   session_.core = options_->core;
   session_.machine = options_->machine;
   describe_host(session_);
-  for (const profile::MessageRow& warning : options_->warnings) {
-    sink_.put(warning);
-  }
+  put_given();
   arena_.header().heartbeat_ns.store(now_ns_, std::memory_order_relaxed);
   commit(now_ns_);
 }
@@ -153,7 +152,7 @@ void Recorder::pass() {
   if (now_ns_ >= due_.progress) {
     due_.progress = now_ns_ + second / 2;
     if (options_->progress) {
-      drainer_.read_totals();
+      drainer_.read_totals(now_ns_);
       options_->progress(progress_now());
     }
   }
@@ -204,7 +203,7 @@ bool Recorder::over(Targets& targets) {
 void Recorder::commit(std::uint64_t now_ns) {
   due_.commit = now_ns + second;
   retry_if_failing(now_ns);
-  drainer_.read_totals();
+  drainer_.read_totals(now_ns);
   decoder_.flush(now_ns);
   unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
   session_.end_ns = now_ns;
@@ -226,8 +225,21 @@ void Recorder::retry_if_failing(std::uint64_t now_ns) {
   due_.retry = now_ns + retry_ns;
   sink_.retry();
   decoder_.put_everything();
-  for (const profile::MessageRow& warning : options_->warnings) {
-    sink_.put(warning);
+  put_given();
+}
+
+/// What was known before the start.
+void Recorder::put_given() {
+  for (const profile::EventRow& event : options_->events) {
+    sink_.put(event);
+  }
+  for (const auto* const messages : {&options_->warnings, &options_->remarks}) {
+    for (const profile::MessageRow& message : *messages) {
+      sink_.put(message);
+    }
+  }
+  for (const profile::CounterRow& counter : options_->counters) {
+    sink_.put(counter);
   }
 }
 
@@ -299,6 +311,11 @@ void Recorder::put_messages(std::optional<pid_t> launched) {
   if (const std::uint64_t lost = drainer_.lost_records(); lost != 0) {
     message("records_lost", std::to_string(lost) + " records were lost to full rings; a longer --period makes fewer",
             lost);
+  }
+  if (options_->remarks_on_memory && options_->memory.events != 0) {
+    for (profile::MessageRow& remark : options_->remarks_on_memory(arena_.header().memory_counts)) {
+      message(remark.code.c_str(), std::move(remark.text), remark.count);
+    }
   }
   put_unobserved();
   if (const std::uint64_t times = drainer_.corruptions() + decoder_.malformed(); times != 0) {

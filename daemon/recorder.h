@@ -50,6 +50,7 @@ class Recorder {
   void commit(std::uint64_t now_ns);
   void retry_if_failing(std::uint64_t now_ns);
   void end(const Targets& targets);
+  void put_given();
   void take_unobserved();
   void add_unobserved(const UnobservedProgram& program);
   void put_messages(std::optional<pid_t> launched);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "profile/counter_reading.h"
 #include "profile/model.h"
 #include "profile/thread_wait_row.h"
 
@@ -24,7 +25,10 @@ class RowSink {
   virtual void put(const profile::SharedMappingRow& row) = 0;
   virtual void put(const profile::ThreadCreationRow& row) = 0;
   virtual void put(const profile::ThreadWaitRow& row) = 0;
+  virtual void put(const profile::RegionRow& row) = 0;
+  virtual void put(const profile::ThreadRegionRow& row) = 0;
   virtual void put(const profile::LookaheadRow& row) = 0;
+  virtual void put(const profile::ReadingRow& row) = 0;
   virtual void put(const profile::StackRow& row) = 0;
   virtual void put(const profile::MessageRow& row) = 0;
 };

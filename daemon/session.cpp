@@ -30,6 +30,7 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   if (!arena) {
     return error_of(arena);
   }
+  arena->header().memory = options.memory;
   const Result<SignalWatch> signals = SignalWatch::begin();  // a thread made from now on leaves them to this one
   if (!signals) {
     return error_of(signals);
@@ -38,11 +39,6 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
   if (!writer) {
     return error_of(writer);
-  }
-  if (const Result<void> noted = writer->put_source_choice(options.source_choice); !noted) {
-    writer = error_of(noted);  // closed
-    output.undo();
-    return error_of(noted);
   }
   const std::string arena_path = arena->path();
   std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);

@@ -95,7 +95,8 @@ Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMean
     }
   }
   AttachedTarget target;
-  target.attachment = attachment_of({request.pids, request.attach_children, means.registers, means.memory});
+  target.attachment =
+      attachment_of({request.pids, request.attach_children, means.registers, means.memory, means.counters});
   target.attachment.duration_ns = request.duration_ns;
   target.command = commands_of(request.pids);
   target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
@@ -106,7 +107,7 @@ WatchedCommand watch_command(const RecordRequest& request, const std::string& wh
   const bool children = request.config.follow_children != 0;
   WatchedCommand command;
   command.attachment = [children, means, delay_ns = request.delay_ns](pid_t pid) {
-    daemon::Attachment attachment = attachment_of({{pid}, children, means.registers, means.memory});
+    daemon::Attachment attachment = attachment_of({{pid}, children, means.registers, means.memory, means.counters});
     attachment.delay_ns = delay_ns;
     return attachment;
   };

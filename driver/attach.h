@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collectors/pmu/counter_groups.h"
 #include "collectors/pmu/memory_events.h"
 #include "daemon/attached_processes.h"
 #include "daemon/session.h"
@@ -29,8 +30,9 @@ struct AttachedTarget {
 
 /// What the kernel gives those who watch from outside.
 struct OutsideMeans {
-  std::uint32_t registers = 0;                  // debug registers that a thread may have
-  std::vector<collectors::MemoryEvent> memory;  // events that sample accesses, beside the clocks
+  std::uint32_t registers = 0;                     // debug registers that a thread may have
+  std::vector<collectors::MemoryEvent> memory;     // events that sample accesses, beside the clocks
+  std::vector<collectors::CounterGroup> counters;  // that are read of each thread
 };
 
 /// Refuses what can not be watched from outside: where one of several can not, all are.

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/busy_words.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "driver/text_layout.h"
+
 namespace crosstalk::driver {
 
 const char* class_in_words(models::BusyClass which) {
@@ -20,6 +26,31 @@ const char* application_in_words(models::ApplicationClass which) {
       "many bytes an operation, direct access",
       "many bytes an operation, indirect access"};
   return words[static_cast<std::size_t>(which)];
+}
+
+std::string stacked(const models::CycleAccount& account, int columns) {
+  const double total = account.total();
+  std::string text;
+  double until = 0;
+  for (const WaitPart& part : wait_parts) {
+    until += total > 0 ? account[part.which].value_or(0) / total : 0;
+    const auto end = static_cast<std::size_t>(std::lround(until * columns));
+    text.append(end > text.size() ? end - text.size() : 0, part.letter);
+  }
+  return text;
+}
+
+std::string waits_in_words(const models::CycleAccount& account) {
+  constexpr double worth_saying = 0.005;
+  const double total = account.total();
+  std::string text;
+  for (const WaitPart& part : wait_parts) {
+    const double share = total > 0 ? account[part.which].value_or(0) / total : 0;
+    if (share >= worth_saying) {
+      text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", part.letter, part.words, percent_text(share));
+    }
+  }
+  return text;
 }
 
 }  // namespace crosstalk::driver

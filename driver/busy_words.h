@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 
 #include "models/application_class.h"
 #include "models/busy_time.h"
@@ -35,6 +36,12 @@ inline constexpr std::array<WaitPart, models::cycle_classes> wait_parts = {{
     {models::CycleClass::kernel, 'k', "#3c424b", "kernel"},
     {models::CycleClass::unattributed, '.', "#f3f3f3", "not attributed"},
 }};
+
+/// A bar of so many columns, the parts one after another, a letter for each column: by largest remainder, so that they
+/// fill it.
+[[nodiscard]] std::string stacked(const models::CycleAccount& account, int columns);
+/// "c committing 61 %, m memory 30 %": the parts worth saying.
+[[nodiscard]] std::string waits_in_words(const models::CycleAccount& account);
 
 /// "limited by memory", ...
 [[nodiscard]] const char* class_in_words(models::BusyClass which);

@@ -24,8 +24,8 @@ constexpr const char* examples =
     "  crosstalk calibrate\n"
     "  crosstalk calibrate --json | jq '.bandwidths[] | select(.level == \"memory\")'\n"
     "\n"
-    "It takes some seconds, two minutes at most, and all processors. Other programs that run meanwhile\n"
-    "make figures worse or have them refused, which the table shows.\n"
+    "It takes some seconds, two minutes at most, and all processors. What other programs that run\n"
+    "meanwhile leave no time for is absent, which the table shows with the reasons.\n"
     "The exit status is 0, 1 when the machine can not be measured, 125 for a bad command line.\n"
     "More: man crosstalk-calibrate\n";
 
@@ -86,7 +86,7 @@ Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
   app.add_option("-o,--output", request.output, "File to write [$XDG_CONFIG_HOME/crosstalk/machine.json]")
       ->type_name("FILE");
   app.add_flag("--json", request.json, "Show the file's text instead of tables");
-  app.add_flag("--quick", request.quick, "Fewer and briefer tries: figures are less sure");
+  app.add_flag("--quick", request.quick, "Fewer and briefer tries, half a minute at most: figures are less sure");
   app.add_flag("-q,--quiet", request.quiet, "Show no tables and say nothing but errors");
   const auto outcome = parse(app, arguments);
   if (!outcome) {

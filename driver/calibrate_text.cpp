@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include "driver/calibrate_options.h"
 #include "driver/text_layout.h"
@@ -51,8 +53,12 @@ class Tables {
 
  private:
   using Form = std::string (*)(double);
+  struct Reason {  // why figures are absent
+    std::string words;
+    unsigned figures;
+  };
 
-  /// A figure in its column. '-': not measured; "refused"; '~' marks one that tries agree on badly.
+  /// A figure in its column. '-': there is no such figure; "absent"; '~' marks one that tries agree on badly.
   std::string cell(const Figure* figure, Form form) {
     std::string text = "-";
     if (figure != nullptr && figure->value) {
@@ -60,8 +66,10 @@ class Tables {
       any_doubtful_ = any_doubtful_ || badly;
       text = (badly ? "~" : "") + form(*figure->value);
     } else if (figure != nullptr) {
-      text = "refused";
-      first_reason_ = first_reason_.empty() ? figure->refused : first_reason_;
+      text = "absent";
+      const auto same = std::find_if(reasons_.begin(), reasons_.end(),
+                                     [&](const Reason& known) { return known.words == figure->refused; });
+      same != reasons_.end() ? void(++same->figures) : reasons_.push_back({figure->refused, 1});
     }
     return pad_left(text, figure_columns_);
   }
@@ -198,8 +206,12 @@ class Tables {
     if (any_doubtful_) {
       canvas_.paragraph("  ", "~ three quarters of the tries differ by more than 5 % from the best one");
     }
-    if (!first_reason_.empty()) {
-      canvas_.paragraph("  ", "refused, the first of them since " + canvas_.clean(first_reason_));
+    constexpr std::size_t most_reasons = 5;
+    std::stable_sort(reasons_.begin(), reasons_.end(),
+                     [](const Reason& a, const Reason& b) { return a.figures > b.figures; });
+    for (std::size_t i = 0; i < std::min(most_reasons, reasons_.size()); ++i) {
+      canvas_.paragraph("  ", fmt::format("absent, {} figure{}: {}", reasons_[i].figures,
+                                          reasons_[i].figures == 1 ? "" : "s", canvas_.clean(reasons_[i].words)));
     }
     for (const std::string& note : machine_.notes) {
       canvas_.paragraph("  ", canvas_.clean(note));
@@ -210,7 +222,7 @@ class Tables {
   Canvas canvas_;
   int figure_columns_ = most_figure_columns;
   bool any_doubtful_ = false;
-  std::string first_reason_;
+  std::vector<Reason> reasons_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "attribution/busy/loop_figures.h"
+#include "attribution/counters/counter_rates.h"
 #include "driver/names.h"
 
 namespace crosstalk::driver {
@@ -184,29 +187,128 @@ std::string objects_table(const Analysis& analysis) {
   return table.take();
 }
 
+/// What counters were read of, each once.
+std::vector<std::string> counter_columns(const Analysis& analysis) {
+  std::vector<std::string> names;
+  for (const profile::CounterRow& row :
+       analysis.counters ? analysis.counters->counters : std::vector<profile::CounterRow>()) {
+    if (std::find(names.begin(), names.end(), row.name) == names.end()) {
+      names.push_back(row.name);
+    }
+  }
+  return names;
+}
+
+std::string counted(const attribution::LoopRow& row, const std::string& name) {
+  if (row.figures && row.figures->counters) {
+    for (const attribution::CountedRate& rate : row.figures->counters->rates) {
+      if (rate.name == name) {
+        return number(rate.per_s);
+      }
+    }
+  }
+  return "";
+}
+
+/// By models::CycleClass.
+Fields wait_columns(const std::string& before, const std::string& after) {
+  Fields columns;
+  for (std::size_t i = 0; i < models::cycle_classes; ++i) {
+    columns.push_back(before + models::cycle_class_name(static_cast<models::CycleClass>(i)));
+    columns.back() += after;
+  }
+  return columns;
+}
+
+Fields wait_fields(const models::CycleAccount& waits) {
+  Fields fields;
+  for (std::size_t i = 0; i < models::cycle_classes; ++i) {
+    fields.push_back(known(waits[static_cast<models::CycleClass>(i)]));
+  }
+  return fields;
+}
+
+/// What follows from its rates on this machine, and where its time went.
+Fields figure_columns() {
+  Fields columns;
+  for (const models::Unit unit : models::all_units) {
+    for (const char* const figure : {".seconds", ".of_effective", ".of_theoretical", ".per_s"}) {
+      columns.push_back(std::string("busy.") + unit_name(unit) + figure);
+    }
+  }
+  return columns + Fields{"busy.bytes_to_flops", "class"} + wait_columns("waits.", "") +
+         Fields{"shape.threads", "shape.imbalance", "shape.simd_share", "shape.multiply_add_share"};
+}
+
+/// Of a loop without figures all are empty.
+Fields figure_fields(const attribution::LoopRow& row) {
+  if (!row.figures) {
+    return Fields(figure_columns().size());
+  }
+  const attribution::LoopFigures& figures = *row.figures;
+  Fields fields;
+  for (const models::Unit unit : models::all_units) {
+    const models::BusyTime& time = figures.busy[unit];
+    const auto& per_s = time.seconds ? figures.per_s[unit] : std::nullopt;
+    fields = fields + Fields{known(time.seconds), known(time.of_effective), known(time.of_theoretical), known(per_s)};
+  }
+  const auto& which = figures.busy_class.which;
+  return fields + Fields{known(figures.bytes_to_flops), which ? busy_class_name(*which) : ""} +
+         wait_fields(figures.waits) +
+         Fields{number(figures.threads), known(figures.imbalance), known(figures.packed), known(figures.multiply_adds)};
+}
+
 std::string loops_table(const Analysis& analysis) {
-  Table table({"id", "parent", "function", "file", "line_begin", "line_end", "depth", "module", "cpu_s", "self_s",
-               "share", "share_ci95.low", "share_ci95.high", "iterations_per_s", "instructions_per_s", "flops_per_s",
-               "loads_per_s", "stores_per_s", "bytes_per_s"});
+  const std::vector<std::string> counters = counter_columns(analysis);
+  Fields columns({"id", "parent", "function", "file", "line_begin", "line_end", "depth", "module", "cpu_s", "self_s",
+                  "share", "share_ci95.low", "share_ci95.high", "iterations_per_s", "instructions_per_s", "flops_per_s",
+                  "loads_per_s", "stores_per_s", "bytes_per_s"});
+  columns = columns + figure_columns();
+  for (const std::string& name : counters) {
+    columns.push_back("counters." + name);
+  }
+  Table table(columns);
   for (const attribution::LoopRow& row : analysis.loops) {
-    table.row({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
-               known_line(row.line_end), number(std::uint64_t{row.depth}), row.module, number(row.cpu_s),
-               number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high),
-               known(row.rates.iterations.per_s), known(row.rates.instructions.per_s), known(row.rates.flops.per_s),
-               known(row.rates.loads.per_s), known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
+    Fields cells({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
+                  known_line(row.line_end), number(std::uint64_t{row.depth}), row.module, number(row.cpu_s),
+                  number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high),
+                  known(row.rates.iterations.per_s), known(row.rates.instructions.per_s), known(row.rates.flops.per_s),
+                  known(row.rates.loads.per_s), known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
+    cells = cells + figure_fields(row);
+    for (const std::string& name : counters) {
+      cells.push_back(counted(row, name));
+    }
+    table.row(cells);
+  }
+  return table.take();
+}
+
+/// A row for each region and thread that was in it.
+std::string regions_table(const Analysis& analysis) {
+  Table table(Fields{"region", "thread", "entries", "elapsed_s", "cpu_s", "cpu_low_s", "cpu_high_s", "samples"} +
+              wait_columns("", "_s"));
+  for (const attribution::RegionSummary& region : analysis.regions) {
+    for (const attribution::RegionThread& thread : region.threads) {
+      table.row(Fields{region.path, number(std::uint64_t{thread.thread}), number(thread.entries),
+                       number(thread.elapsed_s), known(thread.cpu_s), thread.cpu_s ? number(thread.cpu_ci95.low) : "",
+                       thread.cpu_s ? number(thread.cpu_ci95.high) : "", number(thread.samples)} +
+                wait_fields(thread.waits));
+    }
   }
   return table.take();
 }
 
 std::string threads_table(const Analysis& analysis) {
-  Table table({"index", "pid", "tid", "name", "cpu_s", "samples", "kernel_share", "communication_s"});
+  const Fields waits = wait_columns("waits.", "");
+  Table table(Fields{"index", "pid", "tid", "name", "cpu_s", "samples", "kernel_share", "communication_s"} + waits);
   for (const attribution::ThreadSummary& thread : analysis.threads) {
     if (!thread.listed) {
       continue;
     }
-    table.row({number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid), thread.name,
-               known(thread.cpu_s), number(thread.samples), thread.samples == 0 ? "" : number(thread.kernel_share),
-               known(thread.communication_s)});
+    table.row(Fields{number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid),
+                     thread.name, known(thread.cpu_s), number(thread.samples),
+                     thread.samples == 0 ? "" : number(thread.kernel_share), known(thread.communication_s)} +
+              (thread.waits ? wait_fields(*thread.waits) : Fields(waits.size())));
   }
   return table.take();
 }
@@ -271,8 +373,10 @@ std::string render_csv(const Analysis& analysis, View view, const attribution::G
     case View::objects:
       return objects_table(analysis);
     case View::loops:
-    case View::busy:  // the same rows, with these figures among theirs
+    case View::busy:  // the same rows: these figures are among theirs
       return loops_table(analysis);
+    case View::regions:
+      return regions_table(analysis);
     case View::memory:
       return memory_csv(analysis.memory);
     case View::source:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collectors/probe.h"
+#include "collectors/probe_pmu.h"
 #include "driver/collector_path.h"
 #include "driver/log.h"
 #include "driver/serve.h"
@@ -133,8 +134,18 @@ Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments) {
 
 namespace {
 
+collectors::Facility counters_here() {
+  collectors::CounterWish all;
+  all.nmi_watchdog = collectors::nmi_watchdog_is_on();
+  auto plan = collectors::counter_groups(collectors::describe_machine(), collectors::libpfm4(), all);
+  return collectors::counter_facility(plan ? collectors::fit_groups(std::move(*plan), collectors::try_group)
+                                           : std::move(plan));
+}
+
 int say_what_can_be_done(const DoctorRequest& request) {
-  const Diagnosis diagnosis = diagnose(collectors::probe(), collector_facility());
+  collectors::Probe probe = collectors::probe();
+  probe.facilities.push_back(counters_here());
+  const Diagnosis diagnosis = diagnose(probe, collector_facility());
   const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)};
   if (!write_output(request.json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style), false)) {
     log_error("standard output can not be written");

@@ -2,26 +2,18 @@
 #include "driver/json_loop_figures.h"
 
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
+#include "driver/json_counters.h"
+#include "driver/json_values.h"
+#include "driver/names.h"
 
 namespace crosstalk::driver {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using models::Unit;
-
-/// JSON has no infinities; what is not a number is not known.
-Json known(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); }
-Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-const char* unit_name(Unit unit) {
-  static constexpr std::array<const char*, models::unit_count> names = {"memory", "l3", "l2", "l1d", "fpu"};
-  return names[static_cast<std::size_t>(unit)];
-}
 
 Json busy(const attribution::LoopFigures& figures) {
   Json object = Json::object();
@@ -35,8 +27,10 @@ Json busy(const attribution::LoopFigures& figures) {
     }
     Json one = {{"seconds", known(time.seconds)},
                 {"of_effective", known(time.of_effective)},
+                {"of_effective_most", known(time.of_effective_most)},
                 {"of_theoretical", known(time.of_theoretical)},
-                {"per_s", known(figures.per_s[unit])}};
+                {"per_s", known(figures.per_s[unit])},
+                {"basis", figures.counted[unit] ? "counters" : "code"}};
     if (unit == Unit::fpu) {
       one["of_machine"] = known(figures.fpu_of_machine);
     }
@@ -77,6 +71,60 @@ Json shape(const attribution::LoopFigures& figures) {
           {"gathers", figures.gathers},          {"scatters", figures.scatters}};
 }
 
+/// Operations a second of CPU time, by what does them.
+Json flops_by_kind(const std::optional<models::FlopMix>& mix) {
+  if (!mix) {
+    return nullptr;
+  }
+  Json kinds = Json::array();
+  for (const models::Width width :
+       {models::Width::scalar, models::Width::sse, models::Width::avx2, models::Width::avx512}) {
+    for (const models::Precision precision :
+         {models::Precision::double_precision, models::Precision::single_precision}) {
+      for (const models::Operation operation :
+           {models::Operation::add, models::Operation::mul, models::Operation::fma}) {
+        if (const double per_s = mix->of[models::FlopMix::index(width, precision, operation)]; per_s > 0) {
+          kinds.push_back({{"width", models::name(width)},
+                           {"precision", models::name(precision)},
+                           {"operation", models::name(operation)},
+                           {"per_s", per_s}});
+        }
+      }
+    }
+  }
+  if (mix->other > 0) {
+    kinds.push_back({{"width", nullptr}, {"precision", nullptr}, {"operation", "other"}, {"per_s", mix->other}});
+  }
+  return kinds;
+}
+
+Json served(const std::optional<models::LevelShares>& parts) {
+  return parts ? Json{{"l1d", (*parts)[0]}, {"l2", (*parts)[1]}, {"l3", (*parts)[2]}, {"memory", (*parts)[3]}}
+               : Json(nullptr);
+}
+
+/// Amounts of all threads altogether.
+Json performance(const attribution::LoopRow& loop, const attribution::LoopFigures& figures) {
+  const auto amount = [&loop](const std::optional<double>& per_s, double divisor = 1) {
+    return known(per_s ? std::optional(*per_s * loop.cpu_s / divisor) : std::nullopt);
+  };
+  constexpr double line_bytes = 64;
+  return {{"elapsed_s", figures.elapsed_s(loop.cpu_s)},
+          {"flops", amount(loop.rates.flops.per_s)},
+          {"instructions", amount(loop.rates.instructions.per_s)},
+          {"loads", amount(loop.rates.loads.per_s)},
+          {"stores", amount(loop.rates.stores.per_s)},
+          {"access_bytes", known(figures.access_bytes)},
+          {"l1d_bytes", amount(loop.rates.bytes.per_s)},
+          {"memory_bytes", amount(figures.per_s[Unit::memory])},
+          {"lines",
+           {{"l2", amount(figures.per_s[Unit::l2], line_bytes)},
+            {"l3", amount(figures.per_s[Unit::l3], line_bytes)},
+            {"memory", amount(figures.per_s[Unit::memory], line_bytes)}}},
+          {"served", served(figures.served)},
+          {"flops_by_kind", flops_by_kind(figures.flops)}};
+}
+
 }  // namespace
 
 Json waits_of(const models::CycleAccount& account) {
@@ -87,12 +135,6 @@ Json waits_of(const models::CycleAccount& account) {
   }
   object["notes"] = account.notes;
   return object;
-}
-
-const char* busy_class_name(models::BusyClass which) {
-  static constexpr std::array<const char*, models::busy_classes> names = {"in_memory", "in_l3",  "in_l2",
-                                                                          "in_l2_fpu", "in_l1d", "under_tuned"};
-  return names[static_cast<std::size_t>(which)];
 }
 
 const char* application_class_name(models::ApplicationClass which) {
@@ -127,8 +169,8 @@ void add_figures(Json& row, const attribution::LoopRow& loop) {
                                      {"condition", loop.waited->condition_s},
                                      {"count", loop.waited->count}}
                               : Json(nullptr);
-  for (const char* const name :
-       {"busy", "waits", "class", "class_evidence", "application_classes", "application_unknown", "advice", "shape"}) {
+  for (const char* const name : {"busy", "waits", "class", "class_evidence", "application_classes",
+                                 "application_unknown", "advice", "shape", "performance", "counters"}) {
     row[name] = nullptr;
   }
   if (!loop.figures) {
@@ -138,6 +180,8 @@ void add_figures(Json& row, const attribution::LoopRow& loop) {
   row["waits"] = waits_of(figures.waits);
   row["advice"] = advice(figures.advice);
   row["shape"] = shape(figures);
+  row["performance"] = performance(loop, figures);
+  row["counters"] = figures.counters ? counter_rates(*figures.counters) : Json(nullptr);
   if (is_calibrated(figures)) {
     row["busy"] = busy(figures);
     row["class"] = figures.busy_class.which ? Json(busy_class_name(*figures.busy_class.which)) : Json(nullptr);

@@ -12,14 +12,13 @@ namespace crosstalk::driver {
 /// Places at which threads waited for each other, as `waiting` of a report.
 [[nodiscard]] nlohmann::ordered_json wait_places(const attribution::Analysis& analysis);
 
-/// Adds `busy`, `waits`, `class`, `class_evidence`, `application_classes`, `advice` and `shape` to the loop's row.
+/// Adds `busy`, `waits`, `class`, `class_evidence`, `application_classes`, `advice`, `shape` and
+/// `performance` to the loop's row.
 void add_figures(nlohmann::ordered_json& row, const attribution::LoopRow& loop);
 
 /// Seconds by class of cycle accounting, null where nothing is known.
 [[nodiscard]] nlohmann::ordered_json waits_of(const models::CycleAccount& account);
 
-/// "in_memory", ...; "under_tuned".
-[[nodiscard]] const char* busy_class_name(models::BusyClass which);
 /// "high_bf_direct", ...
 [[nodiscard]] const char* application_class_name(models::ApplicationClass which);
 

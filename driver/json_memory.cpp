@@ -2,11 +2,11 @@
 #include "driver/json_memory.h"
 
 #include <array>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "driver/json_values.h"
 #include "driver/names.h"
 
 namespace crosstalk::driver {
@@ -14,12 +14,6 @@ namespace crosstalk::driver {
 namespace {
 
 using attribution::AccessFigures;
-using Json = nlohmann::ordered_json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json known(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
-Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
 
 Json latency(const std::optional<attribution::LatencyFigures>& figures) {
   if (!figures) {

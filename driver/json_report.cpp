@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/json_report.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attribution/objects/sharing_kind.h"
+#include "driver/json_counters.h"
 #include "driver/json_loop_figures.h"
+#include "driver/json_loops.h"
 #include "driver/json_memory.h"
+#include "driver/json_values.h"
 #include "driver/names.h"
 #include "models/machine_json.h"
 #include "profile/topology.h"
@@ -18,26 +19,6 @@ namespace {
 
 using attribution::Analysis;
 using attribution::Matrix;
-using Json = nlohmann::ordered_json;
-
-/// JSON has no infinities; what is not a number is not known.
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-template <class Value>
-Json known(const std::optional<Value>& value) {
-  if constexpr (std::is_same_v<Value, double>) {
-    return value ? number(*value) : Json(nullptr);
-  } else {
-    return value ? Json(*value) : Json(nullptr);
-  }
-}
-
-Json interval(const std::optional<attribution::Interval>& value) {
-  return value ? Json::array({number(value->low), number(value->high)}) : Json(nullptr);
-}
-
-Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
 
 Json amount(const attribution::Amount& amount) {
   return {{"count", known(amount.count)},
@@ -149,6 +130,40 @@ Json threads(const Analysis& analysis) {
   return list;
 }
 
+Json threads_of(const attribution::RegionSummary& region) {
+  Json list = Json::array();
+  for (const attribution::RegionThread& thread : region.threads) {
+    list.push_back({{"thread", thread.thread},
+                    {"entries", thread.entries},
+                    {"elapsed_s", number(thread.elapsed_s)},
+                    {"cpu_s", known(thread.cpu_s)},
+                    {"cpu_ci95", thread.cpu_s ? interval(thread.cpu_ci95) : Json(nullptr)},
+                    {"samples", thread.samples},
+                    {"waited_s", thread.waited ? number(thread.waited->total()) : Json(nullptr)},
+                    {"waits", waits_of(thread.waits)}});
+  }
+  return list;
+}
+
+Json regions(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::RegionSummary& region : analysis.regions) {
+    list.push_back({{"id", region.id},
+                    {"parent", region.parent ? Json(*region.parent) : Json(nullptr)},
+                    {"name", region.name},
+                    {"path", region.path},
+                    {"entries", region.entries},
+                    {"elapsed_s", number(region.elapsed_s)},
+                    {"cpu_s", known(region.cpu_s)},
+                    {"cpu_ci95", region.cpu_s ? interval(region.cpu_ci95) : Json(nullptr)},
+                    {"samples", region.samples},
+                    {"imbalance", known(region.imbalance)},
+                    {"waits", waits_of(region.waits)},
+                    {"threads", threads_of(region)}});
+  }
+  return list;
+}
+
 Json processors(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::ProcessorSummary& processor : analysis.processors) {
@@ -191,6 +206,7 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
   }
   const auto spent = [&](const auto& value) { return summary.settings_unknown.empty() ? Json(value) : Json(nullptr); };
   return {{"source", summary.source},
+          {"source_choice", known_text(summary.source_choice)},
           {"method", summary.method},
           {"estimator", known_text(summary.estimator)},
           {"samples", summary.samples},
@@ -339,64 +355,6 @@ Json objects(const attribution::Communication& found) {
 }
 
 /// Each a number, or null with a reason.
-Json rates(const attribution::LoopRates& rates) {
-  const std::pair<const char*, const attribution::Rate*> all[] = {
-      {"iterations_per_s", &rates.iterations}, {"instructions_per_s", &rates.instructions},
-      {"flops_per_s", &rates.flops},           {"loads_per_s", &rates.loads},
-      {"stores_per_s", &rates.stores},         {"bytes_per_s", &rates.bytes}};
-  Json object = Json::object();
-  Json intervals = Json::object();
-  Json reasons = Json::object();
-  Json looked_ahead = Json::array();
-  std::uint64_t lookaheads = 0;
-  for (const auto& [name, rate] : all) {
-    object[name] = known(rate->per_s);
-    if (rate->per_s) {
-      intervals[name] = interval(rate->ci95);
-      if (rate->lookaheads != 0) {
-        looked_ahead.push_back(name);
-        lookaheads = rate->lookaheads;
-      }
-    } else {
-      reasons[name] = known_text(rate->unknown);
-    }
-  }
-  object["ci95"] = std::move(intervals);
-  object["reasons"] = std::move(reasons);
-  object["steps"] = rates.steps;
-  object["basis"] = !rates.iterations.per_s ? Json(nullptr) : Json(rates.through_outer ? "outer_counter" : "counter");
-  object["walked"] = std::move(looked_ahead);
-  object["walks"] = lookaheads;
-  return object;
-}
-
-Json loops(const Analysis& analysis) {
-  Json list = Json::array();
-  for (const attribution::LoopRow& row : analysis.loops) {
-    Json by_thread = Json::array();
-    for (const attribution::LoopThread& thread : row.threads) {
-      by_thread.push_back(
-          {{"thread", thread.thread}, {"cpu_s", number(thread.cpu_s)}, {"self_s", number(thread.self_s)}});
-    }
-    list.push_back({{"id", row.id},
-                    {"parent", known(row.parent)},
-                    {"function", known_text(row.function)},
-                    {"file", known_text(row.file)},
-                    {"line_begin", known_line(row.line_begin)},
-                    {"line_end", known_line(row.line_end)},
-                    {"depth", row.depth},
-                    {"module", known_text(row.module)},
-                    {"cpu_s", number(row.cpu_s)},
-                    {"self_s", number(row.self_s)},
-                    {"share", number(row.share)},
-                    {"share_ci95", interval(row.share_ci95)},
-                    {"rates", rates(row.rates)},
-                    {"threads", by_thread}});
-    add_figures(list.back(), row);
-  }
-  return list;
-}
-
 Json functions(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::FunctionRow& row : analysis.functions) {
@@ -479,8 +437,12 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   if (wants(View::memory)) {
     report["memory"] = memory_json(analysis.memory);
   }
+  if (wants(View::regions)) {
+    report["regions"] = regions(analysis);
+  }
   if (wants(View::loops) || wants(View::busy)) {
-    report["loops"] = loops(analysis);
+    report["loops"] = loops_json(analysis);
+    report["counters"] = counters(analysis);
     report["functions"] = functions(analysis);
     report["waiting"] = wait_places(analysis);
   }

@@ -2,8 +2,12 @@
 // Words for enumerations, the same in every format of a report.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "attribution/groups.h"
 #include "attribution/model.h"
+#include "models/busy_time.h"
 
 namespace crosstalk::driver {
 
@@ -62,6 +66,17 @@ namespace crosstalk::driver {
 
 [[nodiscard]] constexpr const char* role_name(attribution::Role role) {
   return role == attribution::Role::producer ? "producer" : "consumer";
+}
+
+[[nodiscard]] constexpr const char* unit_name(models::Unit unit) {
+  constexpr std::array<const char*, models::unit_count> names = {"memory", "l3", "l2", "l1d", "fpu"};
+  return names[static_cast<std::size_t>(unit)];
+}
+
+[[nodiscard]] constexpr const char* busy_class_name(models::BusyClass which) {
+  constexpr std::array<const char*, models::busy_classes> names = {"in_memory", "in_l3",  "in_l2",
+                                                                   "in_l2_fpu", "in_l1d", "under_tuned"};
+  return names[static_cast<std::size_t>(which)];
 }
 
 }  // namespace crosstalk::driver

@@ -19,9 +19,11 @@
 #include "daemon/session.h"
 #include "driver/attach.h"
 #include "driver/collector_path.h"
+#include "driver/counter_selection.h"
 #include "driver/inject.h"
 #include "driver/log.h"
 #include "driver/machine_file.h"
+#include "driver/memory_sampling.h"
 #include "driver/output_file.h"
 #include "driver/progress_line.h"
 #include "driver/record_options.h"
@@ -39,6 +41,7 @@ struct Preparation {
   std::optional<daemon::Attachment> attachment;         // to running processes
   std::optional<daemon::CommandAttachment> to_command;  // which is watched from outside
   SourceSelection source;
+  CounterSelection counters;
 };
 
 const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
@@ -95,15 +98,18 @@ std::vector<profile::MessageRow> inside_another() {
 
 /// What is watched from outside, and why, in words that "watched from outside" can follow; empty: it need not be.
 std::string what_from_outside(const RecordRequest& request, const collectors::JudgedCommand& command,
-                              const SourceSelection& source) {
+                              const SourceSelection& source, const CounterSelection& counters) {
   if (!command.obstacle.empty()) {
     return command.path + " " + command.obstacle + ", so it was";
   }
   if (request.observer) {
     return "as --observer asks, the command was";
   }
-  if (!source.asked_by.empty()) {
+  if (!source.asked_by.empty() && !obstacle_inside(source).empty()) {
     return "as " + source.asked_by + " takes, the command was";
+  }
+  if (counters.asked && !counters.groups.empty()) {
+    return "as --counters takes, the command was";
   }
   return request.delay_ns != 0 ? "as --delay takes, the command was" : "";
 }
@@ -121,8 +127,9 @@ Result<void> check_events(const RecordRequest& request, const collectors::Probe&
   return {};
 }
 
-OutsideMeans means_of(const collectors::Probe& probe, const SourceSelection& source) {
-  return {probe.watchpoints_allowed ? probe.debug_registers : 0, source.chosen.events};
+OutsideMeans means_of(const collectors::Probe& probe, const Preparation& prepared) {
+  return {probe.watchpoints_allowed ? probe.debug_registers : 0, prepared.source.chosen.events,
+          prepared.counters.groups};
 }
 
 Result<void> prepare_watching(const RecordRequest& request, const collectors::Probe& probe,
@@ -137,11 +144,21 @@ Result<void> prepare_watching(const RecordRequest& request, const collectors::Pr
     return fail(allowed.error().code,
                 command.path + " " + obstacle + "can not be watched from outside: " + allowed.error().message);
   }
-  WatchedCommand watched = watch_command(request, what, means_of(probe, prepared.source));
+  WatchedCommand watched = watch_command(request, what, means_of(probe, prepared));
   prepared.to_command = std::move(watched.attachment);
   prepared.options.warnings.push_back(std::move(watched.warning));
   prepared.options.from_outside = true;
   return {};
+}
+
+/// The collector is inside of what is recorded, and samples there.
+void place_inside(Preparation& prepared) {
+  prepared.source = inside(std::move(prepared.source));
+  prepared.options.memory = sampling_inside(prepared.source.chosen.events);
+  const bool watchdog = collectors::watchdog_competes(prepared.source.chosen.source);
+  prepared.options.remarks_on_memory = [watchdog](const profile::MemoryCounts& counts) {
+    return remarks_on_memory(counts, watchdog);
+  };
 }
 
 /// The command must be one that can be launched under observation.
@@ -152,7 +169,8 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   }
   log_detail("the command is " + command->path);
   prepared.options.command = request.command;
-  if (const std::string what = what_from_outside(request, *command, prepared.source); !what.empty()) {
+  if (const std::string what = what_from_outside(request, *command, prepared.source, prepared.counters);
+      !what.empty()) {
     return prepare_watching(request, probe, *command, what, prepared);
   }
   const auto collector = find_collector();
@@ -161,13 +179,14 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   }
   log_detail("the collector is " + *collector);
   prepared.options.collector = *collector;
-  prepared.source = clock_inside(std::move(prepared.source));
+  place_inside(prepared);
+  prepared.counters = no_counters_inside(std::move(prepared.counters));
   return {};
 }
 
 /// The processes must be such that can be attached to, by events that are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
-  auto target = request.inject ? inject_into(request) : attach_to(request, means_of(probe, prepared.source));
+  auto target = request.inject ? inject_into(request) : attach_to(request, means_of(probe, prepared));
   if (!target) {
     return tl::unexpected<Error>(target.error());
   }
@@ -175,7 +194,13 @@ Result<void> prepare_attachment(const RecordRequest& request, const collectors::
     return fail(allowed.error().code, "-p: " + allowed.error().message);
   }
   if (request.inject) {
-    prepared.source = clock_inside(std::move(prepared.source));
+    if (const std::string obstacle = obstacle_inside(prepared.source);
+        !obstacle.empty() && !prepared.source.asked_by.empty()) {
+      return fail(ErrorCode::unsupported, "--inject: " + prepared.source.asked_by + ": " + obstacle +
+                                              "; leave --inject out, or take --source clock");
+    }
+    place_inside(prepared);
+    prepared.counters = no_counters_inside(std::move(prepared.counters));
   }
   prepared.options.from_outside = true;
   prepared.options.command_text = std::move(target->command);
@@ -200,6 +225,19 @@ void say_source(const SourceSelection& source, daemon::RecordOptions& options) {
   }
 }
 
+void say_counters(const CounterSelection& counters, daemon::RecordOptions& options) {
+  options.counters = collectors::counter_rows({counters.groups, {}});
+  const CounterWords words = words_of(counters);
+  options.warnings.insert(options.warnings.end(), words.warnings.begin(), words.warnings.end());
+  options.remarks = words.remarks;
+  if (!counters.refusal.empty()) {
+    log_detail("counters: " + counters.refusal);
+  }
+  for (const profile::CounterRow& row : options.counters) {
+    log_detail(fmt::format("counters: group {}: {} by {}", row.group, row.name, row.event));
+  }
+}
+
 /// The profile takes this machine's figures along, so that reports need not be made on it.
 void stamp_machine(daemon::RecordOptions& options) {
   auto stamp = stamp_of_this_machine();
@@ -217,11 +255,19 @@ Result<Preparation> prepare(const RecordRequest& request) {
     return tl::unexpected<Error>(fit.error());
   }
   Preparation prepared;
-  auto source = select_source(request, collectors::describe_machine(), collectors::libpfm4(), collectors::try_event);
+  const collectors::MachineDescription machine = collectors::describe_machine();
+  auto source = select_source(request, machine, collectors::libpfm4(), collectors::try_event);
   if (!source) {
     return tl::unexpected<Error>(source.error());
   }
   prepared.source = std::move(*source);
+  auto counters =
+      select_counters(request, machine, collectors::libpfm4(), collectors::try_group, collectors::nmi_watchdog_is_on());
+  if (!counters) {
+    return tl::unexpected<Error>(counters.error());
+  }
+  prepared.counters = std::move(*counters);
+  const std::vector<profile::EventRow> events = number_events(prepared.source.chosen.events);
   daemon::RecordOptions& options = prepared.options;
   if (auto possible = !request.pids.empty() ? prepare_attachment(request, probe, prepared)
                                             : prepare_command(request, probe, prepared);
@@ -248,6 +294,10 @@ Result<Preparation> prepare(const RecordRequest& request) {
       costs.presence_cost_ns, costs.past_presence_cost_ns, costs.perf_sample_cost_ns,
       1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
   say_source(prepared.source, options);
+  say_counters(prepared.counters, options);
+  if (!prepared.source.chosen.events.empty()) {  // else the clock is all that is left
+    options.events = events;
+  }
   options.method_name = method_name(request.config.method);
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =

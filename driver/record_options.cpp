@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "collectors/pmu/counter_groups.h"
 #include "driver/named_value.h"
 #include "driver/suggestion.h"
-#include "profile/wait_option.h"
 
 namespace crosstalk::driver {
 
@@ -48,7 +48,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 
 /// Options as text, before they are judged.
 struct Texts {
-  std::string source = "auto", method = "auto", period = "4ms";
+  std::string source = "auto", method = "auto", period = "4ms", counters = "auto";
   std::optional<std::string> pids;
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
@@ -102,6 +102,9 @@ void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--counters", texts.counters,
+                 "Hardware counters to read from outside: auto, on, off, or a list of quantities or events [auto]")
+      ->type_name("WHICH");
   app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us, ms or s [4ms]")
       ->type_name("N");
   app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
@@ -147,6 +150,21 @@ Result<void> choose_events(const std::vector<std::string>& events, RecordRequest
   return {};
 }
 
+Result<void> choose_counters(const std::string& text, RecordRequest& request) {
+  request.counters = text == "auto" ? CounterChoice::automatic : text == "off" ? CounterChoice::off : CounterChoice::on;
+  if (text == "auto" || text == "off" || text == "on") {
+    return {};
+  }
+  request.counter_names = collectors::counter_names(text);
+  for (const std::string& name : request.counter_names) {
+    if (name.empty()) {
+      return fail(ErrorCode::invalid_argument,
+                  "--counters: there is an empty name in '" + text + "'; give auto, on, off, or names with commas");
+    }
+  }
+  return {};
+}
+
 Result<void> judge(const Texts& texts, RecordRequest& request) {
   const auto source = named("--source", source_names, texts.source);
   const auto method = named("--method", method_names, texts.method);
@@ -173,10 +191,13 @@ Result<void> judge(const Texts& texts, RecordRequest& request) {
                 "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
   }
   request.config.follow_children = texts.no_children ? 0 : 1;
-  profile::measure_waits(request.config, texts.waits);
+  request.config.measure_waits = texts.waits ? 1 : 0;
   request.config.lookahead = texts.no_lookahead ? 0 : 1;
   if (request.output.empty()) {
     return fail(ErrorCode::invalid_argument, "--output: the name is empty");
+  }
+  if (auto chosen = choose_counters(texts.counters, request); !chosen) {
+    return chosen;
   }
   return choose_events(texts.events, request);
 }
@@ -236,10 +257,15 @@ Result<void> judge_times(const Texts& texts, RecordRequest& request) {
 
 Result<void> judge_injection(const Texts& texts, RecordRequest& request) {
   request.inject = texts.inject;
-  const bool from_outside_only = request.source != SourceChoice::automatic && request.source != SourceChoice::clock;
-  if (texts.inject && (from_outside_only || !request.memory_events.empty())) {
+  if (texts.inject && (request.source == SourceChoice::ibs_kmod || !request.memory_events.empty())) {
+    return fail(
+        ErrorCode::invalid_argument,
+        "--inject: the source ibs-kmod and events by name are for what is watched from outside; leave them out, "
+        "or --inject");
+  }
+  if (texts.inject && request.counters == CounterChoice::on) {
     return fail(ErrorCode::invalid_argument,
-                "--inject: inside a process the clock samples; leave --source and --event out, or --inject");
+                "--inject: hardware counters are read from outside; leave --counters out, or --inject");
   }
   if (texts.inject && texts.children) {
     return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process, not its children");

@@ -14,6 +14,8 @@
 namespace crosstalk::driver {
 
 enum class SourceChoice { automatic, clock, pebs, ibs, ibs_kmod };
+/// Hardware counters: `automatic` where the command is watched from outside in any case.
+enum class CounterChoice { automatic, on, off };
 
 struct RecordRequest {
   std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
@@ -21,6 +23,8 @@ struct RecordRequest {
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
   std::vector<std::string> memory_events;  // of --event, those that are no clock's
+  CounterChoice counters = CounterChoice::automatic;
+  std::vector<std::string> counter_names;  // of --counters; empty: all that figures are made of
   bool observer = false;                   // the command is watched from outside, whatever it is
   std::uint64_t delay_ns = 0;              // before anything is observed
   std::vector<pid_t> pids;                 // of -p: the processes to attach to

@@ -32,9 +32,9 @@ constexpr const char* examples =
     "More: man crosstalk-report\n";
 
 const std::map<std::string, View> views = {
-    {"summary", View::summary}, {"matrix", View::matrix}, {"lines", View::lines},   {"objects", View::objects},
-    {"loops", View::loops},     {"busy", View::busy},     {"memory", View::memory}, {"threads", View::threads},
-    {"source", View::source},   {"asm", View::assembly}};
+    {"summary", View::summary}, {"matrix", View::matrix}, {"lines", View::lines},    {"objects", View::objects},
+    {"loops", View::loops},     {"busy", View::busy},     {"memory", View::memory},  {"threads", View::threads},
+    {"source", View::source},   {"asm", View::assembly},  {"regions", View::regions}};
 const std::map<std::string, Format> formats = {
     {"csv", Format::csv}, {"json", Format::json}, {"svg", Format::svg}, {"text", Format::text}};
 using attribution::GroupBy;
@@ -62,9 +62,10 @@ std::string footer() {
 void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
-  app.add_option("--view", texts.view,
-                 "One part: summary, matrix, lines, objects, loops, busy, memory, threads, source [FILE[:LINE]], asm "
-                 "[FILE[:LINE]|FUNCTION] [summary]")
+  app.add_option(
+         "--view", texts.view,
+         "One part: summary, matrix, lines, objects, loops, busy, memory, threads, regions, source [FILE[:LINE]], asm "
+         "[FILE[:LINE]|FUNCTION] [summary]")
       ->type_name("VIEW");
   app.add_option("--by", texts.by, "Matrix and threads by: thread, name, process, start-routine, core, socket [thread]")
       ->type_name("WHAT");

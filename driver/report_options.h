@@ -12,7 +12,7 @@
 
 namespace crosstalk::driver {
 
-enum class View { summary, matrix, lines, objects, loops, busy, memory, threads, source, assembly };
+enum class View { summary, matrix, lines, objects, loops, busy, memory, threads, regions, source, assembly };
 
 struct ReportRequest {
   std::string input = "crosstalk.db";

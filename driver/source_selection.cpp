@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectors/pmu/named_event.h"
+#include "driver/memory_sampling.h"
 
 namespace crosstalk::driver {
 namespace {
@@ -102,7 +103,11 @@ Result<SourceSelection> select_source(const RecordRequest& request, const collec
                                                    " is no event of the source " + source_name(request.source) +
                                                    " here; leave --source out");
     }
-    return insist(*step, "--event", "--event: ", trial);
+    auto selected = insist(*step, "--event", "--event: ", trial);
+    if (selected) {
+      selected->named_events = true;
+    }
+    return selected;
   }
   switch (request.source) {
     case SourceChoice::clock:
@@ -119,15 +124,23 @@ Result<SourceSelection> select_source(const RecordRequest& request, const collec
                 "--source " + name + ": not available on this machine: ", trial);
 }
 
-SourceSelection clock_inside(SourceSelection selected) {
+std::string obstacle_inside(const SourceSelection& selected) {
+  return selected.named_events ? "is for what is watched from outside" : obstacle_inside(selected.chosen.events);
+}
+
+SourceSelection inside(SourceSelection selected) {
   for (collectors::SourceVerdict& verdict : selected.chosen.verdicts) {
-    verdict.remediable = false;  // it would not have been used
-    if (verdict.reason.empty()) {
-      verdict.reason = "is for what is watched from outside";
-    }
+    verdict.remediable = verdict.remediable && !verdict.from_outside;  // it would not have been used
   }
-  if (selected.chosen.source == SourceKind::clock) {
-    selected.chosen.verdicts.pop_back();
+  const std::string obstacle = obstacle_inside(selected);
+  if (obstacle.empty()) {
+    return selected;
+  }
+  for (collectors::SourceVerdict& verdict : selected.chosen.verdicts) {
+    if (verdict.reason.empty()) {
+      verdict.reason = obstacle;
+      verdict.is_there = true;
+    }
   }
   selected.chosen = {SourceKind::clock, {}, std::move(selected.chosen.verdicts)};
   selected.chosen.verdicts.push_back({SourceKind::clock, "", false});

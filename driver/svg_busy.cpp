@@ -129,9 +129,8 @@ void draw_reason(SvgCanvas& canvas, const Chart& chart, const LoopFigures& figur
 }
 
 std::string loop_title(const LoopRow& loop) {
-  std::string place = source_text(loop.file, loop.line_begin);
-  place += loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
-  return place_text(loop.function, {}, 0) + (place.empty() ? "" : " · " + place);
+  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
+  return place_text(code_name(loop.function, loop.module), {}, 0) + (place.empty() ? "" : " · " + place);
 }
 
 void draw_loop(SvgCanvas& canvas, double top, const LoopRow& loop) {

@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
 #include "driver/busy_words.h"
+#include "driver/text_counters.h"
+#include "driver/text_performance.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -27,33 +27,7 @@ constexpr int share_columns = 8;
 
 int bar_room(const Canvas& canvas) {
   constexpr int beside = 4 + label_columns + 2 + share_columns + 2 + 14;
-  return std::clamp(canvas.width() - beside, 10, 50);
-}
-
-/// The parts one after another, a letter for each column, by largest remainder so that they fill the bar.
-std::string stacked(const models::CycleAccount& account, int columns) {
-  const double total = account.total();
-  std::string text;
-  double until = 0;
-  for (const WaitPart& part : wait_parts) {
-    until += total > 0 ? account[part.which].value_or(0) / total : 0;
-    const auto end = static_cast<std::size_t>(std::lround(until * columns));
-    text.append(end > text.size() ? end - text.size() : 0, part.letter);
-  }
-  return text;
-}
-
-std::string waits_in_words(const models::CycleAccount& account) {
-  constexpr double worth_saying = 0.005;
-  const double total = account.total();
-  std::string text;
-  for (const WaitPart& part : wait_parts) {
-    const double share = total > 0 ? account[part.which].value_or(0) / total : 0;
-    if (share >= worth_saying) {
-      text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", part.letter, part.words, percent_text(share));
-    }
-  }
-  return text;
+  return std::clamp(canvas.width() - beside, 8, 50);  // 8: what a line of 60 columns has left
 }
 
 /// "1.3 Gflop/s", "12 B/s".
@@ -84,31 +58,6 @@ void draw_busy(Canvas& canvas, const LoopFigures& figures) {
   }
 }
 
-/// What of the source's table of performance data is known, a second of CPU time.
-std::string performance(const LoopRow& loop, const LoopFigures& figures) {
-  std::string text;
-  const auto add = [&text](const char* name, const std::string& value) {
-    text += value.empty() ? "" : fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
-  };
-  const auto count = [](const std::optional<double>& value) { return value ? count_text(*value) : std::string(); };
-  const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : std::string(); };
-  add("flop/s", count(loop.rates.flops.per_s));
-  add("memory B/s", count(figures.per_s[Unit::memory]));
-  add("instr/s", count(loop.rates.instructions.per_s));
-  add("load/s", count(loop.rates.loads.per_s));
-  add("store/s", count(loop.rates.stores.per_s));
-  add("SIMD", share(figures.packed));
-  add("multiply-adds", share(figures.multiply_adds));
-  add("gathers an iteration", figures.gathers > 0 ? count_text(figures.gathers) : "");
-  add("scatters an iteration", figures.scatters > 0 ? count_text(figures.scatters) : "");
-  if (figures.bytes_to_flops && std::isfinite(*figures.bytes_to_flops)) {
-    add("bytes/flop", fmt::format("{:.3g}", *figures.bytes_to_flops) +
-                          (figures.balance ? fmt::format(" (machine {:.3g})", *figures.balance) : ""));
-  }
-  add("threads at once", figures.threads > 1.05 ? fmt::format("{:.1f}", figures.threads) : "");
-  return text;
-}
-
 void draw_class(Canvas& canvas, const LoopFigures& figures) {
   if (figures.busy_class.evidence.empty()) {
     return;
@@ -125,12 +74,12 @@ void draw_class(Canvas& canvas, const LoopFigures& figures) {
   }
 }
 
-void draw_loop(Canvas& canvas, const LoopRow& loop) {
+void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const LoopRow& loop) {
   const LoopFigures& figures = *loop.figures;
-  const std::string place = source_text(loop.file, loop.line_begin) +
-                            (loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "");
+  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
+  const std::string name = code_name(loop.function, loop.module);
   canvas.blank();
-  canvas.line("  " + canvas.colored(place_cell(canvas, loop.function, place, canvas.width() - 12), Hue::strong) +
+  canvas.line("  " + canvas.colored(place_cell(canvas, name, place, canvas.width() - 12), Hue::strong) +
               pad_left(percent_text(loop.share), share_columns));
   if (!figures.busy_class.evidence.empty()) {  // else nothing was calibrated
     draw_busy(canvas, figures);
@@ -138,8 +87,9 @@ void draw_loop(Canvas& canvas, const LoopRow& loop) {
   canvas.line("    " + pad_right("where the time went", label_columns) + "  " +
               stacked(figures.waits, bar_room(canvas)));
   canvas.paragraph("      ", waits_in_words(figures.waits));
-  if (const std::string data = performance(loop, figures); !data.empty()) {
-    canvas.paragraph("    per second: ", data);
+  draw_performance(canvas, analysis, loop);
+  if (figures.counters) {
+    canvas.paragraph("    counters: ", counters_in_words(*figures.counters));
   }
   draw_class(canvas, figures);
   for (const models::Remedy& remedy : figures.advice) {
@@ -174,6 +124,21 @@ void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, s
   canvas.paragraph("      ", waits_in_words(all));
 }
 
+/// What each thread's counters tell, of those that ran longest.
+void draw_threads_counters(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  if (!analysis.counters || analysis.counters->threads.empty()) {
+    return;
+  }
+  canvas.heading("Hardware counters", "of threads, a second of their CPU time; in user mode");
+  std::size_t shown = 0;
+  for (const attribution::CounterSummary::Thread& thread : analysis.counters->threads) {
+    if (thread.thread < analysis.threads.size() && analysis.threads[thread.thread].listed && shown++ < most) {
+      canvas.paragraph("    " + pad_right(thread_label(analysis, thread.thread), label_columns) + "  ",
+                       counters_in_words(thread.rates));
+    }
+  }
+}
+
 /// The longest waits for other threads, by place.
 void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   constexpr double least = 0.005;  // of the elapsed time
@@ -206,20 +171,20 @@ void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std:
       shown.push_back(&loop);
     }
   }
-  if (shown.empty()) {
-    draw_wait_places(canvas, analysis, most);
-    return;
-  }
   canvas.heading("Busy times and waits", "parts of a loop's CPU time; a unit's at its effective peak");
   for (const attribution::Warning& warning : analysis.warnings) {
     if (warning.code == "no_calibration") {
       canvas.paragraph("  ", warning.message);
     }
   }
+  if (shown.empty()) {
+    canvas.line("  No loop takes 3 % of the CPU time, or none is known.");
+  }
   for (const LoopRow* loop : shown) {
-    draw_loop(canvas, *loop);
+    draw_loop(canvas, analysis, *loop);
   }
   draw_threads_waits(canvas, analysis, 2 * most);
+  draw_threads_counters(canvas, analysis, most);
   draw_wait_places(canvas, analysis, most);
 }
 

@@ -38,8 +38,7 @@ std::string lines_text(const Analysis& analysis, const LoopRow& loop) {
     const std::string module = attribution::module_name(analysis.processes, loop.module);
     return loop.header == 0 || module.empty() ? name : fmt::format("{}+0x{:x}", module, loop.header);
   }
-  return loop.line_end > loop.line_begin ? fmt::format("{}:{}-{}", name, loop.line_begin, loop.line_end)
-                                         : fmt::format("{}:{}", name, loop.line_begin);
+  return source_text(loop.file, loop.line_begin, loop.line_end);
 }
 
 /// Loops that are drawn, each under the nearest drawn loop around it.
@@ -119,7 +118,7 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   tree.visit([&](const LoopRow& loop, int depth) {
     const int indent = std::min(2 * depth, 12);
     const std::string place = lines_text(analysis, loop);
-    const std::string name = loop.function;
+    const std::string name = code_name(loop.function, loop.module);
     canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true) +
                 std::string(static_cast<std::size_t>(indent), ' ') +
                 place_cell(canvas, name, place, canvas.width() - label_offset(canvas) - indent));
@@ -203,9 +202,9 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
     const std::string module = attribution::module_name(analysis.processes, row.module);
     const int room = canvas.width() - (label_offset(canvas) - time_columns - 2);
     const std::string source = source_text(row.file, row.line);
-    canvas.line(
-        time_columns_of(canvas, row.share, 0, row.self_s, false) +
-        place_cell(canvas, row.function, source.empty() && !module.empty() ? "[" + module + "]" : source, room));
+    canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false) +
+                place_cell(canvas, code_name(row.function, row.module),
+                           source.empty() && !module.empty() ? "[" + module + "]" : source, room));
   }
 }
 

@@ -190,10 +190,8 @@ void draw_memory_loops(Canvas& canvas, const Memory& memory, std::size_t most) {
   const std::size_t shown = std::min(most, memory.loops.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const attribution::MemoryLoop& row = memory.loops[i];
-    const std::string end = row.line_end > row.line_begin ? "-" + std::to_string(row.line_end) : "";
-    const std::string place = source_text(row.file, row.line_begin);
-    canvas.line(figures_of_row(row.figures) +
-                place_cell(canvas, row.function, place.empty() ? place : place + end, canvas.width() - rows_offset));
+    const std::string place = source_text(row.file, row.line_begin, row.line_end);
+    canvas.line(figures_of_row(row.figures) + place_cell(canvas, row.function, place, canvas.width() - rows_offset));
   }
   draw_more(canvas, memory.all_loops, shown, "loops");
 }

@@ -37,6 +37,7 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
   draw_line_pairs(canvas, analysis.communication, 5);
   draw_objects(canvas, analysis, 3, false);
   draw_loops(canvas, analysis, 8);
+  draw_regions(canvas, analysis, 8, false);
   draw_threads_of(canvas, analysis, groups, 8);
   draw_sampling(canvas, analysis);
   draw_warnings(canvas, analysis);
@@ -90,6 +91,9 @@ std::string render_text(const Analysis& analysis, View view, const attribution::
       break;
     case View::memory:
       draw_memory(canvas, analysis, all);
+      break;
+    case View::regions:
+      draw_regions(canvas, analysis, all, true);
       break;
     case View::threads:
       draw_threads_of(canvas, analysis, groups, all);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collectors/pmu/source_choice.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -68,6 +69,13 @@ std::string observation_text(const Analysis& analysis) {
   return fmt::format(" {}.", fmt::join(parts, ", "));
 }
 
+/// Why it is not the better source that the machine has; nothing where it has none: most machines do not.
+std::string source_text(const SamplingSummary& sampling) {
+  return sampling.source_choice.find(collectors::chosen_in_place_of) == std::string::npos
+             ? std::string()
+             : " Sources: " + sampling.source_choice + ".";
+}
+
 }  // namespace
 
 void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
@@ -119,6 +127,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
                             percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
   text += observation_text(analysis);
+  text += source_text(sampling);
   canvas.heading("Sampling",
                  "source " + sampling.source + (sampling.method.empty() ? "" : ", method " + sampling.method));
   canvas.paragraph("  ", text);

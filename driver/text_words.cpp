@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "attribution/objects/own_code.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -18,6 +19,15 @@ double amount_of(const attribution::Amount& amount, bool by_cost) {
 std::string source_text(const std::string& file, std::uint32_t line) {
   const std::string name = file.substr(file.rfind('/') + 1);
   return name.empty() || line == 0 ? name : name + ":" + std::to_string(line);
+}
+
+std::string source_text(const std::string& file, std::uint32_t begin, std::uint32_t end) {
+  const std::string at = source_text(file, begin);
+  return at.empty() || end <= begin ? at : at + "-" + std::to_string(end);
+}
+
+std::string code_name(const std::string& function, const std::string& module) {
+  return attribution::is_collector(module) ? "crosstalk's own: " + function : function;
 }
 
 std::string place_text(const std::string& function, const std::string& file, std::uint32_t line) {

@@ -38,6 +38,7 @@ struct Peak {
   std::optional<double> effective;    // the most that a program was measured to reach
   std::optional<double> theoretical;  // what the hardware is made for
   bool exists = true;                 // false: this machine has no such unit
+  double spread = 0;                  // part of `effective` by which the best quarter of the tries to measure it differ
 };
 using Peaks = ByUnit<Peak>;
 
@@ -52,6 +53,9 @@ struct LoopWork {
 struct BusyTime {
   std::optional<double> seconds;
   std::optional<double> of_effective, of_theoretical;
+  /// At what the best quarter of the calibration's tries reached, all of them: on a machine that others use, too, a
+  /// unit does not always have its peak to give. `of_effective` and this are the ends of what is known.
+  std::optional<double> of_effective_most;
   bool exists = true;  // false: this machine has no such unit, and nothing is missing
 };
 using BusyTimes = ByUnit<BusyTime>;
@@ -92,8 +96,8 @@ struct Classified {
   std::optional<BusyClass> which;  // nullopt: what is known does not decide
   std::string evidence;            // a sentence; where nothing is decided, what is missing
 };
-/// Sections 1.4.1 to 1.4.5: the class of the busiest unit if that is busy for `tuned_share` of the elapsed time, else
-/// `under_tuned`, which takes all units to be known.
+/// Sections 1.4.1 to 1.4.5: the class of the busiest unit if that is busy for `tuned_share` of the elapsed time, be it
+/// by `of_effective_most` alone, which the evidence says then; else `under_tuned`, which takes all units to be known.
 [[nodiscard]] Classified classify(const BusyTimes& times);
 
 }  // namespace crosstalk::models

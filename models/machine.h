@@ -24,6 +24,7 @@ struct Figure {
   double median = 0;                  ///< of all tries
   double spread = 0;                  ///< by which part of the best the best quarter of the tries differ from it
   std::uint32_t tries = 0;            ///< 0: none was made
+  std::uint32_t disturbed = 0;        ///< of them; they count only where fewer than five others are
   std::optional<double> theoretical;  ///< what the processor's manual and its frequency promise; nullopt: not known
   std::string method;                 ///< how it was measured
   std::string refused;                ///< why there is no value; empty: there is one
@@ -187,6 +188,10 @@ struct Machine {
 /// Refuses, naming the field as the file has it, what no machine has: figures that are not positive or absurd, a
 /// figure without value or reason, one given twice, caches that do not grow, a memory faster than the first level.
 [[nodiscard]] Result<void> validate(const Machine& machine);
+
+/// Takes away the figures of which `validate` says that no machine has them, and those that contradict others: the
+/// reason takes their place. A figure of what disturbed tries gave is too slow, so the slower one of two is wrong.
+void refuse_nonsense(Machine& machine);
 
 /// Refuses, naming the first field that differs, the figures of another machine than `here`. Compared are the
 /// processor's identity, the processors' numbers and the caches; a machine of the same kind will do.

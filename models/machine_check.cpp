@@ -47,6 +47,9 @@ Result<void> check_numbers(const std::string& field, const Figure& figure, Limit
   if (!(figure.spread >= 0) || !std::isfinite(figure.spread)) {
     return nonsense(field + ".spread", "it is a part of the best value, 0 or more");
   }
+  if (figure.disturbed > figure.tries) {
+    return nonsense(field + ".disturbed", "no more tries can have been disturbed than were made");
+  }
   if (figure.tries > 0 && !within(figure.median, limits)) {
     return nonsense(field + ".median", "no machine has " + std::to_string(figure.median));
   }
@@ -71,53 +74,87 @@ Result<void> check(const std::string& field, const Figure& figure, Limits limits
   return {};
 }
 
-/// Checks the figures of rows, and that no two have one key. `key` gives a row's, `text` its name, `figure` its figure.
+std::string pair_name(const ProcessorPair& p) {
+  return "pairs[" + std::to_string(p.a) + ", " + std::to_string(p.b) + "]";
+}
+
+/// Calls `visit(field, figure, limits)` for every figure, with its name as the file has it.
+template <class AnyMachine, class Visit>
+void visit_figures(AnyMachine& m, const Visit& visit) {
+  visit("frequency.one_core_hz", m.frequency.one_core_hz, frequency_limits);
+  visit("frequency.all_cores_hz", m.frequency.all_cores_hz, frequency_limits);
+  visit("frequency.after_avx2_hz", m.frequency.after_avx2_hz, frequency_limits);
+  visit("frequency.after_avx512_hz", m.frequency.after_avx512_hz, frequency_limits);
+  for (auto& f : m.flops) {
+    visit(row("flops", f.width, f.precision, f.operation, f.scope), f.flops_per_s, rate_limits);
+  }
+  for (auto& b : m.bandwidths) {
+    visit(row("bandwidths", b.level, b.traffic, b.scope), b.bytes_per_s, rate_limits);
+  }
+  for (auto& l : m.latencies) {
+    visit(row("latencies", l.level), l.seconds, time_limits);
+  }
+  for (auto& r : m.instructions) {
+    visit(row("instructions", r.instruction), r.per_s, rate_limits);
+  }
+  for (auto& c : m.chains) {
+    visit(row("chains", c.chain), c.seconds, time_limits);
+  }
+  for (auto& p : m.pairs) {
+    visit(pair_name(p) + ".transfer", p.transfer_s, time_limits);
+    visit(pair_name(p) + ".contended_add", p.contended_add_s, time_limits);
+  }
+}
+
+Result<void> check_figures(const Machine& m) {
+  Result<void> checked;
+  visit_figures(m, [&checked](const std::string& field, const Figure& figure, Limits limits) {
+    if (checked) {
+      checked = check(field, figure, limits);
+    }
+  });
+  return checked;
+}
+
+/// That no two rows have one key. `key` gives a row's, `text` its name.
 template <class Row, class Key, class Text>
-Result<void> check_rows(const std::vector<Row>& rows, Key key, Text text, const Figure Row::*figure, Limits limits) {
+Result<void> check_once(const std::vector<Row>& rows, Key key, Text text) {
   std::set<decltype(key(rows.front()))> seen;
   for (const Row& each : rows) {
     if (!seen.insert(key(each)).second) {
       return nonsense(text(each), "it is given twice");
     }
-    if (auto checked = check(text(each), each.*figure, limits); !checked) {
-      return checked;
-    }
   }
   return {};
 }
 
-Result<void> check_tables(const Machine& m) {
-  auto checked = check_rows(
+Result<void> check_rows(const Machine& m) {
+  auto checked = check_once(
       m.flops, [](const FlopPeak& f) { return std::tuple(f.width, f.precision, f.operation, f.scope); },
-      [](const FlopPeak& f) { return row("flops", f.width, f.precision, f.operation, f.scope); },
-      &FlopPeak::flops_per_s, rate_limits);
+      [](const FlopPeak& f) { return row("flops", f.width, f.precision, f.operation, f.scope); });
   if (checked) {
-    checked = check_rows(
+    checked = check_once(
         m.bandwidths, [](const Bandwidth& b) { return std::tuple(b.level, b.traffic, b.scope); },
-        [](const Bandwidth& b) { return row("bandwidths", b.level, b.traffic, b.scope); }, &Bandwidth::bytes_per_s,
-        rate_limits);
+        [](const Bandwidth& b) { return row("bandwidths", b.level, b.traffic, b.scope); });
   }
   if (checked) {
-    checked = check_rows(
+    checked = check_once(
         m.latencies, [](const LoadLatency& l) { return l.level; },
-        [](const LoadLatency& l) { return row("latencies", l.level); }, &LoadLatency::seconds, time_limits);
+        [](const LoadLatency& l) { return row("latencies", l.level); });
   }
   if (checked) {
-    checked = check_rows(
+    checked = check_once(
         m.instructions, [](const InstructionRate& r) { return r.instruction; },
-        [](const InstructionRate& r) { return row("instructions", r.instruction); }, &InstructionRate::per_s,
-        rate_limits);
+        [](const InstructionRate& r) { return row("instructions", r.instruction); });
   }
   if (checked) {
-    checked = check_rows(
-        m.chains, [](const ChainTime& c) { return c.chain; }, [](const ChainTime& c) { return row("chains", c.chain); },
-        &ChainTime::seconds, time_limits);
+    checked = check_once(
+        m.chains, [](const ChainTime& c) { return c.chain; },
+        [](const ChainTime& c) { return row("chains", c.chain); });
   }
-  return checked;
-}
-
-std::string pair_name(const ProcessorPair& p) {
-  return "pairs[" + std::to_string(p.a) + ", " + std::to_string(p.b) + "]";
+  return checked ? check_once(
+                       m.pairs, [](const ProcessorPair& p) { return std::pair(p.a, p.b); }, pair_name)
+                 : checked;
 }
 
 Result<void> check_pairs(const Machine& m) {
@@ -125,21 +162,12 @@ Result<void> check_pairs(const Machine& m) {
   for (const Processor& processor : m.processors) {
     known.insert(processor.cpu);
   }
-  const auto key = [](const ProcessorPair& p) { return std::pair(p.a, p.b); };
   for (const ProcessorPair& pair : m.pairs) {
     if (pair.a >= pair.b || !known.contains(pair.a) || !known.contains(pair.b)) {
       return nonsense(pair_name(pair), "it needs two of the machine's processors, the lower number first");
     }
   }
-  auto checked = check_rows(
-      m.pairs, key, [](const ProcessorPair& p) { return pair_name(p) + ".transfer"; }, &ProcessorPair::transfer_s,
-      time_limits);
-  if (checked) {
-    checked = check_rows(
-        m.pairs, key, [](const ProcessorPair& p) { return pair_name(p) + ".contended_add"; },
-        &ProcessorPair::contended_add_s, time_limits);
-  }
-  return checked;
+  return {};
 }
 
 Result<void> check_topology(const Machine& m) {
@@ -180,20 +208,15 @@ Result<void> check_frequency(const Frequency& f) {
       return nonsense(field, "no processor has " + std::to_string(*hz));
     }
   }
-  for (const auto& [field, figure] :
-       {std::pair("frequency.one_core_hz", &f.one_core_hz), std::pair("frequency.all_cores_hz", &f.all_cores_hz),
-        std::pair("frequency.after_avx2_hz", &f.after_avx2_hz),
-        std::pair("frequency.after_avx512_hz", &f.after_avx512_hz)}) {
-    if (auto checked = check(field, *figure, frequency_limits); !checked) {
-      return checked;
-    }
-  }
   return {};
 }
 
+std::optional<double> value(const Figure* figure) { return figure != nullptr ? figure->value : std::nullopt; }
+
+constexpr double bandwidth_tolerance = 0.5;
+
 /// What holds on every machine, within what a disturbed measurement may get wrong.
 Result<void> check_relations(const Machine& m) {
-  const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : std::nullopt; };
   const auto l1 = value(m.latency_of(Level::l1d));
   for (const Level level : {Level::l2, Level::l3, Level::memory}) {
     const auto farther = value(m.latency_of(level));
@@ -201,16 +224,47 @@ Result<void> check_relations(const Machine& m) {
       return nonsense(row("latencies", level), "it is shorter than that of the first level");
     }
   }
-  constexpr double tolerance = 0.5;
   for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
     const auto near = value(m.peak_bandwidth(Level::l1d, scope));
     const auto far = value(m.bandwidth_of(Level::memory, Traffic::load, scope));
-    if (near && far && *far * tolerance > *near) {
+    if (near && far && *far * bandwidth_tolerance > *near) {
       return nonsense(row("bandwidths", Level::memory, Traffic::load, scope),
                       "it is more than that of the first level");
     }
   }
   return {};
+}
+
+void refuse(Figure& figure, const std::string& reason, Limits limits) {
+  Figure kept;
+  kept.method = figure.method;
+  kept.refused = reason;
+  if (figure.theoretical && within(*figure.theoretical, limits)) {
+    kept.theoretical = figure.theoretical;
+  }
+  figure = kept;
+}
+
+void refuse_slower_first_level(Machine& m) {
+  const auto l1 = value(m.latency_of(Level::l1d));
+  for (LoadLatency& far : m.latencies) {
+    if (l1 && far.level != Level::l1d && far.seconds.value && *far.seconds.value < *l1) {
+      const auto near = std::find_if(m.latencies.begin(), m.latencies.end(),
+                                     [](const LoadLatency& l) { return l.level == Level::l1d; });
+      refuse(near->seconds, "it is longer than that of " + std::string(name(far.level)) + ": the machine is too busy",
+             time_limits);
+      break;
+    }
+  }
+  for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
+    const auto near = value(m.peak_bandwidth(Level::l1d, scope));
+    const auto far = value(m.bandwidth_of(Level::memory, Traffic::load, scope));
+    for (Bandwidth& row : m.bandwidths) {
+      if (near && far && *far * bandwidth_tolerance > *near && row.level == Level::l1d && row.scope == scope) {
+        refuse(row.bytes_per_s, "it is less than that of memory: the machine is too busy", rate_limits);
+      }
+    }
+  }
 }
 
 std::string said(const std::string& text) { return "'" + text + "'"; }
@@ -265,12 +319,29 @@ Result<void> validate(const Machine& machine) {
     checked = check_frequency(machine.frequency);
   }
   if (checked) {
-    checked = check_tables(machine);
+    checked = check_rows(machine);
   }
   if (checked) {
     checked = check_pairs(machine);
   }
+  if (checked) {
+    checked = check_figures(machine);
+  }
   return checked ? check_relations(machine) : checked;
+}
+
+void refuse_nonsense(Machine& machine) {
+  for (std::optional<double>* const hz : {&machine.frequency.tsc_hz, &machine.frequency.nominal_max_hz}) {
+    if (*hz && !within(**hz, frequency_limits)) {
+      hz->reset();
+    }
+  }
+  visit_figures(machine, [](const std::string& field, Figure& figure, Limits limits) {
+    if (const auto checked = check(field, figure, limits); !checked) {
+      refuse(figure, checked.error().message, limits);
+    }
+  });
+  refuse_slower_first_level(machine);
 }
 
 Result<void> check_same_machine(const Machine& file, const Machine& here) {

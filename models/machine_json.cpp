@@ -29,6 +29,7 @@ Json with(Json row, const Figure& figure, const char* unit) {
   row["spread"] = figure.spread;
   row["median"] = figure.tries > 0 ? Json(figure.median) : Json(nullptr);
   row["tries"] = figure.tries;
+  row["disturbed"] = figure.disturbed;
   row["theoretical"] = optional(figure.theoretical);
   row["method"] = figure.method;
   if (!figure.refused.empty()) {
@@ -206,6 +207,9 @@ class Reader {
     figure.spread = number(row, path, "spread");
     figure.median = number_or_null(row, path, "median").value_or(0);
     figure.tries = whole<std::uint32_t>(row, path, "tries");
+    if (row.is_object() && row.contains("disturbed")) {  // in files of before it does not
+      figure.disturbed = whole<std::uint32_t>(row, path, "disturbed");
+    }
     figure.theoretical = number_or_null(row, path, "theoretical");
     figure.method = text(row, path, "method");
     if (row.is_object() && row.contains("refused")) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -36,8 +37,15 @@ double cores_of(const Machine& machine) {
 std::optional<double> part_of(std::optional<double> one, std::optional<double> all, double cores, double threads,
                               bool shared) {
   const double running = std::clamp(threads, 1.0, cores);
-  if (!one || !all || cores <= 1) {
-    return one ? one : all ? std::optional(*all / (shared ? running : cores)) : std::nullopt;
+  if (cores <= 1) {
+    return one ? one : all;
+  }
+  if (shared && (!one || !all)) {
+    const std::optional<double> end = running <= 1 ? one : running >= cores ? all : std::nullopt;
+    return end ? std::optional(*end / running) : std::nullopt;
+  }
+  if (!one || !all) {
+    return one ? one : all ? std::optional(*all / cores) : std::nullopt;
   }
   if (shared) {
     return std::min(*one, *all / running);
@@ -67,6 +75,35 @@ const Figure* measured(const Figure* figure) { return figure != nullptr && figur
 const Figure* bandwidth(const Machine& machine, Level level, Traffic traffic, Scope scope) {
   const Figure* exact = measured(machine.bandwidth_of(level, traffic, scope));
   return exact != nullptr ? exact : machine.peak_bandwidth(level, scope);
+}
+
+constexpr std::array<std::pair<Unit, Level>, 4> levels = {
+    {{Unit::memory, Level::memory}, {Unit::l3, Level::l3}, {Unit::l2, Level::l2}, {Unit::l1d, Level::l1d}}};
+
+constexpr double most_other = 0.1;  // of a mix, that nothing is measured of
+
+/// Of the first of these that has no value; empty: each has one, or is not in the file.
+std::string reason_of(std::initializer_list<const Figure*> figures) {
+  for (const Figure* figure : figures) {
+    if (figure != nullptr && !figure->value) {
+      return figure->refused;
+    }
+  }
+  return "";
+}
+
+std::string why_no_flops(const Machine& machine, const FlopMix& mix) {
+  if (mix.other > most_other * mix.total()) {
+    return "of what does most of its operations nothing is measured";
+  }
+  std::string reason;
+  for_each_kind([&](Width width, Precision precision, Operation operation) {
+    if (reason.empty() && mix.of[FlopMix::index(width, precision, operation)] > 0) {
+      reason = reason_of({machine.flops_of(width, precision, operation, Scope::one_core),
+                          machine.flops_of(width, precision, operation, Scope::all_cores)});
+    }
+  });
+  return reason;
 }
 
 bool has_level(const Machine& machine, Level level) {
@@ -111,12 +148,15 @@ double FlopMix::of_precision(Precision precision) const {
 Peak peak_of_thread(const Figure* one_core, const Figure* all_cores, double cores, double threads, bool shared) {
   const auto value = [](const Figure* figure) { return figure != nullptr ? figure->value : std::nullopt; };
   const auto promised = [](const Figure* figure) { return figure != nullptr ? figure->theoretical : std::nullopt; };
-  return {part_of(value(one_core), value(all_cores), cores, threads, shared),
-          part_of(promised(one_core), promised(all_cores), cores, threads, shared)};
+  const auto spread = [](const Figure* figure) { return measured(figure) != nullptr ? figure->spread : 0; };
+  Peak peak;
+  peak.effective = part_of(value(one_core), value(all_cores), cores, threads, shared);
+  peak.theoretical = part_of(promised(one_core), promised(all_cores), cores, threads, shared);
+  peak.spread = std::max(spread(one_core), spread(all_cores));
+  return peak;
 }
 
 Peak peak_of_mix(const Machine& machine, const FlopMix& mix, double threads) {
-  constexpr double most_other = 0.1;
   const double total = mix.total();
   if (total <= 0 || mix.other > most_other * total) {
     return {};
@@ -124,6 +164,7 @@ Peak peak_of_mix(const Machine& machine, const FlopMix& mix, double threads) {
   double known = 0;
   std::optional<double> effective_s = 0.0;
   std::optional<double> theoretical_s = 0.0;
+  double spread = 0;
   for_each_kind([&](Width width, Precision precision, Operation operation) {
     const double flops = mix.of[FlopMix::index(width, precision, operation)];
     if (flops <= 0) {
@@ -138,11 +179,12 @@ Peak peak_of_mix(const Machine& machine, const FlopMix& mix, double threads) {
     };
     add(effective_s, peak.effective);
     add(theoretical_s, peak.theoretical);
+    spread = std::max(spread, peak.spread);
   });
   const auto rate = [known](const std::optional<double>& seconds) {
     return seconds && *seconds > 0 ? std::optional(known / *seconds) : std::nullopt;
   };
-  return {rate(effective_s), rate(theoretical_s)};
+  return {rate(effective_s), rate(theoretical_s), true, spread};
 }
 
 Peak peak_of_machine(const Machine& machine, Precision precision, double threads) {
@@ -151,8 +193,6 @@ Peak peak_of_machine(const Machine& machine, Precision precision, double threads
 }
 
 Peaks peaks_of(const Machine& machine, const Demand& demand) {
-  static constexpr std::array<std::pair<Unit, Level>, 4> levels = {
-      {{Unit::memory, Level::memory}, {Unit::l3, Level::l3}, {Unit::l2, Level::l2}, {Unit::l1d, Level::l1d}}};
   Peaks peaks;
   const Traffic traffic = nearest_traffic(demand.store_share, demand.streaming);
   for (const auto& [unit, level] : levels) {
@@ -164,6 +204,18 @@ Peaks peaks_of(const Machine& machine, const Demand& demand) {
   }
   peaks[Unit::fpu] = peak_of_mix(machine, demand.flops, demand.threads);
   return peaks;
+}
+
+std::string why_no_peak(const Machine& machine, Unit unit, const Demand& demand) {
+  std::string reason = unit == Unit::fpu ? why_no_flops(machine, demand.flops) : "";
+  const Traffic traffic = nearest_traffic(demand.store_share, demand.streaming);
+  for (const auto& [of, level] : levels) {
+    if (of == unit) {
+      reason = reason_of({machine.bandwidth_of(level, traffic, Scope::one_core),
+                          machine.bandwidth_of(level, traffic, Scope::all_cores)});
+    }
+  }
+  return "its peak is not in the calibration" + (reason.empty() ? reason : ": " + reason);
 }
 
 }  // namespace crosstalk::models

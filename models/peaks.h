@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "models/busy_time.h"
 #include "models/machine.h"
@@ -40,7 +41,8 @@ struct Demand {
 
 /// What one of so many threads can have of a figure for one core and for all. `shared`: what threads share, and one
 /// core may not be able to take up alone (memory, L3); else every core has its own, slower the more of them run. In
-/// between it is interpolated, since only the two ends are measured.
+/// between it is interpolated, since only the two ends are measured. Where one end is absent, the other stands for it
+/// as far as each core has its own; of what is shared nothing is known then but at the end that was measured.
 [[nodiscard]] Peak peak_of_thread(const Figure* one_core, const Figure* all_cores, double cores, double threads,
                                   bool shared);
 
@@ -54,5 +56,9 @@ struct Demand {
 /// Of one thread of a loop. Levels' bandwidths are those of the loop (load, triad, copy, store) that is nearest to
 /// `store_share`; where that was not measured, the level's best one.
 [[nodiscard]] Peaks peaks_of(const Machine& machine, const Demand& demand);
+
+/// Why `peaks_of` has no effective peak of a unit: "its peak is not in the calibration: ..." with the reason that the
+/// machine's file gives for the figure.
+[[nodiscard]] std::string why_no_peak(const Machine& machine, Unit unit, const Demand& demand);
 
 }  // namespace crosstalk::models

@@ -31,35 +31,85 @@ double covered(std::vector<Span> spans) {
 
 double speed(const Stream& stream) { return std::abs(static_cast<double>(stream.stride)); }
 
-/// What all streams touch while the loop goes `iterations` on. A stride longer than a line touches some lines only.
-double touched(std::span<const Stream> streams, double iterations) {
-  std::vector<Span> spans;
-  double sparse = 0;
+/// Streams that go over the same lines at the same speed, the foremost first.
+using Group = std::vector<const Stream*>;
+
+bool ahead(const Stream& a, const Stream& b) {
+  return a.stride > 0 ? a.position > b.position : a.position < b.position;
+}
+
+double distance(const Stream& a, const Stream& b) {
+  return static_cast<double>(a.position > b.position ? a.position - b.position : b.position - a.position);
+}
+
+bool overlaps(const Stream& a, const Stream& b) { return a.low <= b.high + b.width && b.low <= a.high + a.width; }
+
+/// Strides longer than a line leave lines out, and another stream may be the one that touches those: the accesses of an
+/// unrolled body do. Where strides are whole lines, the lines tell; else lines drift, and the nearest one is compared.
+bool share_lines(const Stream& a, const Stream& b) {
+  if (a.stride != b.stride || !overlaps(a, b)) {
+    return false;
+  }
+  if (speed(a) <= line_bytes) {
+    return true;
+  }
+  const bool whole_lines = std::fmod(speed(a), line_bytes) == 0;
+  const auto place = [&](const Stream& stream) {
+    const double at = std::fmod(static_cast<double>(stream.position), speed(a));
+    return whole_lines ? std::floor(at / line_bytes) * line_bytes : at;
+  };
+  const double apart = std::abs(place(a) - place(b));
+  return std::min(apart, speed(a) - apart) < line_bytes;
+}
+
+std::vector<Group> groups_of(std::span<const Stream> streams) {
+  std::vector<Group> groups;
   for (const Stream& stream : streams) {
-    const auto at = static_cast<double>(stream.position);
-    const double way = std::min(static_cast<double>(stream.high - stream.low), iterations * speed(stream));
-    if (speed(stream) > line_bytes) {
-      sparse += way / speed(stream) * line_bytes;
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Group& group) { return share_lines(*group.front(), stream); });
+    found != groups.end() ? found->push_back(&stream) : groups.push_back({&stream});
+  }
+  for (Group& group : groups) {
+    std::stable_sort(group.begin(), group.end(), [](const Stream* a, const Stream* b) { return ahead(*a, *b); });
+  }
+  return groups;
+}
+
+/// Bytes of the lines that streams touch on these ways. A stride longer than a line touches some lines only.
+template <class SpanOf>
+double lines_on(std::span<const Stream> streams, const SpanOf& span_of) {
+  std::vector<Span> dense;
+  double sparse = 0;
+  for (const Group& group : groups_of(streams)) {
+    std::vector<Span> spans;
+    for (const Stream* stream : group) {
+      spans.push_back(span_of(*stream));
+    }
+    const double each = speed(*group.front());
+    if (each > line_bytes) {
+      sparse += covered(std::move(spans)) / each * line_bytes;
     } else {
-      spans.push_back(stream.stride > 0 ? Span{at, at + way + stream.width} : Span{at - way, at + stream.width});
+      dense.insert(dense.end(), spans.begin(), spans.end());
     }
   }
-  return covered(std::move(spans)) + sparse;
+  return covered(std::move(dense)) + sparse;
+}
+
+/// What all streams touch while the loop goes `iterations` on.
+double touched(std::span<const Stream> streams, double iterations) {
+  return lines_on(streams, [iterations](const Stream& stream) {
+    const auto at = static_cast<double>(stream.position);
+    const double way = std::min(static_cast<double>(stream.high - stream.low), iterations * speed(stream));
+    return stream.stride > 0 ? Span{at, at + way + stream.width} : Span{at - way, at + stream.width};
+  });
 }
 
 /// What all streams touch in a whole sweep.
 double whole_sweep(std::span<const Stream> streams) {
-  std::vector<Span> spans;
-  double sparse = 0;
-  for (const Stream& stream : streams) {
-    const double length = static_cast<double>(stream.high - stream.low) + stream.width;
-    if (speed(stream) > line_bytes) {
-      sparse += length / speed(stream) * line_bytes;
-    } else {
-      spans.push_back({static_cast<double>(stream.low), static_cast<double>(stream.low) + length});
-    }
-  }
-  return covered(std::move(spans)) + sparse;
+  return lines_on(streams, [](const Stream& stream) {
+    const auto low = static_cast<double>(stream.low);
+    return Span{low, static_cast<double>(stream.high) + stream.width};
+  });
 }
 
 /// 0: the first level, ... 3: memory. nullopt where the distance is about as large as a cache.
@@ -82,36 +132,6 @@ void move(LevelBytes& bytes, std::size_t level, double amount) {
   bytes.l2 += level >= 1 ? amount : 0;
   bytes.l3 += level >= 2 ? amount : 0;
   bytes.memory += level >= 3 ? amount : 0;
-}
-
-/// Streams that go over the same lines at the same speed, the foremost first.
-using Group = std::vector<const Stream*>;
-
-bool ahead(const Stream& a, const Stream& b) {
-  return a.stride > 0 ? a.position > b.position : a.position < b.position;
-}
-
-double distance(const Stream& a, const Stream& b) {
-  return static_cast<double>(a.position > b.position ? a.position - b.position : b.position - a.position);
-}
-
-bool overlaps(const Stream& a, const Stream& b) { return a.low <= b.high + b.width && b.low <= a.high + a.width; }
-
-std::vector<Group> groups_of(std::span<const Stream> streams) {
-  std::vector<Group> groups;
-  for (const Stream& stream : streams) {
-    const auto same = [&](const Group& group) {
-      return std::any_of(group.begin(), group.end(), [&](const Stream* other) {
-        return other->stride == stream.stride && overlaps(*other, stream);
-      });
-    };
-    const auto found = std::find_if(groups.begin(), groups.end(), same);
-    found != groups.end() ? found->push_back(&stream) : groups.push_back({&stream});
-  }
-  for (Group& group : groups) {
-    std::stable_sort(group.begin(), group.end(), [](const Stream* a, const Stream* b) { return ahead(*a, *b); });
-  }
-  return groups;
 }
 
 class Sweep {

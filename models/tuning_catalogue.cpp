@@ -94,8 +94,10 @@ Found wider_accesses(const E& e) {
   if (e.busy_class != BusyClass::in_l1d && !(narrow && waited(e, CycleClass::l1d) > much)) {
     return std::nullopt;
   }
-  std::string seen = e.busy_class == BusyClass::in_l1d ? busy_in_words(e, Unit::l1d) + " " : "";
-  seen += e.access_bytes ? "An access is of " + figure(*e.access_bytes) + " bytes on average." : "";
+  std::string seen = e.busy_class == BusyClass::in_l1d ? busy_in_words(e, Unit::l1d) : "";
+  if (e.access_bytes) {
+    seen += (seen.empty() ? "" : " ") + ("An access is of " + figure(*e.access_bytes) + " bytes on average.");
+  }
   return Weighed{
       std::max(busy(e, Unit::l1d), waited(e, CycleClass::l1d)),
       {"Access less often: whole vectors instead of elements, and values that are used again in registers",

@@ -16,6 +16,7 @@
 //                  `watchpoints` by observed processes, among themselves
 //   the exchange   observed processes, among themselves (collectors/in_target/processes/cross_process_state.h); the
 //                  recorder only makes it, all zero
+//   ThreadRegions  behind the thread's ring; written by that thread only, read by the recorder (region_table.h)
 //   a ring         bytes [tail, head) are the recorder's to read, the rest the thread's to write.
 //                  head.store(release) after the bytes are written; the recorder loads it with acquire.
 //                  tail.store(release) after the bytes are read; the thread loads it with acquire.
@@ -27,12 +28,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profile/memory_sampling.h"
+#include "profile/region_table.h"
 #include "profile/watch_settings.h"
 
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 16;
+inline constexpr std::uint32_t arena_version = 19;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -76,7 +79,11 @@ struct SessionConfig {
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
   std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
   std::uint32_t timer_allowed = 1;
-  std::uint32_t reserved[4] = {};
+  // 1: how long threads wait for each other is measured (collectors/in_target/sync/). On demand: the functions that
+  // stand in for those of locks look at a lock before they take it, and where threads contend for it all the time that
+  // changes who gets it next.
+  std::uint32_t measure_waits = 0;
+  std::uint32_t reserved[3] = {};
 };
 
 enum class SlotState : std::uint32_t {
@@ -124,6 +131,7 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint32_t> clock;                            // ClockKind in use
   std::atomic<std::uint32_t> period_us;                        // period in use
   std::atomic<std::uint64_t> head;                             // bytes published by the thread
+  std::atomic<std::uint32_t> marks_regions;  // 1: its ThreadRegions are in use; else nobody touches them
   ThreadWatchpoints watchpoints;
   alignas(cache_line) std::atomic<std::uint64_t> tail;  // bytes consumed by the recorder
 };
@@ -168,11 +176,12 @@ struct ArenaHeader {
   std::uint32_t ring_bytes = 0;            // of one ring, a power of two
   std::uint64_t cross_process_offset = 0;  // cross_process_bytes bytes
   std::uint64_t slots_offset = 0;          // ThreadSlot[slot_count]
-  std::uint64_t rings_offset = 0;          // page aligned; ring i at + i * ring_bytes
+  std::uint64_t rings_offset = 0;          // page aligned; ring i at + i * ring_stride(ring_bytes)
   std::int32_t recorder_pid = 0;
   std::uint32_t reserved = 0;
   std::uint64_t pid_namespace = 0;  // the recorder's: inode of /proc/self/ns/pid; 0: not known
   SessionConfig config;
+  MemorySampling memory;
   alignas(cache_line) std::atomic<std::uint32_t> state;       // SessionState
   std::atomic<std::uint64_t> heartbeat_ns;                    // CLOCK_MONOTONIC of the recorder's last drain
   alignas(cache_line) std::atomic<std::uint32_t> next_watch;  // last watch id given out
@@ -180,7 +189,14 @@ struct ArenaHeader {
   std::atomic<std::uint32_t> threads_without_memory;          // their process could not map what they need
   std::atomic<std::uint32_t> processes_without_room;          // a limit of their memory left none for us
   std::atomic<std::uint64_t> events_seen_ns;                  // when a process last had an event open; CLOCK_MONOTONIC
+  MemoryCounts memory_counts;
   alignas(cache_line) UnobservedNotice notices[notice_count];
+  RegionName region_names[most_region_names];  // number n is [n - 1]
 };
+
+/// From a ring to the next: between them are the regions of the ring's thread.
+[[nodiscard]] constexpr std::uint64_t ring_stride(std::uint32_t ring_bytes) {
+  return std::uint64_t{ring_bytes} + thread_regions_bytes;
+}
 
 }  // namespace crosstalk::profile

@@ -69,17 +69,17 @@ class BatchQueue {
 /// caller's. What either throws, the caller gets.
 template <class Row, class Make, class Use>
 auto make_and_use(const Make& make, const Use& use) {
-  BatchQueue<Row> conveyor;
+  BatchQueue<Row> queue;
   std::exception_ptr thrown;
   decltype(make([](const Row&) {})) result;
   const auto work = [&] {
-    std::vector<Row>* batch = conveyor.free_batch();
+    std::vector<Row>* batch = queue.free_batch();
     const auto put = [&](const Row& row) {
       if (batch != nullptr) {
         batch->push_back(row);
         if (batch->size() == BatchQueue<Row>::batch_rows) {
-          conveyor.hand_over();
-          batch = conveyor.free_batch();
+          queue.hand_over();
+          batch = queue.free_batch();
         }
       }
     };
@@ -89,9 +89,9 @@ auto make_and_use(const Make& make, const Use& use) {
       thrown = std::current_exception();
     }
     if (batch != nullptr) {
-      conveyor.hand_over();
+      queue.hand_over();
     }
-    conveyor.end();
+    queue.end();
   };
   std::thread maker;
   try {
@@ -100,14 +100,14 @@ auto make_and_use(const Make& make, const Use& use) {
     return make(use);
   }
   try {
-    for (std::vector<Row>* batch = conveyor.next_batch(); batch != nullptr; batch = conveyor.next_batch()) {
+    for (std::vector<Row>* batch = queue.next_batch(); batch != nullptr; batch = queue.next_batch()) {
       for (const Row& row : *batch) {
         use(row);
       }
-      conveyor.give_back();
+      queue.give_back();
     }
   } catch (...) {
-    conveyor.leave();
+    queue.leave();
     maker.join();
     throw;
   }

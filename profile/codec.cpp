@@ -177,17 +177,44 @@ std::optional<std::vector<Straight>> unpack_branch_trace(std::span<const std::ui
   }
 }
 
+namespace {
+
+void append_number(std::uint64_t rest, std::vector<std::uint8_t>& packed) {
+  for (; rest > 0x7f; rest >>= 7U) {
+    packed.push_back(static_cast<std::uint8_t>(rest | 0x80U));
+  }
+  packed.push_back(static_cast<std::uint8_t>(rest));
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> pack_counts(std::span<const std::uint64_t> counts) {
+  std::vector<std::uint8_t> packed;
+  for (const std::uint64_t count : counts) {
+    append_number(count, packed);
+  }
+  return packed;
+}
+
+bool unpack_counts(std::span<const std::uint8_t> packed, std::size_t most, std::vector<std::uint64_t>& counts) {
+  counts.clear();
+  while (!packed.empty()) {
+    const auto count = take_number(packed);
+    if (!count || counts.size() == most) {
+      return false;
+    }
+    counts.push_back(*count);
+  }
+  return true;
+}
+
 std::vector<std::uint8_t> pack_call_chain(std::span<const std::uint64_t> addresses) {
   std::vector<std::uint8_t> packed;
   std::uint64_t previous = 0;
   for (const std::uint64_t address : addresses.first(std::min(addresses.size(), max_call_chain))) {
     const std::uint64_t step = address - previous;
     previous = address;
-    std::uint64_t rest = (step << 1U) ^ ((step >> 63U) != 0 ? ~std::uint64_t{0} : 0);
-    for (; rest > 0x7f; rest >>= 7U) {
-      packed.push_back(static_cast<std::uint8_t>(rest | 0x80U));
-    }
-    packed.push_back(static_cast<std::uint8_t>(rest));
+    append_number((step << 1U) ^ ((step >> 63U) != 0 ? ~std::uint64_t{0} : 0), packed);
   }
   return packed;
 }
@@ -208,7 +235,7 @@ bool unpack_call_chain(std::span<const std::uint8_t> packed, std::vector<std::ui
 
 struct StackPacker::State {
   struct Free {
-    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+    void operator()(ZSTD_CCtx* compressor) const { ZSTD_freeCCtx(compressor); }
   };
   std::unique_ptr<ZSTD_CCtx, Free> context{ZSTD_createCCtx()};
   std::vector<std::uint8_t> packed;

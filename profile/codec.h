@@ -71,6 +71,12 @@ inline constexpr std::size_t max_call_chain = 512;
 /// False when `packed` is not what pack_call_chain() makes.
 [[nodiscard]] bool unpack_call_chain(std::span<const std::uint8_t> packed, std::vector<std::uint64_t>& addresses);
 
+/// Each count: 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
+[[nodiscard]] std::vector<std::uint8_t> pack_counts(std::span<const std::uint64_t> counts);
+/// False when `packed` is not what pack_counts() makes, or holds more than `most`.
+[[nodiscard]] bool unpack_counts(std::span<const std::uint8_t> packed, std::size_t most,
+                                 std::vector<std::uint64_t>& counts);
+
 /// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
 class StackPacker {
  public:

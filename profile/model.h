@@ -14,6 +14,7 @@
 #include "base/registers.h"
 #include "profile/arena.h"
 #include "profile/records.h"
+#include "profile/region_row.h"
 
 namespace crosstalk::profile {
 
@@ -38,6 +39,7 @@ struct Session {
   std::uint64_t end_ns = 0;      // last drain, when the recorder was killed
   bool complete = false;         // the recorder ended in an orderly way
   std::string source = "clock";  // `imported_source`: perf's recording, with no watches of ours
+  std::string source_choice;     // why it is this source: the better ones, with what spoke against each
   std::string method;
   std::string host;    // uname -n
   std::string kernel;  // uname -r
@@ -139,6 +141,12 @@ struct EventRow {
   bool at_access = false;                  // the sampled instruction is the one that made the access
 };
 
+/// The processor has thrown samples away by what became of them (of IBS: what did not miss L3, or was quick). Those
+/// that are left stand for no number of operations.
+[[nodiscard]] inline bool is_filtered(const EventRow& event) {
+  return event.source == SourceKind::ibs && event.unit == WeightUnit::occurrences;
+}
+
 /// Addresses of user code, innermost first: where a sample is, then the calls that led there.
 struct CallChainRow {
   CallChainId id;
@@ -166,6 +174,7 @@ struct SampleRow {
   Measurement measurement;
   EventId event;           // absent before schema version 9
   CallChainId call_chain;  // where whoever recorded noted the calls himself
+  RegionId region;         // marked by the program, the innermost that the thread was in; 0: none
   /// A clock's samples stand for the CPU time since the one before.
   [[nodiscard]] Weight weight() const {
     return measurement.source == SourceKind::clock ? Weight{cpu_ns, WeightUnit::ns}

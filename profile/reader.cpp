@@ -69,7 +69,10 @@ struct ProfileReader::State {
   std::vector<SharedMappingRow> shared_mappings;
   std::vector<ThreadCreationRow> thread_creations;
   std::vector<ThreadWaitRow> thread_waits;
+  std::vector<RegionRow> regions;
+  std::vector<ThreadRegionRow> thread_regions;
   std::vector<EventRow> events;
+  std::vector<CounterRow> counters;
   std::vector<MessageRow> messages;
 
   [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
@@ -121,6 +124,8 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> load_watches();
   [[nodiscard]] Result<void> load_watch_measurements();
   [[nodiscard]] Result<void> load_events();
+  [[nodiscard]] Result<void> load_counters();
+  [[nodiscard]] Result<void> load_regions();
   [[nodiscard]] Result<void> load_all();
 };
 
@@ -246,6 +251,26 @@ Result<void> ProfileReader::State::load_events() {
   });
 }
 
+Result<void> ProfileReader::State::load_counters() {
+  return each("counter", schema::get_counters, [&](ColumnScan& scan) {
+    counters.push_back(counter_of(scan));
+    if (counters.back().id != counters.size()) {
+      scan.reject("id (expected without gaps)", counters.back().id);
+    }
+  });
+}
+
+Result<void> ProfileReader::State::load_regions() {
+  const Result<void> result = each("region", schema::get_regions, [&](ColumnScan& scan) {
+    regions.push_back(region_of(scan));
+    if (regions.back().id.value != regions.size()) {
+      scan.reject("id (expected without gaps)", regions.back().id.value);
+    }
+  });
+  bounds.regions = static_cast<std::uint32_t>(regions.size());
+  return result ? load("thread_region", schema::get_thread_regions, thread_regions, thread_region_of) : result;
+}
+
 Result<void> ProfileReader::State::load_all() {
   const Result<std::uint32_t> process_count = count("process");
   const Result<std::uint32_t> thread_count = process_count ? count("thread") : process_count;
@@ -276,7 +301,9 @@ Result<void> ProfileReader::State::load_all() {
                : result;
   result =
       result && version >= 11 ? load("thread_wait", schema::get_thread_waits, thread_waits, thread_wait_of) : result;
+  result = result && version >= 12 ? load_regions() : result;
   result = result && version >= 9 ? load_events() : result;
+  result = result && version >= 13 ? load_counters() : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
@@ -319,7 +346,10 @@ const std::vector<BlockRow>& ProfileReader::blocks() const { return state_->bloc
 const std::vector<SharedMappingRow>& ProfileReader::shared_mappings() const { return state_->shared_mappings; }
 const std::vector<ThreadCreationRow>& ProfileReader::thread_creations() const { return state_->thread_creations; }
 const std::vector<ThreadWaitRow>& ProfileReader::thread_waits() const { return state_->thread_waits; }
+const std::vector<RegionRow>& ProfileReader::regions() const { return state_->regions; }
+const std::vector<ThreadRegionRow>& ProfileReader::thread_regions() const { return state_->thread_regions; }
 const std::vector<EventRow>& ProfileReader::events() const { return state_->events; }
+const std::vector<CounterRow>& ProfileReader::counters() const { return state_->counters; }
 const std::vector<MessageRow>& ProfileReader::messages() const { return state_->messages; }
 
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
@@ -373,6 +403,19 @@ Result<void> ProfileReader::for_each_lookahead(const std::function<void(const Lo
   LookaheadRow row;
   return state_->each("walk", schema::get_lookaheads, [&](ColumnScan& scan) {
     read_lookahead(scan, state_->bounds, row);
+    if (scan.sound()) {
+      visit(row);
+    }
+  });
+}
+
+Result<void> ProfileReader::for_each_reading(const std::function<void(const ReadingRow&)>& visit) const {
+  if (state_->version < 13) {
+    return {};
+  }
+  ReadingRow row;
+  return state_->each("reading", schema::get_readings, [&](ColumnScan& scan) {
+    read_reading(scan, state_->bounds, row);
     if (scan.sound()) {
       visit(row);
     }

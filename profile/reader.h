@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/counter_reading.h"
 #include "profile/model.h"
 #include "profile/thread_wait_row.h"
 
@@ -36,7 +37,12 @@ class ProfileReader {
   [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
   /// By thread, kind, site. None before version 11.
   [[nodiscard]] const std::vector<ThreadWaitRow>& thread_waits() const;
+  /// By id: regions()[id.value - 1]; and by thread, region. None before version 12.
+  [[nodiscard]] const std::vector<RegionRow>& regions() const;
+  [[nodiscard]] const std::vector<ThreadRegionRow>& thread_regions() const;
   [[nodiscard]] const std::vector<EventRow>& events() const;  // by id: events()[id.value - 1]; none before version 9
+  /// By id: counters()[id - 1]. None before version 13.
+  [[nodiscard]] const std::vector<CounterRow>& counters() const;
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
 
   /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:
@@ -52,6 +58,9 @@ class ProfileReader {
       const std::function<void()>& restart) const;
   /// Calls `visit` for each lookahead in the order recorded. None in profiles of schema versions before 5.
   [[nodiscard]] Result<void> for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const;
+  /// Calls `visit` for each reading of counters in the order recorded. None before version 13. How many counts it has
+  /// is not checked against the group's counters.
+  [[nodiscard]] Result<void> for_each_reading(const std::function<void(const ReadingRow&)>& visit) const;
   /// Calls `visit` for each chain of calls, in id order. None in profiles of schema versions before 9.
   [[nodiscard]] Result<void> for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.

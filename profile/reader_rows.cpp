@@ -10,9 +10,6 @@
 namespace crosstalk::profile {
 namespace {
 
-constexpr std::uint8_t all_sample_flags =
-    sample_in_kernel | sample_on_stack | sample_suspected | sample_armed | sample_eligible;
-
 std::uint64_t offset_or_zero(ColumnScan& scan, std::uint64_t from) {
   if (scan.next_is_null()) {
     scan.skip();
@@ -176,6 +173,7 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns column
   } else {
     scan.reject("registers", 0);
   }
+  row.region = RegionId{scan.number<std::uint32_t>("region", bounds.regions)};
   if (columns.parts == SampleParts::all) {
     row.watch = WatchId{scan.number<std::uint32_t>("watch")};
     row.stack = StackId{scan.number<std::uint32_t>("stack")};
@@ -321,6 +319,29 @@ ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
+RegionRow region_of(ColumnScan& scan) {
+  RegionRow row;
+  row.id = RegionId{scan.number<std::uint32_t>("region id")};
+  row.parent = RegionId{scan.number<std::uint32_t>("parent", row.id.value == 0 ? 0 : row.id.value - 1)};
+  row.name = scan.text();
+  return row;
+}
+
+ThreadRegionRow thread_region_of(ColumnScan& scan, const Bounds& bounds) {
+  ThreadRegionRow row;
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.region = RegionId{scan.number<std::uint32_t>("region", bounds.regions)};
+  if (row.region.value == 0) {
+    scan.reject("region", 0);
+  }
+  row.entries = scan.bits();
+  row.elapsed_ns = scan.bits();
+  for (std::uint64_t& waited_ns : row.waited_ns) {
+    waited_ns = scan.bits();
+  }
+  return row;
+}
+
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.thread = scan.index<ThreadId>("thread", bounds.threads);
   row.time_ns = bounds.time_base_ns + scan.bits();
@@ -347,6 +368,36 @@ EventRow event_of(ColumnScan& scan) {
   row.least_latency_cycles = scan.number<std::uint32_t>("least_latency_cycles");
   row.at_access = scan.flag("at_access");
   return row;
+}
+
+CounterRow counter_of(ColumnScan& scan) {
+  CounterRow row;
+  row.id = scan.number<std::uint32_t>("counter id");
+  row.group = scan.number<std::uint32_t>("group_number", UINT16_MAX);
+  row.name = scan.text();
+  row.event = scan.text();
+  row.unit = scan.text();
+  row.quantity = scan.enumerator("quantity", CounterQuantity::other, last_counter_quantity);
+  row.each = scan.real();
+  if (!(row.each > 0)) {
+    scan.reject("each", static_cast<std::int64_t>(row.each));
+  }
+  return row;
+}
+
+void read_reading(ColumnScan& scan, const Bounds& bounds, ReadingRow& row) {
+  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.time_ns = bounds.time_base_ns + scan.bits();
+  row.ip = scan.bits();
+  row.group = scan.number<std::uint32_t>("group_number", UINT16_MAX);
+  row.life = scan.number<std::uint32_t>("life");
+  row.cpu = scan.number<std::uint16_t>("cpu");
+  row.enabled_ns = scan.bits();
+  row.running_ns = scan.bits();
+  const std::span<const std::uint8_t> packed = scan.blob();
+  if (!unpack_counts(packed, most_group_counters, row.counts)) {
+    scan.reject("the length of counts", static_cast<std::int64_t>(packed.size()));
+  }
 }
 
 void read_call_chain(ColumnScan& scan, CallChainRow& row) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/counter_reading.h"
 #include "profile/model.h"
 #include "profile/sqlite.h"
 #include "profile/thread_wait_row.h"
@@ -19,6 +20,7 @@ namespace crosstalk::profile {
 struct Bounds {
   std::uint32_t processes = 0;
   std::uint32_t threads = 0;
+  std::uint32_t regions = 0;
   std::uint64_t time_base_ns = 0;
 };
 
@@ -54,6 +56,7 @@ class ColumnScan {
   bool flag(const char* name) { return number<std::uint8_t>(name, 1) != 0; }
   /// 0..1
   float fraction(const char* name);
+  double real() { return row_->real(column_++); }
   std::string text() { return row_->text(column_++); }
   std::span<const std::uint8_t> blob() { return row_->blob(column_++); }
   /// The next column's value in another form, without taking it.
@@ -103,7 +106,11 @@ struct SampleColumns {
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] CounterRow counter_of(ColumnScan& scan);
+void read_reading(ColumnScan& scan, const Bounds& bounds, ReadingRow& row);
 [[nodiscard]] ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds);
+[[nodiscard]] RegionRow region_of(ColumnScan& scan);
+[[nodiscard]] ThreadRegionRow thread_region_of(ColumnScan& scan, const Bounds& bounds);
 /// Into `row`, whose buffer is used again; `bounds` as above.
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] EventRow event_of(ColumnScan& scan);

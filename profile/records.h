@@ -32,6 +32,7 @@ enum class RecordType : std::uint16_t {
   shared_mapping = 13,
   lookahead = 14,
   thread_creation = 15,
+  counter_reading = 16,  // counter_reading.h
 };
 
 struct RecordHeader {
@@ -128,7 +129,10 @@ enum SampleFlags : std::uint8_t {
   sample_suspected = 4,  // the board knew the line from another thread
   sample_armed = 8,      // this sample opened a watch: see the watch_open with the same watch id
   sample_eligible = 16,  // the sample could have opened a watch (has an address, unit allowed): the stratum's base
+  sample_waiting = 32,   // the thread was in a wait that is measured (wait_table.h), on the processor
 };
+inline constexpr std::uint8_t all_sample_flags =
+    sample_in_kernel | sample_on_stack | sample_suspected | sample_armed | sample_eligible | sample_waiting;
 
 /// What took a sample.
 enum class SourceKind : std::uint8_t {
@@ -162,16 +166,16 @@ struct Sample {
   std::uint8_t width = 0;                 // bytes accessed; 0: unknown
   AccessKind access = AccessKind::none;
   AddressFrom from = AddressFrom::none;
-  std::uint8_t flags = 0;      // SampleFlags
-  std::uint8_t has_stack = 0;  // 1: a StackSlice and its bytes follow as tail
-  std::uint8_t reserved = 0;
+  std::uint8_t flags = 0;         // SampleFlags
+  std::uint8_t has_stack = 0;     // 1: a StackSlice and its bytes follow as tail
+  std::uint8_t event = 0;         // the memory event that took it, by its number in the session; 0: it was the clock
   std::uint64_t weight = 0;       // how much it stands for, in `weight_unit`; a clock's is `cpu_ns`, whatever is here
   std::uint64_t data_source = 0;  // perf_event's data_src; 0: unknown
   std::uint32_t latency_cycles = 0;  // of the access; 0: unknown
   SourceKind source = SourceKind::clock;
   WeightUnit weight_unit = WeightUnit::ns;
-  std::uint8_t reserved_too[2] = {};
-  Registers registers;  // interrupted; rip is `ip` again
+  std::uint16_t region = 0;  // that the thread was in, by its number in ThreadRegions (region_table.h); 0: none
+  Registers registers;       // interrupted; rip is `ip` again
 };
 
 /// A slice of a thread's stack with the registers to unwind it. In a tail, `bytes` bytes of stack

@@ -195,7 +195,8 @@ struct ArenaView {
            cross_process_bytes <= header->slots_offset - header->cross_process_offset &&
            header->slots_offset % cache_line == 0 && header->slots_offset <= header->rings_offset &&
            slots * (sizeof(ThreadSlot) + sizeof(ThreadWaits)) <= header->rings_offset - header->slots_offset &&
-           header->rings_offset <= header->total_bytes && slots * ring <= header->total_bytes - header->rings_offset;
+           header->rings_offset <= header->total_bytes &&
+           slots * ring_stride(header->ring_bytes) <= header->total_bytes - header->rings_offset;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "profile/counter_reading.h"
 #include "profile/ring.h"
 
 namespace crosstalk::profile {
@@ -41,6 +42,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(Lookahead);
     case RecordType::thread_creation:
       return sizeof(ThreadCreation);
+    case RecordType::counter_reading:
+      return sizeof(CounterReading);
   }
   return std::nullopt;
 }

@@ -23,7 +23,8 @@ CREATE TABLE module(
 CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
   cpu_ns INTEGER NOT NULL, watch INTEGER, stack INTEGER, cpu INTEGER NOT NULL, width INTEGER,
-  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER, registers BLOB);
+  access INTEGER NOT NULL, origin INTEGER NOT NULL, flags INTEGER NOT NULL, previous_handler INTEGER, registers BLOB,
+  region INTEGER);
 CREATE TABLE sample_measurement(
   sample INTEGER PRIMARY KEY, source INTEGER NOT NULL, unit INTEGER NOT NULL, weight INTEGER NOT NULL,
   latency_cycles INTEGER, data_source INTEGER, event INTEGER, call_chain INTEGER);
@@ -62,6 +63,18 @@ CREATE TABLE thread_creation(thread INTEGER NOT NULL, time INTEGER NOT NULL, sta
 CREATE TABLE thread_wait(
   thread INTEGER NOT NULL, kind INTEGER NOT NULL, site INTEGER NOT NULL, waited_ns INTEGER NOT NULL,
   count INTEGER NOT NULL, PRIMARY KEY(thread, kind, site)) WITHOUT ROWID;
+CREATE TABLE region(id INTEGER PRIMARY KEY, parent INTEGER, name TEXT NOT NULL);
+CREATE TABLE thread_region(
+  thread INTEGER NOT NULL, region INTEGER NOT NULL, entries INTEGER NOT NULL, elapsed_ns INTEGER NOT NULL,
+  lock_ns INTEGER NOT NULL, barrier_ns INTEGER NOT NULL, condition_ns INTEGER NOT NULL,
+  PRIMARY KEY(thread, region)) WITHOUT ROWID;
+CREATE TABLE counter(
+  id INTEGER PRIMARY KEY, group_number INTEGER NOT NULL, name TEXT NOT NULL, event TEXT NOT NULL, unit TEXT NOT NULL,
+  quantity INTEGER NOT NULL, each REAL NOT NULL);
+CREATE TABLE reading(
+  thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, group_number INTEGER NOT NULL,
+  life INTEGER NOT NULL, cpu INTEGER NOT NULL, enabled_ns INTEGER NOT NULL, running_ns INTEGER NOT NULL,
+  counts BLOB NOT NULL);
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
@@ -71,7 +84,7 @@ const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?
 const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_measurement = "INSERT OR REPLACE INTO watch_measurement VALUES(?,?,?,?,?,?)";
@@ -83,6 +96,10 @@ const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,
 const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_thread_creation = "INSERT INTO thread_creation VALUES(?,?,?)";
 const char* const put_thread_wait = "INSERT OR REPLACE INTO thread_wait VALUES(?,?,?,?,?)";
+const char* const put_region = "INSERT OR REPLACE INTO region VALUES(?,?,?)";
+const char* const put_thread_region = "INSERT OR REPLACE INTO thread_region VALUES(?,?,?,?,?,?,?)";
+const char* const put_counter = "INSERT OR REPLACE INTO counter VALUES(?,?,?,?,?,?,?)";
+const char* const put_reading = "INSERT INTO reading VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_event = "INSERT OR REPLACE INTO event VALUES(?,?,?,?,?,?,?)";
 const char* const put_call_chain = "INSERT INTO call_chain VALUES(?,?)";
 const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
@@ -112,7 +129,7 @@ const char* const get_modules_before_version_8 =
     "NULL FROM module";
 std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
   const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
-  return accesses + (of_version == 1 ? "NULL" : "registers") +
+  return accesses + (of_version == 1 ? "NULL" : "registers") + (of_version < 12 ? ", NULL" : ", region") +
          (whole ? ", watch, stack, origin, previous_handler" : "") +
          (measured ? std::string(", source, unit, weight, latency_cycles, data_source, ") +
                          (of_version < 9 ? "NULL, NULL" : "event, call_chain") +
@@ -148,6 +165,13 @@ const char* const get_lookaheads =
 const char* const get_thread_creations = "SELECT thread, time, stack FROM thread_creation ORDER BY rowid";
 const char* const get_thread_waits =
     "SELECT thread, kind, site, waited_ns, count FROM thread_wait ORDER BY thread, kind, site";
+const char* const get_regions = "SELECT id, parent, name FROM region ORDER BY id";
+const char* const get_thread_regions =
+    "SELECT thread, region, entries, elapsed_ns, lock_ns, barrier_ns, condition_ns FROM thread_region "
+    "ORDER BY thread, region";
+const char* const get_counters = "SELECT id, group_number, name, event, unit, quantity, each FROM counter ORDER BY id";
+const char* const get_readings =
+    "SELECT thread, time, ip, group_number, life, cpu, enabled_ns, running_ns, counts FROM reading ORDER BY rowid";
 const char* const get_events =
     "SELECT id, name, source, unit, period, least_latency_cycles, at_access FROM event ORDER BY id";
 const char* const get_call_chains = "SELECT id, addresses FROM call_chain ORDER BY id";

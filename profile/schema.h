@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 11;
+inline constexpr std::int64_t version = 13;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -33,6 +33,10 @@ extern const char* const put_shared_mapping;
 extern const char* const put_lookahead;
 extern const char* const put_thread_creation;
 extern const char* const put_thread_wait;
+extern const char* const put_region;
+extern const char* const put_thread_region;
+extern const char* const put_counter;
+extern const char* const put_reading;
 extern const char* const put_event;
 extern const char* const put_call_chain;
 extern const char* const put_stack;
@@ -58,6 +62,10 @@ extern const char* const get_shared_mappings;   // from version 3 on
 extern const char* const get_lookaheads;        // from version 5 on
 extern const char* const get_thread_creations;  // from version 7 on
 extern const char* const get_thread_waits;      // from version 11 on
+extern const char* const get_regions;           // from version 12 on
+extern const char* const get_thread_regions;    // from version 12 on
+extern const char* const get_counters;          // from version 13 on
+extern const char* const get_readings;          // from version 13 on
 extern const char* const get_events;            // from version 9 on
 extern const char* const get_call_chains;       // from version 9 on
 extern const char* const get_stacks;

@@ -15,6 +15,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("end_ns", session.end_ns);
   visit("complete", session.complete);
   visit("source", session.source);
+  visit("source_choice", session.source_choice);
   visit("method", session.method);
   visit("host", session.host);
   visit("kernel", session.kernel);
@@ -40,6 +41,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.watchpoints", config.watchpoints);
   visit("config.follow_children", config.follow_children);
   visit("config.lookahead", config.lookahead);
+  visit("config.measure_waits", config.measure_waits);
   visit("config.seed", config.seed);
   visit("config.heap_threshold", config.heap_threshold);
   visit("config.horizon_ns", config.horizon_ns);

@@ -28,6 +28,23 @@ enum class WaitKind : std::uint8_t {
 };
 inline constexpr WaitKind last_wait_kind = WaitKind::futex;
 
+/// The parts of a thread's time that waits for others are.
+enum class WaitClass : std::uint8_t { lock = 0, barrier = 1, condition = 2 };
+inline constexpr std::size_t wait_classes = 3;
+[[nodiscard]] constexpr WaitClass class_of(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::mutex:
+    case WaitKind::rwlock:
+    case WaitKind::critical:
+      return WaitClass::lock;
+    case WaitKind::barrier:
+    case WaitKind::team:
+      return WaitClass::barrier;
+    default:
+      return WaitClass::condition;
+  }
+}
+
 struct alignas(cache_line) ThreadWaits {
   /// Where a kind of wait began: the return address of the call, 56 bits, and the kind above them; 0: nothing.
   using Place = std::uint64_t;
@@ -58,8 +75,5 @@ struct alignas(cache_line) ThreadWaits {
   std::atomic<std::uint64_t> measured;  // 1: the thread's waits are measured
 };
 static_assert(sizeof(ThreadWaits) == 8 * cache_line);
-
-/// One more of SampleFlags (records.h): the thread was in a wait that is measured, on the processor.
-inline constexpr std::uint8_t sample_waiting = 32;
 
 }  // namespace crosstalk::profile

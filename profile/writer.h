@@ -6,10 +6,13 @@
 #include <string>
 
 #include "base/result.h"
+#include "profile/counter_reading.h"
 #include "profile/model.h"
 #include "profile/thread_wait_row.h"
 
 namespace crosstalk::profile {
+
+struct WriterState;  // writer_state.h
 
 class ProfileWriter {
  public:
@@ -22,20 +25,22 @@ class ProfileWriter {
   // Rows are buffered in the open transaction; commit() makes them readable by others. Every call returns
   // an error at most once for a cause (a full disk, say) and is then ignored until retry().
   [[nodiscard]] Result<void> put(const Session& session);  // replaces
-  /// The sources that were looked at, the best first, and what spoke against each.
-  [[nodiscard]] Result<void> put_source_choice(const std::string& choice);
-  [[nodiscard]] Result<void> put(const ProcessRow& row);  // replaces by id
-  [[nodiscard]] Result<void> put(const ThreadRow& row);   // replaces by id
-  [[nodiscard]] Result<void> put(const ModuleRow& row);   // replaces by (process, begin, loaded_ns)
+  [[nodiscard]] Result<void> put(const ProcessRow& row);   // replaces by id
+  [[nodiscard]] Result<void> put(const ThreadRow& row);    // replaces by id
+  [[nodiscard]] Result<void> put(const ModuleRow& row);    // replaces by (process, begin, loaded_ns)
   [[nodiscard]] Result<void> put(const SampleRow& row);
   [[nodiscard]] Result<void> put(const WatchRow& row);  // replaces by id
   [[nodiscard]] Result<void> put(const TrapRow& row);
   [[nodiscard]] Result<void> put(const BlockRow& row);
   [[nodiscard]] Result<void> put(const SharedMappingRow& row);
   [[nodiscard]] Result<void> put(const ThreadCreationRow& row);
-  [[nodiscard]] Result<void> put(const ThreadWaitRow& row);  // replaces by (thread, kind, site)
+  [[nodiscard]] Result<void> put(const ThreadWaitRow& row);    // replaces by (thread, kind, site)
+  [[nodiscard]] Result<void> put(const RegionRow& row);        // replaces by id
+  [[nodiscard]] Result<void> put(const ThreadRegionRow& row);  // replaces by thread and region
   [[nodiscard]] Result<void> put(const LookaheadRow& row);
-  [[nodiscard]] Result<void> put(const EventRow& row);  // replaces by id
+  [[nodiscard]] Result<void> put(const EventRow& row);    // replaces by id
+  [[nodiscard]] Result<void> put(const CounterRow& row);  // replaces by id
+  [[nodiscard]] Result<void> put(const ReadingRow& row);
   [[nodiscard]] Result<void> put(const CallChainRow& row);
   [[nodiscard]] Result<void> put(const StackRow& row);    // ids are the caller's, ascending from 1
   [[nodiscard]] Result<void> put(const MessageRow& row);  // adds to count for an equal code and text
@@ -47,9 +52,8 @@ class ProfileWriter {
   [[nodiscard]] Result<void> finish();
 
  private:
-  struct State;
-  explicit ProfileWriter(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit ProfileWriter(std::unique_ptr<WriterState> state);
+  std::unique_ptr<WriterState> state_;
 };
 
 }  // namespace crosstalk::profile

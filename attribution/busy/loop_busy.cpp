@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "attribution/busy/loop_evidence.h"
+#include "attribution/counters/counted_evidence.h"
 #include "attribution/loops/core_cycles.h"
 #include "models/stream_traffic.h"
 #include "symbolizer/loops/loop_body.h"
@@ -77,6 +79,12 @@ std::optional<models::Width> widest_of(const models::Machine& machine) {
   return std::nullopt;
 }
 
+const char* level_in_words(models::Level level) {
+  constexpr std::array<models::Unit, 4> units = {models::Unit::l1d, models::Unit::l2, models::Unit::l3,
+                                                 models::Unit::memory};
+  return models::unit_in_words(units[static_cast<std::size_t>(level)]);
+}
+
 models::CacheSizes caches_of(const models::Machine& machine, double threads) {
   const auto bytes = [&](std::uint32_t level) {
     const models::Cache* cache = machine.cache_of(level);
@@ -116,7 +124,9 @@ class Figures {
     std::string mix_unknown;
     double store_share = 0;  // of its accesses, those of the loops inside it included
     Traffic traffic;
+    const CounterRates* counted = nullptr;  // null: counters tell nothing of it
   };
+  [[nodiscard]] const CounterRates* counted_of(const LoopRow& loop) const;
   [[nodiscard]] LoopFigures figures_of(const LoopRow& loop);
   [[nodiscard]] std::optional<symbolizer::LoopBodyFacts> body_of(const LoopRow& loop) const;
   void find_mix(const LoopRow& loop, Known& known) const;
@@ -128,7 +138,7 @@ class Figures {
   void fill_classes(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   void fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const;
   [[nodiscard]] std::optional<double> chain_share(const LoopRow& loop, const Known& known) const;
-  [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known) const;
+  [[nodiscard]] std::optional<models::LevelShares> data_levels(const Known& known, std::string& missing) const;
 
   std::vector<LoopRow>& loops_;
   const BusyEvidence& evidence_;
@@ -240,6 +250,29 @@ Traffic Figures::traffic_of(const LoopRow& loop, const Known& known, double thre
           has_store_stream(streams.streams), !streams.scattered.empty()};
 }
 
+const CounterRates* Figures::counted_of(const LoopRow& loop) const {
+  const auto index = static_cast<std::size_t>(&loop - loops_.data());
+  return index < evidence_.counted.size() && evidence_.counted[index].unknown.empty() ? &evidence_.counted[index]
+                                                                                      : nullptr;
+}
+
+/// What was counted takes the place of what follows from code and samples.
+void take_counted(const CounterRates& counted, const LoopRow& loop, LoopFigures& figures) {
+  const models::ByUnit<std::optional<double>> bytes = counted_bytes(counted);
+  for (const Unit unit : models::all_units) {
+    if (bytes[unit] && takes_counted(unit, *bytes[unit], figures.per_s[unit])) {
+      figures.per_s[unit] = bytes[unit];
+      figures.counted[unit] = true;
+    }
+  }
+  if (figures.counted[Unit::memory]) {
+    figures.notes.emplace_back(
+        "At least as much comes from memory as this says: lines that are prefetched into the last level are not "
+        "counted.");
+  }
+  figures.counted[Unit::fpu] = figures.per_s[Unit::fpu].has_value() && loop.rates.flops.counted;
+}
+
 void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
   const models::Machine& machine = *evidence_.machine;
   models::Demand demand;
@@ -256,6 +289,9 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
   figures.per_s[Unit::l2] = traffic ? std::optional(traffic->l2) : std::nullopt;
   figures.per_s[Unit::l3] = traffic ? std::optional(traffic->l3) : std::nullopt;
   figures.per_s[Unit::memory] = traffic ? std::optional(traffic->memory) : std::nullopt;
+  if (known.counted != nullptr) {
+    take_counted(*known.counted, loop, figures);
+  }
   models::LoopWork work{loop.cpu_s, {}};
   for (const Unit unit : models::all_units) {
     const auto& rate = figures.per_s[unit];
@@ -268,10 +304,10 @@ void Figures::fill_busy(const LoopRow& loop, const Known& known, LoopFigures& fi
                                   ? (known.mix_unknown.empty() ? loop.rates.flops.unknown : known.mix_unknown)
                               : unit == Unit::l1d && !figures.per_s[unit] ? loop.rates.bytes.unknown
                               : !figures.per_s[unit]                      ? known.traffic.unknown
-                                                                          : "its peak is not in the calibration";
+                                                                          : models::why_no_peak(machine, unit, demand);
     }
   }
-  if (traffic && known.traffic.scattered) {
+  if (traffic && known.traffic.scattered && !figures.counted[Unit::memory]) {
     figures.notes.emplace_back(
         "Accesses whose addresses are loaded are taken to fall anywhere in the range in which they were seen: where "
         "they "
@@ -298,8 +334,9 @@ std::optional<double> Figures::chain_share(const LoopRow& loop, const Known& kno
   return *known.body->chain * evidence_.core.cycle_ps * s_per_ps * *loop.rates.iterations.per_s;
 }
 
-/// How long waits for each level are, from how many lines it serves and how long one takes.
-std::optional<models::LevelShares> Figures::data_levels(const Known& known) const {
+/// How long waits for each level are, from how many lines it serves and how long one takes. `missing` becomes what of
+/// that is absent from the machine's figures.
+std::optional<models::LevelShares> Figures::data_levels(const Known& known, std::string& missing) const {
   if (evidence_.machine == nullptr || !known.traffic.per_s) {
     return std::nullopt;
   }
@@ -308,9 +345,16 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known) cons
   models::LevelShares shares{};
   double sum = 0;
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    const models::Figure* latency = evidence_.machine->latency_of(levels[i]);
-    shares[i] = latency != nullptr ? known.traffic.served[i] * latency->value.value_or(0) : 0;
-    sum += shares[i];
+    if (known.traffic.served[i] > 0) {
+      const models::Figure* latency = evidence_.machine->latency_of(levels[i]);
+      if (latency == nullptr || !latency->value) {
+        missing = "the latency of " + std::string(level_in_words(levels[i])) + " is not in the calibration" +
+                  (latency != nullptr ? ": " + latency->refused : "");
+        return std::nullopt;
+      }
+      shares[i] = known.traffic.served[i] * *latency->value;
+      sum += shares[i];
+    }
   }
   if (sum <= 0) {
     return models::LevelShares{1, 0, 0, 0};  // no stream: what it accesses stays in the first level
@@ -321,10 +365,23 @@ std::optional<models::LevelShares> Figures::data_levels(const Known& known) cons
   return shares;
 }
 
+/// Measured waits for other threads, as far as they were on a processor: `waited` is with those asleep, by which they
+/// are told apart.
+void tell_of_others(const LoopRow& loop, models::CycleEvidence& evidence) {
+  if (!loop.waited || loop.waited->total() <= 0) {
+    return;
+  }
+  const double on_cpu = waiting_in(loop) / loop.waited->total();
+  evidence.lock_s = on_cpu * loop.waited->lock_s;
+  evidence.barrier_s = on_cpu * loop.waited->barrier_s;
+  evidence.condition_s = on_cpu * loop.waited->condition_s;
+}
+
 void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
   constexpr double half = 0.5;
   models::CycleEvidence cycles;
   cycles.elapsed_s = loop.cpu_s;
+  tell_of_others(loop, cycles);
   const auto found = evidence_.standings.find({loop.module_file, loop.header});
   if (found != evidence_.standings.end() && found->second.total() > 0) {
     const LoopStanding& at = found->second;
@@ -332,8 +389,18 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
     cycles.standing = models::Standing{(at.fpu + (by_chain ? at.loaded_fpu : 0)) / at.total(),
                                        (at.load + at.store + (by_chain ? 0 : at.loaded_fpu)) / at.total(), 0, 0};
   }
-  cycles.data_levels = data_levels(known);
+  std::string missing;
+  cycles.data_levels = data_levels(known, missing);
+  const std::optional<models::Standing> sampled = cycles.standing;
+  const bool counted =
+      known.counted != nullptr && tell_of_cycles(*known.counted, loop.cpu_s - waiting_in(loop), sampled, cycles);
   figures.waits = models::account(cycles);
+  if (!missing.empty() && !cycles.data_levels) {  // counters may tell by themselves
+    figures.waits.notes.push_back("Waits for data are not told apart by level: " + missing + ".");
+  }
+  if (counted) {
+    figures.waits.notes.emplace_back("What its cycles went to was counted by the processor.");
+  }
 }
 
 /// Ways round a loop that holds others differ by how those are passed: that says nothing of it.
@@ -377,7 +444,7 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   evidence.other_flops = flops > 0 ? std::optional(known.mix.other / flops) : std::nullopt;
   if (known.body) {
     const double accesses = known.body->loads + known.body->stores;
-    evidence.access_bytes = accesses > 0 ? std::optional(known.body->access_bytes / accesses) : std::nullopt;
+    evidence.access_bytes = figures.access_bytes;
     evidence.stack_accesses = accesses > 0 ? std::optional(known.body->stack_accesses / accesses) : std::nullopt;
     evidence.gathers = known.body->gathers, evidence.scatters = known.body->scatters;
     evidence.chain_is_fpu = known.body->chain_is_fpu;
@@ -388,21 +455,24 @@ void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& 
   figures.advice = models::remedies_for(evidence);
 }
 
-/// How many threads execute it at once, if they take turns as their times say.
+/// How many threads execute it at once, if they take turns as their times say. A thread that spins at a barrier in the
+/// loop until the slowest comes has been there as long as that, so imbalance goes by what each was not waiting.
 void fill_threads(const LoopRow& loop, LoopFigures& figures) {
-  std::vector<double> seconds;
+  double most = 0;
+  std::vector<double> work_s;
   for (const LoopThread& thread : loop.threads) {
-    seconds.push_back(thread.cpu_s);
+    most = std::max(most, thread.cpu_s);
+    work_s.push_back(std::max(0.0, thread.cpu_s - thread.waiting_s));
   }
-  const double most = seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
   figures.threads = most > 0 ? std::max(1.0, loop.cpu_s / most) : 1;
-  figures.imbalance = models::imbalance(seconds);
+  figures.imbalance = models::imbalance(work_s);
 }
 
 LoopFigures Figures::figures_of(const LoopRow& loop) {
   LoopFigures figures;
   Known& known = known_[loop.id];
   known.body = body_of(loop);
+  known.counted = counted_of(loop);
   find_mix(loop, known);
   fill_threads(loop, figures);
   const double counted = known.mix.total() - known.mix.other;
@@ -410,12 +480,24 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
     figures.packed = 1 - known.mix.of_width(models::Width::scalar) / counted;
     figures.multiply_adds = known.mix.of_operation(models::Operation::fma) / known.mix.total();
   }
+  if (known.mix.total() > 0) {
+    figures.flops = known.mix;
+  }
+  if (const auto packed = known.counted != nullptr ? known.counted->packed() : std::nullopt) {
+    figures.packed = packed;
+  }
+  if (!evidence_.counted.empty()) {
+    figures.counters = evidence_.counted[static_cast<std::size_t>(&loop - loops_.data())];
+  }
   if (known.body) {
+    const double accesses = known.body->loads + known.body->stores;
+    figures.access_bytes = accesses > 0 ? std::optional(known.body->access_bytes / accesses) : std::nullopt;
     figures.gathers = known.body->gathers, figures.scatters = known.body->scatters;
   }
   if (evidence_.machine != nullptr) {
     known.store_share = store_share_of(loop, known);
     known.traffic = traffic_of(loop, known, figures.threads);
+    figures.served = known.traffic.per_s ? std::optional(known.traffic.served) : std::nullopt;
     fill_busy(loop, known, figures);
   }
   fill_waits(loop, known, figures);

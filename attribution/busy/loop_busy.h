@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "attribution/busy/loop_figures.h"
@@ -18,10 +19,11 @@ struct BusyEvidence {
   const models::Machine* machine = nullptr;  // null: not calibrated; what needs it is absent
   const std::map<LoopPlace, LoopPairs>& pairs;
   const std::map<LoopPlace, LoopStanding>& standings;
-  profile::CoreTimes core;  // as the recorder has measured them
+  profile::CoreTimes core;                     // as the recorder has measured them
+  std::span<const CounterRates> counted = {};  // by loop; empty: no counters were read
 };
 
-/// Fills in `figures` of all loops, from their rates.
+/// Fills in `figures` of all loops, from their rates and from what is `waited` in them.
 void add_figures(std::vector<LoopRow>& loops, const BusyEvidence& evidence, const ProgramView& view);
 
 }  // namespace crosstalk::attribution

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attribution/counters/counter_rates.h"
 #include "models/application_class.h"
 #include "models/busy_time.h"
 #include "models/cycle_accounting.h"
@@ -18,6 +19,7 @@ namespace crosstalk::attribution {
 struct LoopFigures {
   models::BusyTimes busy;               // of all threads' CPU time in the loop
   models::ByUnit<std::string> reasons;  // why a unit's is absent, half a sentence; empty: it is there, or is not
+  models::ByUnit<bool> counted;         // a unit's work is by hardware counters, else by code and samples
   models::ByUnit<std::optional<double>> per_s;  // work a second of CPU time: bytes by level, operations
   std::vector<std::string> notes;               // what to know of the busy times, sentences
   std::optional<double> fpu_of_machine;  // operations, of the effective peak that the machine's best code reaches
@@ -27,9 +29,16 @@ struct LoopFigures {
   std::vector<models::Remedy> advice;
   models::CycleAccount waits;                   // of all threads' CPU time in the loop
   std::optional<double> packed, multiply_adds;  // parts of the floating-point operations
+  std::optional<models::FlopMix> flops;         // a second of CPU time, by kind
+  std::optional<models::LevelShares> served;    // of the lines it accesses, the parts from L1D, L2, L3 and memory
+  std::optional<double> access_bytes;           // of an access, on average
   double gathers = 0, scatters = 0;             // an iteration
+  std::optional<CounterRates> counters;         // by hardware counters; absent: none was read
   double threads = 1;                           // that execute it at once, on average
-  std::optional<double> imbalance;              // of threads' CPU time in it
+  std::optional<double> imbalance;              // of threads' CPU time in it, but for measured waits for others
+
+  /// Of the thread that is in it longest, the CPU time: the loop took no less.
+  [[nodiscard]] double elapsed_s(double cpu_s) const { return cpu_s / threads; }
 };
 
 }  // namespace crosstalk::attribution

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "attribution/loops/loop_progress.h"
+#include "attribution/loops/loop_index.h"
 #include "attribution/objects/own_code.h"
 
 namespace crosstalk::attribution {
@@ -18,25 +18,10 @@ using profile::WaitKind;
 
 void add(const ThreadWaitRow& row, Waited& to) {
   const double seconds = static_cast<double>(row.waited_ns) * 1e-9;
-  switch (row.kind) {
-    case WaitKind::all:
-      return;
-    case WaitKind::mutex:
-    case WaitKind::rwlock:
-    case WaitKind::critical:
-      to.lock_s += seconds;
-      break;
-    case WaitKind::barrier:
-    case WaitKind::team:
-      to.barrier_s += seconds;
-      break;
-    case WaitKind::condition:
-    case WaitKind::semaphore:
-    case WaitKind::futex:
-      to.condition_s += seconds;
-      break;
+  if (row.kind != WaitKind::all) {
+    to.add(profile::class_of(row.kind), seconds);
+    to.count += row.count;
   }
-  to.count += row.count;
 }
 
 /// Where the call is, that comes before the return address.
@@ -48,9 +33,8 @@ struct Call {
 class Places {
  public:
   Places(const ProgramView& view, std::uint64_t end_ns, std::vector<LoopRow>& loops)
-      : view_(view), end_ns_(end_ns), loops_(loops) {
+      : view_(view), end_ns_(end_ns), loops_(loops), rows_(view, loops) {
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      by_place_[{loops[i].module_file, loops[i].header}] = i;
       by_id_[loops[i].id] = i;
     }
   }
@@ -58,7 +42,10 @@ class Places {
   void add_row(const ThreadWaitRow& row) {
     const Call& call = call_of(row);
     const symbolizer::Frame& frame = call.frame;
-    const auto loop = call.place ? loop_of(*call.place) : std::nullopt;
+    std::optional<std::size_t> loop;
+    if (call.place) {
+      loop = rows_.innermost(*call.place);
+    }
     WaitPlace& place = places_[{row.kind, frame.source.file, frame.source.line, frame.function}];
     place.kind = row.kind;
     place.function = frame.function, place.file = frame.source.file, place.line = frame.source.line;
@@ -115,26 +102,10 @@ class Places {
     return call;
   }
 
-  /// Of the rows; loops without samples have none.
-  std::optional<std::size_t> loop_of(ModulePlace place) {
-    auto loop = innermost_loop(view_.code(), place);
-    while (loop) {
-      const auto found = by_place_.find({place.file, loop->anatomy->header(loop->index)});
-      if (found != by_place_.end()) {
-        return found->second;
-      }
-      const symbolizer::FunctionLoops* all = view_.code().loops(place);
-      const std::uint32_t parent =
-          all != nullptr && loop->index < all->loops.size() ? all->loops[loop->index].parent : loop->index;
-      loop = parent < loop->index ? std::optional(CodeLoop{loop->anatomy, parent}) : std::nullopt;
-    }
-    return std::nullopt;
-  }
-
   const ProgramView& view_;
   std::uint64_t end_ns_;
   std::vector<LoopRow>& loops_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> by_place_;
+  LoopIndex rows_;
   std::map<std::uint32_t, std::size_t> by_id_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Call> calls_;  // by process and site
   std::map<std::tuple<WaitKind, std::string, std::uint32_t, std::string>, WaitPlace> places_;

@@ -194,7 +194,7 @@ class AmountSums {
       amount.cost_ci95 = Interval{ns.low / ns_per_s, ns.high / ns_per_s};
       add_gain(amount, !expansion.gains.empty());
     }
-    if (is_count(totals.count) && !expansion.count_unknown.empty()) {
+    if (!expansion.count_unknown.empty()) {
       if (!amount.count) {
         amount.count_unknown = expansion.count_unknown;
       }

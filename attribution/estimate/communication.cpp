@@ -123,7 +123,8 @@ void tell_apart(std::vector<BlockSighting> sightings, DataObjects& objects) {
     auto groups = alike_blocks(static_cast<std::uint32_t>(blocks.size()), seen[object]);
     if (groups.size() > 1) {
       for (auto& group : groups) {
-        std::transform(group.begin(), group.end(), group.begin(), [&](std::uint32_t n) { return blocks[n]; });
+        std::transform(group.begin(), group.end(), group.begin(),
+                       [&, &of_site = blocks](std::uint32_t n) { return of_site[n]; });
       }
       objects.tell_apart(object, groups);
     }

@@ -48,6 +48,13 @@ inline constexpr std::uint32_t every_load_cycles = 3;
 /// that are left out, none can be followed to its thread's next access.
 [[nodiscard]] inline std::string why_no_counts(std::span<const profile::EventRow> events) {
   for (const profile::EventRow& event : events) {
+    if (profile::is_filtered(event) && event.least_latency_cycles == 0) {
+      return "samples are of misses of the L3 cache alone: what threads of one L3 exchange is not among them";
+    }
+    if (profile::is_filtered(event)) {
+      return "samples are of loads alone that took " + std::to_string(event.least_latency_cycles) +
+             " cycles or more, and stand for no number of accesses";
+    }
     if (is_count(event.unit) && event.least_latency_cycles > every_load_cycles) {
       return "samples are of loads alone that took " + std::to_string(event.least_latency_cycles) +
              " cycles or more: what follows the others is not known";

@@ -125,30 +125,55 @@ void LoopProgress::read_position(const profile::SampleRow& sample, Position& now
   }
 }
 
+/// How many loops both positions are in, from the outermost on.
+std::size_t LoopProgress::common_loops(const Position& last, const Position& now) {
+  std::size_t common = 0;
+  while (common < last.levels.size() && common < now.levels.size() &&
+         last.spot->loops[common].loop == now.spot->loops[common].loop) {
+    ++common;
+  }
+  return common;
+}
+
+/// By which part of an iteration of `loop` the position in it has changed, -1 to 1, as told by the loops inside that
+/// both positions are in, innermost first: each is a part of an iteration of the next.
+std::optional<double> LoopProgress::parts_between(const Position& last, const Position& now, std::size_t loop) {
+  std::optional<double> parts;
+  for (std::size_t i = common_loops(last, now); i-- > loop + 1;) {
+    const Level& from = last.levels[i];
+    const Level& to = now.levels[i];
+    const bool known = from.done && to.done && from.trips == to.trips && *to.trips > 0;
+    parts = known ? std::optional((*to.done - *from.done + parts.value_or(0)) / *to.trips) : std::nullopt;
+  }
+  return parts;
+}
+
 void LoopProgress::step(const Position& last, Position& now) {
-  const auto same_loop = [&](std::size_t i) {
-    return i < last.levels.size() && last.spot->loops[i].loop == now.spot->loops[i].loop;
-  };
+  const std::size_t common = common_loops(last, now);
   bool anchored = false;
-  for (std::size_t i = 0; i < now.levels.size(); ++i) {
-    if (!same_loop(i)) {
-      return;
-    }
+  for (std::size_t i = 0; i < common; ++i) {
     Level& level = now.levels[i];
     const Level& before = last.levels[i];
-    const Progress progress =
-        before.moment && level.moment ? progress_between(*before.moment, *level.moment) : Progress{};
+    Progress progress = before.moment && level.moment ? progress_between(*before.moment, *level.moment) : Progress{};
     LoopTrail& trail = *now.spot->loops[i].trail;
     if (progress.visit == Visit::unknown) {
       ++trail.unreadable;
       anchored = false;
       continue;
     }
+    std::optional<double> with_parts;
+    if (const auto parts = progress.visit == Visit::same ? parts_between(last, now, i) : std::nullopt) {
+      with_parts = progress.iterations + *parts;
+      if (*with_parts < 0) {  // no visit goes backwards
+        progress = {Visit::another, 0};
+        with_parts.reset();
+      }
+    }
     const bool same = progress.visit == Visit::same;
     level.visit = same ? before.visit : level.visit;
-    trail.steps.push_back({now.since_s, now.elsewhere_s, progress.iterations, same, anchored, level.visit});
+    trail.steps.push_back({now.since_s, now.elsewhere_s, progress.iterations, same, anchored, level.visit, with_parts});
     if (!same || progress.iterations > 0) {
-      for (++i; i < now.levels.size() && same_loop(i); ++i) {
+      for (++i; i < common; ++i) {
         ++now.spot->loops[i].trail->moved_on;
       }
       return;
@@ -157,17 +182,20 @@ void LoopProgress::step(const Position& last, Position& now) {
   }
 }
 
-void LoopProgress::read_trips(const Position& now) {
+void LoopProgress::read_trips(Position& now) {
   for (std::size_t i = 1; i < now.levels.size(); ++i) {
+    Level& level = now.levels[i];
+    level.trips = level.done = std::nullopt;
     const symbolizer::TripCount* trips = now.spot->loops[i].trips;
     const auto& around = now.levels[i - 1].moment;
-    const auto count = trips != nullptr && around ? trips->at(*around) : std::nullopt;
-    if (!count) {
+    level.trips = trips != nullptr && around ? trips->at(*around) : std::nullopt;
+    if (!level.trips) {
       continue;
     }
+    level.done = level.moment ? trips->done(*level.moment, *around) : std::nullopt;
     LoopTrail& trail = *now.spot->loops[i].trail;
-    trail.trips_least = trail.trips_read == 0 ? *count : std::min(trail.trips_least, *count);
-    trail.trips_most = std::max(trail.trips_most, *count);
+    trail.trips_least = trail.trips_read == 0 ? *level.trips : std::min(trail.trips_least, *level.trips);
+    trail.trips_most = std::max(trail.trips_most, *level.trips);
     ++trail.trips_read;
   }
 }

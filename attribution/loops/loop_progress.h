@@ -30,10 +30,13 @@ struct Progress {
 struct LoopStep {
   double cpu_s = 0;         // CPU time in between
   double callees_s = 0;     // of it, up to samples in functions that the loop called
-  double iterations = 0;    // when same
+  double iterations = 0;    // when same; whole ones
   bool same = false;        // else the loop was left in between
   bool anchored = false;    // the loop around it was in one and the same iteration
   std::uint32_t visit = 0;  // steps of one visit have one number
+  /// `iterations` with the parts of iterations at both ends, by how far a loop inside had got that each iteration
+  /// enters once and leaves after a known number of its own; nullopt: no such loop was seen at both ends.
+  std::optional<double> with_parts = std::nullopt;
 };
 
 /// All that was seen of a loop's progress.
@@ -76,6 +79,7 @@ class LoopProgress {
   };
   struct Level {  // of a loop of the spot
     std::optional<symbolizer::LoopMoment> moment;
+    std::optional<double> trips, done;  // iterations of this visit, in all and complete ones
     std::uint32_t visit = 0;
   };
   struct Position {
@@ -90,7 +94,9 @@ class LoopProgress {
   void read_position(const profile::SampleRow& sample, Position& now);
   static void unwind(std::vector<Position>& waiting, const Position& now);
   static void step(const Position& last, Position& now);
-  static void read_trips(const Position& now);
+  static void read_trips(Position& now);
+  [[nodiscard]] static std::size_t common_loops(const Position& last, const Position& now);
+  [[nodiscard]] static std::optional<double> parts_between(const Position& last, const Position& now, std::size_t loop);
 
   const ProgramView& view_;
   std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;

@@ -17,8 +17,10 @@ namespace {
 constexpr std::size_t least_steps = 4;     // for a figure
 constexpr std::size_t least_to_judge = 8;  // for a verdict
 constexpr double most_ended = 0.25;        // of steps, by the end of a visit
-constexpr double same_way = 0.1;           // ways through an iteration may differ by this part
-constexpr double least_unseen = 0.05;      // of a loop's time: begins and ends of visits always are
+constexpr double nearly_all = 0.95;        // of steps, whose ends lie in a loop inside
+constexpr const char* brief_visits = "its visits are too short for the time between two samples";
+constexpr double same_way = 0.1;       // ways through an iteration may differ by this part
+constexpr double least_unseen = 0.05;  // of a loop's time: begins and ends of visits always are
 
 struct Line {
   double slope = 0, error = 0;  // error: standard error of the slope; infinite when nothing tells
@@ -116,6 +118,7 @@ namespace {
 
 struct SeenVisit {
   double cpu_s = 0, iterations = 0, steps = 0, residual = 0;
+  bool whole = false;  // iterations are rounded to whole ones
   // A visit is seen from its first sample to its last, on average a step less than it lasted. Slow visits last longer
   // and would count for too much.
   [[nodiscard]] double weight() const { return 1 + 1 / steps; }
@@ -127,6 +130,7 @@ SeenVisits visits_of(std::span<const LoopStep> same) {
   for (const LoopStep& step : same) {
     SeenVisit& visit = visits[step.visit];
     visit.cpu_s += step.cpu_s, visit.iterations += step.iterations, visit.steps += 1;
+    visit.whole |= !step.with_parts;
   }
   return visits;
 }
@@ -157,6 +161,18 @@ Spread spread_of(std::span<const LoopStep> same, double speed, SeenVisits& visit
 
 }  // namespace
 
+double part_in_callees(std::span<const LoopStep> steps) {
+  const bool any = std::any_of(steps.begin(), steps.end(), [](const LoopStep& step) { return step.same; });
+  double total_s = 0;
+  double callees_s = 0;
+  for (const LoopStep& step : steps) {
+    if (step.same || !any) {
+      total_s += step.cpu_s, callees_s += step.callees_s;
+    }
+  }
+  return total_s > 0 ? std::clamp(callees_s / total_s, 0.0, 1.0) : 0;
+}
+
 std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s) {
   const std::vector<LoopStep> same = steps_of_one_visit(steps);
   SeenVisits visits = visits_of(same);
@@ -176,7 +192,8 @@ std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s
   const double speed = iterations / cpu_s;
   const Spread spread = spread_of(same, speed, visits);
   // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
-  const double rounding = static_cast<double>(visits.size()) * 2 / 12;
+  const auto rounded = std::count_if(visits.begin(), visits.end(), [](const auto& v) { return v.second.whole; });
+  const double rounding = static_cast<double>(rounded) * 2 / 12;
   const double half = student_95(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
   return Speed{speed, {std::max(0.0, speed - half), speed + half}, same.size()};
 }
@@ -254,13 +271,8 @@ class Rates {
 /// that they call take time: that is not told apart.
 std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner) const {
   const LoopTrail* trail = trail_of(loop);
-  double total = 0;
-  double elsewhere = 0;
-  for (const LoopStep& step : trail != nullptr ? std::span(trail->steps) : std::span<const LoopStep>()) {
-    total += step.cpu_s, elsewhere += step.callees_s;
-  }
   constexpr double negligible = 0.005;
-  if (trail == nullptr || elsewhere > negligible * total || !(loop.cpu_s > 0)) {
+  if (trail == nullptr || part_in_callees(trail->steps) > negligible || !(loop.cpu_s > 0)) {
     return std::nullopt;
   }
   const double part = std::min(1.0, inner.cpu_s / loop.cpu_s);
@@ -272,6 +284,23 @@ std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner
 std::vector<LoopStep> steps_without_anchor(const LoopTrail& trail) {
   std::vector<LoopStep> steps = trail.steps;
   steps.resize(steps.size() + trail.moved_on);  // not the same visit
+  return steps;
+}
+
+/// Steps of a loop whose time is nearly all spent in one inside it, with the parts of iterations that this one tells:
+/// few iterations between two samples would else be lost in rounding. Where it is not, time in it is not a part of an
+/// iteration of the loop around, and whole ones are counted.
+std::vector<LoopStep> finest(std::vector<LoopStep> steps) {
+  const auto same = std::count_if(steps.begin(), steps.end(), [](const LoopStep& s) { return s.same; });
+  const auto told =
+      std::count_if(steps.begin(), steps.end(), [](const LoopStep& s) { return s.with_parts.has_value(); });
+  const bool mostly = static_cast<double>(told) >= nearly_all * static_cast<double>(same);
+  for (LoopStep& step : steps) {
+    if (!mostly) {
+      step.with_parts.reset();
+    }
+    step.iterations = step.with_parts.value_or(step.iterations);
+  }
   return steps;
 }
 
@@ -292,6 +321,8 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   if (!outer_trusted) {
     loose = steps_without_anchor(trail);
   }
+  anchored = finest(std::move(anchored));
+  loose = finest(std::move(loose));
   const bool brief = static_cast<double>(trail.moved_on) > most_ended * static_cast<double>(trail.steps.size());
   const Verdict verdict = brief ? Verdict::too_short : by_outer ? Verdict::sound : judge(loose);
   if (verdict == Verdict::sound) {
@@ -302,7 +333,7 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
     }
   }
   if (verdict == Verdict::too_short) {
-    return unknown("its visits are shorter than the time between two samples");
+    return unknown(brief_visits);
   }
   if (trail.unreadable > trail.steps.size()) {
     return unknown("its counter is not in a register where samples fell");
@@ -314,15 +345,19 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
 /// Entered anew all the time: as often as the loop around iterates, for as many iterations as its entry says.
 Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   const LoopRow* outer = around(loop);
-  if (outer == nullptr || !outer->rates.iterations.per_s || trail.trips_read == 0) {
+  if (outer == nullptr || trail.trips_read == 0) {
     return unknown("");
   }
+  if (!outer->rates.iterations.per_s) {
+    const std::string& own = loop.rates.iterations.unknown;
+    return unknown(own == brief_visits ? own + "; of the loop around it, " + outer->rates.iterations.unknown : "");
+  }
   if (trail.trips_least != trail.trips_most || !(trail.trips_most > 0)) {
-    return unknown("its visits are shorter than the time between two samples, and differ in length");
+    return unknown(std::string(brief_visits) + ", and differ in length");
   }
   const auto part = part_inside(*outer, loop);
   if (!part || !(*part->per_s > 0)) {
-    return unknown("its visits are shorter than the time between two samples, and the loop around calls functions");
+    return unknown(std::string(brief_visits) + ", and the loop around calls functions");
   }
   const Rate& visits = outer->rates.iterations;
   const double speed = *visits.per_s * trail.trips_most / *part->per_s;
@@ -338,12 +373,7 @@ void Rates::fill_iterations(LoopRow& loop) {
     loop.rates.iterations = unknown("its samples have no registers");
     return;
   }
-  double total_s = 0;
-  double callees_s = 0;
-  for (const LoopStep& step : trail->steps) {
-    total_s += step.cpu_s, callees_s += step.callees_s;
-  }
-  loop.rates.in_callees = total_s > 0 ? std::clamp(callees_s / total_s, 0.0, 1.0) : 0;
+  loop.rates.in_callees = part_in_callees(trail->steps);
   loop.rates.iterations = iterations_by_counter(loop, *trail);
   if (!loop.rates.iterations.per_s) {
     Rate other = iterations_by_trips(loop, *trail);

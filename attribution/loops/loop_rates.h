@@ -36,6 +36,11 @@ struct Speed {
 };
 [[nodiscard]] std::optional<Speed> speed_of(std::span<const LoopStep> steps, double cpu_s);
 
+/// The part of a loop's time that functions take which it calls, 0 to 1. Of steps within a visit: between two visits
+/// the program does other things as well. Where no step is known to be within one, of all of them, which is an upper
+/// bound.
+[[nodiscard]] double part_in_callees(std::span<const LoopStep> steps);
+
 /// Fills in `rates` of all loops. Work an iteration is what the code fixes; else what lookaheads have found.
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
                const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view);

@@ -127,6 +127,7 @@ struct MemoryEvent {
   std::uint64_t samples = 0;  // of accesses
   std::uint32_t least_latency_cycles = 0;
   bool at_access = true;
+  bool filtered = false;  // the processor has thrown samples away: by misses of L3, or by latency
 };
 
 struct Memory {

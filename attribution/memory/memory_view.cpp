@@ -46,7 +46,7 @@ std::vector<MemoryEvent> events_of(std::span<const PlacedSample> samples, std::s
   for (const auto& [event, count] : counts) {
     if (event != 0 && event <= rows.size()) {
       const profile::EventRow& row = rows[event - 1];
-      events.push_back({row.name, count, row.least_latency_cycles, row.at_access});
+      events.push_back({row.name, count, row.least_latency_cycles, row.at_access, profile::is_filtered(row)});
     } else {
       events.push_back({"the hardware source", count, 0, true});
     }
@@ -74,6 +74,11 @@ void add_limits_of_events(const Memory& memory, std::vector<std::string>& limits
     if (event.least_latency_cycles > 1) {
       limits.push_back(event.name + " samples only loads that take " + std::to_string(event.least_latency_cycles) +
                        " cycles and more: shares, quantiles and costs leave out the quicker ones");
+    }
+    if (event.filtered && event.least_latency_cycles == 0) {
+      limits.push_back(event.name +
+                       " samples only what misses the L3 cache: the rest is left out, also what threads of "
+                       "one L3 cache exchange");
     }
     if (!event.at_access) {
       limits.emplace_back("samples of " + event.name +

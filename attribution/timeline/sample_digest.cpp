@@ -9,9 +9,19 @@
 
 namespace crosstalk::attribution {
 
+void ThreadTotal::add(const ThreadTotal& other) {
+  samples += other.samples;
+  measured += other.measured;
+  ns += other.ns;
+  kernel_ns += other.kernel_ns;
+  ns2 += other.ns2;
+  waiting_ns += other.waiting_ns;
+  waiting_kernel_ns += other.waiting_kernel_ns;
+}
+
 std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept {
   return spread(k.address ^ (static_cast<std::uint64_t>(k.thread) << 40U) ^
-                (static_cast<std::uint64_t>(k.file) << 52U));
+                (static_cast<std::uint64_t>(k.file) << 52U) ^ (static_cast<std::uint64_t>(k.region.value) << 32U));
 }
 
 SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,
@@ -26,23 +36,18 @@ void SampleDigest::add(const profile::SampleRow& sample) {
   ++samples_;
   const ProcessId process = rows_[sample.thread.value].process;
   const bool in_kernel = (sample.flags & profile::sample_in_kernel) != 0;
-  ThreadTotal& total = totals_[sample.thread.value];
   const auto ns = static_cast<double>(sample.time_weight_ns());
-  ++total.samples;
   if (sample.measurement.source != profile::SourceKind::clock || sample.event.value != 0) {
-    ++total.measured;
+    ++totals_[sample.thread.value].measured;
     ++measured_[{sample.event, sample.measurement.source, sample.measurement.unit}];
   }
-  total.ns += ns;
-  if ((sample.flags & profile::sample_waiting) != 0) {
-    total.waiting_ns += ns;
-    total.waiting_kernel_ns += in_kernel ? ns : 0;
+  const double waiting_ns = (sample.flags & profile::sample_waiting) != 0 ? ns : 0;
+  const ThreadTotal of_this{1, 0, ns, in_kernel ? ns : 0, ns * ns, waiting_ns, in_kernel ? waiting_ns : 0};
+  totals_[sample.thread.value].add(of_this);
+  if (sample.region.value != 0) {
+    in_regions_[{sample.thread.value, sample.region}].add(of_this);
   }
-  if (in_kernel) {
-    total.kernel_ns += ns;
-  } else {
-    ++user_mode_;
-  }
+  user_mode_ += in_kernel ? 0 : 1;
   strata_.add(sample);
   add_code(sample, process, in_kernel);
   if (sample.address != 0) {
@@ -58,7 +63,7 @@ void SampleDigest::add(const profile::SampleRow& sample) {
 void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel) {
   const std::uint64_t ip = in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
   const auto place = spaces_.find({process, sample.time_ns}, ip);
-  const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0};
+  const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0, sample.region};
   Sums& sums = code_[key];
   const auto ns = static_cast<double>(sample.time_weight_ns());
   ++sums.samples;
@@ -81,14 +86,15 @@ std::vector<CodeTotal> SampleDigest::code() const {
   std::vector<CodeTotal> result;
   result.reserve(code_.size());
   for (const auto& [key, sums] : code_) {
-    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2, sums.waiting_ns};
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2,
+                    sums.waiting_ns,      key.region};
     if (key.file != 0) {
       total.place = ModulePlace{key.file - 1, key.address};
     }
     result.push_back(total);
   }
   std::sort(result.begin(), result.end(), [](const CodeTotal& a, const CodeTotal& b) {
-    return std::tie(a.thread, a.place, a.address) < std::tie(b.thread, b.place, b.address);
+    return std::tie(a.thread, a.place, a.address, a.region) < std::tie(b.thread, b.place, b.address, b.region);
   });
   return result;
 }

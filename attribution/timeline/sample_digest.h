@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "attribution/estimate/strata.h"
@@ -17,21 +18,25 @@
 
 namespace crosstalk::attribution {
 
-/// CPU time of one thread at one instruction.
+/// CPU time of one thread at one instruction, in one region.
 struct CodeTotal {
   ThreadId thread;
   std::optional<ModulePlace> place;  // absent: in no known module
   std::uint64_t address = 0;         // run time, for what has no place
   std::uint64_t samples = 0;
-  double ns = 0, ns2 = 0;  // sum of weights and of their squares
-  double waiting_ns = 0;   // of ns, in waits for other threads that are measured
+  double ns = 0, ns2 = 0;         // sum of weights and of their squares
+  double waiting_ns = 0;          // of ns, in waits for other threads that are measured
+  profile::RegionId region = {};  // the innermost that the program marks; 0: none
 };
 
+/// Samples of a thread, or of what it does in a region.
 struct ThreadTotal {
   std::uint64_t samples = 0;
   std::uint64_t measured = 0;  // of them, those of hardware sources and of events with a name
   double ns = 0, kernel_ns = 0;
+  double ns2 = 0;                                // sum of the squares of what is added up in ns
   double waiting_ns = 0, waiting_kernel_ns = 0;  // of these, in waits for other threads that are measured
+  void add(const ThreadTotal& other);
 };
 
 /// Sampled accesses of one thread to one address of a line of interest.
@@ -69,6 +74,9 @@ class SampleDigest {
   [[nodiscard]] std::vector<CodeTotal> code() const;                                 // by thread, place, address
   [[nodiscard]] std::vector<SampledAccess> accesses() const;                         // by thread, address, width
   [[nodiscard]] const std::vector<ThreadTotal>& threads() const { return totals_; }  // by thread
+  /// By thread and region that it was innermost in. None without regions.
+  using InRegions = std::map<std::pair<std::uint32_t, profile::RegionId>, ThreadTotal>;
+  [[nodiscard]] const InRegions& regions() const { return in_regions_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t with_address() const { return with_address_; }
   [[nodiscard]] std::uint64_t user_mode() const { return user_mode_; }
@@ -83,6 +91,7 @@ class SampleDigest {
     std::uint64_t address;
     std::uint32_t thread;
     std::uint32_t file;  // + 1; 0: none
+    profile::RegionId region;
     bool operator==(const CodeKey&) const = default;
   };
   struct CodeHash {
@@ -102,6 +111,7 @@ class SampleDigest {
   std::unordered_map<CodeKey, Sums, CodeHash> code_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint8_t>, SampledAccess> accesses_;
   std::vector<ThreadTotal> totals_;
+  InRegions in_regions_;
   Measured measured_;
   std::uint64_t samples_ = 0, with_address_ = 0, user_mode_ = 0, malformed_ = 0;
 };

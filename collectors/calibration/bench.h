@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "collectors/calibration/held_memory.h"
+#include "collectors/calibration/schedule.h"
 #include "collectors/calibration/team.h"
 #include "collectors/calibration/tries.h"
 #include "models/machine.h"
@@ -15,14 +18,27 @@ namespace crosstalk::collectors::calibration {
 
 struct Bench {
   const models::Machine& machine;  // described, with the figures that are there already
-  Effort effort;
+  Schedule schedule;
   std::vector<std::uint32_t> cpus;   // that may be used
   std::vector<std::uint32_t> cores;  // one of them on each physical core; the last one is `one`'s
   Team& one;
   Team& all;                                              // on `cores`
   std::function<void(const std::string& what)> progress;  // called before what takes a while
+  std::uint64_t beyond_caches = 4;                        // times what caches hold, memory is measured with
+  HeldMemory memory = {};                                 // beyond all caches
 
   [[nodiscard]] Team& team(models::Scope scope) const { return scope == models::Scope::one_core ? one : all; }
+  [[nodiscard]] std::vector<std::uint32_t> cpus_of(models::Scope scope) const {
+    return scope == models::Scope::one_core ? std::vector{cores.back()} : cores;
+  }
+  /// How long and how many tries are; for preparations.
+  [[nodiscard]] const Effort& effort() const { return schedule.effort(); }
+  [[nodiscard]] Effort next_figure() { return schedule.next(monotonic_ns()); }
+  [[nodiscard]] std::uint64_t preparation_deadline_ns() const {
+    return schedule.preparation_deadline_ns(monotonic_ns());
+  }
+  /// What memory the machine has for arrays, those that are held here included.
+  [[nodiscard]] std::uint64_t available() const;
 };
 
 // measure_core.cpp
@@ -38,6 +54,14 @@ struct Bench {
 [[nodiscard]] std::vector<models::LoadLatency> measure_latencies(Bench& bench, std::uint64_t& page_bytes);
 // measure_pairs.cpp
 [[nodiscard]] std::vector<models::ProcessorPair> measure_pairs(Bench& bench);
+
+/// Of arrays, for their distances; so latency and bandwidth of memory have blocks of one size.
+inline constexpr std::uint64_t arrays_slack = 3 * 4096;
+
+inline constexpr std::size_t bandwidths_of_a_scope = 4 * 4 + 3;  // levels of cache and memory; streaming ones of memory
+
+/// How many times all of these together ask for `next_figure`.
+[[nodiscard]] std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus);
 
 /// The pairs of `cpus` to measure: all, or where they are many some of each nearness, at even distances.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> choose_pairs(const models::Machine& machine,

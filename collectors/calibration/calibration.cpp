@@ -23,13 +23,9 @@ std::string now_in_utc() {
   return text.data();
 }
 
-Effort effort_of(const CalibrationRequest& request, std::uint64_t begin_ns) {
-  Effort effort;
-  if (request.quick) {
-    effort = {300'000, 5, 20, 0};
-  }
-  effort.deadline_ns = begin_ns + request.limit_ns;
-  return effort;
+Schedule schedule_of(const CalibrationRequest& request, std::uint64_t begin_ns, std::size_t figures) {
+  const Effort effort = request.quick ? Effort{300'000, 5, 20} : Effort{};
+  return {effort, begin_ns + (request.quick ? request.quick_limit_ns : request.limit_ns), figures};
 }
 
 std::size_t count_refused(const models::Machine& machine) {
@@ -64,7 +60,7 @@ void add_notes(const Bench& bench, models::Machine& machine) {
     }
   }
   if (const std::size_t refused = count_refused(machine); refused > 0) {
-    notes.push_back("refused figures, each of which says why: " + std::to_string(refused));
+    notes.push_back("figures that are absent, each of which says why: " + std::to_string(refused));
   }
 }
 
@@ -104,6 +100,22 @@ void measure(Bench& bench, models::Machine& machine) {
 
 }  // namespace
 
+std::uint64_t Bench::available() const {
+  const std::uint64_t bytes = available_memory();
+  return bytes != 0 ? bytes + memory.bytes() : 0;  // 0: not known
+}
+
+std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus) {
+  constexpr std::size_t frequencies = 4, scopes = 2;
+  const auto kernels = flop_kernels();
+  const auto supported =
+      std::count_if(kernels.begin(), kernels.end(), [](const FlopKernel& kernel) { return is_supported(kernel); });
+  return frequencies + models::names<models::Chain>().size() + models::names<models::Instruction>().size() +
+         models::names<models::Level>().size() +
+         scopes * (static_cast<std::size_t>(supported) + bandwidths_of_a_scope) +
+         2 * choose_pairs(machine, cpus).size();
+}
+
 Result<models::Machine> calibrate_machine(const CalibrationRequest& request) {
   const std::uint64_t begin_ns = monotonic_ns();
   auto machine = describe_machine();
@@ -117,18 +129,20 @@ Result<models::Machine> calibrate_machine(const CalibrationRequest& request) {
   }
   Team one({cores.back()});
   Team all(cores);
-  Bench bench{*machine, effort_of(request, begin_ns), cpus, cores, one, all, request.progress};
+  Bench bench{*machine,        schedule_of(request, begin_ns, count_figures(*machine, cpus)), cpus, cores, one, all,
+              request.progress};
+  bench.beyond_caches = request.quick ? 2 : 4;
   machine->version = request.version;
   machine->quick = request.quick;
   machine->measured_at = now_in_utc();
   measure(bench, *machine);
   refuse_less_than_one_core(*machine);
+  models::refuse_nonsense(*machine);
   add_notes(bench, *machine);
   constexpr double ns_per_s = 1e9;
   machine->measuring_s = std::round(static_cast<double>(monotonic_ns() - begin_ns) / ns_per_s * 1e3) / 1e3;
   if (const auto valid = models::validate(*machine); !valid) {
-    return fail(ErrorCode::refused, "what was measured makes no sense: " + valid.error().message +
-                                        "; try again when the machine is less busy");
+    return fail(ErrorCode::refused, "what this machine tells of itself makes no sense: " + valid.error().message);
   }
   return machine;
 }

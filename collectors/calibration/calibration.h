@@ -13,13 +13,14 @@ namespace crosstalk::collectors::calibration {
 
 struct CalibrationRequest {
   bool quick = false;                         // a third of the tries, and briefer ones
-  std::uint64_t limit_ns = 110'000'000'000U;  // what is not measured by then is refused
-  std::string version;                        // of crosstalk
+  std::uint64_t limit_ns = 100'000'000'000U;  // what is not measured by then is absent
+  std::uint64_t quick_limit_ns = 30'000'000'000U;
+  std::string version;  // of crosstalk
   std::function<void(const std::string& what)> progress = [](const std::string&) {};
 };
 
-/// Some seconds of all cores. Figures that are not to be had are in the result, refused with the reason. Fails when the
-/// machine can not be described, or when what was measured makes no sense as a whole (models::validate).
+/// Some seconds of all cores, and not much more than the limit on a busy machine. Figures that are not to be had are in
+/// the result, refused with the reason. Fails when the machine can not be described.
 [[nodiscard]] Result<models::Machine> calibrate_machine(const CalibrationRequest& request);
 
 }  // namespace crosstalk::collectors::calibration

@@ -27,7 +27,7 @@ bool await(const std::atomic<std::uint64_t>& word, std::uint64_t wanted, std::ui
 
 }  // namespace
 
-std::optional<double> transfer_seconds(Team& pair, std::uint64_t rounds) {
+std::optional<Trial> transfer_seconds(Team& pair, std::uint64_t rounds) {
   constexpr std::uint64_t patience_ns = 20'000'000;
   Word word;
   std::atomic<bool> complete{true};
@@ -41,18 +41,33 @@ std::optional<double> transfer_seconds(Team& pair, std::uint64_t rounds) {
       word.value.store(2 * i + member + 1, std::memory_order_release);
     }
   });
-  return complete ? std::optional(time.window_s / (2 * static_cast<double>(rounds))) : std::nullopt;
+  if (!complete) {
+    return std::nullopt;
+  }
+  return Trial{time.window_s / (2 * static_cast<double>(rounds)), time.disturbed};
 }
 
-std::optional<double> contended_add_seconds(Team& pair, std::uint64_t rounds, std::uint64_t& sum) {
-  Word word;
-  const auto seconds = seconds_together(pair, static_cast<double>(rounds), [&](unsigned) {
-    for (std::uint64_t i = 0; i < rounds; ++i) {
-      word.value.fetch_add(1, std::memory_order_acq_rel);
+std::optional<Trial> contended_add_seconds(Team& pair, std::uint64_t rounds, std::uint64_t& sum, std::uint64_t& made) {
+  constexpr std::uint64_t between_looks = 16;
+  Word word, over, all;
+  auto trial = seconds_together(pair, 1, [&](unsigned) {
+    std::uint64_t mine = 0;
+    while (mine < rounds && over.value.load(std::memory_order_relaxed) == 0) {
+      for (std::uint64_t i = 0; i < between_looks; ++i) {
+        word.value.fetch_add(1, std::memory_order_acq_rel);
+      }
+      mine += between_looks;
     }
+    over.value.store(1, std::memory_order_relaxed);
+    all.value.fetch_add(mine, std::memory_order_relaxed);
   });
   sum = word.value;
-  return seconds ? std::optional(*seconds * pair.size()) : std::nullopt;  // of one member's addition
+  made = all.value;
+  if (trial) {
+    // Of `size` additions, one after another, those of each member take as long as all others' beside.
+    trial->seconds *= static_cast<double>(pair.size()) * pair.size() / static_cast<double>(made);
+  }
+  return trial;
 }
 
 }  // namespace crosstalk::collectors::calibration

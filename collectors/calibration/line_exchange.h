@@ -11,10 +11,12 @@ namespace crosstalk::collectors::calibration {
 
 /// Each of two members answers the other's store with one of its own, `rounds` times. Seconds from a store to the
 /// moment that the other has seen it; nullopt when they did not end within 20 ms, since one of them did not run.
-[[nodiscard]] std::optional<double> transfer_seconds(Team& pair, std::uint64_t rounds);
+[[nodiscard]] std::optional<Trial> transfer_seconds(Team& pair, std::uint64_t rounds);
 
-/// Both add 1 to a word, `rounds` times, with `lock`. Seconds of one addition; nullopt when they were not at work at
-/// the same time for nearly all of it. `sum` becomes the word's value.
-[[nodiscard]] std::optional<double> contended_add_seconds(Team& pair, std::uint64_t rounds, std::uint64_t& sum);
+/// Both add 1 to a word with `lock`, until one has done so `rounds` times: who has the line may keep it for long.
+/// Seconds of one addition; nullopt when they were not at work at the same time for nearly all of it. `sum` becomes the
+/// word's value, `made` the number of additions.
+[[nodiscard]] std::optional<Trial> contended_add_seconds(Team& pair, std::uint64_t rounds, std::uint64_t& sum,
+                                                         std::uint64_t& made);
 
 }  // namespace crosstalk::collectors::calibration

@@ -13,6 +13,8 @@
 #include <set>
 #include <string>
 
+#include "base/proc_fields.h"
+
 namespace crosstalk::collectors::calibration {
 namespace {
 
@@ -57,6 +59,13 @@ std::string brand() {
   return begin == std::string::npos ? "" : name.substr(begin, name.find_last_not_of(' ') - begin + 1);
 }
 
+/// As the kernel has it. On the hosts of some virtual machines an instruction of user mode is told of the host's
+/// processor, where the kernel was told of another one.
+std::string name() {
+  const std::string told = processor_field("model name");
+  return told.empty() ? brand() : told;
+}
+
 /// As Intel's manual (CPUID, leaf 1) and AMD's say: the extended fields count where the base family is 15, the extended
 /// model for Intel's family 6, too.
 models::Identity identity() {
@@ -70,7 +79,7 @@ models::Identity identity() {
   if (base_family == 0xf || base_family == 6) {
     found.model |= ((r.eax >> 16U) & 0xfU) << 4U;
   }
-  found.name = brand();
+  found.name = name();
   found.virtual_machine = (r.ecx >> 31U) != 0;
   return found;
 }

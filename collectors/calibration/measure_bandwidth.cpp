@@ -5,7 +5,6 @@
 
 #include "collectors/calibration/bench.h"
 #include "collectors/calibration/flop_kernels.h"
-#include "collectors/calibration/memory_block.h"
 #include "collectors/calibration/traffic_kernels.h"
 #include "collectors/calibration/working_set.h"
 #include "models/processor_facts.h"
@@ -21,27 +20,35 @@ using models::Width;
 // Arrays begin at different distances from a page, lest a load is taken for one of what was just stored 4096 bytes
 // away.
 constexpr std::uint64_t stagger = 1344;
-constexpr std::uint64_t page = 4096;
 
 /// Memory of each member of a team, and where its arrays are.
 class Arrays {
  public:
-  /// `bytes` for each member, each by itself. Empty when there is not so much.
-  static std::optional<Arrays> make(Team& team, std::uint64_t bytes) {
+  /// `bytes` for each member, on `cpus`, each by itself, in `memory`, which has to outlive them. Refused when there is
+  /// not so much by `deadline_ns`.
+  static Result<Arrays> make(Team& team, const std::vector<std::uint32_t>& cpus, std::uint64_t bytes,
+                             HeldMemory& memory, std::uint64_t deadline_ns) {
     Arrays arrays;
     arrays.bytes_ = bytes;
-    arrays.blocks_.resize(team.size());
+    arrays.memory_.resize(team.size());
+    memory.expect(cpus);
+    std::vector<std::string> missing(team.size());
     team.run([&](unsigned member) {
-      auto block = MemoryBlock::map(bytes + 3 * page);
-      if (block) {
-        auto* const first = reinterpret_cast<double*>(block->data());
-        std::fill(first, first + block->size() / sizeof(double), 1.0);
-        arrays.blocks_[member] = std::move(*block);
+      const auto block = memory.block(cpus[member], bytes + arrays_slack, deadline_ns);
+      if (!block) {
+        missing[member] = block.error().message;
+      } else if (!fill((*block)->data(), bytes + arrays_slack, deadline_ns)) {
+        missing[member] = "arrays were not filled in time: the machine is too busy";
+      } else {
+        arrays.memory_[member] = (*block)->data();
       }
     });
-    const bool all = std::all_of(arrays.blocks_.begin(), arrays.blocks_.end(),
-                                 [](const MemoryBlock& block) { return block.data() != nullptr; });
-    return all ? std::optional(std::move(arrays)) : std::nullopt;
+    for (const std::string& reason : missing) {
+      if (!reason.empty()) {
+        return fail(ErrorCode::system, reason);
+      }
+    }
+    return arrays;
   }
 
   /// Bytes of each of as many arrays as `traffic` has.
@@ -52,7 +59,7 @@ class Arrays {
   /// A member's arrays, `bytes` of each from `offset` on.
   [[nodiscard]] TrafficArrays of(unsigned member, Traffic traffic, std::uint64_t offset, std::uint64_t bytes) const {
     const auto array = [&](std::uint64_t number) {
-      return reinterpret_cast<double*>(blocks_[member].data() + number * (each(traffic) + stagger) + offset);
+      return reinterpret_cast<double*>(memory_[member] + number * (each(traffic) + stagger) + offset);
     };
     TrafficArrays arrays;
     arrays.bytes = bytes;
@@ -63,21 +70,33 @@ class Arrays {
   }
 
  private:
+  static bool fill(std::byte* memory, std::uint64_t bytes, std::uint64_t deadline_ns) {
+    constexpr std::uint64_t piece = std::uint64_t{4} << 20;
+    for (std::uint64_t at = 0; at < bytes; at += piece) {
+      if (monotonic_ns() > deadline_ns) {
+        return false;
+      }
+      auto* const first = reinterpret_cast<double*>(memory + at);
+      std::fill(first, first + std::min(piece, bytes - at) / sizeof(double), 1.0);
+    }
+    return true;
+  }
+
   std::uint64_t bytes_ = 0;
-  std::vector<MemoryBlock> blocks_;
+  std::vector<std::byte*> memory_;  // of each member
 };
 
 /// Seconds for each byte that `kernel` moves in a cache: passes over the same arrays.
-std::vector<double> in_cache(Bench& bench, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-                             double moved_per_pass) {
+Tries in_cache(Bench& bench, const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
+               double moved_per_pass) {
   const std::uint64_t bytes = arrays.each(kernel.traffic);
   const auto pass = [&](unsigned member, std::uint64_t passes) {
     Checksum checksum{};
     kernel.run(arrays.of(member, kernel.traffic, 0, bytes), passes, checksum);
   };
   std::uint64_t passes = 0;
-  bench.one.run([&](unsigned) { passes = rounds_for(bench.effort, [&](std::uint64_t n) { pass(0, n); }); });
-  return collect(bench.effort, [&] {
+  bench.one.run([&](unsigned) { passes = rounds_for(effort, [&](std::uint64_t n) { pass(0, n); }); });
+  return collect(effort, [&] {
     return seconds_together(team, moved_per_pass * static_cast<double>(passes),
                             [&](unsigned member) { pass(member, passes); });
   });
@@ -85,8 +104,8 @@ std::vector<double> in_cache(Bench& bench, Team& team, const Arrays& arrays, con
 
 /// Seconds for each byte that moves to or from memory: each try takes the next window of arrays that no cache holds, so
 /// that nothing of it is left in any.
-std::vector<double> in_memory(Bench& bench, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-                              double moved_per_requested) {
+Tries in_memory(const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
+                double moved_per_requested) {
   constexpr std::uint64_t windows_at_least = 4;
   constexpr std::uint64_t most_a_try = std::uint64_t{16} << 20;
   const std::uint64_t each = arrays.each(kernel.traffic);
@@ -94,7 +113,7 @@ std::vector<double> in_memory(Bench& bench, Team& team, const Arrays& arrays, co
                                traffic_round_bytes * traffic_round_bytes;
   const double moved = moved_per_requested * static_cast<double>(requested_bytes(kernel.traffic, window));
   std::uint64_t offset = 0;
-  return collect(bench.effort, [&] {
+  return collect(effort, [&] {
     const std::uint64_t at = offset;
     offset = offset + 2 * window <= each ? offset + window : 0;
     return seconds_together(team, moved, [&](unsigned member) {
@@ -104,14 +123,14 @@ std::vector<double> in_memory(Bench& bench, Team& team, const Arrays& arrays, co
   });
 }
 
-std::vector<double> seconds_a_byte(Bench& bench, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
-                                   Level level) {
+Tries seconds_a_byte(Bench& bench, const Effort& effort, Team& team, const Arrays& arrays, const TrafficKernel& kernel,
+                     Level level) {
   const double moved = models::moved_per_requested(level, kernel.traffic);
   if (level == Level::memory) {
-    return in_memory(bench, team, arrays, kernel, moved);
+    return in_memory(effort, team, arrays, kernel, moved);
   }
   const std::uint64_t bytes = requested_bytes(kernel.traffic, arrays.each(kernel.traffic));
-  return in_cache(bench, team, arrays, kernel, moved * static_cast<double>(bytes));
+  return in_cache(bench, effort, team, arrays, kernel, moved * static_cast<double>(bytes));
 }
 
 /// What to try: the widest vectors, and in caches, where they need not be the fastest, the next narrower ones too.
@@ -140,12 +159,21 @@ class Bandwidths {
 
   void measure(Level level, Scope scope) {
     Team& team = bench_.team(scope);
-    const std::vector<std::uint32_t> cpus = scope == Scope::one_core ? std::vector{bench_.cores.back()} : bench_.cores;
-    const auto bytes = working_set(bench_.machine, level, cpus, available_memory());
-    const auto arrays = bytes ? Arrays::make(team, *bytes) : std::nullopt;
+    const std::vector<std::uint32_t> cpus = bench_.cpus_of(scope);
+    HeldMemory of_cache;
+    const auto bytes = working_set(bench_.machine, level, cpus, bench_.available(), bench_.beyond_caches);
+    const Result<Arrays> arrays =
+        bytes ? Arrays::make(team, cpus, *bytes, level == Level::memory ? bench_.memory : of_cache,
+                             bench_.preparation_deadline_ns())
+              : tl::unexpected<Error>(bytes.error());
     for (const Traffic traffic : traffics_of(level)) {
-      models::Figure figure = arrays ? best_width(team, *arrays, level, scope, traffic)
-                                     : refused(bytes ? "there is not enough memory" : bytes.error().message, "");
+      models::Figure figure;
+      if (arrays) {
+        figure = best_width(team, *arrays, level, scope, traffic);
+      } else {
+        bench_.schedule.skip();
+        figure = refused(arrays.error().message, "");
+      }
       figure.theoretical = theory(level, scope, traffic);
       rows_.push_back({level, traffic, scope, std::move(figure)});
     }
@@ -169,13 +197,18 @@ class Bandwidths {
     const std::vector<Width> widths =
         scope == Scope::one_core || known == widths_.end() ? widths_for(level) : std::vector{known->second};
     models::Figure best;
-    for (const Width width : widths) {
+    Effort effort = bench_.next_figure();
+    const std::uint64_t end_ns = effort.deadline_ns;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const Width width = widths[i];
+      const std::uint64_t now_ns = monotonic_ns();
+      effort.deadline_ns = now_ns + (std::max(end_ns, now_ns) - now_ns) / (widths.size() - i);
       const auto kernels = traffic_kernels();
       const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const TrafficKernel& k) {
         return k.traffic == traffic && k.width == width;
       });
       models::Figure figure =
-          rate_figure(seconds_a_byte(bench_, team, arrays, *kernel, level), method_of(level, traffic, width));
+          rate_figure(seconds_a_byte(bench_, effort, team, arrays, *kernel, level), method_of(level, traffic, width));
       if (width == widths.front() || (figure.value && (!best.value || *figure.value > *best.value))) {
         best = std::move(figure);
         widths_[{level, traffic}] = width;

@@ -59,7 +59,8 @@ std::optional<double> highest_allowed(std::uint32_t cpu) {
 }
 
 /// Cycles a second of a chain of additions, one a cycle, on all of `team`.
-models::Figure frequency_of(Team& team, const Effort& effort, const std::string& method) {
+models::Figure frequency_of(Bench& bench, Team& team, const std::string& method) {
+  const Effort effort = bench.next_figure();
   const ChainKernel& chain = kernel_of(Chain::add);
   const std::uint64_t rounds = rounds_for(effort, [&](std::uint64_t n) { chain.run(n); });
   const auto links = static_cast<double>(rounds * unrolled);
@@ -81,37 +82,38 @@ models::Figure frequency_after(Bench& bench, Width width) {
   if (!is_supported(*kernel)) {
     return refused("this processor has no such instructions", method);
   }
-  Effort brief = bench.effort;
+  Effort brief = bench.next_figure();
   brief.try_ns /= 10;
   const ChainKernel& chain = kernel_of(Chain::add);
   const FlopOperands operands{};
   alignas(64) std::array<unsigned char, flop_accumulators * accumulator_stride> accumulators{};
   std::uint64_t heavy = 0, rounds = 0;
   bench.one.run([&](unsigned) {
-    heavy = rounds_for(bench.effort, [&](std::uint64_t n) { kernel->run(n, operands, accumulators.data()); });
+    heavy = rounds_for(bench.effort(), [&](std::uint64_t n) { kernel->run(n, operands, accumulators.data()); });
     rounds = rounds_for(brief, [&](std::uint64_t n) { chain.run(n); });
   });
   const auto links = static_cast<double>(rounds * unrolled);
   return rate_figure(collect(brief,
                              [&] {
                                double seconds = 0;
-                               bench.one.run([&](unsigned) {
+                               const TeamTime time = bench.one.run([&](unsigned) {
                                  kernel->run(heavy, operands, accumulators.data());
                                  seconds = seconds_of([&] { chain.run(rounds); });
                                });
-                               return std::optional(seconds / links);
+                               return Trial{seconds / links, time.disturbed};
                              }),
                      in_tries(method, brief));
 }
 
 /// Seconds for each of `count` in loops of `run`, on one core.
 template <class Run>
-std::vector<double> seconds_each(Bench& bench, Run run) {
+Tries seconds_each(Bench& bench, Run run) {
+  const Effort effort = bench.next_figure();
   std::uint64_t rounds = 0;
-  bench.one.run([&](unsigned) { rounds = rounds_for(bench.effort, [&](std::uint64_t n) { run(n); }); });
-  return collect(bench.effort, [&] {
-    return std::optional(bench.one.run([&](unsigned) { run(rounds); }).longest_s /
-                         static_cast<double>(rounds * unrolled));
+  bench.one.run([&](unsigned) { rounds = rounds_for(effort, [&](std::uint64_t n) { run(n); }); });
+  return collect(effort, [&] {
+    const TeamTime time = bench.one.run([&](unsigned) { run(rounds); });
+    return Trial{time.longest_s / static_cast<double>(rounds * unrolled), time.disturbed};
   });
 }
 
@@ -125,12 +127,14 @@ models::Figure misprediction(Bench& bench) {
     byte = static_cast<unsigned char>(next_random(state) >> 63U);
   }
   const auto time = [&](const std::vector<unsigned char>& bytes) {
-    return bench.one.run([&](unsigned) { count_by_branches(bytes); }).longest_s;
+    return bench.one.run([&](unsigned) { count_by_branches(bytes); });
   };
-  return time_figure(collect(bench.effort,
-                             [&]() -> std::optional<double> {
-                               const double predicted = (time(never) + time(always)) / 2;
-                               return (time(random) - predicted) / (count / 2.0);
+  return time_figure(collect(bench.next_figure(),
+                             [&] {
+                               const TeamTime a = time(never), b = time(always), mixed = time(random);
+                               const double predicted_s = (a.longest_s + b.longest_s) / 2;
+                               return Trial{(mixed.longest_s - predicted_s) / (count / 2.0),
+                                            a.disturbed || b.disturbed || mixed.disturbed};
                              }),
                      "a branch on each of 65536 random bits against one on equal bits, half of them mispredicted");
 }
@@ -143,8 +147,8 @@ models::Frequency measure_frequency(Bench& bench) {
   models::Frequency frequency;
   frequency.tsc_hz = tsc_frequency();
   frequency.nominal_max_hz = highest_allowed(bench.cores.back());
-  frequency.one_core_hz = frequency_of(bench.one, bench.effort, method);
-  frequency.all_cores_hz = frequency_of(bench.all, bench.effort, method + ", of the slowest core");
+  frequency.one_core_hz = frequency_of(bench, bench.one, method);
+  frequency.all_cores_hz = frequency_of(bench, bench.all, method + ", of the slowest core");
   frequency.after_avx2_hz = frequency_after(bench, Width::avx2);
   frequency.after_avx512_hz = frequency_after(bench, Width::avx512);
   return frequency;
@@ -156,7 +160,7 @@ std::vector<models::InstructionRate> measure_instructions(Bench& bench) {
   for (const InstructionKernel& kernel : instruction_kernels()) {
     rates.push_back(
         {kernel.instruction, rate_figure(seconds_each(bench, kernel.run),
-                                         in_tries("16 instructions in a loop, independent", bench.effort))});
+                                         in_tries("16 instructions in a loop, independent", bench.effort()))});
   }
   return rates;
 }
@@ -166,7 +170,7 @@ std::vector<models::ChainTime> measure_chains(Bench& bench) {
   std::vector<models::ChainTime> chains;
   for (const ChainKernel& kernel : chain_kernels()) {
     chains.push_back({kernel.chain, time_figure(seconds_each(bench, kernel.run),
-                                                in_tries("16 links in a loop, data in L1D", bench.effort))});
+                                                in_tries("16 links in a loop, data in L1D", bench.effort()))});
   }
   chains.push_back({Chain::branch_mispredicted, misprediction(bench)});
   return chains;

@@ -41,20 +41,23 @@ unsigned distance(const models::Machine& machine, Pair pair) {
   return a.package == b.package ? 3 : 4;
 }
 
-models::ProcessorPair measure(const Bench& bench, Pair cpus) {
+models::ProcessorPair measure(Bench& bench, Pair cpus) {
   constexpr std::uint64_t exchanges = 500, additions = 5000;
   Team pair({cpus.first, cpus.second});
-  Effort effort = bench.effort;
-  effort.most_tries = std::min(effort.most_tries, 2 * effort.least_tries);
+  const auto effort = [&] {
+    Effort next = bench.next_figure();
+    next.most_tries = std::min(next.most_tries, 2 * next.least_tries);
+    return next;
+  };
   models::ProcessorPair figures;
   figures.a = cpus.first;
   figures.b = cpus.second;
-  figures.transfer_s = time_figure(collect(effort, [&] { return transfer_seconds(pair, exchanges); }),
+  figures.transfer_s = time_figure(collect(effort(), [&] { return transfer_seconds(pair, exchanges); }),
                                    "two threads answer each other's stores 500 times, best of tries");
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 0, made = 0;
   figures.contended_add_s =
-      median_figure(collect(effort, [&] { return contended_add_seconds(pair, additions, sum); }),
-                    "two threads make 5000 locked additions to one word at the same time, median of tries");
+      median_figure(collect(effort(), [&] { return contended_add_seconds(pair, additions, sum, made); }),
+                    "two threads make locked additions to one word until one has made 5000, median of tries");
   return figures;
 }
 

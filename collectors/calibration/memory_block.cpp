@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/clock.h"
+
 namespace crosstalk::collectors::calibration {
 namespace {
 
@@ -43,7 +45,7 @@ MemoryBlock::~MemoryBlock() {
   }
 }
 
-Result<MemoryBlock> MemoryBlock::map(std::uint64_t bytes) {
+Result<MemoryBlock> MemoryBlock::map(std::uint64_t bytes, std::uint64_t deadline_ns) {
   MemoryBlock block;
   const std::uint64_t mapped = bytes + huge_page;
   void* const mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,6 +59,10 @@ Result<MemoryBlock> MemoryBlock::map(std::uint64_t bytes) {
   block.bytes_ = bytes;
   static_cast<void>(::madvise(block.begin_, bytes, MADV_HUGEPAGE));  // small pages will do
   for (std::uint64_t at = 0; at < bytes; at += small_page()) {
+    if (at % huge_page == 0 && monotonic_ns() > deadline_ns) {
+      return fail(ErrorCode::system, "only " + std::to_string(at >> 20U) + " of " + std::to_string(bytes >> 20U) +
+                                         " MiB were there in time: the machine is too busy");
+    }
     block.begin_[at] = std::byte{0};
   }
   return block;

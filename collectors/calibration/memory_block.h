@@ -22,8 +22,9 @@ class MemoryBlock {
   MemoryBlock(const MemoryBlock&) = delete;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
 
-  /// `bytes` of zeros, aligned to huge pages, each page written to by the calling thread: on its node.
-  [[nodiscard]] static Result<MemoryBlock> map(std::uint64_t bytes);
+  /// `bytes` of zeros, aligned to huge pages, each page written to by the calling thread: on its node. On a busy
+  /// machine that takes seconds for each GiB; it fails when it is not done by `deadline_ns`.
+  [[nodiscard]] static Result<MemoryBlock> map(std::uint64_t bytes, std::uint64_t deadline_ns = UINT64_MAX);
 
   [[nodiscard]] std::byte* data() const { return begin_; }
   [[nodiscard]] std::uint64_t size() const { return bytes_; }

@@ -22,7 +22,7 @@ void stay_on(std::thread& thread, std::uint32_t cpu) {
 
 }  // namespace
 
-Team::Team(const std::vector<std::uint32_t>& cpus) : members_(cpus.size()) {
+Team::Team(const std::vector<std::uint32_t>& cpus) : members_(cpus.size()), steal_(cpus) {
   for (unsigned i = 0; i < members_.size(); ++i) {
     members_[i].thread = std::thread([this, i] { serve(i); });
     stay_on(members_[i].thread, cpus[i]);
@@ -64,12 +64,12 @@ void Team::serve(unsigned number) {
     const std::function<void(unsigned)>& work = *work_;
     lock.unlock();
     start_together();
-    const std::uint64_t begin = monotonic_ns();
+    ThreadWatch watch;
+    watch.begin();
     work(number);
-    const std::uint64_t end = monotonic_ns();
+    watch.end();
     lock.lock();
-    members_[number].begin_ns = begin;
-    members_[number].end_ns = end;
+    members_[number].watch = watch;
     if (++done_ == members_.size()) {
       finished_.notify_one();
     }
@@ -85,22 +85,29 @@ TeamTime Team::run(const std::function<void(unsigned)>& work) {
   called_.notify_all();
   finished_.wait(lock, [&] { return done_ == members_.size(); });
   std::uint64_t first_begin = UINT64_MAX, last_begin = 0, first_end = UINT64_MAX, last_end = 0, longest = 0;
+  bool disturbed = steal_.any_since_last();
   for (const Member& member : members_) {
-    first_begin = std::min(first_begin, member.begin_ns);
-    last_begin = std::max(last_begin, member.begin_ns);
-    first_end = std::min(first_end, member.end_ns);
-    last_end = std::max(last_end, member.end_ns);
-    longest = std::max(longest, member.end_ns - member.begin_ns);
+    const std::uint64_t begin = member.watch.begin_ns();
+    const std::uint64_t end = member.watch.end_ns();
+    first_begin = std::min(first_begin, begin);
+    last_begin = std::max(last_begin, begin);
+    first_end = std::min(first_end, end);
+    last_end = std::max(last_end, end);
+    longest = std::max(longest, end - begin);
+    disturbed = disturbed || was_disturbed(member.watch.use());
   }
   const auto window = static_cast<double>(last_end - first_begin);
   const double together = first_end > last_begin ? static_cast<double>(first_end - last_begin) : 0;
-  return {window / ns_per_s, static_cast<double>(longest) / ns_per_s, window > 0 ? together / window : 0};
+  return {window / ns_per_s, static_cast<double>(longest) / ns_per_s, window > 0 ? together / window : 0, disturbed};
 }
 
-std::optional<double> seconds_together(Team& team, double units, const std::function<void(unsigned)>& work) {
+std::optional<Trial> seconds_together(Team& team, double units, const std::function<void(unsigned)>& work) {
   constexpr double least_overlap = 0.9;
   const TeamTime time = team.run(work);
-  return time.overlap >= least_overlap ? std::optional(time.longest_s / (units * team.size())) : std::nullopt;
+  if (time.overlap < least_overlap) {
+    return std::nullopt;
+  }
+  return Trial{time.longest_s / (units * team.size()), time.disturbed};
 }
 
 }  // namespace crosstalk::collectors::calibration

@@ -11,12 +11,16 @@
 #include <thread>
 #include <vector>
 
+#include "collectors/calibration/disturbance.h"
+#include "collectors/calibration/tries.h"
+
 namespace crosstalk::collectors::calibration {
 
 struct TeamTime {
-  double window_s = 0;   // from the first member's begin to the last one's end
-  double longest_s = 0;  // of the slowest member
-  double overlap = 0;    // the part of the window in which all were at work
+  double window_s = 0;     // from the first member's begin to the last one's end
+  double longest_s = 0;    // of the slowest member
+  double overlap = 0;      // the part of the window in which all were at work
+  bool disturbed = false;  // something else ran on a member's processor meanwhile
 };
 
 class Team {
@@ -34,12 +38,13 @@ class Team {
  private:
   struct Member {
     std::thread thread;
-    std::uint64_t begin_ns = 0, end_ns = 0;  // written by the thread before it counts itself as done
+    ThreadWatch watch;  // written by the thread before it counts itself as done
   };
   void serve(unsigned number);
   void start_together();
 
   std::vector<Member> members_;
+  StealTime steal_;
   std::mutex mutex_;  // guards all below but `ready_`
   std::condition_variable called_, finished_;
   std::uint64_t calls_ = 0;
@@ -51,7 +56,7 @@ class Team {
 
 /// Seconds for each unit of work of the whole team, each member of which does `units`: those of the slowest member.
 /// nullopt: not all were at work nearly all of the time, so what they did was not what they do together.
-[[nodiscard]] std::optional<double> seconds_together(Team& team, double units,
-                                                     const std::function<void(unsigned member)>& work);
+[[nodiscard]] std::optional<Trial> seconds_together(Team& team, double units,
+                                                    const std::function<void(unsigned member)>& work);
 
 }  // namespace crosstalk::collectors::calibration

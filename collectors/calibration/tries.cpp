@@ -12,7 +12,6 @@ namespace crosstalk::collectors::calibration {
 namespace {
 
 constexpr double near_enough = 0.01;
-constexpr std::size_t least_unspoilt = 5;  // a quarter of fewer is the best one by itself
 
 /// The value that a quarter of the sorted ones do not exceed, beyond the best.
 double quarter_best(const std::vector<double>& sorted) { return sorted[sorted.size() / 4]; }
@@ -33,9 +32,23 @@ std::string per_cent(double part) {
   return text.data();
 }
 
-std::string too_few(std::size_t tries) {
-  return "nothing disturbed " + std::to_string(tries) + " of the tries, and " + std::to_string(least_unspoilt) +
+std::string too_few(const Tries& tries) {
+  if (tries.made() == 0) {
+    return "no time was left: the machine is too busy";
+  }
+  return std::to_string(tries.counting().size()) + " of " + std::to_string(tries.made()) +
+         (tries.made() == 1 ? " try" : " tries") + " told something" +
+         (tries.out_of_time ? " in the time that the figure has" : "") + ", and " + std::to_string(enough_tries) +
          " are needed: the machine is too busy";
+}
+
+std::string too_far(const char* words, double spread, const Tries& tries) {
+  return std::string(words) + " by " + per_cent(spread) + " or more" +
+         (tries.quiet.size() < enough_tries ? ", and nearly all were disturbed" : "") + ": the machine is too busy";
+}
+
+void insert(std::vector<double>& sorted, double seconds) {
+  sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), seconds), seconds);
 }
 
 /// What counts of the tries, and how much of them is how far from it.
@@ -44,52 +57,79 @@ struct Chosen {
   const char* words;  // "three quarters of the tries differ from the best"
 };
 
-models::Figure figure_of(const std::vector<double>& sorted, const Chosen& chosen, const std::string& method) {
+models::Figure figure_of(const Tries& tries, const std::vector<double>& sorted, const Chosen& chosen,
+                         const std::string& method) {
   models::Figure figure;
   figure.method = method;
-  figure.tries = static_cast<std::uint32_t>(sorted.size());
+  figure.tries = static_cast<std::uint32_t>(tries.quiet.size() + tries.disturbed.size());
+  figure.disturbed = static_cast<std::uint32_t>(tries.disturbed.size());
   figure.spread = rounded(chosen.spread);
   figure.median = rounded(median_of(sorted));
   if (chosen.spread > chosen.most_spread) {
-    figure.refused = std::string(chosen.words) + " by " + per_cent(chosen.spread) + " or more: the machine is too busy";
+    figure.refused = too_far(chosen.words, chosen.spread, tries);
   } else {
     figure.value = rounded(chosen.value);
   }
   return figure;
 }
 
-}  // namespace
-
-std::vector<double> collect(const Effort& effort, const Try& one) {
-  std::vector<double> sorted;
-  for (unsigned made = 0; made < effort.most_tries; ++made) {
-    if (monotonic_ns() > effort.deadline_ns) {
-      break;
-    }
-    if (const auto seconds = one(); seconds && *seconds > 0 && std::isfinite(*seconds)) {
-      sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), *seconds), *seconds);
-    }
-    if (sorted.size() >= effort.least_tries && quarter_best(sorted) <= sorted.front() * (1 + near_enough)) {
-      break;
-    }
-  }
-  return sorted;
+/// CPU time of a call, which others on the processor add nothing to; elapsed time where that clock stands still.
+double cpu_seconds_of(const std::function<void()>& work) {
+  constexpr double ns_per_s = 1e9;
+  constexpr double least_part = 1.0 / 16;
+  const std::uint64_t begin = thread_cpu_ns();
+  const double elapsed_s = seconds_of(work);
+  const double cpu_s = static_cast<double>(thread_cpu_ns() - begin) / ns_per_s;
+  return cpu_s > least_part * elapsed_s ? std::min(cpu_s, elapsed_s) : elapsed_s;
 }
 
-models::Figure time_figure(std::vector<double> seconds, const std::string& method) {
-  if (seconds.size() < least_unspoilt) {
-    return refused(too_few(seconds.size()), method);
+}  // namespace
+
+std::vector<double> Tries::counting() const {
+  if (quiet.size() >= enough_tries) {
+    return quiet;
   }
-  std::sort(seconds.begin(), seconds.end());
+  std::vector<double> all = quiet;
+  all.insert(all.end(), disturbed.begin(), disturbed.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+Tries collect(const Effort& effort, const Try& one) {
+  constexpr std::size_t most_repeats = 10;  // of each
+  Tries tries;
+  while (tries.quiet.size() < effort.most_tries && tries.made() < most_repeats * effort.most_tries) {
+    if (monotonic_ns() > effort.deadline_ns) {
+      tries.out_of_time = true;
+      break;
+    }
+    if (const auto made = one(); made && made->seconds > 0 && std::isfinite(made->seconds)) {
+      insert(made->disturbed ? tries.disturbed : tries.quiet, made->seconds);
+    } else {
+      ++tries.spoilt;
+    }
+    if (tries.quiet.size() >= effort.least_tries &&
+        quarter_best(tries.quiet) <= tries.quiet.front() * (1 + near_enough)) {
+      break;
+    }
+  }
+  return tries;
+}
+
+models::Figure time_figure(const Tries& tries, const std::string& method) {
+  const std::vector<double> seconds = tries.counting();
+  if (seconds.size() < enough_tries) {
+    return refused(too_few(tries), method);
+  }
   const double best = seconds.front();
   return figure_of(
-      seconds,
+      tries, seconds,
       {best, quarter_best(seconds) / best - 1, most_spread, "three quarters of the tries differ from the best"},
       method);
 }
 
-models::Figure rate_figure(std::vector<double> seconds, const std::string& method) {
-  models::Figure figure = time_figure(std::move(seconds), method);
+models::Figure rate_figure(const Tries& tries, const std::string& method) {
+  models::Figure figure = time_figure(tries, method);
   if (figure.value) {
     figure.value = rounded(1 / *figure.value);
   }
@@ -99,15 +139,15 @@ models::Figure rate_figure(std::vector<double> seconds, const std::string& metho
   return figure;
 }
 
-models::Figure median_figure(std::vector<double> seconds, const std::string& method) {
-  if (seconds.size() < least_unspoilt) {
-    return refused(too_few(seconds.size()), method);
+models::Figure median_figure(const Tries& tries, const std::string& method) {
+  const std::vector<double> seconds = tries.counting();
+  if (seconds.size() < enough_tries) {
+    return refused(too_few(tries), method);
   }
-  std::sort(seconds.begin(), seconds.end());
   const double median = median_of(seconds);
   const double upper = seconds[seconds.size() - 1 - seconds.size() / 4];
   const double spread = std::max(upper / median - 1, 1 - quarter_best(seconds) / median);
-  return figure_of(seconds, {median, spread, most_spread_of_median, "half of the tries differ from the median"},
+  return figure_of(tries, seconds, {median, spread, most_spread_of_median, "half of the tries differ from the median"},
                    method);
 }
 
@@ -133,7 +173,7 @@ std::uint64_t rounds_for(const Effort& effort, const std::function<void(std::uin
   while (rounds < most && took_s < wanted_s / 4) {
     rounds *= 2;
     // The better of two, so that an interruption does not make tries too short.
-    took_s = std::min(seconds_of([&] { work(rounds); }), seconds_of([&] { work(rounds); }));
+    took_s = std::min(cpu_seconds_of([&] { work(rounds); }), cpu_seconds_of([&] { work(rounds); }));
   }
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(rounds) * wanted_s / took_s));
 }

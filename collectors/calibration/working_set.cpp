@@ -15,8 +15,6 @@ using models::Machine;
 
 constexpr std::uint64_t granularity = std::uint64_t{1} << 12;
 constexpr std::uint64_t least_memory = std::uint64_t{32} << 20;
-constexpr std::uint64_t beyond_caches =
-    4;  // times what they hold: nothing is left of an array when its turn comes again
 
 std::uint64_t bytes_of(const Machine& machine, std::uint32_t level) {
   const Cache* const cache = machine.cache_of(level);
@@ -40,7 +38,9 @@ Result<std::uint64_t> within(const Machine& machine, std::uint32_t level, const 
   return wanted / granularity * granularity;
 }
 
-Result<std::uint64_t> beyond(const Machine& machine, const std::vector<std::uint32_t>& cpus, std::uint64_t available) {
+/// Nothing is left of an array in a cache when its turn comes again.
+Result<std::uint64_t> beyond(const Machine& machine, const std::vector<std::uint32_t>& cpus, std::uint64_t available,
+                             std::uint64_t beyond_caches) {
   std::uint64_t cached = 0;
   for (const Cache& cache : machine.caches) {
     const bool used = std::any_of(cpus.begin(), cpus.end(), [&](std::uint32_t cpu) {
@@ -59,7 +59,7 @@ Result<std::uint64_t> beyond(const Machine& machine, const std::vector<std::uint
 }  // namespace
 
 Result<std::uint64_t> working_set(const Machine& machine, Level level, const std::vector<std::uint32_t>& cpus,
-                                  std::uint64_t available) {
+                                  std::uint64_t available, std::uint64_t beyond_caches) {
   switch (level) {
     case Level::l1d:
       return within(machine, 1, cpus);
@@ -70,7 +70,7 @@ Result<std::uint64_t> working_set(const Machine& machine, Level level, const std
     case Level::memory:
       break;
   }
-  return beyond(machine, cpus, available);
+  return beyond(machine, cpus, available, beyond_caches);
 }
 
 }  // namespace crosstalk::collectors::calibration

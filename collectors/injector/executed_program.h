@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "base/unique_fd.h"
+
 namespace crosstalk::injector {
 
 class ExecutedProgram {
@@ -21,6 +23,9 @@ class ExecutedProgram {
   // What the kernel has told the program at its start (proc(5), auxv). There are addresses in it, which differ in each
   // execution where they are randomised.
   std::string start_;
+  // The memory that the process had at first: an open descriptor stays with that (mem_open() of Linux), whatever the
+  // process executes, and whether addresses are randomised or not.
+  UniqueFd memory_;
 };
 
 }  // namespace crosstalk::injector

@@ -279,7 +279,22 @@ Result<void> Injection::begin(const std::string& arena) {
       done = call_library(collectors::injection_start_symbol, arena, start_patience_ns);
     }
   }
+  if (done) {
+    meet_threads();
+  }
   return done;
+}
+
+/// A thread that can not be asked for that now is no reason not to observe: the library looks for threads by itself,
+/// too.
+void Injection::meet_threads() {
+  const TargetCode code(pid_, library_);
+  const auto more = [&] {
+    const auto answer = answer_of(pid_, code);
+    return answer && answer->more != 0;
+  };
+  while (more() && call_library(collectors::injection_go_on_symbol, "", start_patience_ns)) {
+  }
 }
 
 Result<std::unique_ptr<Injection>> Injection::start(pid_t pid, const std::string& library, const std::string& arena) {
@@ -304,10 +319,15 @@ Result<void> Injection::leave() {
     return !answer || answer->state == static_cast<std::uint32_t>(InjectionState::dormant) ||
            answer->state == static_cast<std::uint32_t>(InjectionState::preloaded);
   };
-  const std::uint64_t until_ns = monotonic_ns() + leave_patience_ns;
-  for (; !has_left() && monotonic_ns() < until_ns; ::nanosleep(&between_rounds, nullptr)) {
+  std::uint64_t until_ns = monotonic_ns() + leave_patience_ns;
+  while (!has_left() && monotonic_ns() < until_ns) {
     if (auto called = call_library(collectors::injection_stop_symbol, "", stop_patience_ns); !called) {
       return called;
+    }
+    if (const auto answer = answer_of(pid_, code); answer && answer->more != 0) {
+      until_ns = monotonic_ns() + leave_patience_ns;  // it has not looked at all threads yet
+    } else {
+      ::nanosleep(&between_rounds, nullptr);
     }
   }
   return has_left() ? Result<void>()

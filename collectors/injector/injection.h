@@ -46,6 +46,7 @@ class Injection {
   [[nodiscard]] Result<void> begin(const std::string& arena);
   [[nodiscard]] Result<void> leave();
   [[nodiscard]] Result<void> load();
+  void meet_threads();
   [[nodiscard]] Result<void> call_library(const char* function, const std::string& argument, std::uint64_t patience_ns);
 
   pid_t pid_;

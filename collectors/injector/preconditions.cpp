@@ -151,16 +151,6 @@ std::string why_no_calls_by(pid_t pid, pid_t tid) {
                                                         : std::string();
 }
 
-std::string scope_advice(const std::string& scope) {
-  const std::uint64_t value = number(scope);
-  if (value == 0) {
-    return {};
-  }
-  const std::string is = "kernel.yama.ptrace_scope is " + std::to_string(value);
-  return value >= 3 ? is + ", which forbids tracing until the next boot"
-                    : is + "; sudo sysctl kernel.yama.ptrace_scope=0, or record as root";
-}
-
 Result<void> check_injectable(pid_t pid, const std::string& library) {
   if (auto there = observer::check_process(pid); !there) {
     return there;

@@ -18,7 +18,4 @@ namespace crosstalk::injector {
 /// or has descriptors of its own. Empty: it may. Else why not.
 [[nodiscard]] std::string why_no_calls_by(pid_t pid, pid_t tid);
 
-/// The text of /proc/sys/kernel/yama/ptrace_scope as advice; empty: it forbids nothing to this user.
-[[nodiscard]] std::string scope_advice(const std::string& scope);
-
 }  // namespace crosstalk::injector

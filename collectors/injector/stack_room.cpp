@@ -2,6 +2,7 @@
 #include "collectors/injector/stack_room.h"
 
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/clock.h"
 #include "collectors/injector/tracee.h"
 #include "collectors/observer/target_process.h"
 
@@ -37,12 +39,25 @@ std::string why_no_room(const Mappings& maps, std::uint64_t stack_pointer) {
                    std::to_string(signal_bytes());
 }
 
+/// What /proc says of a thread's system call. While one executes another program, that program's memory may be there
+/// already and the registers still be the old program's: then its end is awaited for a while.
+std::string system_call_of(pid_t pid, pid_t tid) {
+  constexpr std::uint64_t patience_ns = 500'000'000;
+  constexpr timespec between_looks{0, 1'000'000};
+  const std::string file = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall";
+  const std::uint64_t until_ns = monotonic_ns() + patience_ns;
+  std::string text = text_of(file);
+  for (; executes_program(text) && monotonic_ns() < until_ns; text = text_of(file)) {
+    ::nanosleep(&between_looks, nullptr);
+  }
+  return text;
+}
+
 /// One look at all threads. Those that run are stopped for it.
 Result<std::string> look(pid_t pid) {
   const Mappings maps = observer::maps_of(pid);
   for (const pid_t tid : observer::threads_of(pid)) {
-    auto pointer =
-        stack_pointer_in(text_of("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall"));
+    auto pointer = stack_pointer_in(system_call_of(pid, tid));
     if (!pointer && doing(pid, tid) == Doing::runs) {
       const auto stopped = Tracee::stop(pid, tid);
       if (!stopped) {
@@ -73,6 +88,11 @@ std::optional<std::uint64_t> stack_pointer_in(const std::string& text) {
   std::uint64_t pointer = 0;
   std::from_chars(text.data() + before + 3, text.data() + last, pointer, hexadecimal);
   return pointer;
+}
+
+bool executes_program(const std::string& text) {
+  const std::string number = text.substr(0, text.find(' '));
+  return number == std::to_string(SYS_execve) || number == std::to_string(SYS_execveat);
 }
 
 std::uint64_t signal_bytes() {

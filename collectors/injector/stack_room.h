@@ -21,6 +21,9 @@ namespace crosstalk::injector {
 /// The stack pointer in the text of /proc/PID/task/TID/syscall; nothing: the thread runs, or is gone.
 [[nodiscard]] std::optional<std::uint64_t> stack_pointer_in(const std::string& text);
 
+/// Whether the thread of that text executes another program: until that is done the pointer is the old program's.
+[[nodiscard]] bool executes_program(const std::string& text);
+
 /// Bytes that a signal takes: the kernel's frame on this machine, what lies below the stack pointer and is in use, and
 /// our way to a stack of ours.
 [[nodiscard]] std::uint64_t signal_bytes();

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@
 #include <sstream>
 #include <utility>
 
-#include "collectors/injector/preconditions.h"
+#include "collectors/ptrace_scope.h"
 
 namespace crosstalk::injector {
 namespace {
@@ -42,26 +43,38 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
+/// The next thing to be known of a traced thread, as waitpid(2) has it; nothing: there is none by this number any more.
+/// It is asked for again and again: a first thread that is traced, and ends because another one executes a program
+/// (which takes its number over), wakes nobody who sleeps in waitpid(2) (seen with Linux 6.18).
+std::optional<int> next_status(pid_t tid) {
+  constexpr long shortest_ns = 10'000, longest_ns = 1'000'000;
+  for (timespec pause{0, shortest_ns};; pause.tv_nsec = std::min(2 * pause.tv_nsec, longest_ns)) {
+    int status = 0;
+    const pid_t found = ::waitpid(tid, &status, __WALL | WNOHANG);
+    if (found == tid) {
+      return status;
+    }
+    if (found < 0 && errno != EINTR) {
+      return std::nullopt;
+    }
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
 /// Waits until the thread stands where PTRACE_INTERRUPT has stopped it. Signals that come before go their way.
 bool wait_for_stop(pid_t tid) {
-  for (;;) {
-    int status = 0;
-    if (::waitpid(tid, &status, __WALL) != tid) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return false;
-    }
-    if (!WIFSTOPPED(status)) {
+  while (const auto status = next_status(tid)) {
+    if (!WIFSTOPPED(*status)) {
       return false;  // it has ended
     }
-    const int event = status >> 16;
+    const int event = *status >> 16;
     if (event == PTRACE_EVENT_STOP) {
-      return WSTOPSIG(status) == SIGTRAP;  // else all of the process is stopped, by a signal
+      return WSTOPSIG(*status) == SIGTRAP;  // else all of the process is stopped, by a signal
     }
-    const std::uint64_t signal = event == 0 ? static_cast<std::uint64_t>(WSTOPSIG(status)) : 0;
+    const std::uint64_t signal = event == 0 ? static_cast<std::uint64_t>(WSTOPSIG(*status)) : 0;
     trace(PTRACE_CONT, tid, 0, reinterpret_cast<const void*>(signal));  // NOLINT: ptrace takes it as an address
   }
+  return false;
 }
 
 }  // namespace
@@ -87,7 +100,7 @@ Result<std::optional<Tracee>> Tracee::stop(pid_t pid, pid_t tid) {
       return std::optional<Tracee>();
     }
     const std::string error = std::strerror(errno);
-    const std::string advice = scope_advice(text_of("/proc/sys/kernel/yama/ptrace_scope"));
+    const std::string advice = collectors::scope_advice(collectors::ptrace_scope());
     return fail(ErrorCode::permission, "it may not be traced: " + error + (advice.empty() ? "" : "; " + advice));
   }
   Tracee tracee(pid, tid);

@@ -76,7 +76,8 @@ std::unique_ptr<ArenaRing> ArenaAccess::claim(std::int32_t pid, std::int32_t tid
       continue;
     }
     std::optional<MappedMemory> ring =
-        MappedMemory::map(fd_.get(), arena.rings_offset + std::uint64_t{index} * arena.ring_bytes, arena.ring_bytes);
+        MappedMemory::map(fd_.get(), arena.rings_offset + std::uint64_t{index} * profile::ring_stride(arena.ring_bytes),
+                          arena.ring_bytes);
     if (!ring) {
       slot.state.store(static_cast<std::uint32_t>(SlotState::free), std::memory_order_release);
       arena.threads_without_memory.fetch_add(1, std::memory_order_relaxed);

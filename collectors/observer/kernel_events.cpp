@@ -80,15 +80,13 @@ bool kernel_allowed(pid_t tid) {
   return open_event(clock_attributes({some_period_ns, true}), tid).error == 0;
 }
 
-Result<PerfRing> map_ring(const OpenEvent& clock) {
-  constexpr std::uint32_t most_pages = 32;  // a whole watch's accesses beside some samples of the clock
-  constexpr std::uint32_t least_pages = 4;
-  for (std::uint32_t pages = most_pages; pages > least_pages; pages /= 2) {
+Result<PerfRing> map_ring(const OpenEvent& clock, std::uint32_t pages) {
+  for (; pages > least_ring_pages; pages /= 2) {
     if (Result<PerfRing> ring = PerfRing::map(clock.fd.get(), pages)) {
       return ring;
     }
   }
-  return PerfRing::map(clock.fd.get(), least_pages);
+  return PerfRing::map(clock.fd.get(), least_ring_pages);
 }
 
 void enable_event(const OpenEvent& event) { ::ioctl(event.fd.get(), PERF_EVENT_IOC_ENABLE, 0); }

@@ -23,8 +23,11 @@ void raise_descriptor_limit();
 [[nodiscard]] Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings);
 /// May this user see what threads of others do in the kernel? Asked of thread `tid`.
 [[nodiscard]] bool kernel_allowed(pid_t tid);
-/// The ring of a clock, with as much memory as the user has left to lock.
-[[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock);
+/// Pages of a ring: a whole watch's accesses beside some samples of the clock fit, and a sample of each.
+inline constexpr std::uint32_t usual_ring_pages = 32, least_ring_pages = 4;
+/// The ring of a clock, of so many pages (a power of two), or of fewer where the user has not as much memory
+/// left to lock.
+[[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock, std::uint32_t pages);
 void enable_event(const OpenEvent& event);
 void set_event_period(const OpenEvent& event, std::uint64_t period);
 /// What the clock has counted: CPU time of its thread, nanoseconds, also after the thread's end.

@@ -6,6 +6,17 @@
 
 namespace crosstalk::observer {
 
+namespace {
+
+/// Who has the counters, and what gives them back.
+std::string holders_of_counters(bool watchdog) {
+  return watchdog ? "the kernel's NMI watchdog holds one, and who else measures some; to free the former: sudo sysctl "
+                    "kernel.nmi_watchdog=0"
+                  : "end what else measures (perf, another profiler, the host of a virtual machine)";
+}
+
+}  // namespace
+
 void MeasuredSamples::count(Measured measured) {
   switch (measured) {
     case Measured::access:
@@ -41,13 +52,20 @@ std::vector<profile::MessageRow> remarks_on(const MeasuredSamples& samples) {
                            "than kernel.perf_event_max_sample_rate; a longer --period helps",
                        samples.throttled});
   }
+  if (samples.without_counter != 0) {
+    remarks.push_back({"events_never_counted",
+                       "a memory event of " + std::to_string(samples.without_counter) +
+                           " threads never had a counter of the processor, so that nothing was sampled by it; " +
+                           holders_of_counters(samples.watchdog),
+                       samples.without_counter});
+  }
   constexpr double noticeable = 0.98;
   if (samples.counting_part < noticeable) {
-    remarks.push_back({"events_multiplexed",
-                       "memory events had a counter for as little as " +
-                           std::to_string(std::lround(samples.counting_part * 100)) +
-                           " % of the time, since others measured, too; what they sampled stands for the rest",
-                       1});
+    remarks.push_back(
+        {"events_multiplexed",
+         "memory events had a counter for as little as " + std::to_string(std::lround(samples.counting_part * 100)) +
+             " % of the time; what they sampled stands for the rest; " + holders_of_counters(samples.watchdog),
+         1});
   }
   if (samples.lost != 0) {
     remarks.push_back({"measured_samples_lost",

@@ -2,9 +2,17 @@
 #include "collectors/observer/memory_sampler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace crosstalk::observer {
+
+MemoryEvents those_of(const MemoryEvents& events, bool each_cpu) {
+  MemoryEvents chosen;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(chosen),
+               [each_cpu](const collectors::MemoryEvent& event) { return event.each_cpu == each_cpu; });
+  return chosen;
+}
 
 Result<MemorySampler> MemorySampler::open(const MemoryEvents& events, SamplingPlace place, const Periods& periods,
                                           std::uint64_t& random) {
@@ -32,7 +40,7 @@ Result<MemorySampler> MemorySampler::open(const MemoryEvents& events, SamplingPl
 /// The first period is drawn like the others, so that where the first sample falls is chance.
 Result<void> MemorySampler::add(const collectors::MemoryEvent& event, SamplingPlace place, std::uint64_t period,
                                 std::uint64_t& random) {
-  Open open{std::nullopt, {}, EventPace(event, period)};
+  Open open{&event, std::nullopt, {}, EventPace(event, period)};
   const auto first = static_cast<std::uint64_t>(static_cast<double>(period) * period_by_chance(random));
   if (event.leader) {
     Result<OpenEvent> leader = open_measuring(leading_attributes(event), place.tid, place.cpu, nullptr);
@@ -61,7 +69,7 @@ Result<void> MemorySampler::provide_ring(const OpenEvent& event, const SampleLay
       return {};
     }
   }
-  Result<PerfRing> ring = map_ring(event);
+  Result<PerfRing> ring = map_ring(event, usual_ring_pages);
   if (!ring) {
     return tl::unexpected<Error>(ring.error());
   }
@@ -85,7 +93,7 @@ const collectors::MemoryEvent* MemorySampler::weigh(const PerfSample& sample, st
     return nullptr;
   }
   weight = found->pace.weigh(sample, one_unit_);
-  return &found->pace.event();
+  return found->what;
 }
 
 void MemorySampler::keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random) {
@@ -100,6 +108,7 @@ void MemorySampler::keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std
     EventCounts counts{pace.counted(), 0, pace.running_ns()};
     if (!pace.sampled()) {
       counts = read_counts(open.event);
+      pace.look(counts.enabled_ns, counts.running_ns, one_unit_);
     }
     set_event_period(open.event, pace.next_period(now_ns, wanted_ns, counts.count, counts.running_ns, random));
   }
@@ -114,6 +123,21 @@ MemorySampler::Periods MemorySampler::periods() const {
     periods.push_back(open.pace.period());
   }
   return periods;
+}
+
+bool MemorySampler::account(MeasuredSamples& all) {
+  for (Open& open : events_) {
+    const EventCounts counts = read_counts(open.event);
+    open.pace.look(counts.enabled_ns, counts.running_ns, one_unit_);
+  }
+  all.counting_part = std::min(all.counting_part, counting_part());
+  return lacks_counter();
+}
+
+bool MemorySampler::lacks_counter() const {
+  const auto never =
+      std::count_if(events_.begin(), events_.end(), [](const Open& o) { return o.pace.never_counted(); });
+  return collectors::lacks_counter(static_cast<std::size_t>(never), events_.size(), one_unit_);
 }
 
 double MemorySampler::counting_part() const {

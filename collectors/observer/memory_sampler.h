@@ -16,15 +16,17 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collectors/observer/event_pace.h"
 #include "collectors/observer/kernel_events.h"
+#include "collectors/observer/measured_samples.h"
 #include "collectors/observer/module_sampler.h"
-#include "collectors/observer/perf_records.h"
 #include "collectors/observer/perf_ring.h"
+#include "collectors/observer/perf_types.h"
 
 namespace crosstalk::observer {
 
 using MemoryEvents = std::vector<collectors::MemoryEvent>;
+/// Those that the kernel takes for processors only, or the others.
+[[nodiscard]] MemoryEvents those_of(const MemoryEvents& events, bool each_cpu);
 
 struct SamplingPlace {
   static constexpr pid_t any_thread = -1;
@@ -56,11 +58,15 @@ class MemorySampler {
   /// Draws new periods where they are due, for a sample in `wanted_ns` of time.
   void keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random);
   [[nodiscard]] Periods periods() const;
-  /// The smallest part of the time that any of the events had a counter.
+  /// Before it is closed: reads for how long the events had counters, since one that has none takes no sample that
+  /// would tell, and enters that. Whether one of them never had one.
+  [[nodiscard]] bool account(MeasuredSamples& all);
+  /// The smallest part of the time that any of the events had a counter, where it is known since the latest look.
   [[nodiscard]] double counting_part() const;
 
  private:
   struct Open {
+    const collectors::MemoryEvent* what = nullptr;
     std::optional<OpenEvent> leader;
     OpenEvent event;
     EventPace pace;
@@ -68,6 +74,7 @@ class MemorySampler {
   MemorySampler() = default;
   Result<void> add(const collectors::MemoryEvent& event, SamplingPlace place, std::uint64_t period,
                    std::uint64_t& random);
+  [[nodiscard]] bool lacks_counter() const;
   Result<void> provide_ring(const OpenEvent& event, const SampleLayout& layout);
 
   std::vector<Open> events_;

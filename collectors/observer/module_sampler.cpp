@@ -96,7 +96,7 @@ Result<ModuleSampler> ModuleSampler::open(const collectors::MemoryEvent& event, 
   if (!ring) {
     return refusal(tid, "mapping its ring", errno);
   }
-  return ModuleSampler(std::move(fd), std::move(*ring), bounds, EventPace(event, drawn.period));
+  return ModuleSampler(std::move(fd), std::move(*ring), bounds, event, drawn.period);
 }
 
 void ModuleSampler::enable() { (void)::ioctl(fd_.get(), CROSSTALK_IBS_IOC_ENABLE, 0); }

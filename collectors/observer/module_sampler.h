@@ -15,8 +15,8 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "collectors/observer/arena_ring.h"
-#include "collectors/observer/event_pace.h"
-#include "collectors/observer/perf_records.h"
+#include "collectors/observer/perf_types.h"
+#include "collectors/pmu/memory_events.h"
 
 struct crosstalk_ibs_sample;
 
@@ -53,7 +53,7 @@ class ModuleSampler {
   /// Draws a new period where it is due, for a sample in `wanted_ns` of running time.
   void keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random);
   [[nodiscard]] std::uint64_t period() const { return pace_.period(); }
-  [[nodiscard]] const collectors::MemoryEvent& event() const { return pace_.event(); }
+  [[nodiscard]] const collectors::MemoryEvent& event() const { return *event_; }
   /// Readable when there is a sample.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
@@ -61,12 +61,14 @@ class ModuleSampler {
   struct Bounds {
     std::uint64_t least = 0, most = 0;
   };
-  ModuleSampler(UniqueFd fd, MappedMemory ring, Bounds bounds, EventPace pace)
-      : fd_(std::move(fd)), ring_(std::move(ring)), bounds_(bounds), pace_(pace) {}
+  ModuleSampler(UniqueFd fd, MappedMemory ring, Bounds bounds, const collectors::MemoryEvent& event,
+                std::uint64_t period)
+      : fd_(std::move(fd)), ring_(std::move(ring)), bounds_(bounds), event_(&event), pace_(event, period) {}
 
   UniqueFd fd_;
   MappedMemory ring_;
   Bounds bounds_;
+  const collectors::MemoryEvent* event_;
   EventPace pace_;
   std::uint64_t lost_ = 0;  // as the ring said last
 };

@@ -32,8 +32,8 @@ Result<std::unique_ptr<Observer>> Observer::attach(const Assignment& assignment,
     return fail(ErrorCode::system, std::string("cannot make an event descriptor: ") + std::strerror(errno));
   }
   raise_descriptor_limit();
-  auto session =
-      std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children, assignment.memory);
+  auto session = std::make_unique<Session>(std::move(*access), assignment.registers, assignment.children,
+                                           assignment.memory, assignment.counters);
   if (Result<void> begun = session->begin(assignment.pids); !begun) {
     return tl::unexpected<Error>(begun.error());
   }
@@ -81,11 +81,16 @@ std::vector<profile::MessageRow> Observer::remarks() const {
   say(missing.refused_processes, "processes_not_watched",
       count_of(missing.refused_processes, "process", "processes") +
           " could not be watched from outside: " + missing.process_refusal);
+  say(missing.traced_processes, "traced",
+      count_of(missing.traced_processes, "process was", "processes were") + " traced, by " + missing.tracer +
+          ": debug registers are left to a tracer, so who shares lines was not seen as long as it was there");
   say(missing.rested ? 1 : 0, "starts_perhaps_missed",
       "threads that switch very often were watched for a part of the time: brief threads and processes that they "
       "started in between are not in the profile");
   const std::vector<profile::MessageRow> measured = remarks_on(session_->measured());
   remarks.insert(remarks.end(), measured.begin(), measured.end());
+  const std::vector<profile::MessageRow> counted = remarks_on(session_->counted());
+  remarks.insert(remarks.end(), counted.begin(), counted.end());
   return remarks;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "collectors/pmu/counter_groups.h"
 #include "collectors/pmu/memory_events.h"
 #include "profile/model.h"
 
@@ -22,10 +23,11 @@ struct PassedOver;  // targets.h
 
 /// What is to be watched, and how.
 struct Assignment {
-  std::vector<pid_t> pids;                      // at least one; check_process() has found them to be such processes
-  bool children = false;                        // with the processes that they have started, and start
-  std::uint32_t registers = 0;                  // debug registers that a thread may have
-  std::vector<collectors::MemoryEvent> memory;  // events that sample accesses, beside the clocks
+  std::vector<pid_t> pids;                         // at least one; check_process() has found them to be such processes
+  bool children = false;                           // with the processes that they have started, and start
+  std::uint32_t registers = 0;                     // debug registers that a thread may have
+  std::vector<collectors::MemoryEvent> memory;     // events that sample accesses, beside the clocks
+  std::vector<collectors::CounterGroup> counters;  // hardware counters that are read of each thread
 };
 
 /// While it lives, and until it is stopped, a thread of this process watches the targets and writes what it sees into

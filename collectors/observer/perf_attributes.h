@@ -5,31 +5,15 @@
 // before it is known whose it is. Events that sample memory accesses say more of each, and have rings of their own.
 #pragma once
 
-#include <asm/perf_regs.h>
 #include <linux/perf_event.h>
 
-#include <bit>
 #include <cstdint>
 
+#include "collectors/observer/perf_types.h"
 #include "collectors/pmu/memory_events.h"
 #include "collectors/watch_policy/runs.h"
 
 namespace crosstalk::observer {
-
-inline constexpr std::uint64_t sample_fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-                                               PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
-                                               PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-
-/// What the samples of a ring consist of.
-struct SampleLayout {
-  std::uint64_t fields = sample_fields;  // PERF_SAMPLE_*
-  bool with_times = false;               // beside a count, how long the event was to count, and how long it did
-};
-
-// rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, rip, rflags; r8 to r15.
-inline constexpr std::uint64_t sampled_registers =
-    ((std::uint64_t{1} << (PERF_REG_X86_FLAGS + 1U)) - 1) | (std::uint64_t{0xff} << PERF_REG_X86_R8);
-inline constexpr std::size_t sampled_register_count = std::popcount(sampled_registers);
 
 /// Bytes of stack in a sample of the clock: enough for the code's own frames.
 inline constexpr std::uint32_t clock_stack_bytes = 4096;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/observer/sample_view.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/instruction_decoder.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -38,45 +37,6 @@ std::optional<in_target::FoundAccess> SampleView::find_retired(in_target::Access
     return access;
   }
   return std::nullopt;
-}
-
-std::optional<in_target::FoundAccess> SampleView::find_at(in_target::AccessFinder& finder, std::uint64_t address) {
-  const auto touches = [address](const in_target::FoundAccess& access) {
-    return access.address == address || address - access.address < access.width;
-  };
-  in_target::FoundAccess access;
-  if (!sample_.has_registers) {
-    return std::nullopt;
-  }
-  if (finder.find_retired(sample_.registers, sample_.flags, fs_base_unknown, reader(), access) && touches(access)) {
-    return access;
-  }
-  if (finder.find_next(sample_.registers, sample_.flags, fs_base_unknown, reader(), access) && touches(access)) {
-    return access;
-  }
-  return std::nullopt;
-}
-
-std::optional<in_target::FoundAccess> SampleView::at(std::uint64_t ip) const {
-  constexpr std::uint64_t page = 4096;
-  std::array<std::uint8_t, in_target::longest_instruction> code{};
-  std::size_t bytes = code.size();
-  if (!memory_.read(ip, code.data(), bytes)) {
-    bytes = std::min<std::size_t>(bytes, page - ip % page);  // the next page may not be readable
-    if (!memory_.read(ip, code.data(), bytes)) {
-      return std::nullopt;
-    }
-  }
-  in_target::DecodedInstruction instruction;
-  if (!in_target::decode_instruction(code.data(), bytes, instruction) ||
-      !instruction.has(in_target::trait_explicit_access) || instruction.operation == in_target::Operation::string) {
-    return std::nullopt;
-  }
-  in_target::FoundAccess access;
-  access.instruction = ip;
-  access.width = instruction.width;
-  access.kind = instruction.kind();
-  return access;
 }
 
 bool SampleView::read_code(void* view, std::uint64_t address, void* out, std::size_t bytes) {

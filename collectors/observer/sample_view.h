@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectors/in_target/access/finder.h"
-#include "collectors/observer/perf_records.h"
+#include "collectors/observer/perf_types.h"
 #include "collectors/observer/process_maps.h"
 #include "collectors/observer/target_process.h"
 
@@ -25,15 +25,13 @@ class SampleView {
   [[nodiscard]] std::optional<in_target::FoundAccess> find(in_target::AccessFinder& finder);
   /// The access that a watchpoint has reported.
   [[nodiscard]] std::optional<in_target::FoundAccess> find_retired(in_target::AccessFinder& finder);
-  /// The access around the sampled place that touches `address`: the one before it, else the next.
-  [[nodiscard]] std::optional<in_target::FoundAccess> find_at(in_target::AccessFinder& finder, std::uint64_t address);
-  /// What the instruction at `ip` accesses, if that is one place; its address is not worked out.
-  [[nodiscard]] std::optional<in_target::FoundAccess> at(std::uint64_t ip) const;
   /// An access was found where nothing is known to be mapped.
   [[nodiscard]] bool missed_mapping() const { return missed_mapping_; }
 
- private:
+  /// How it sees the thread's memory; refers to this view.
   in_target::CodeReader reader() { return {this, read_code, read_data}; }
+
+ private:
   [[nodiscard]] bool plausible(const in_target::FoundAccess& access);
   static bool read_code(void* view, std::uint64_t address, void* out, std::size_t bytes);
   static bool read_data(void* view, std::uint64_t address, void* out, std::size_t bytes);

@@ -149,9 +149,10 @@ Measured Sampling::take(WatchedThread& thread, const PerfSample& sample, const c
   seen.cpu = static_cast<std::uint16_t>(sample.cpu);
   seen.registers = sample.registers;
   seen.flags = sample.flags;
+  seen.event = event.number;
   seen.weight = static_cast<std::uint64_t>(static_cast<double>(weight) * thread.scale);
   SampleView view(sample, thread.process->memory(), thread.process->maps());
-  const Measured measured = measured_access(sample, event, view, finder_, seen);
+  const Measured measured = measured_access(sample, event, {finder_, view.reader()}, seen);
   if (measured == Measured::access) {
     seen.registers[Register::rip] = seen.ip;
     seen.on_own_stack = thread.on_stack(seen.address);

@@ -8,8 +8,7 @@
 
 #include "collectors/in_target/access/finder.h"
 #include "collectors/observation.h"
-#include "collectors/observer/measured_access.h"
-#include "collectors/observer/perf_records.h"
+#include "collectors/observer/perf_types.h"
 #include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
 

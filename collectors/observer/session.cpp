@@ -33,24 +33,20 @@ WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t re
   return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns, config.stacks_per_s};
 }
 
-MemoryEvents those_of(const MemoryEvents& events, bool each_cpu) {
-  MemoryEvents chosen;
-  std::copy_if(events.begin(), events.end(), std::back_inserter(chosen),
-               [each_cpu](const collectors::MemoryEvent& event) { return event.each_cpu == each_cpu; });
-  return chosen;
-}
-
 }  // namespace
 
-Session::Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory)
+Session::Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory,
+                 CounterGroups counters)
     : thread_events_(those_of(memory, false)),
       processor_events_(those_of(memory, true)),
+      counters_(std::move(counters)),
       random_(random_state(arena.header().config.seed != 0 ? arena.header().config.seed : monotonic_ns(), 0)),
       targets_(std::move(arena), children, thread_events_),
       finder_(std::make_unique<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
       review_due_ns_(monotonic_ns() + first_review_ns) {
+  measured_.watchdog = !memory.empty() && collectors::watchdog_competes(memory.front().source);
   budget_.clear();
   budget_.start(targets_.arena().config.budget);
 }
@@ -83,6 +79,9 @@ void Session::begin_on_processors() {
 }
 
 std::optional<OpenEvent> Session::prepare(const WatchedThread& thread, const WatchedPlace& place) {
+  if (thread.traced || thread.process->tracing().is_traced(monotonic_ns())) {
+    return std::nullopt;
+  }
   if (thread.rests() && !rouse(*targets_.thread_of(thread.tid), monotonic_ns())) {
     return std::nullopt;
   }
@@ -93,11 +92,7 @@ void Session::enable(const OpenEvent& breakpoint, std::uint32_t shots) { enable_
 
 std::uint64_t Session::now_ns() { return monotonic_ns(); }
 
-std::uint64_t Session::cpu_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * second + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t Session::cpu_ns() { return thread_cpu_ns(); }
 
 std::uint32_t Session::new_watch() { return targets_.arena().next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -219,13 +214,28 @@ void Session::handle(const Arrival& arrival) {
   }
 }
 
+/// Before its memory events are closed, at its end or for a rest: a thread is counted once.
+void Session::account_memory(WatchedThread& thread) {
+  if (thread.memory && thread.memory->account(measured_) && !std::exchange(thread.lacked_counter, true)) {
+    ++measured_.without_counter;
+  }
+}
+
+/// They have told all that they will.
+void Session::close_events(WatchedThread& thread) {
+  counters_.close(thread, targets_.arena().config.perf_sample_cost_ns);
+  account_memory(thread);
+}
+
 void Session::part(WatchedThread& thread) {
+  close_events(thread);
   watches_.leave(thread);
   thread.process->part(thread, true);
 }
 
 void Session::begin_anew(Target& process) {
   for (const auto& thread : process.threads()) {
+    close_events(*thread);
     watches_.leave(*thread);
   }
   process.begin_anew();
@@ -255,6 +265,7 @@ void Session::tend(std::uint64_t now_ns) {
     process->tend(now_ns);
   }
   keep_pace(now_ns);
+  counters_.tend(targets_, budget_, now_ns);
   if (now_ns >= review_due_ns_) {
     review(now_ns);
   }
@@ -291,6 +302,7 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
     (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
   } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
     collect(thread);
+    account_memory(thread);
     Target::rest(thread);
     rested_ = true;
     const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
@@ -337,6 +349,8 @@ void Session::review_thread(WatchedThread& thread) {
   const std::uint64_t cpu_ns = facts->cpu_ns - std::min(thread.life_before_ns, facts->cpu_ns);
   const auto ran_ns = static_cast<double>(cpu_ns - std::min(thread.ran_ns, cpu_ns));
   thread.switches_charged = all;
+  thread.traced = facts->tracer != 0;
+  thread.process->tracing().note(facts->tracer);
   thread.ran_ns = cpu_ns;
   const auto cost_ns = static_cast<std::uint64_t>(switches * price * thread.part);
   profile::ThreadSlot& slot = thread.records->slot();
@@ -359,7 +373,7 @@ void Session::review(std::uint64_t now_ns) {
   constexpr double clock_share = 0.5;  // of the budget
   constexpr double little_share = 0.15;
   const profile::SessionConfig& config = targets_.arena().config;
-  std::uint64_t samples = 0;
+  std::uint64_t samples = counters_.tally().readings;
   std::uint64_t cpu = 0;
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
@@ -472,6 +486,14 @@ void Session::end() {
     handle(arrival);
   }
   watches_.close_all();
+  for (const auto& process : targets_.processes()) {
+    for (const auto& thread : process->threads()) {
+      close_events(*thread);
+    }
+  }
+  for (MemorySampler& sampler : processors_) {
+    measured_.without_counter += sampler.account(measured_) ? 1 : 0;
+  }
   targets_.part_all();
 }
 

@@ -19,9 +19,10 @@
 
 #include "base/result.h"
 #include "collectors/in_target/access/finder.h"
+#include "collectors/observer/counters.h"
 #include "collectors/observer/measured_samples.h"
 #include "collectors/observer/memory_sampler.h"
-#include "collectors/observer/perf_records.h"
+#include "collectors/observer/perf_types.h"
 #include "collectors/observer/sampling.h"
 #include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
@@ -33,7 +34,9 @@ class Session final : private WatchWorld {
  public:
   /// `registers`: debug registers that a thread can have. `children`: with the processes that the watched ones start.
   /// `memory`: events that sample accesses, beside the clocks.
-  Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory);
+  /// `counters`: groups of hardware counters that are read of each thread.
+  Session(ArenaAccess arena, std::uint32_t registers, bool children, const MemoryEvents& memory,
+          CounterGroups counters = {});
 
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// Handles what has come.
@@ -47,6 +50,8 @@ class Session final : private WatchWorld {
   /// What went unwatched so far.
   [[nodiscard]] Unwatched unwatched() const;
   [[nodiscard]] const std::vector<PassedOver>& refused() const { return targets_.refused(); }
+  /// What became of hardware counters so far.
+  [[nodiscard]] const CounterTally& counted() const { return counters_.tally(); }
   /// What became of samples of memory events so far.
   [[nodiscard]] MeasuredSamples measured() const;
 
@@ -78,6 +83,8 @@ class Session final : private WatchWorld {
   void keep_pace(std::uint64_t now_ns);
   void begin_anew(Target& process);
   void part(WatchedThread& thread);
+  void account_memory(WatchedThread& thread);
+  void close_events(WatchedThread& thread);
   void tend(std::uint64_t now_ns);
   void review(std::uint64_t now_ns);
   void review_thread(WatchedThread& thread);
@@ -98,6 +105,7 @@ class Session final : private WatchWorld {
   MemoryEvents thread_events_, processor_events_;  // as the kernel takes them
   std::vector<MemorySampler> processors_;
   MeasuredSamples measured_;
+  Counters counters_;
   std::uint64_t random_;
   Targets targets_;
   std::unique_ptr<in_target::AccessFinder> finder_;

@@ -18,7 +18,9 @@
 namespace crosstalk::observer {
 namespace {
 
-constexpr int most_looks = 8;                          // for threads that threads make while we look
+constexpr int most_looks = 8;                 // for threads that threads make while we look
+constexpr std::size_t pages_of_rings = 4096;  // of a process: locked memory, which thousands of threads share
+
 constexpr std::uint64_t largest_stack = 64ULL << 20U;  // of what is larger, most is something else
 
 void copy_name(const std::string& name, char (&to)[16]) {
@@ -35,6 +37,15 @@ ProcessFacts settled_facts(pid_t pid) {
     facts = process_facts(pid);
   }
   return facts;
+}
+
+/// Of the ring of one more thread.
+std::uint32_t ring_pages(std::size_t threads) {
+  std::uint32_t pages = usual_ring_pages;
+  while (pages > least_ring_pages && pages * threads > pages_of_rings) {
+    pages /= 2;
+  }
+  return pages;
 }
 
 bool same_module(const TargetModule& a, const TargetModule& b) {
@@ -60,6 +71,7 @@ Target::Target(TargetIdentity identity, ArenaAccess& arena, std::uint64_t period
       arena_(arena),
       memory_events_(memory),
       memory_(identity.pid),
+      tracing_(identity.pid),
       period_ns_(period_ns) {}
 
 watch_policy::Board& Target::board() {
@@ -71,8 +83,11 @@ watch_policy::Board& Target::board() {
 }
 
 Result<void> Target::begin() {
-  with_kernel_ = kernel_allowed(pid());
+  with_kernel_ = kernel_allowed(living_thread(pid()));
   maps_ = maps_of(pid());
+  if (Result<void> readable = check_memory(pid(), maps_); !readable) {
+    return readable;
+  }
   Result<void> first;
   for (const pid_t tid : threads_of(pid())) {
     if (Result<void> met = meet(tid); !met && first) {
@@ -112,7 +127,7 @@ Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) {
   if (!clock) {
     return tl::unexpected<Error>(clock.error());
   }
-  Result<PerfRing> ring = map_ring(*clock);
+  Result<PerfRing> ring = map_ring(*clock, ring_pages(threads_.size()));
   if (!ring) {
     return fail(ErrorCode::permission,
                 ring.error().message + "; more locked memory helps: kernel.perf_event_mlock_kb, ulimit -l");

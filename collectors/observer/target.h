@@ -16,6 +16,7 @@
 #include "collectors/observer/arena_ring.h"
 #include "collectors/observer/kernel_events.h"
 #include "collectors/observer/target_process.h"
+#include "collectors/observer/tracing.h"
 #include "collectors/observer/watched_thread.h"
 #include "collectors/watch_policy/board.h"
 
@@ -72,6 +73,9 @@ class Target {
   [[nodiscard]] const WatchedThreads& threads() const { return threads_; }
   [[nodiscard]] const std::vector<Mapping>& maps() const { return maps_; }
   [[nodiscard]] const TargetMemory& memory() const { return memory_; }
+  /// Who else has a hand on it.
+  [[nodiscard]] Tracing& tracing() { return tracing_; }
+  [[nodiscard]] const Tracing& tracing() const { return tracing_; }
   [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
   /// Of lines that are not shared with other processes. It takes memory once it is asked for.
   [[nodiscard]] watch_policy::Board& board();
@@ -111,6 +115,7 @@ class Target {
   const MemoryEvents& memory_events_;
   MemorySampler::Periods memory_periods_;
   TargetMemory memory_;
+  Tracing tracing_;
   std::unique_ptr<watch_policy::Board> board_;  // null: nobody has asked for it
   std::vector<Mapping> maps_;
   std::vector<TargetModule> modules_;

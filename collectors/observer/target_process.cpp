@@ -14,6 +14,8 @@
 #include <memory>
 #include <sstream>
 
+#include "collectors/ptrace_scope.h"
+
 namespace crosstalk::observer {
 namespace {
 
@@ -97,24 +99,10 @@ tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
   return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + why);
 }
 
-Result<void> check_memory(pid_t pid) {
-  const std::vector<Mapping> maps = maps_of(pid);
-  const auto readable = std::find_if(maps.begin(), maps.end(), [](const Mapping& mapping) {
-    return mapping.readable && !mapping.path.starts_with("[v");
-  });
-  std::uint64_t word = 0;
-  if (readable != maps.end() && TargetMemory(pid).read(readable->begin, &word, sizeof word)) {
-    return {};
-  }
-  const std::string scope = text_of_file("/proc/sys/kernel/yama/ptrace_scope");
-  if (number(scope) != 0) {
-    return fail(ErrorCode::permission,
-                "-p " + std::to_string(pid) + ": its memory may not be read: kernel.yama.ptrace_scope is " +
-                    scope.substr(0, 1) + "; sudo sysctl kernel.yama.ptrace_scope=0, or record as root");
-  }
-  return fail(ErrorCode::permission, "-p " + std::to_string(pid) +
-                                         ": its memory may not be read: it is another user's; record as that user "
-                                         "or as root");
+std::string why_unreadable() {
+  const std::string advice = collectors::scope_advice(collectors::ptrace_scope());
+  return "its memory may not be read: " +
+         (advice.empty() ? std::string("it is another user's; record as that user or as root") : advice);
 }
 
 }  // namespace
@@ -122,7 +110,17 @@ Result<void> check_memory(pid_t pid) {
 bool TargetMemory::read(std::uint64_t address, void* out, std::size_t bytes) const {
   iovec here{out, bytes};
   iovec there{reinterpret_cast<void*>(address), bytes};  // NOLINT: an address of the target
-  return ::process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+  const auto read_through = [&](pid_t thread) {
+    return ::process_vm_readv(thread, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+  };
+  if (read_through(through_)) {
+    return true;
+  }
+  if (errno != ESRCH) {
+    return false;
+  }
+  through_ = living_thread(pid_);
+  return read_through(through_);
 }
 
 Result<void> check_process(pid_t pid) {
@@ -136,19 +134,46 @@ Result<void> check_process(pid_t pid) {
   if (pid == ::getpid()) {
     return refuse(pid, "that is this recorder itself");
   }
-  if (field(status, "State").starts_with('Z')) {
+  if (has_ended(pid)) {
     return refuse(pid, "it has ended and waits for its parent to ask how (a zombie)");
   }
-  if (!has_memory(status)) {
+  if (!has_memory(text_of_file(folder_of(living_thread(pid)) + "/status"))) {
     return refuse(pid, is_kernel_thread(pid) ? "it is a thread of the kernel; crosstalk observes programs"
                                              : "it is about to end: it has no memory any more");
   }
-  return check_memory(pid);
+  if (Result<void> readable = check_memory(pid, maps_of(pid)); !readable) {
+    return fail(readable.error().code, "-p " + std::to_string(pid) + ": " + readable.error().message);
+  }
+  return {};
+}
+
+Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps) {
+  const auto readable = std::find_if(maps.begin(), maps.end(), [](const Mapping& mapping) {
+    return mapping.readable && !mapping.path.starts_with("[v");
+  });
+  std::uint64_t word = 0;
+  if (readable != maps.end() && TargetMemory(pid).read(readable->begin, &word, sizeof word)) {
+    return {};
+  }
+  return has_ended(pid) || !has_memory(text_of_file(folder_of(living_thread(pid)) + "/status"))
+             ? fail(ErrorCode::not_found, "it has ended")
+             : fail(ErrorCode::permission, why_unreadable());
 }
 
 bool has_ended(pid_t pid) {
   const std::string status = text_of_file(folder_of(pid) + "/status");
   return status.empty() || (field(status, "State").starts_with('Z') && number(field(status, "Threads")) <= 1);
+}
+
+pid_t living_thread(pid_t pid) {
+  if (field(text_of_file(folder_of(pid) + "/status"), "State").starts_with('Z')) {
+    for (const pid_t tid : threads_of(pid)) {
+      if (tid != pid) {
+        return tid;
+      }
+    }
+  }
+  return pid;
 }
 
 bool is_there(pid_t pid, pid_t tid) {
@@ -177,24 +202,39 @@ std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
   }
   const std::uint64_t switches =
       number(field(status, "voluntary_ctxt_switches")) + number(field(status, "nonvoluntary_ctxt_switches"));
-  return ThreadFacts{field(status, "Name"), switches, number(text_of_file(folder + "/schedstat"))};
+  return ThreadFacts{field(status, "Name"), switches, number(text_of_file(folder + "/schedstat")),
+                     static_cast<pid_t>(number(field(status, "TracerPid")))};
 }
 
 ProcessFacts process_facts(pid_t pid) {
   ProcessFacts facts;
+  const pid_t thread = living_thread(pid);
   char path[PATH_MAX];
-  const ssize_t length = ::readlink((folder_of(pid) + "/exe").c_str(), path, sizeof path);
+  const ssize_t length = ::readlink((folder_of(thread) + "/exe").c_str(), path, sizeof path);
   facts.executable = length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
-  const std::string line = text_of_file(folder_of(pid) + "/cmdline");
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find('\0', at), line.size());
-    facts.arguments.push_back(line.substr(at, end - at));
-    at = end + 1;
-  }
-  facts.parent = parent_of(pid);
+  facts.arguments = arguments_in(text_of_file(folder_of(thread) + "/cmdline"));
+  facts.parent = parent_of(thread);
   return facts;
 }
 
-std::vector<Mapping> maps_of(pid_t pid) { return parse_maps(text_of_file(folder_of(pid) + "/maps")); }
+std::vector<std::string> arguments_in(const std::string& line) {
+  std::vector<std::string> arguments;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find('\0', at), line.size());
+    arguments.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  constexpr std::size_t padding = 2;
+  const auto last = std::find_if(arguments.rbegin(), arguments.rend(), [](const auto& word) { return !word.empty(); });
+  if (static_cast<std::size_t>(last - arguments.rbegin()) >= padding) {
+    arguments.erase(last.base(), arguments.end());
+  }
+  return arguments;
+}
+
+std::vector<Mapping> maps_of(pid_t pid) {
+  const std::string maps = text_of_file(folder_of(pid) + "/maps");
+  return parse_maps(maps.empty() ? text_of_file(folder_of(living_thread(pid)) + "/maps") : maps);
+}
 
 }  // namespace crosstalk::observer

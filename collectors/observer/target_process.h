@@ -18,26 +18,35 @@
 
 namespace crosstalk::observer {
 
-/// The memory of a process (process_vm_readv): any address is safe, and what can not be read is not.
+/// The memory of a process (process_vm_readv): any address is safe, and what can not be read is not. Not thread-safe.
 class TargetMemory {
  public:
-  explicit TargetMemory(pid_t pid) : pid_(pid) {}
+  explicit TargetMemory(pid_t pid) : pid_(pid), through_(pid) {}
   /// All of the bytes, or false with `out` in any state.
   bool read(std::uint64_t address, void* out, std::size_t bytes) const;
 
  private:
   pid_t pid_;
+  mutable pid_t through_;  // a thread that has it: the first one, as long as that lives
 };
 
 /// Refuses, in one line, a process that can not be watched: there is none of that id, a thread's id, a zombie, a
 /// kernel thread, ourselves, or one whose memory this user may not read.
 [[nodiscard]] Result<void> check_process(pid_t pid);
 
+/// May its memory be read, of which `maps` are the mappings? Errors: not_found (it has ended), permission, with the
+/// remedy.
+[[nodiscard]] Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps);
+
 /// Has the process ended? Its parent may not have asked yet how.
 [[nodiscard]] bool has_ended(pid_t pid);
 
 /// Is there such a thread? Needs no descriptor.
 [[nodiscard]] bool is_there(pid_t pid, pid_t tid);
+
+/// The first thread, or where that has ended before the others, one of those: by it the kernel shows what a process
+/// has.
+[[nodiscard]] pid_t living_thread(pid_t pid);
 
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
@@ -52,6 +61,7 @@ struct ThreadFacts {
   std::string name;
   std::uint64_t switches = 0;  // context switches of its whole life
   std::uint64_t cpu_ns = 0;    // CPU time of its whole life; 0: not known
+  pid_t tracer = 0;            // the process that traces it (a debugger, strace); 0: none that we can see
 };
 /// Nothing: there is no such thread any more.
 [[nodiscard]] std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid);
@@ -62,6 +72,9 @@ struct ProcessFacts {
   pid_t parent = 0;
 };
 [[nodiscard]] ProcessFacts process_facts(pid_t pid);
+/// The words of a file /proc/.../cmdline. A program that has written a title over its arguments (servers do) has left
+/// zeros behind it: two empty words or more at the end are none.
+[[nodiscard]] std::vector<std::string> arguments_in(const std::string& line);
 
 [[nodiscard]] std::vector<Mapping> maps_of(pid_t pid);
 

@@ -181,6 +181,10 @@ void Targets::add_to(Unwatched& sum, const Target& target) {
   if (target.unmeasured() != 0) {
     sum.why_unmeasured = target.why_unmeasured();
   }
+  if (!target.tracing().tracer().empty()) {
+    ++sum.traced_processes;
+    sum.tracer = target.tracing().tracer();
+  }
 }
 
 Unwatched Targets::unwatched() const {

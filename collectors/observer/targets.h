@@ -25,6 +25,8 @@ struct Unwatched {
   std::string thread_refusal, process_refusal;               // why, of the last of them
   std::uint64_t unmeasured_threads = 0;                      // have their clocks alone
   std::string why_unmeasured;                                // the last of them
+  std::uint64_t traced_processes = 0;                        // of which no line was watched as long as they were
+  std::string tracer;                                        // who traced the last of them
   bool rested = false;  // threads had no clock for a part of the time: what they started then, nobody has told
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectors/observer/arena_ring.h"
+#include "collectors/observer/counter_reader.h"
 #include "collectors/observer/memory_sampler.h"
 #include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_ring.h"
@@ -26,14 +27,18 @@ struct WatchedThread {
   Target* process = nullptr;  // which has it
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
-  std::optional<MemorySampler> memory;  // beside the clock, where its accesses can be sampled
-  std::optional<PerfRing> events;       // of the clock, and of the thread's watchpoints; absent: it rests
-  std::uint64_t begin_ns = 0;           // CLOCK_MONOTONIC, when it was met
-  std::uint64_t random = 1;             // state of its draws
-  std::uint64_t cpu_ns = 0;             // under its clocks, at its last sample
-  std::uint64_t cpu_before_ns = 0;      // under its former clocks
-  bool fresh = true;                    // its clock has not ticked yet
-  bool gone = false;                    // its end was seen
+  std::optional<MemorySampler> memory;    // beside the clock, where its accesses can be sampled
+  bool lacked_counter = false;            // one of them never had a counter, which is entered in the session's sums
+  std::optional<CounterReader> counters;  // beside the clock, too, where they are wanted
+  bool counters_tried = false;            // to open, since it was met or roused
+  std::optional<PerfRing> events;         // of the clock, and of the thread's watchpoints; absent: it rests
+  std::uint64_t begin_ns = 0;             // CLOCK_MONOTONIC, when it was met
+  std::uint64_t random = 1;               // state of its draws
+  std::uint64_t cpu_ns = 0;               // under its clocks, at its last sample
+  std::uint64_t cpu_before_ns = 0;        // under its former clocks
+  bool fresh = true;                      // its clock has not ticked yet
+  bool gone = false;                      // its end was seen
+  bool traced = false;                    // by a debugger or the like, at the last review
   std::uint64_t samples = 0;
   // A clock costs something at each context switch. A thread that switches very often has one for a part of the time,
   // drawn by chance, and rests in between: each of its samples stands for more.

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "collectors/observer/perf_attributes.h"
-#include "collectors/observer/perf_records.h"
+#include "collectors/observer/perf_types.h"
 #include "collectors/observer/watched_thread.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/budget.h"

@@ -41,13 +41,29 @@ bool counts_time(const perf_data::Event& event) {
          (event.attribute.config == PERF_COUNT_SW_CPU_CLOCK || event.attribute.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/// Of Intel's MEM_TRANS_RETIRED.LOAD_LATENCY, whose threshold is in MSR_PEBS_LD_LAT_THRESHOLD (the kernel's config1).
+// Of ibs_op, as the kernel lays them out: IbsOpL3MissOnly of AMD's manual, and the least latency (Zen 5).
+constexpr std::uint64_t ibs_l3_misses_only = std::uint64_t{1} << 16U;
+constexpr std::uint64_t ibs_least_latency = 0xfff;  // in config1
+
+/// 0: of all, or of none that are known.
 std::uint32_t least_latency_of(const perf_data::Event& event, std::string_view pmu) {
-  constexpr std::uint64_t event_and_mask = 0xffff, load_latency = 0x1cd, threshold = 0xffff;
+  if (pmu == "ibs_op") {
+    return static_cast<std::uint32_t>(event.attribute.config1 & ibs_least_latency);
+  }
   const bool of_core = event.attribute.type == PERF_TYPE_RAW || pmu.starts_with("cpu");
-  return of_core && event.attribute.precision() > 0 && (event.attribute.config & event_and_mask) == load_latency
-             ? static_cast<std::uint32_t>(event.attribute.config1 & threshold)
+  return of_core && event.attribute.precision() > 0
+             ? collectors::intel_least_latency(event.attribute.config, event.attribute.config1)
              : 0;
+}
+
+/// What a sample of IBS stands for: nothing that is known where the processor has thrown others away.
+WeightUnit unit_of_ibs(const perf_data::Event& event) {
+  constexpr std::uint64_t counts_micro_ops = std::uint64_t{1} << 19U;  // IbsOpCntCtl of AMD's manual
+  const std::uint64_t config = event.attribute.config;
+  if ((config & ibs_l3_misses_only) != 0 || (event.attribute.config1 & ibs_least_latency) != 0) {
+    return WeightUnit::occurrences;
+  }
+  return (config & counts_micro_ops) != 0 ? WeightUnit::micro_ops : WeightUnit::cycles;
 }
 
 /// "Intel(R) Xeon(R) CPU E5-4610 v2 @ 2.30GHz" -> 2.3.
@@ -69,7 +85,6 @@ double gigahertz_in(const std::string& description) {
 
 EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& features) {
   constexpr unsigned behind_access = 2;  // from this precision on, the instruction is known
-  constexpr std::uint64_t counts_micro_ops = std::uint64_t{1} << 19U;  // IbsOpCntCtl of AMD's manual
   const std::string_view pmu = pmu_of(event, features);
   const bool intel = features.cpu_id.starts_with("GenuineIntel");
   EventUnit unit;
@@ -79,7 +94,7 @@ EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& feat
     unit.unit = WeightUnit::ns;
   } else if (pmu == "ibs_op") {
     unit.source = SourceKind::ibs;
-    unit.unit = (event.attribute.config & counts_micro_ops) != 0 ? WeightUnit::micro_ops : WeightUnit::cycles;
+    unit.unit = unit_of_ibs(event);
     unit.at_access = true;
   } else if (counts_cycles(event)) {
     unit.unit = WeightUnit::cycles;

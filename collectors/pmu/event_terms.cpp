@@ -5,18 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/split.h"
+
 namespace crosstalk::collectors {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
   const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
@@ -80,6 +72,28 @@ Result<void> put_term(std::string_view place, std::uint64_t value, EventConfig& 
     return wrong(std::to_string(value) + " does not fit into " + std::string(place));
   }
   return {};
+}
+
+std::uint64_t term_value(std::string_view place, const EventConfig& config) {
+  const std::size_t colon = place.find(':');
+  const auto word = word_of(place.substr(0, colon));
+  if (!word || colon == std::string_view::npos) {
+    return 0;
+  }
+  std::uint64_t value = 0;
+  unsigned filled = 0;
+  for (const std::string_view part : split(place.substr(colon + 1), ',')) {
+    const auto bits = bits_of(part);
+    constexpr unsigned word_bits = 64;
+    if (!bits || filled >= word_bits) {
+      return 0;
+    }
+    const unsigned width = bits->last - bits->first + 1;
+    const std::uint64_t mask = width == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+    value |= (config.at(*word) >> bits->first & mask) << filled;
+    filled += width;
+  }
+  return value;
 }
 
 Result<EventConfig> encode_terms(const EventFormat& format, std::string_view terms) {

@@ -22,6 +22,9 @@ using EventFormat = std::map<std::string, std::string, std::less<>>;
 /// Puts `value` into the bits that `place` names. invalid_argument: no such place, or the value does not fit into it.
 [[nodiscard]] Result<void> put_term(std::string_view place, std::uint64_t value, EventConfig& config);
 
+/// What those bits hold; 0 where `place` is no place.
+[[nodiscard]] std::uint64_t term_value(std::string_view place, const EventConfig& config);
+
 /// A term without a value is 1. Terms named later replace earlier ones. invalid_argument: a term that the format does
 /// not know, or no number.
 [[nodiscard]] Result<EventConfig> encode_terms(const EventFormat& format, std::string_view terms);

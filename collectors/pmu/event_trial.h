@@ -18,8 +18,10 @@ namespace crosstalk::collectors {
 struct KernelSettings {
   int paranoid = -1;          // kernel.perf_event_paranoid; -1: not there
   bool nmi_watchdog = false;  // takes a counter of each processor
+  bool filtered = false;      // a seccomp filter is on this process
 };
-/// Why the kernel has refused the event with `error` (errno). Pure.
+[[nodiscard]] KernelSettings kernel_settings();
+/// Why the kernel has refused the event with `error` (errno), what was found, and what to do. Pure.
 [[nodiscard]] Error refusal_of(const MemoryEvent& event, int error, const KernelSettings& settings);
 
 }  // namespace crosstalk::collectors

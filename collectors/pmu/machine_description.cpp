@@ -5,6 +5,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/proc_fields.h"
+
 namespace crosstalk::collectors {
 namespace {
 
@@ -55,8 +57,8 @@ MachineDescription describe_machine(const std::string& root) {
   machine.vendor = facts.vendor;
   machine.virtual_machine = facts.virtual_machine;
   machine.has_ibs = facts.has_ibs;
-  machine.family = number_of<unsigned>(status_field(cpuinfo, "cpu family").value_or(""));
-  machine.model = number_of<unsigned>(status_field(cpuinfo, "model").value_or(""));
+  machine.family = number_of<unsigned>(proc_field(cpuinfo, "cpu family").value_or(""));
+  machine.model = number_of<unsigned>(proc_field(cpuinfo, "model").value_or(""));
   machine.kernel = parse_kernel_release(read_small_file(root + "/proc/sys/kernel/osrelease").value_or(""));
   const std::filesystem::path devices = root + "/sys/bus/event_source/devices";
   for (const std::string& name : names_in(devices)) {

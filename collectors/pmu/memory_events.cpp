@@ -48,16 +48,17 @@ Result<MemoryEvent> precise_event(const MachineDescription& machine, const PmuUn
     return tl::unexpected<Error>(attr.error());
   }
   event.attr = *attr;
+  event.least_latency = by_latency && wanted.least_latency > every_load ? wanted.least_latency : 0;
   event.attr.sample_period = accesses == Accesses::loads ? wanted.load_period : wanted.store_period;
   event.attr.sample_type = sample_fields(machine);
   event.attr.precise_ip = static_cast<unsigned>(unit.max_precise()) & 3U;
-  if (accesses == Accesses::loads && unit.events.contains("mem-loads-aux")) {
-    const auto leader = named(unit, "mem-loads-aux", "");
+  if (accesses == Accesses::loads) {
+    const auto leader = leader_of_loads(unit);
     if (!leader) {
       return tl::unexpected<Error>(leader.error());
     }
     event.leader = *leader;
-    event.attr.disabled = 0;  // the leader switches both
+    event.attr.disabled = event.leader ? 0 : 1;  // the leader switches both
   }
   return event;
 }
@@ -82,6 +83,14 @@ std::string lack_of(const PmuUnit& unit) {
 }
 
 }  // namespace
+
+Result<std::optional<perf_event_attr>> leader_of_loads(const PmuUnit& unit) {
+  if (!unit.events.contains("mem-loads-aux")) {
+    return std::optional<perf_event_attr>();
+  }
+  const auto leader = named(unit, "mem-loads-aux", "");
+  return leader ? Result<std::optional<perf_event_attr>>(*leader) : tl::unexpected<Error>(leader.error());
+}
 
 void complete(const MachineDescription& machine, perf_event_attr& attr) {
   attr.size = sizeof attr;

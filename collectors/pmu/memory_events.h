@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collectors/memory_samples/sampled_event.h"
 #include "collectors/pmu/machine_description.h"
 #include "profile/records.h"
 
@@ -26,7 +27,8 @@ struct MemorySampling {
   std::uint32_t least_latency = 3;      ///< cycles: loads that took less are not sampled; 3 is the least of all units
 };
 
-enum class Accesses : std::uint8_t { loads, stores, both };
+/// Loads that took so few cycles are all that there are.
+inline constexpr std::uint32_t every_load = 3;
 
 struct MemoryEvent {
   std::string unit;  ///< "cpu_core"
@@ -39,20 +41,16 @@ struct MemoryEvent {
   profile::WeightUnit weight_unit = profile::WeightUnit::accesses;
   bool period_random = false;  ///< the hardware varies the period; else who samples has to
   bool each_cpu = false;  ///< the kernel takes it for a processor only, not for a thread: others' samples are dropped
-  bool kernel_excluded = true;  ///< else samples in kernel mode come, too, and are dropped
-};
+  std::uint32_t least_latency = 0;  ///< cycles: loads that took less are not sampled; 0: all are
+  std::uint8_t number = 0;          ///< in its session, from 1 on; 0: it has none
+  bool kernel_excluded = true;      ///< else samples in kernel mode come, too, and are dropped
 
-/// The period next to `period` that the event can be given. The kernel's own events take any; a processor's would
-/// sample nothing but its own handler at one that is too short.
-[[nodiscard]] constexpr std::uint64_t allowed_period(const MemoryEvent& event, std::uint64_t period) {
-  constexpr std::uint64_t least = 1024;
-  constexpr std::uint64_t step = 16;  // IBS does not set the lowest four bits of its counter
-  if (event.attr.type == PERF_TYPE_SOFTWARE || event.attr.type == PERF_TYPE_TRACEPOINT) {
-    return period != 0 ? period : 1;
+  /// What its samples stand for.
+  operator SampledEvent() const {  // NOLINT(google-explicit-constructor): it is one, and more
+    const bool of_kernel = attr.type == PERF_TYPE_SOFTWARE || attr.type == PERF_TYPE_TRACEPOINT;
+    return {source, weight_unit, accesses, period_random, of_kernel};
   }
-  const std::uint64_t enough = period > least ? period : least;
-  return event.source == profile::SourceKind::ibs ? enough / step * step : enough;
-}
+};
 
 /// Does an event of an Intel core count retired loads or stores, each of which is one access? `config`: its event code
 /// in the lowest eight bits (Intel SDM, volume 3B: MEM_TRANS_RETIRED, MEM_INST_RETIRED or MEM_UOPS_RETIRED,
@@ -61,6 +59,17 @@ struct MemoryEvent {
   const std::uint64_t code = config & 0xff;
   return code == 0xcd || (code >= 0xd0 && code <= 0xd3);
 }
+
+/// Of an Intel event that takes its least latency from config1 (the kernel's ldlat: MEM_TRANS_RETIRED.LOAD_LATENCY of
+/// large cores, MEM_UOPS_RETIRED.LOAD_LATENCY of small ones): cycles; 0: it samples whatever it counts.
+[[nodiscard]] constexpr std::uint32_t intel_least_latency(std::uint64_t config, std::uint64_t config1) {
+  constexpr std::uint64_t event_and_mask = 0xffff, of_large_cores = 0x1cd, of_small_cores = 0x5d0, threshold = 0xffff;
+  const std::uint64_t event = config & event_and_mask;
+  return event == of_large_cores || event == of_small_cores ? static_cast<std::uint32_t>(config1 & threshold) : 0;
+}
+
+/// What has to lead the group of a unit's event of loads, or the kernel answers ENODATA; none: nothing has.
+[[nodiscard]] Result<std::optional<perf_event_attr>> leader_of_loads(const PmuUnit& unit);
 
 /// Completes the attributes of an event: it begins disabled, samples user mode only, and says of each access what can
 /// be known.

@@ -87,7 +87,14 @@ const PmuUnit* unit_of(const MachineDescription& machine, const perf_event_attr&
   return found == machine.units.end() ? nullptr : &*found;
 }
 
-/// IBS is opened as it is for memory accesses, with the terms that were named.
+/// What was given for a term of the unit; 0: nothing, or the unit has none of that name.
+std::uint64_t value_of(const PmuUnit& unit, std::string_view term, const perf_event_attr& attr) {
+  const auto place = unit.format.find(term);
+  return place == unit.format.end() ? 0 : term_value(place->second, {attr.config, attr.config1, attr.config2, 0});
+}
+
+/// IBS is opened as it is for memory accesses, with the terms that were named. Where the processor throws samples away
+/// (what did not miss L3, or was quick), those that are left stand for no number of micro-operations, nor of cycles.
 Result<MemoryEvent> ibs_event(const MachineDescription& machine, const perf_event_attr& attr,
                               const MemorySampling& wanted) {
   const auto usual = ibs_events(machine, wanted);
@@ -95,10 +102,13 @@ Result<MemoryEvent> ibs_event(const MachineDescription& machine, const perf_even
     return tl::unexpected<Error>(usual.error());
   }
   MemoryEvent event = usual->front();
-  const auto counts_micro_ops = encode_terms(machine.unit("ibs_op")->format, "cnt_ctl=1");
-  event.weight_unit = counts_micro_ops && (attr.config & (*counts_micro_ops)[0]) != 0 ? profile::WeightUnit::micro_ops
-                                                                                      : profile::WeightUnit::cycles;
-  const auto filter = encode_terms(machine.unit("ibs_op")->format, event.kernel_excluded ? "swfilt=1" : "");
+  const PmuUnit& unit = *machine.unit("ibs_op");
+  event.least_latency = static_cast<std::uint32_t>(value_of(unit, "ldlat", attr));
+  const bool filtered = event.least_latency != 0 || value_of(unit, "l3missonly", attr) != 0;
+  event.weight_unit = filtered                               ? profile::WeightUnit::occurrences
+                      : value_of(unit, "cnt_ctl", attr) != 0 ? profile::WeightUnit::micro_ops
+                                                             : profile::WeightUnit::cycles;
+  const auto filter = encode_terms(unit.format, event.kernel_excluded ? "swfilt=1" : "");
   const EventConfig more = filter.value_or(EventConfig{});
   event.attr.config = attr.config | more[0];
   event.attr.config1 = attr.config1 | more[1];
@@ -107,8 +117,8 @@ Result<MemoryEvent> ibs_event(const MachineDescription& machine, const perf_even
 }
 
 /// Of a core: what it counts is known for accesses only. Others are counted where they are, by the thousand.
-MemoryEvent core_event(const MachineDescription& machine, const PmuUnit* unit, perf_event_attr attr,
-                       const MemorySampling& wanted) {
+Result<MemoryEvent> core_event(const MachineDescription& machine, const PmuUnit* unit, perf_event_attr attr,
+                               const MemorySampling& wanted) {
   MemoryEvent event;
   const bool of_core = (unit != nullptr && is_core_unit(unit->name)) || attr.type == PERF_TYPE_RAW;
   const bool accesses = of_core && machine.vendor == "GenuineIntel" && counts_intel_accesses(attr.config);
@@ -121,6 +131,16 @@ MemoryEvent core_event(const MachineDescription& machine, const PmuUnit* unit, p
   event.attr = attr;
   event.source = accesses && attr.precise_ip > 0 ? profile::SourceKind::pebs : profile::SourceKind::counter;
   event.weight_unit = accesses ? profile::WeightUnit::accesses : profile::WeightUnit::occurrences;
+  const std::uint32_t latency = accesses ? intel_least_latency(attr.config, attr.config1) : 0;
+  event.least_latency = latency > every_load ? latency : 0;
+  if (latency != 0 && unit != nullptr) {
+    auto leader = leader_of_loads(*unit);
+    if (!leader) {
+      return tl::unexpected<Error>(leader.error());
+    }
+    event.leader = *leader;
+    event.attr.disabled = event.leader ? 0 : 1;  // the leader switches both
+  }
   return event;
 }
 
@@ -159,6 +179,10 @@ Result<perf_event_attr> encode(const MachineDescription& machine, const EventLib
   if (unit == nullptr) {
     return unknown("there is no unit '" + unit_name + "' in /sys/bus/event_source/devices that samples accesses",
                    unit_name, unit_names(machine));
+  }
+  if (unit_name == "ibs_fetch") {
+    return fail(ErrorCode::invalid_argument,
+                "'" + name + "' samples how instructions are fetched, not what they access; take ibs_op");
   }
   return encode_unit(*unit, std::string_view(name).substr(slash + 1, end - slash - 1),
                      std::string_view(name).substr(end + 1));

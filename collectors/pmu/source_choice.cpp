@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/pmu/source_choice.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace crosstalk::collectors {
@@ -30,7 +31,9 @@ ChosenSource choose_source(std::span<const SourceStep> steps, const EventTrial& 
     }
     auto events = open_all(step.events, trial);
     if (!events) {
-      chosen.verdicts.push_back({step.source, events.error().message, true});
+      const bool from_outside =
+          std::any_of(step.events.begin(), step.events.end(), [](const MemoryEvent& event) { return event.each_cpu; });
+      chosen.verdicts.push_back({step.source, events.error().message, true, true, from_outside});
       continue;
     }
     chosen.source = step.source;
@@ -54,9 +57,12 @@ Result<ChosenSource> insist_on(const SourceStep& step, const EventTrial& trial) 
 
 std::string in_words(std::span<const SourceVerdict> verdicts) {
   std::string text;
+  std::string better;
   for (const SourceVerdict& verdict : verdicts) {
-    text += (text.empty() ? "" : "; ") + std::string(name_of(verdict.source)) + ": " +
-            (verdict.reason.empty() ? "chosen" : verdict.reason);
+    const std::string name = name_of(verdict.source);
+    const std::string chosen = better.empty() ? "chosen" : std::string(chosen_in_place_of) + better;
+    text += (text.empty() ? "" : "; ") + name + ": " + (verdict.reason.empty() ? chosen : verdict.reason);
+    better = better.empty() && verdict.is_there && !verdict.reason.empty() ? name : better;
   }
   return text;
 }

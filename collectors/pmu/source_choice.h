@@ -14,11 +14,14 @@
 
 namespace crosstalk::collectors {
 
-/// What became of one source: "pebs: not an Intel processor", or "clock: chosen".
+/// What became of one source: "pebs: not an Intel processor", "clock: chosen", or, where the machine has the better
+/// one, "clock: chosen in place of pebs".
 struct SourceVerdict {
   profile::SourceKind source = profile::SourceKind::clock;
-  std::string reason;       ///< why not; empty: it is chosen
-  bool remediable = false;  ///< the machine has it; it is the kernel that refuses it
+  std::string reason;         ///< why not; empty: it is chosen
+  bool remediable = false;    ///< the machine has it; it is the kernel that refuses it
+  bool is_there = false;      ///< the machine has it, whoever refuses it
+  bool from_outside = false;  ///< it would sample from outside of what is recorded only
 };
 
 struct ChosenSource {
@@ -37,6 +40,8 @@ using EventTrial = std::function<Result<MemoryEvent>(MemoryEvent)>;
 /// The same for one source alone, or for events that were named. unsupported or permission, in one line.
 [[nodiscard]] Result<ChosenSource> insist_on(const SourceStep& step, const EventTrial& trial);
 
+/// Before the name of a source that the machine has and that was not taken.
+inline constexpr const char* chosen_in_place_of = "chosen in place of ";
 /// "pebs: not an Intel processor; clock: chosen", for the profile.
 [[nodiscard]] std::string in_words(std::span<const SourceVerdict> verdicts);
 /// "clock", "pebs", "ibs", "ibs-kmod", "counter".

@@ -25,7 +25,9 @@ std::uint64_t first_tick(std::uint64_t period_ns, std::uint64_t tick_ns, std::ui
   return std::max<std::uint64_t>(drawn_ns / tick_ns * tick_ns, 1);
 }
 
-std::uint64_t first_expiry(std::uint64_t period_ns, std::uint64_t& random) { return 1 + draw_below(period_ns, random); }
+std::uint64_t first_expiry(std::uint64_t period_ns, std::uint64_t& random) {
+  return shortest_expiry_ns + draw_below(period_ns, random);
+}
 
 void ThreadLives::ended(std::uint64_t cpu_ns, std::uint64_t switches) {
   const std::uint64_t before = mean_ns();
@@ -60,6 +62,43 @@ std::uint64_t affordable_period(const FineClockCost& cost, std::uint64_t life_ns
   const double least_ns = static_cast<double>(life_ns) * static_cast<double>(cost.sample_ns) / for_samples;
   const double period_ns = std::max(least_ns, static_cast<double>(wanted_ns));
   return period_ns < static_cast<double>(tick_ns) ? static_cast<std::uint64_t>(period_ns) : 0;
+}
+
+BriefClock brief_clock(const FineClockCost& cost, std::uint64_t life_ns, std::uint64_t wanted_ns, std::uint64_t tick_ns,
+                       double allowed) {
+  constexpr std::uint64_t shortest_period_ns = 100'000;
+  constexpr double most = 256;  // threads that one stands for
+  const std::uint64_t affordable_ns = affordable_period(cost, life_ns, wanted_ns, tick_ns, allowed);
+  if (affordable_ns != 0) {
+    return {affordable_ns, 1};
+  }
+  // Where the clock's samples cost as much as to have one, the fewest samples are lost to it.
+  const auto life = static_cast<double>(std::max<std::uint64_t>(life_ns, 1));
+  const auto open = static_cast<double>(std::max<std::uint64_t>(cost.open_ns, 1));
+  const auto sample = static_cast<double>(cost.sample_ns);
+  const double period = std::clamp(life * sample / open, static_cast<double>(shortest_period_ns),
+                                   static_cast<double>(std::max(tick_ns, shortest_period_ns)));
+  const double by_cost = (open + life * sample / period) / (allowed * life);
+  const double one_in = std::max({by_cost, static_cast<double>(wanted_ns) / period, 1.0});
+  if (one_in > most) {
+    return {};
+  }
+  const auto whole = static_cast<std::uint64_t>(one_in);
+  return {static_cast<std::uint64_t>(period), static_cast<double>(whole) < one_in ? whole + 1 : whole};
+}
+
+bool is_drawn(std::uint64_t one_in, std::uint64_t& random) { return draw_below(one_in, random) == 0; }
+
+std::uint64_t alone_from(std::uint64_t life_ns, std::uint64_t tick_ns) {
+  constexpr std::uint64_t lives = 4;
+  constexpr std::uint64_t ticks = 2;
+  return std::max(lives * life_ns, ticks * tick_ns);
+}
+
+std::uint64_t stands_for(std::uint64_t last_ns, std::uint64_t now_ns, std::uint64_t one_in,
+                         std::uint64_t alone_from_ns) {
+  const std::uint64_t for_many = std::min(now_ns, alone_from_ns) - std::min(last_ns, alone_from_ns);
+  return now_ns - last_ns + (one_in - 1) * for_many;
 }
 
 }  // namespace crosstalk::watch_policy

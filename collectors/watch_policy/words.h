@@ -18,7 +18,7 @@ inline constexpr std::uint32_t watch_slots = most_registers / words_per_slot;
 
 /// Debug registers shared out into slots, each of which serves one watch at a time. Slot 0 is for lines that the board
 /// suspects, the others for exploring; one slot serves both.
-struct SlotPlan {
+struct alignas(std::uint64_t) SlotPlan {  // read and written at once
   std::uint32_t registers = 0;
   std::uint32_t slots = 0;
 

@@ -85,6 +85,13 @@ std::optional<double> flops_of(const Decoded& decoded) {
   return operations * (packed ? decoded.operands[0].size / bits : 1);
 }
 
+/// Compares and exchanges store in any case, what was there if not something else (Intel SDM vol. 2, CMPXCHG: "the
+/// destination operand receives a write cycle without regard to the result of the comparison").
+bool stores_always(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_CMPXCHG || mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
+         mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
+}
+
 void count_accesses(const Decoded& decoded, Work& work) {
   const bool repeated =
       (decoded.instruction.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
@@ -96,7 +103,8 @@ void count_accesses(const Decoded& decoded, Work& work) {
     if (kind == AccessKind::none) {
       continue;
     }
-    const bool conditional = (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
+    const bool conditional = !stores_always(decoded.instruction.mnemonic) &&
+                             (operand.actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE)) != 0;
     if (repeated || conditional || is_masked(decoded) || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM) {
       work.loads = loads(kind) ? std::nullopt : work.loads;
       work.stores = stores(kind) ? std::nullopt : work.stores;

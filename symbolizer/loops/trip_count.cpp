@@ -71,6 +71,21 @@ struct Test {
   Until until;
 };
 
+/// What the flags at the end of a block come from, in terms of registers at the loop's header. `by_order`: they are
+/// asked for an order of unsigned numbers.
+std::optional<Linear> tested_at(const ControlFlow& flow, const LoopCounters& counters, const Block& of, bool by_order,
+                                const ReadBytes& read) {
+  for (std::uint32_t i = of.last; i-- > of.first;) {
+    const std::uint64_t address = flow.instructions[i].address;
+    const auto before = counters.forms_at(address);
+    const FlagEffect effect = before ? flag_effect(read(address), *before) : FlagEffect{true, false, std::nullopt};
+    if (effect.writes) {
+      return by_order && !effect.subtracts ? std::nullopt : effect.difference;
+    }
+  }
+  return std::nullopt;
+}
+
 /// What the branch at the end of `block` asks, in terms of registers at the loop's header.
 std::optional<Test> test_of(const ControlFlow& flow, const NaturalLoop& loop, const LoopCounters& counters,
                             std::uint32_t block, const ReadBytes& read) {
@@ -83,19 +98,9 @@ std::optional<Test> test_of(const ControlFlow& flow, const NaturalLoop& loop, co
   const bool stays_when_taken = std::any_of(loop.blocks.begin(), loop.blocks.end(),
                                             [&](std::uint32_t b) { return flow.blocks[b].begin == branch.target; });
   const auto condition = leaves_when(decoded.instruction.mnemonic, !stays_when_taken);
-  for (std::uint32_t i = of.last; condition && i-- > of.first;) {
-    const std::uint64_t address = flow.instructions[i].address;
-    const auto before = counters.forms_at(address);
-    const FlagEffect effect = before ? flag_effect(read(address), *before) : FlagEffect{true, false, std::nullopt};
-    if (!effect.writes) {
-      continue;
-    }
-    if (!effect.difference || (condition->is_unsigned && !effect.subtracts)) {
-      return std::nullopt;
-    }
-    return Test{*effect.difference, condition->until};
-  }
-  return std::nullopt;
+  const auto difference =
+      condition ? tested_at(flow, counters, of, condition->is_unsigned, read) : std::optional<Linear>();
+  return difference ? std::optional(Test{*difference, condition->until}) : std::nullopt;
 }
 
 /// By how much a form of registers at the header changes an iteration.
@@ -129,19 +134,6 @@ std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const Natur
   return forms;
 }
 
-/// Whether every iteration of the loop around enters the inner one: its header lies on all ways to a latch.
-bool always_entered(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer) {
-  const std::vector<std::uint32_t> dominator = immediate_dominators(flow);
-  return std::all_of(outer.latches.begin(), outer.latches.end(), [&](std::uint32_t latch) {
-    for (std::uint32_t block = latch; block < dominator.size(); block = dominator[block]) {
-      if (block == inner.header) {
-        return true;
-      }
-    }
-    return false;
-  });
-}
-
 bool on_fixed_only(const Linear& form, const LoopCounters& counters) {
   for (std::size_t i = 0; i < general_registers; ++i) {
     if (form.factor.at(i) != 0 && !counters.is_fixed(i)) {
@@ -151,13 +143,86 @@ bool on_fixed_only(const Linear& form, const LoopCounters& counters) {
   return true;
 }
 
-std::optional<double> evaluate(const Linear& form, const LoopMoment& moment, bool narrow) {
+/// A loop inside another, for whether every iteration of that one enters it.
+class Entered {
+ public:
+  Entered(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer, const LoopCounters& counters,
+          const ReadBytes& read)
+      : flow_(flow), inner_(inner), outer_(outer), counters_(counters), read_(read) {}
+
+  /// The inner header lies on all ways to a latch. A guard before it ("is there anything to do?") that asks registers
+  /// which the loop around does not change goes the same way each time: where samples fell into the inner loop, the way
+  /// into it.
+  [[nodiscard]] bool always() const {
+    const std::vector<bool> passed = reached_from(outer_.header, true);
+    return std::none_of(outer_.latches.begin(), outer_.latches.end(),
+                        [&](std::uint32_t latch) { return passed[latch]; });
+  }
+
+ private:
+  /// Blocks that are reached within one iteration of the loop around and before the inner loop.
+  [[nodiscard]] std::vector<bool> reached_from(std::uint32_t from, bool past_guards) const {
+    std::vector<bool> reached(flow_.blocks.size());
+    std::vector<std::uint32_t> open{from};
+    while (!open.empty()) {
+      const std::uint32_t block = open.back();
+      open.pop_back();
+      if (reached[block]) {
+        continue;
+      }
+      reached[block] = true;
+      for (const std::uint32_t next : flow_.blocks[block].successors) {
+        const bool ends = block == inner_.header || next == outer_.header || !contains(outer_, next);
+        const bool never = past_guards && next != inner_.header && is_guard(block) && !enters(next);
+        if (!ends && !never) {
+          open.push_back(next);
+        }
+      }
+    }
+    reached[inner_.header] = false;
+    return reached;
+  }
+
+  [[nodiscard]] bool enters(std::uint32_t from) const {
+    std::vector<bool> reached = reached_from(from, false);
+    for (std::uint32_t block = 0; block < reached.size(); ++block) {
+      const auto& next = flow_.blocks[block].successors;
+      if (reached[block] && std::find(next.begin(), next.end(), inner_.header) != next.end()) {
+        return true;
+      }
+    }
+    return from == inner_.header;
+  }
+
+  [[nodiscard]] bool is_guard(std::uint32_t block) const {
+    const Block& of = flow_.blocks[block];
+    if (contains(inner_, block) || flow_.instructions[of.last].flow != Flow::branch) {
+      return false;
+    }
+    const auto difference = tested_at(flow_, counters_, of, false, read_);
+    return difference && on_fixed_only(*difference, counters_) && leads_to_inner(of);
+  }
+
+  [[nodiscard]] bool leads_to_inner(const Block& of) const {
+    return std::any_of(of.successors.begin(), of.successors.end(),
+                       [&](std::uint32_t next) { return contains(outer_, next) && enters(next); });
+  }
+
+  const ControlFlow& flow_;
+  const NaturalLoop& inner_;
+  const NaturalLoop& outer_;
+  const LoopCounters& counters_;
+  const ReadBytes& read_;
+};
+
+/// `known`: the registers that it may need, of those that `moment` has.
+std::optional<double> evaluate(const Linear& form, const LoopMoment& moment, std::uint16_t known, bool narrow) {
   std::uint64_t value = form.constant;
   for (std::size_t i = 0; i < general_registers; ++i) {
     if (form.factor.at(i) == 0) {
       continue;
     }
-    if (!moment.has(moment.fixed, i)) {
+    if (!moment.has(known, i) || (moment.has(moment.narrow, i) && !narrow)) {
       return std::nullopt;
     }
     value += static_cast<std::uint64_t>(static_cast<std::int64_t>(form.factor.at(i))) * moment.value.at(i);
@@ -181,8 +246,8 @@ std::optional<double> rounds_until(double distance, double step, bool strictly) 
 
 std::optional<double> TripCount::at(const LoopMoment& around) const {
   const bool narrow = distance.narrow || step.narrow;
-  const auto from = evaluate(distance, around, narrow);
-  const auto by = evaluate(step, around, narrow);
+  const auto from = evaluate(distance, around, around.fixed, narrow);
+  const auto by = evaluate(step, around, around.fixed, narrow);
   if (!from || !by || *by == 0) {
     return std::nullopt;
   }
@@ -202,6 +267,19 @@ std::optional<double> TripCount::at(const LoopMoment& around) const {
       break;
   }
   return rounds ? std::optional(*rounds + (tested_first ? 0 : 1)) : std::nullopt;
+}
+
+std::optional<double> TripCount::done(const LoopMoment& inside, const LoopMoment& around) const {
+  const bool narrow = distance.narrow || step.narrow || tested.narrow;
+  const auto from = evaluate(distance, around, around.fixed, narrow);
+  const auto by = evaluate(step, around, around.fixed, narrow);
+  const auto now = evaluate(tested, inside, inside.fixed | inside.counters, narrow);
+  const auto most = at(around);
+  if (!from || !by || !now || !most || *by == 0) {
+    return std::nullopt;
+  }
+  const double done = (*now - *from) / *by;
+  return done >= 0 && done <= *most && done == std::floor(done) ? std::optional(done) : std::nullopt;
 }
 
 std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& inner,
@@ -224,10 +302,10 @@ std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& 
   const auto distance = substitute(test->distance, *entry);
   const auto step = substitute(*change, *entry);
   if (!distance || !step || !on_fixed_only(*distance, outer_counters) || !on_fixed_only(*step, outer_counters) ||
-      !always_entered(flow, inner, outer)) {
+      !Entered(flow, inner, outer, outer_counters, read).always()) {
     return std::nullopt;
   }
-  return TripCount{*distance, *step, test->until, !is_latch};
+  return TripCount{*distance, *step, test->until, !is_latch, test->distance};
 }
 
 }  // namespace crosstalk::symbolizer

@@ -16,10 +16,14 @@ struct TripCount {
   Linear distance, step;
   Until until = Until::zero;
   bool tested_first = false;  // the test comes before the body: k iterations are complete when it is met, not k + 1
+  Linear tested = {};         // `distance` + k * `step`, in terms of the inner loop's registers at its header
 
   /// For a thread that is at `around`, a moment of the loop around; nullopt when its registers do not tell, or when
   /// the condition would not be met before a number overflows.
   [[nodiscard]] std::optional<double> at(const LoopMoment& around) const;
+  /// How many iterations of this visit are complete for a thread that is at `inside`, a moment of the inner loop, and
+  /// at `around` at once: 0 to at(around). nullopt when its registers do not tell, or contradict each other.
+  [[nodiscard]] std::optional<double> done(const LoopMoment& inside, const LoopMoment& around) const;
 };
 
 /// nullopt when the loop has several exits, or its exit or its entry is not understood, or visits differ, or not every

@@ -231,6 +231,22 @@ TEST(Counts, AreUnknownWhereFastLoadsAreLeftOut) {
   EXPECT_EQ(matrix.at(0).true_sharing.count_unknown, why);
 }
 
+TEST(Counts, AreUnknownWhereTheProcessorThrowsSamplesAway) {
+  profile::EventRow misses;
+  misses.source = profile::SourceKind::ibs;
+  misses.unit = profile::WeightUnit::occurrences;
+  EXPECT_NE(why_no_counts(std::vector{misses}).find("threads of one L3"), std::string::npos);
+  misses.least_latency_cycles = 256;
+  EXPECT_NE(why_no_counts(std::vector{misses}).find("256 cycles"), std::string::npos);
+  Recording recording(2);
+  add_half_communicating(recording, eligible(0, 0x1000, 1'000'000));
+  (void)recording.estimate();
+  const std::string why = recording.result.expansion.count_unknown = why_no_counts(std::vector{misses});
+  const Matrix matrix = matrix_of(recording.result.contributions, recording.result.expansion, thread_pair);
+  EXPECT_FALSE(matrix.at(0).true_sharing.count);
+  EXPECT_EQ(matrix.at(0).true_sharing.count_unknown, why) << "of what the clock's samples tell";
+}
+
 // Whatever hardware samples there are besides: costs are as if there were none, and counts as if there were no clock.
 TEST(Units, AreNeverMixed) {
   for (const std::uint64_t weight : {1ULL, 1000ULL, 1'000'000'000'000ULL}) {
@@ -460,7 +476,7 @@ TEST(Censoring, WithoutLongWatchesNothingIsMadeUp) {
 
 // A brief watch lasts a little longer than its horizon, and once the line is taken it waits for what comes of that.
 TEST(Censoring, ABriefWatchSeesWhatComesOfATakenLine) {
-  const auto until_ns = [](std::vector<std::pair<std::uint32_t, std::uint64_t>> accesses) {
+  const auto until_ns = [](const std::vector<std::pair<std::uint32_t, std::uint64_t>>& accesses) {
     Recording run(2);
     look(run, 1, false, briefly, 0);
     look(run, 1, true, for_long, 0);

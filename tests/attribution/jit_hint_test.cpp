@@ -34,8 +34,8 @@ TEST(JitHint, SaysHowForTheRunTimeSystemThatRan) {
   EXPECT_EQ(
       hint,
       "30 % of the CPU time is in code without names that lies in no file, as a just-in-time compiler makes it (most "
-      "of it in java): for names, run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or "
-      "later)");
+      "of it in java): for names, have it write them with jcmd PID Compiler.perfmap while it runs, or run it with java "
+      "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)");
   for (const auto& [program, way] : {std::pair{"/usr/bin/node", "--perf-basic-prof"},
                                      {"/usr/bin/python3.12", "-X perf"},
                                      {"/usr/bin/dotnet", "DOTNET_PerfMapEnabled=1"},

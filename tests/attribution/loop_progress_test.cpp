@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <random>
 
+#include "attribution/loops/loop_rates.h"
 #include "tests/attribution/loop_function.h"
 #include "tests/attribution/rows.h"
 
@@ -40,23 +43,57 @@ class LoopProgressTest : public testing::Test {
     code_.anatomies[{0, 0x300}] = nullptr;
   }
 
-  /// A sample every millisecond of the thread.
-  void sample(std::uint64_t at, const State& state, std::uint32_t thread = 0) {
+  /// A sample of the thread, every millisecond if nothing else is said.
+  void sample(std::uint64_t at, const State& state, std::uint32_t thread = 0, std::uint64_t cpu_ns = 1'000'000) {
     profile::SampleRow row;
     row.thread = ThreadId{thread};
-    row.time_ns = time_ns_ += 1'000'000;
-    row.cpu_ns = 1'000'000;
+    row.time_ns = time_ns_ += cpu_ns;
+    row.cpu_ns = cpu_ns;
     row.ip = base + at;
     Registers registers;
     registers[Register::rax] = state.rax, registers[Register::rcx] = state.rcx, registers[Register::rdx] = state.rdx;
     registers[Register::rsi] = state.rsi, registers[Register::rsp] = state.rsp;
     row.registers = registers;
-    progress_.add(row);
+    progress_->add(row);
+  }
+
+  /// Samples about every 4 ms of a thread that calls nest() again and again. A visit of the inner loop has 1000
+  /// iterations and lasts `inner_visit_s`, one of the loop around a hundred of them.
+  void sample_nest(double inner_visit_s, int samples) {
+    std::mt19937 random(1);  // NOLINT: the same each time
+    std::normal_distribution<double> normal;
+    constexpr double trips = 1000;
+    constexpr double visits = 100;
+    double at_s = 0;
+    for (int i = 0; i < samples; ++i) {
+      const double interval_s = 4e-3 + 10e-6 * normal(random);
+      at_s += interval_s;
+      const double visit = std::floor(at_s / inner_visit_s);
+      const double part = at_s / inner_visit_s - visit;
+      sample(inner,
+             {.rax = static_cast<std::uint64_t>(part * trips),
+              .rcx = static_cast<std::uint64_t>(visits - std::fmod(visit, visits))},
+             0, static_cast<std::uint64_t>(interval_s * 1e9));
+    }
+  }
+
+  /// Rates of nest()'s loops, which have taken all the time: of the one around, and of the inner one.
+  [[nodiscard]] std::vector<LoopRow> nest_rates() const {
+    std::vector<LoopRow> loops(2);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      loops[i].id = i;
+      loops[i].depth = i + 1;
+      loops[i].header = i == 0 ? outer : inner;
+      loops[i].cpu_s = static_cast<double>(time_ns_) * 1e-9;
+    }
+    loops[1].parent = 0;
+    add_rates(loops, progress_->trails(), {}, view_);
+    return loops;
   }
 
   [[nodiscard]] LoopTrail trail(std::uint64_t header) const {
-    const auto found = progress_.trails().find({0, header});
-    return found != progress_.trails().end() ? found->second : LoopTrail{};
+    const auto found = progress_->trails().find({0, header});
+    return found != progress_->trails().end() ? found->second : LoopTrail{};
   }
 
   std::vector<profile::ProcessRow> processes_{1};
@@ -66,7 +103,7 @@ class LoopProgressTest : public testing::Test {
   Function nest_{outer, nest_code}, count_{count, count_code};
   FakeCode code_;
   ProgramView view_{processes_, threads_, spaces_, code_};
-  LoopProgress progress_{view_};
+  std::optional<LoopProgress> progress_{view_};
   std::uint64_t time_ns_ = 0;
 };
 
@@ -97,6 +134,55 @@ TEST_F(LoopProgressTest, WhenTheLoopAroundGoesOnTheInnerOneIsEnteredAnew) {
   EXPECT_EQ(trail(outer).steps[0].iterations, 3);
   EXPECT_TRUE(trail(inner).steps.empty());
   EXPECT_EQ(trail(inner).moved_on, 1U);
+}
+
+TEST_F(LoopProgressTest, TheInnerLoopTellsPartsOfIterationsOfTheLoopAround) {
+  sample(inner, {.rax = 10, .rcx = 7});
+  sample(inner, {.rax = 260, .rcx = 4});  // a quarter of an iteration, and three
+  sample(inner_compare, {.rax = 11, .rcx = 3});
+  sample(behind_inner, {.rax = 1000, .rcx = 3});
+  const LoopTrail seen = trail(outer);
+  ASSERT_EQ(seen.steps.size(), 3U);
+  EXPECT_EQ(seen.steps[0].iterations, 3);
+  ASSERT_TRUE(seen.steps[0].with_parts && seen.steps[1].with_parts);
+  EXPECT_DOUBLE_EQ(*seen.steps[0].with_parts, 3.25);
+  EXPECT_DOUBLE_EQ(*seen.steps[1].with_parts, 0.75);
+  EXPECT_FALSE(seen.steps[2].with_parts);
+}
+
+TEST_F(LoopProgressTest, NoVisitGoesBackwardsInsideAnIterationOfIt) {
+  sample(inner, {.rax = 300, .rcx = 7});
+  sample(inner, {.rax = 200, .rcx = 7});
+  ASSERT_EQ(trail(outer).steps.size(), 1U);
+  EXPECT_FALSE(trail(outer).steps[0].same);
+  EXPECT_EQ(trail(inner).moved_on, 1U);
+}
+
+TEST_F(LoopProgressTest, VisitsOfSomeSamplesOrOfLessThanOneHaveTheirRatesThroughTheLoopAround) {
+  for (const double visit_s : {0.0093, 0.0058, 0.0031, 0.0007}) {
+    progress_.emplace(view_);
+    time_ns_ = 0;
+    sample_nest(visit_s, 1000);
+    const std::vector<LoopRow> loops = nest_rates();
+    const Rate& around = loops[0].rates.iterations;
+    const Rate& inside = loops[1].rates.iterations;
+    ASSERT_TRUE(around.per_s) << visit_s << ": " << around.unknown;
+    ASSERT_TRUE(inside.per_s) << visit_s << ": " << inside.unknown;
+    EXPECT_TRUE(loops[1].rates.through_outer);
+    EXPECT_NEAR(*around.per_s * visit_s, 1, 0.01) << visit_s;
+    EXPECT_NEAR(*inside.per_s * visit_s / 1000, 1, 0.01) << visit_s;
+    EXPECT_LE(inside.ci95->low * visit_s / 1000, 1) << visit_s;
+    EXPECT_GE(inside.ci95->high * visit_s / 1000, 1) << visit_s;
+  }
+}
+
+TEST_F(LoopProgressTest, WhereVisitsOfTheLoopAroundCanNotBeToldNoRateIsGiven) {
+  sample_nest(0.00002, 400);  // a hundred of them in half a step
+  const std::vector<LoopRow> loops = nest_rates();
+  const std::string brief = "its visits are too short for the time between two samples";
+  EXPECT_EQ(loops[0].rates.iterations.unknown, brief);
+  EXPECT_EQ(loops[1].rates.iterations.unknown, brief + "; of the loop around it, " + brief);
+  EXPECT_FALSE(loops[0].rates.iterations.per_s || loops[1].rates.iterations.per_s);
 }
 
 TEST_F(LoopProgressTest, APlaceOfTheLoopAroundAloneTellsNothingOfTheInnerOne) {

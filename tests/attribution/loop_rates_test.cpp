@@ -190,6 +190,14 @@ TEST(Speed, SlowVisitsDoNotCountForTooMuch) {
   EXPECT_NEAR(speed->per_s, 20 * 30e6 / (20 * 4.5 * 0.004), 1);
 }
 
+TEST(Callees, TakeAPartOfWhatIsWithinAVisit) {
+  const LoopStep within{0.004, 0.001, 10, true};
+  const LoopStep between{0.200, 0.196, 0, false};  // another phase of the program
+  EXPECT_NEAR(part_in_callees(std::vector{within, between, within}), 0.25, 1e-12);
+  EXPECT_NEAR(part_in_callees(std::vector{between}), 0.98, 1e-12) << "nothing else is known";
+  EXPECT_EQ(part_in_callees({}), 0);
+}
+
 TEST(Speed, NeedsFourSteps) {
   std::vector<LoopStep> steps(3, LoopStep{0.004, 0, 1e6, true, false, 1});
   EXPECT_FALSE(speed_of(steps, 1));

@@ -65,6 +65,24 @@ TEST(ThreadSummaries, ABriefThreadHasItsOwnTimeNotWhatItsSampleStandsFor) {
   EXPECT_FALSE(summaries[1].brief);
 }
 
+TEST(BriefThreads, FewSamplesStandForTooLittleByChance) {
+  constexpr std::size_t many = 1000;
+  constexpr double part = 0.6;  // of the time of all that samples stand for
+  auto threads = make_threads(many);
+  for (profile::ThreadRow& thread : threads) {
+    thread.cpu_ns = 1'000'000;
+  }
+  const auto told = [&](std::size_t samples) {
+    std::vector<ThreadTotal> totals(many);
+    for (std::size_t i = 0; i < samples; ++i) {
+      totals[i] = {1, 0, part * 1e6 * static_cast<double>(many) / static_cast<double>(samples), 0};
+    }
+    return unsampled_in_words(threads, totals).value_or("");
+  };
+  EXPECT_NE(told(50).find("samples of others like them stand for them"), std::string::npos) << "0.6 +- 0.17";
+  EXPECT_NE(told(500).find("no sample stands for them"), std::string::npos) << "0.6 +- 0.05";
+}
+
 TEST(BriefThreads, ThoseWithoutSamplesAreALineOfTheirOwn) {
   auto threads = make_threads(40);
   std::vector<ThreadTotal> totals(40);
@@ -315,6 +333,35 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[0].consumer, "a.cpp:30");
   EXPECT_EQ(findings[0].gain_s, 0.5);
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
+}
+
+/// Of an analysis whose hottest loop and function have these shares of the CPU time: the last finding.
+std::string hottest_of(double loop, const std::string& name, double function, double without_name) {
+  Analysis a = analysis_of_two_threads();
+  a.loops.resize(1);
+  a.loops[0].share = loop;
+  a.functions = {{"[unknown]", "", "", 0, 1, without_name}, {name, "", "", 0, 1, function}};
+  a.sampling.unknown_frames = without_name;
+  return findings_of(a).back().sentence;
+}
+
+TEST(Findings, WhatIsHottestHasAPartWorthTelling) {
+  EXPECT_EQ(hottest_of(0.62, "f", 0.62, 0),
+            "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
+  EXPECT_EQ(hottest_of(0.04, "interpret", 0.5, 0), "The hottest function, interpret(), takes 50 % of the CPU time.");
+  EXPECT_EQ(hottest_of(0.004, "_dl_fini", 0.004, 0.99),
+            "99 % of the samples are in code without names: the warnings say what would give them.");
+  EXPECT_EQ(hottest_of(0.004, "f", 0.004, 0.2).find("hottest"), std::string::npos);
+}
+
+TEST(Findings, WhatObservingCostsIsNotWhereTheProgramIsHot) {
+  Analysis a = analysis_of_two_threads();
+  a.loops[0].share = 0.1;
+  a.loops.insert(a.loops.begin(), a.loops[0]);
+  a.loops[0].module = "/usr/lib/libcrosstalk.so";
+  a.loops[0].share = 0.2;
+  EXPECT_EQ(findings_of(a).back().sentence,
+            "The hottest loop, in worker() at a.cpp:29-31, takes 10 % of the CPU time.");
 }
 
 std::string padding_of(std::vector<OffsetRow> offsets) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "collectors/calibration/held_memory.h"
 #include "collectors/calibration/memory_block.h"
 #include "collectors/calibration/pointer_chain.h"
 #include "collectors/calibration/working_set.h"
@@ -43,6 +44,25 @@ TEST(MemoryBlock, IsAlignedAndEmptyAndKnowsItsPages) {
 }
 
 TEST(MemoryBlock, RefusesWhatThereIsNot) { EXPECT_FALSE(MemoryBlock::map(std::uint64_t{1} << 55)); }
+
+TEST(MemoryBlock, IsNotWaitedForBeyondTheDeadline) {
+  const auto block = MemoryBlock::map(std::uint64_t{6} << 20, 0);
+  ASSERT_FALSE(block);
+  EXPECT_NE(block.error().message.find("0 of 6 MiB were there in time"), std::string::npos) << block.error().message;
+  std::vector<std::byte> memory(4096);
+  EXPECT_EQ(make_pointer_chain(memory.data(), 1U << 12, 64, 1, 0), nullptr);
+}
+
+TEST(HeldMemory, IsTouchedOnce) {
+  HeldMemory memory;
+  memory.expect({3});
+  const auto first = memory.block(3, 8192, UINT64_MAX);
+  ASSERT_TRUE(first);
+  std::byte* const data = (*first)->data();
+  EXPECT_EQ((*memory.block(3, 4096, 0))->data(), data);
+  EXPECT_EQ(memory.bytes(), 8192U);
+  EXPECT_FALSE(memory.block(3, 1U << 20, 0)) << "more is wanted, and no time is left";
+}
 
 TEST(AvailableMemory, IsKnownOnLinux) { EXPECT_GT(available_memory(), std::uint64_t{1} << 20); }
 

@@ -41,5 +41,10 @@ TEST(Team, TimesTheWindowOfAll) {
   EXPECT_LT(time.overlap, 1);
 }
 
+TEST(Team, SaysThatAMemberDidNotHaveItsProcessor) {
+  Team team({0});
+  EXPECT_TRUE(team.run([](unsigned) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }).disturbed);
+}
+
 }  // namespace
 }  // namespace crosstalk::collectors::calibration

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 namespace crosstalk::collectors {
 namespace {
 
@@ -19,6 +21,20 @@ std::string refused(std::string_view terms, const EventFormat& by = format) {
   const auto config = encode_terms(by, terms);
   EXPECT_FALSE(config) << terms;
   return config ? "" : config.error().message;
+}
+
+TEST(EventTerms, APlaceTellsWhatIsInIt) {
+  for (const char* const place : {"config:0-7,32-35", "config1:0-15", "config2:0-63", "config:5"}) {
+    const std::uint64_t value = std::string_view(place) == "config:5" ? 1 : 0xab;
+    EventConfig config{};
+    ASSERT_TRUE(put_term(place, value, config)) << place;
+    EXPECT_EQ(term_value(place, config), value) << place;
+  }
+  EXPECT_EQ(term_value("config1:0-15", {0, 0x70032, 0, 0}), 0x32U);
+  EXPECT_EQ(term_value("config:0-7,32-35", {0xf000000cd, 0, 0, 0}), 0xfcdU);
+  for (const char* const place : {"", "config", "config9:1", "config:9-1", "config:x"}) {
+    EXPECT_EQ(term_value(place, {~0ULL, ~0ULL, ~0ULL, ~0ULL}), 0U) << place;
+  }
 }
 
 TEST(EventTerms, GoWhereTheFormatSays) {
@@ -51,7 +67,7 @@ TEST(EventTerms, PlacesThatAreNone) {
     EventConfig config{};
     const auto put = put_term(place, 1, config);
     EXPECT_FALSE(put) << place;
-    EXPECT_EQ(refused("x=1", {{"x", place}}).find("x"), std::string::npos) << "the place is at fault";
+    EXPECT_EQ(refused("x=1", {{"x", place}}).find('x'), std::string::npos) << "the place is at fault";
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/pmu/ibs_op.h"
+#include "collectors/memory_samples/ibs_op.h"
 
 #include <gtest/gtest.h>
 

@@ -70,6 +70,24 @@ TEST(NamedEvent, AnEventOfTheUnitCanBeChanged) {
   EXPECT_EQ(named("skylake_sp", "cpu/mem-loads,ldlat=50/u").attr.config1, 50U);
 }
 
+TEST(NamedEvent, ALeastLatencyIsKnownHoweverItIsWritten) {
+  EXPECT_EQ(named("skylake_sp", "cpu/mem-loads,ldlat=50/").least_latency, 50U);
+  EXPECT_EQ(named("skylake_sp", "cpu/event=0xcd,umask=0x1,config1=0x32/pp").least_latency, 50U);
+  EXPECT_EQ(named("skylake_sp", "cpu/mem-loads/").least_latency, 0U) << "3 cycles: no load takes less";
+  EXPECT_EQ(named("skylake_sp", "cpu/mem-stores/").least_latency, 0U);
+  EXPECT_EQ(named("alder_lake", "cpu_atom/mem-loads,ldlat=200/").least_latency, 200U);
+}
+
+TEST(NamedEvent, LoadsHaveTheLeaderThatTheirUnitAsksFor) {
+  const MemoryEvent loads = named("sapphire_rapids", "cpu/mem-loads,ldlat=30/");
+  ASSERT_TRUE(loads.leader);
+  EXPECT_EQ(loads.leader->config, 0x8203U);
+  EXPECT_EQ(loads.leader->disabled, 1U);
+  EXPECT_EQ(loads.attr.disabled, 0U) << "the leader switches both";
+  EXPECT_FALSE(named("sapphire_rapids", "cpu/mem-stores/").leader);
+  EXPECT_FALSE(named("skylake_sp", "cpu/mem-loads,ldlat=30/").leader);
+}
+
 TEST(NamedEvent, OfALibrary) {
   const MemoryEvent stores = named("skylake_sp", "MEM_INST_RETIRED:ALL_STORES");
   EXPECT_EQ(stores.attr.config, 0x5382d0U);
@@ -96,6 +114,21 @@ TEST(NamedEvent, IbsIsOpenedAsForAccesses) {
   EXPECT_EQ(zen4.attr.config2, 1U) << "the kernel's filter of user mode";
   EXPECT_EQ(zen4.attr.exclude_kernel, 1U);
   EXPECT_EQ(named("zen4", "ibs_op//").weight_unit, WeightUnit::cycles) << "what it counts by itself";
+}
+
+TEST(NamedEvent, FilteredSamplesOfIbsStandForNoNumber) {
+  EXPECT_EQ(named("zen4", "ibs_op/l3missonly=1,cnt_ctl=1/").weight_unit, WeightUnit::occurrences);
+  EXPECT_EQ(named("zen4", "ibs_op/l3missonly/").weight_unit, WeightUnit::occurrences);
+  EXPECT_EQ(named("zen4", "ibs_op/config=0x90000/").weight_unit, WeightUnit::occurrences);
+  EXPECT_EQ(named("zen4", "ibs_op/l3missonly=0,cnt_ctl=1/").weight_unit, WeightUnit::micro_ops);
+  const MemoryEvent slow = named("zen5", "ibs_op/ldlat=256,cnt_ctl=1/");
+  EXPECT_EQ(slow.weight_unit, WeightUnit::occurrences);
+  EXPECT_EQ(slow.least_latency, 256U);
+}
+
+TEST(NamedEvent, FetchesOfInstructionsAreNoAccesses) {
+  EXPECT_EQ(refusal("zen4", "ibs_fetch//"),
+            "'ibs_fetch//' samples how instructions are fetched, not what they access; take ibs_op");
 }
 
 TEST(NamedEvent, AnUnknownNameIsRefusedWithTheNearest) {

@@ -37,7 +37,7 @@ TEST(SourceChoice, TheFirstWhoseEventsAllOpen) {
   });
   EXPECT_EQ(refused.source, SourceKind::clock);
   EXPECT_TRUE(refused.events.empty()) << "half of them would be a part that nobody knows";
-  EXPECT_EQ(in_words(refused.verdicts), "ibs: no ibs_op; pebs: not for you; clock: chosen");
+  EXPECT_EQ(in_words(refused.verdicts), "ibs: no ibs_op; pebs: not for you; clock: chosen in place of pebs");
   EXPECT_TRUE(refused.verdicts[1].remediable);
 }
 

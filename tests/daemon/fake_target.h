@@ -45,7 +45,7 @@ inline profile::ArenaView map_arena() {
 /// A ring of the arena, all of which is mapped here.
 inline std::byte* ring_of(const profile::ArenaView& arena, std::uint32_t index) {
   return reinterpret_cast<std::byte*>(arena.header) + arena.header->rings_offset +
-         std::size_t{index} * arena.header->ring_bytes;
+         std::size_t{index} * profile::ring_stride(arena.header->ring_bytes);
 }
 
 /// One observed thread: its slot, its ring, and the records that it writes. Used by that thread only.

@@ -8,41 +8,12 @@
 #include <string>
 
 #include "profile/ring.h"
+#include "tests/daemon/collected_rows.h"
 
 namespace crosstalk::daemon {
 namespace {
 
 using namespace profile;
-
-struct MemorySink final : RowSink {
-  std::map<std::uint32_t, ProcessRow> processes;
-  std::map<std::uint32_t, ThreadRow> threads;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, ModuleRow> modules;
-  std::vector<SampleRow> samples;
-  std::map<std::uint32_t, WatchRow> watches;
-  std::vector<TrapRow> traps;
-  std::vector<BlockRow> blocks;
-  std::vector<SharedMappingRow> shared_mappings;
-  std::vector<ThreadCreationRow> thread_creations;
-  std::vector<ThreadWaitRow> thread_waits;
-  std::vector<LookaheadRow> lookaheads;
-  std::vector<StackRow> stacks;
-  std::vector<MessageRow> messages;
-
-  void put(const ProcessRow& row) override { processes[row.id.value] = row; }
-  void put(const ThreadRow& row) override { threads[row.id.value] = row; }
-  void put(const ModuleRow& row) override { modules[{row.process.value, row.begin}] = row; }
-  void put(const SampleRow& row) override { samples.push_back(row); }
-  void put(const WatchRow& row) override { watches[row.id.value] = row; }
-  void put(const TrapRow& row) override { traps.push_back(row); }
-  void put(const BlockRow& row) override { blocks.push_back(row); }
-  void put(const SharedMappingRow& row) override { shared_mappings.push_back(row); }
-  void put(const ThreadCreationRow& row) override { thread_creations.push_back(row); }
-  void put(const ThreadWaitRow& row) override { thread_waits.push_back(row); }
-  void put(const LookaheadRow& row) override { lookaheads.push_back(row); }
-  void put(const StackRow& row) override { stacks.push_back(row); }
-  void put(const MessageRow& row) override { messages.push_back(row); }
-};
 
 /// Bytes of one record as they would lie in a ring.
 template <class Record>
@@ -120,7 +91,7 @@ class Interpreter : public ::testing::Test {
     pass({{0, thread_start(10, 11, 100)}, {0, process_start(10, 101)}});
   }
 
-  MemorySink sink_;
+  CollectedRows sink_;
   std::vector<std::pair<std::int32_t, std::string>> hashed_;
   RecordDecoder decoder_{sink_, 8, [this](std::int32_t pid, const std::string& path) {
                            hashed_.emplace_back(pid, path);
@@ -394,6 +365,39 @@ TEST_F(Interpreter, WaitsArePutWhenThereAreMore) {
   EXPECT_EQ(sink_.thread_waits.size(), 4U);
   decoder_.update_waits(0, {});  // not measured
   EXPECT_EQ(sink_.thread_waits.size(), 4U);
+}
+
+TEST_F(Interpreter, SamplesAreOfTheRegionThatTheirThreadIsIn) {
+  begin();
+  RegionsSeen seen;
+  seen.nodes.push_back({0, "outer", 1, 5, {}});
+  seen.nodes.push_back({1, "inner", 1, 5, {}});
+  decoder_.learn_regions(0, seen);
+  Sample record;
+  record.time_ns = 1000;
+  for (const std::uint16_t node : {0, 2, 3}) {
+    record.region = node;
+    pass({{0, bytes_of(record, RecordType::sample)}});
+  }
+  ASSERT_EQ(sink_.samples.size(), 3U);
+  EXPECT_EQ(sink_.samples[0].region, RegionId{});
+  EXPECT_EQ(sink_.samples[1].region, RegionId{2});
+  EXPECT_EQ(sink_.samples[2].region, RegionId{}) << "of a node that is not known";
+  EXPECT_TRUE(sink_.thread_regions.empty());
+  decoder_.update_regions(0, seen);
+  ASSERT_EQ(sink_.thread_regions.size(), 2U);
+  EXPECT_EQ(sink_.thread_regions[1].thread, ThreadId{0});
+}
+
+TEST_F(Interpreter, SamplesOfThreadsThatWaitOnTheProcessorAreKept) {
+  begin();
+  Sample record;
+  record.time_ns = 1000;
+  record.flags = all_sample_flags;
+  pass({{0, bytes_of(record, RecordType::sample)}});
+  ASSERT_EQ(sink_.samples.size(), 1U);
+  EXPECT_EQ(sink_.samples[0].flags & sample_waiting, sample_waiting);
+  EXPECT_EQ(decoder_.malformed(), 0U);
 }
 
 TEST_F(Interpreter, ALostProcessStartLeavesAProcessWithoutAName) {
@@ -691,6 +695,32 @@ TEST_F(Interpreter, EverythingCanBePutAgain) {
   EXPECT_EQ(sink_.processes.size(), 1U);
   EXPECT_EQ(sink_.threads.size(), 1U);
   EXPECT_EQ(sink_.modules.size(), 1U);
+}
+
+TEST_F(Interpreter, readings_of_counters_become_rows_of_their_thread) {
+  CounterReading reading;
+  reading.time_ns = 1500;
+  reading.ip = 0x401000;
+  reading.enabled_ns = 900, reading.running_ns = 450;
+  reading.group = 2, reading.life = 5, reading.cpu = 1;
+  const std::uint64_t counts[] = {100, 42};
+  const std::string tail(reinterpret_cast<const char*>(counts), sizeof counts);
+  decoder_.open_slot(0, 100, 100, 900);
+  pass({{0, thread_start(100, 100, 1000)},
+        {0, process_start(100, 1000)},
+        {0, bytes_of(reading, RecordType::counter_reading, tail)},
+        {0, bytes_of(reading, RecordType::counter_reading, tail.substr(1))},
+        {0, bytes_of(reading, RecordType::counter_reading)}});
+  ASSERT_EQ(sink_.readings.size(), 1U);
+  const ReadingRow& row = sink_.readings.front();
+  EXPECT_EQ(row.thread, ThreadId{0});
+  EXPECT_EQ(row.time_ns, 1500U);
+  EXPECT_EQ(row.ip, 0x401000U);
+  EXPECT_EQ(row.running_ns, 450U);
+  EXPECT_EQ(row.group, 2U);
+  EXPECT_EQ(row.life, 5U);
+  EXPECT_EQ(row.counts, (std::vector<std::uint64_t>{100, 42}));
+  EXPECT_EQ(decoder_.malformed(), 2U) << "half a count, and none";
 }
 
 }  // namespace

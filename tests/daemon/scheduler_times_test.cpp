@@ -8,17 +8,13 @@
 
 #include <thread>
 
+#include "base/clock.h"
+
 namespace crosstalk::daemon {
 namespace {
 
-std::uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 void run_for(std::uint64_t ns) {
-  for (const std::uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns; clock_ns(CLOCK_THREAD_CPUTIME_ID) < end;) {
+  for (const std::uint64_t end = thread_cpu_ns() + ns; thread_cpu_ns() < end;) {
   }
 }
 
@@ -30,7 +26,7 @@ TEST(SchedulerTimes, TheTimeRunIsTheThreads) {
   if (!times) {
     GTEST_SKIP() << "this kernel does not count (CONFIG_SCHED_INFO)";
   }
-  EXPECT_NEAR(static_cast<double>(times->ran_ns), static_cast<double>(clock_ns(CLOCK_THREAD_CPUTIME_ID)), 20e6);
+  EXPECT_NEAR(static_cast<double>(times->ran_ns), static_cast<double>(thread_cpu_ns()), 20e6);
 }
 
 TEST(SchedulerTimes, TwoThreadsOnOneProcessorWaitForEachOther) {

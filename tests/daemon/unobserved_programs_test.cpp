@@ -26,7 +26,10 @@ struct MessageSink final : RowSink {
   void put(const profile::SharedMappingRow& /*row*/) override {}
   void put(const profile::ThreadCreationRow& /*row*/) override {}
   void put(const profile::ThreadWaitRow& /*row*/) override {}
+  void put(const profile::RegionRow& /*row*/) override {}
+  void put(const profile::ThreadRegionRow& /*row*/) override {}
   void put(const profile::LookaheadRow& /*row*/) override {}
+  void put(const profile::ReadingRow& /*row*/) override {}
   void put(const profile::StackRow& /*row*/) override {}
   void put(const profile::MessageRow& row) override {
     EXPECT_EQ(row.code, "program_not_observed");

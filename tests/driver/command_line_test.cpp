@@ -68,6 +68,20 @@ TEST(RecordCommandLine, TakesEveryOption) {
   EXPECT_EQ(request.command, (std::vector<std::string>{"-strange", "a"}));
 }
 
+TEST(RecordCommandLine, CountersAreAutomaticOnOffOrNamed) {
+  EXPECT_EQ(recorded({"a"}).counters, CounterChoice::automatic);
+  EXPECT_EQ(recorded({"--counters", "off", "a"}).counters, CounterChoice::off);
+  EXPECT_EQ(recorded({"--counters", "on", "a"}).counters, CounterChoice::on);
+  EXPECT_TRUE(recorded({"--counters", "on", "a"}).counter_names.empty());
+  const RecordRequest named = recorded({"--counters", "flops,cpu/event=0xd0,umask=0x21/", "a"});
+  EXPECT_EQ(named.counters, CounterChoice::on);
+  EXPECT_EQ(named.counter_names, (std::vector<std::string>{"flops", "cpu/event=0xd0,umask=0x21/"}));
+  EXPECT_FALSE(parse_record({"--counters", "flops,", "a"}));
+  EXPECT_FALSE(parse_record({"--counters", "", "a"}));
+  EXPECT_FALSE(parse_record({"--inject", "-p", "1", "--counters", "on"}));
+  EXPECT_TRUE(parse_record({"--inject", "-p", "1"}));
+}
+
 TEST(RecordCommandLine, ACommandMayBeCalledLikeASubcommand) {
   EXPECT_EQ(recorded({"report", "record"}).command, (std::vector<std::string>{"report", "record"}));
 }
@@ -133,9 +147,12 @@ TEST(RecordCommandLine, TakesEventsThatTheMachineWillJudge) {
   EXPECT_EQ(request.memory_events, (std::vector<std::string>{"cpu/mem-loads/", "MEM_STORES"}));
   EXPECT_EQ(request.config.clock, profile::ClockKind::automatic);
   EXPECT_EQ(request.command, std::vector<std::string>{"ls"});
-  EXPECT_NE(record_error({"-p", "1", "--inject", "--event", "MEM_STORES"}).find("the clock samples"),
-            std::string::npos);
-  EXPECT_NE(record_error({"-p", "1", "--inject", "--source", "ibs"}).find("the clock samples"), std::string::npos);
+  for (const std::vector<std::string>& outside :
+       {std::vector<std::string>{"--event", "MEM_STORES"}, {"--source", "ibs-kmod"}}) {
+    const std::string said = record_error({"-p", "1", "--inject", outside[0], outside[1]});
+    EXPECT_NE(said.find("are for what is watched from outside"), std::string::npos) << said;
+  }
+  EXPECT_EQ(recorded({"-p", "1", "--inject", "--source", "ibs"}).source, SourceChoice::ibs);
 }
 
 TEST(RecordCommandLine, BringsTheCollectorIntoOneProcess) {

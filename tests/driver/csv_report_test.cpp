@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "attribution/busy/loop_figures.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver {
@@ -32,8 +34,8 @@ std::vector<std::vector<std::string>> rows_of(const std::string& text) {
 }
 
 TEST(CsvReport, EveryViewIsOneRectangularTable) {
-  for (const View view :
-       {View::summary, View::matrix, View::lines, View::objects, View::loops, View::memory, View::threads}) {
+  for (const View view : {View::summary, View::matrix, View::lines, View::objects, View::loops, View::busy,
+                          View::memory, View::threads}) {
     const auto rows = rows_of(render_csv(test::sample_analysis(), view));
     ASSERT_GT(rows.size(), 1U);
     for (const auto& row : rows) {
@@ -115,6 +117,51 @@ TEST(CsvReport, ARowOfAGroupSaysWhetherItIsWithin) {
   const auto threads = rows_of(render_csv(analysis, View::threads, &*names));
   ASSERT_EQ(threads.size(), 3U);
   EXPECT_EQ(threads[2][0], "4");
+}
+
+TEST(CsvReport, LoopsHaveBusyTimesClassesAndAccounts) {
+  auto analysis = test::sample_analysis();
+  attribution::LoopFigures figures;
+  figures.busy[models::Unit::memory] = {0.4, 0.8, 0.7};
+  figures.per_s[models::Unit::memory] = 2e10;
+  figures.busy_class = {models::BusyClass::in_memory, "Memory was busy."};
+  figures.waits.at(models::CycleClass::memory) = 0.3;
+  figures.waits.at(models::CycleClass::unattributed) = 0.2;
+  figures.imbalance = 0.25;
+  analysis.loops[0].figures = std::make_shared<attribution::LoopFigures>(figures);
+  const auto rows = rows_of(render_csv(analysis, View::busy));
+  const auto field = [&rows](std::size_t row, const char* name) {
+    const auto column = std::find(rows[0].begin(), rows[0].end(), name);
+    EXPECT_NE(column, rows[0].end()) << name;
+    return column == rows[0].end() ? "" : rows.at(row)[static_cast<std::size_t>(column - rows[0].begin())];
+  };
+  EXPECT_EQ(field(1, "busy.memory.seconds"), "0.4");
+  EXPECT_EQ(field(1, "busy.memory.of_effective"), "0.8");
+  EXPECT_EQ(field(1, "busy.memory.of_theoretical"), "0.7");
+  EXPECT_EQ(field(1, "busy.memory.per_s"), "20000000000");
+  EXPECT_EQ(field(1, "busy.fpu.seconds"), "") << "not known";
+  EXPECT_EQ(field(1, "class"), "in_memory");
+  EXPECT_EQ(field(1, "waits.memory"), "0.3");
+  EXPECT_EQ(field(1, "waits.unattributed"), "0.2");
+  EXPECT_EQ(field(1, "waits.lock"), "") << "no evidence tells of it";
+  EXPECT_EQ(field(1, "shape.imbalance"), "0.25");
+  for (const char* const name : {"busy.memory.seconds", "class", "waits.unattributed", "shape.threads"}) {
+    EXPECT_EQ(field(2, name), "") << "of a loop without figures: " << name;
+  }
+  EXPECT_EQ(render_csv(analysis, View::loops), render_csv(analysis, View::busy));
+}
+
+TEST(CsvReport, ThreadsHaveAccounts) {
+  auto analysis = test::sample_analysis();
+  models::CycleAccount waits;
+  waits.at(models::CycleClass::barrier) = 0.5;
+  analysis.threads[1].waits = waits;
+  const auto rows = rows_of(render_csv(analysis, View::threads));
+  const auto column =
+      static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), "waits.barrier") - rows[0].begin());
+  ASSERT_LT(column, rows[0].size());
+  EXPECT_EQ(rows[1][column], "");
+  EXPECT_EQ(rows[2][column], "0.5");
 }
 
 // What a table's cells add up to is no column beside them: a spreadsheet would add it up once more for each cell.

@@ -50,8 +50,8 @@ TEST(JsonReport, HasTheHeadOfTheContract) {
 
 TEST(JsonReport, HasTheSamplingOfTheContract) {
   const json sampling = whole()["sampling"];
-  expect_keys(sampling, {"source", "method", "estimator", "samples", "lost", "armed", "traps", "unknown_frames",
-                         "events", "overhead"});
+  expect_keys(sampling, {"source", "source_choice", "method", "estimator", "samples", "lost", "armed", "traps",
+                         "unknown_frames", "events", "overhead"});
   expect_keys(sampling["events"][0], {"name", "period", "unit", "samples"});
   const json& settings = sampling["settings"];
   EXPECT_DOUBLE_EQ(settings["period_s"].get<double>(), 0.004);
@@ -118,6 +118,7 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
   auto analysis = test::sample_analysis();
   attribution::LoopFigures figures;
   figures.busy[models::Unit::memory] = {0.4, 0.8, 0.7};
+  figures.busy[models::Unit::l2] = {0.25, 0.5, std::nullopt};
   figures.per_s[models::Unit::memory] = 2e10;
   figures.reasons[models::Unit::fpu] = "it calls functions";
   figures.busy[models::Unit::l3].exists = false;
@@ -130,7 +131,10 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
   analysis.loops[0].figures = std::make_shared<attribution::LoopFigures>(figures);
   const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
   EXPECT_EQ(loop["busy"]["memory"]["of_effective"], 0.8);
+  EXPECT_EQ(loop["busy"]["memory"]["of_theoretical"], 0.7);
   EXPECT_EQ(loop["busy"]["memory"]["per_s"], 2e10);
+  EXPECT_EQ(loop["busy"]["l2"]["of_effective"], 0.5);
+  EXPECT_TRUE(loop["busy"]["l2"]["of_theoretical"].is_null()) << "no peak is documented";
   EXPECT_TRUE(loop["busy"]["fpu"].is_null());
   EXPECT_EQ(loop["busy"]["reasons"]["fpu"], "it calls functions");
   EXPECT_EQ(loop["busy"]["reasons"]["l3"], "the machine has none");
@@ -141,6 +145,40 @@ TEST(JsonReport, BusyTimesAreThereOrHaveAReason) {
   EXPECT_EQ(loop["advice"][0]["section"], "5.2.1");
   EXPECT_EQ(loop["waits"]["memory"], 0.3);
   EXPECT_TRUE(loop["waits"]["lock"].is_null());
+}
+
+TEST(JsonReport, PerformanceIsWhatAllThreadsDidAltogether) {
+  auto analysis = test::sample_analysis();
+  attribution::LoopRow& row = analysis.loops[0];
+  row.cpu_s = 4;
+  row.rates.flops.per_s = 3e9;
+  row.rates.loads.per_s = 1e9;
+  row.threads = {{1, 2, 2, 0.5}, {2, 2, 2, 0}};
+  attribution::LoopFigures figures;
+  figures.threads = 2;
+  figures.per_s[models::Unit::l2] = 64e6;
+  figures.served = models::LevelShares{0.75, 0.25, 0, 0};
+  figures.access_bytes = 8;
+  models::FlopMix mix;
+  mix.add(models::Width::avx2, models::Precision::double_precision, models::Operation::fma, 2e9);
+  mix.other = 1e9;
+  figures.flops = mix;
+  row.figures = std::make_shared<attribution::LoopFigures>(figures);
+  const json loop = json::parse(render_json(analysis, View::loops))["loops"][0];
+  const json& found = loop["performance"];
+  EXPECT_EQ(found["elapsed_s"], 2);
+  EXPECT_EQ(found["flops"], 12e9);
+  EXPECT_EQ(found["loads"], 4e9);
+  EXPECT_EQ(found["access_bytes"], 8);
+  EXPECT_EQ(found["lines"]["l2"], 4e6);
+  for (const char* const name : {"instructions", "stores", "l1d_bytes", "memory_bytes"}) {
+    EXPECT_TRUE(found[name].is_null()) << name;
+  }
+  EXPECT_TRUE(found["lines"]["memory"].is_null());
+  EXPECT_EQ(found["served"], (json{{"l1d", 0.75}, {"l2", 0.25}, {"l3", 0.0}, {"memory", 0.0}}));
+  EXPECT_EQ(found["flops_by_kind"], json::parse(R"([{"width":"avx2","precision":"double","operation":"fma","per_s":2e9},
+                            {"width":null,"precision":null,"operation":"other","per_s":1e9}])"));
+  EXPECT_EQ(loop["threads"][0]["waiting_s"], 0.5);
 }
 
 TEST(JsonReport, WithoutACalibrationWaitsAreThereAndClassesNull) {
@@ -240,7 +278,7 @@ TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
                                                        {View::matrix, {"communication"}},
                                                        {View::lines, {"lines", "line_pairs"}},
                                                        {View::objects, {"objects"}},
-                                                       {View::loops, {"loops", "functions", "waiting"}},
+                                                       {View::loops, {"loops", "functions", "counters", "waiting"}},
                                                        {View::threads, {}},
                                                        {View::memory, {"memory"}}};
   for (const auto& [view, wanted] : parts) {

@@ -50,17 +50,41 @@ TEST(SourceSelection, TheBestByItself) {
   EXPECT_EQ(collectors::in_words(clock->chosen.verdicts), "pebs: not an Intel processor; clock: chosen");
   const auto refused = select_source({}, intel(), no_library(), takes_none);
   ASSERT_TRUE(refused) << "the clock samples";
-  EXPECT_EQ(collectors::in_words(refused->chosen.verdicts), "pebs: forbidden; clock: chosen");
+  EXPECT_EQ(collectors::in_words(refused->chosen.verdicts), "pebs: forbidden; clock: chosen in place of pebs");
 }
 
-TEST(SourceSelection, InsideAProcessItIsTheClock) {
-  const SourceSelection inside = clock_inside(*select_source({}, intel(), no_library(), takes_all));
-  EXPECT_EQ(inside.chosen.source, SourceKind::clock);
-  EXPECT_TRUE(inside.chosen.events.empty());
-  EXPECT_EQ(collectors::in_words(inside.chosen.verdicts), "pebs: is for what is watched from outside; clock: chosen");
-  const SourceSelection refused = clock_inside(*select_source({}, intel(), no_library(), takes_none));
-  EXPECT_EQ(collectors::in_words(refused.chosen.verdicts), "pebs: forbidden; clock: chosen");
-  EXPECT_FALSE(refused.chosen.verdicts[0].remediable) << "no reason to warn";
+TEST(SourceSelection, WhatCanSampleItselfDoes) {
+  const auto selected = select_source({}, intel(), no_library(), takes_all);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(obstacle_inside(*selected), "");
+  const SourceSelection by_events = inside(*selected);
+  EXPECT_EQ(by_events.chosen.source, SourceKind::pebs);
+  EXPECT_EQ(by_events.chosen.events.size(), 2U);
+  const SourceSelection refused = inside(*select_source({}, intel(), no_library(), takes_none));
+  EXPECT_EQ(refused.chosen.source, SourceKind::clock);
+  EXPECT_EQ(collectors::in_words(refused.chosen.verdicts), "pebs: forbidden; clock: chosen in place of pebs");
+  EXPECT_TRUE(refused.chosen.verdicts[0].remediable) << "the machine has it";
+}
+
+TEST(SourceSelection, WhatCanNotLeavesItToTheClock) {
+  const auto takes_for_processors = [](MemoryEvent event) -> Result<MemoryEvent> {
+    event.each_cpu = true;
+    return event;
+  };
+  const auto selected = select_source({}, intel(), no_library(), takes_for_processors);
+  ASSERT_TRUE(selected);
+  const SourceSelection clock = inside(*selected);
+  EXPECT_EQ(clock.chosen.source, SourceKind::clock);
+  EXPECT_TRUE(clock.chosen.events.empty());
+  EXPECT_EQ(collectors::in_words(clock.chosen.verdicts),
+            "pebs: the kernel takes cpu/mem-loads/ for processors only, which is for what is watched from outside "
+            "(Linux 6.2 takes it for threads); clock: chosen in place of pebs");
+  RecordRequest request;
+  request.memory_events = {"cpu/mem-stores/"};
+  const auto named = select_source(request, intel(), no_library(), takes_all);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(obstacle_inside(*named), "is for what is watched from outside");
+  EXPECT_EQ(inside(*named).chosen.source, SourceKind::clock);
 }
 
 TEST(SourceSelection, OneThatIsAskedForOrNone) {

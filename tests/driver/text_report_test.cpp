@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <string>
 
 #include "sample_analysis.h"
 #include "text_lines.h"
@@ -189,6 +190,18 @@ TEST(TextReport, AFindingHasTheCallsOfTheProgramsOwnCode) {
   EXPECT_TRUE(calls(100).ends_with("← worker(int) main.cpp:20 ← …")) << calls(100);
 }
 
+TEST(TextReport, WhyItIsNotTheBetterSourceIsSaidWhereTheMachineHasOne) {
+  auto analysis = test::sample_analysis();
+  const auto said = [&](const std::string& choice) {
+    analysis.sampling.source_choice = choice;
+    return std::regex_replace(render_text(analysis, View::summary, nullptr, {}), std::regex("\\s+"), " ");
+  };
+  EXPECT_NE(said("pebs: not for you; clock: chosen in place of pebs")
+                .find("Sources: pebs: not for you; clock: chosen in place of pebs."),
+            std::string::npos);
+  EXPECT_EQ(said("pebs: not an Intel processor; clock: chosen").find("Sources:"), std::string::npos);
+}
+
 TEST(TextReport, AFilterIsInTheHead) {
   auto analysis = test::sample_analysis();
   analysis.filter = "--thread 3";
@@ -296,6 +309,15 @@ TEST(TextReport, LoopsWithoutLinesAreToldApartByTheirAddress) {
   const std::string text = render_text(analysis, View::loops, nullptr, {});
   EXPECT_NE(text.find("a.out+0x1000  a.out+0x1010"), std::string::npos) << text;
   EXPECT_NE(text.find("a.out+0x1000  a.out+0x1020"), std::string::npos) << text;
+}
+
+TEST(TextReport, WhatRunsOnlyBecauseOfObservingIsNamedSo) {
+  auto analysis = test::sample_analysis();
+  analysis.loops[0].module = analysis.functions[0].module = "/usr/lib/libcrosstalk.so";
+  const std::string text = render_text(analysis, View::loops, nullptr, {});
+  EXPECT_NE(text.find("crosstalk's own: worker(int)  main.cpp:18-30"), std::string::npos) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("crosstalk's own: .*histogram.cpp:38"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("  main +main.cpp:50"))) << text;
 }
 
 TEST(TextReport, LoopsAreIndentedUnderTheirParents) {

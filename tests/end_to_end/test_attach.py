@@ -2,8 +2,10 @@
 """Running processes are watched from outside: what is found is right, and nothing of them differs."""
 
 import contextlib
+import ctypes
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -14,7 +16,7 @@ import time
 import unittest
 
 import harness
-from harness import needs_watchpoints
+from harness import needs_events, needs_watchpoints
 
 MAX_DISTANCE = 0.35
 MAX_VERDICT_ERROR = 0.20
@@ -34,6 +36,19 @@ threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (0.5, 2
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(json.dumps(used))
+"""
+
+
+# Of its first thread nothing is left but a zombie, by a system call: the others go on.
+FIRST_THREAD_ENDS = """
+import ctypes, hashlib, os, sys, threading, time
+def work(end = time.monotonic() + {seconds}):
+    while time.monotonic() < end:
+        hashlib.sha256(bytes(1 << 20)).digest()
+    os._exit(0)
+for _ in range(2): threading.Thread(target=work).start()
+time.sleep({delay})
+ctypes.CDLL(None).syscall(60, 0)
 """
 
 
@@ -234,7 +249,7 @@ class Unharmed(Attachment):
         kept = ("TracerPid", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads", "FDSize", "Seccomp")
         return {key: fields.get(key) for key in kept}, mapped, sorted(os.listdir(f"/proc/{pid}/fd"))
 
-    @needs_watchpoints
+    @needs_events
     def test_while_attached_and_after(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
         before = self.facts(process.pid)
@@ -248,7 +263,7 @@ class Unharmed(Attachment):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
 
-    @needs_watchpoints
+    @needs_events
     def test_a_recorder_that_is_killed(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
@@ -260,7 +275,7 @@ class Unharmed(Attachment):
         self.assertEqual(json.loads(out.strip().splitlines()[-1])["workload"], "false_sharing")
         self.assertGreater(self.report(self.path("run.db"))["sampling"]["samples"], 0)
 
-    @needs_watchpoints
+    @needs_events
     def test_a_recorder_that_stands_still(self):
         # The breakpoints that are set then go on reporting: the kernel switches them off after some accesses.
         process = self.start([harness.workload("false_sharing"), "--seconds", "4"])
@@ -274,10 +289,77 @@ class Unharmed(Attachment):
         self.assertEqual(recorder.wait(timeout=60), 0)
 
 
-class Often(Attachment):
+class Tracer(contextlib.AbstractContextManager):
+    """Traces all threads of a process, as a debugger that lets it run."""
+
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+    ALL_THREADS = 0x40000000  # __WALL
+
+    def __init__(self, pid):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.tids = sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+
+    def ptrace(self, request, tid):
+        if self.libc.ptrace(ctypes.c_long(request), ctypes.c_long(tid), None, None) != 0:
+            raise OSError(ctypes.get_errno(), f"ptrace {request} of {tid}")
+
+    def __enter__(self):
+        for tid in self.tids:
+            self.ptrace(self.SEIZE, tid)
+        return self
+
+    def __exit__(self, *_):
+        for tid in self.tids:  # who is to be let go has to stand
+            self.ptrace(self.INTERRUPT, tid)
+            os.waitpid(tid, self.ALL_THREADS)
+            self.ptrace(self.DETACH, tid)
+
+
+class Traced(Attachment):
+    """A debugger would be refused the debug registers that we use: as long as one is there, we use none."""
+
     @needs_watchpoints
+    def test_nothing_is_armed_while_a_tracer_is_there(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "100"])
+        with Tracer(process.pid):
+            result = self.attach(process.pid, "--duration", "3", output="traced.db")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        report = self.report(result.profile)
+        self.assertGreater(report["sampling"]["samples"], 5)
+        self.assertEqual((report["sampling"]["armed"], report["sampling"]["traps"]), (0, 0))
+        said = {warning["code"]: warning["message"] for warning in report["warnings"]}
+        self.assertIn(f"(process {os.getpid()})", said["traced"])
+        self.assertIn("debug registers are left to a tracer", said["traced"])
+        for seconds in (3, 12, 40):  # the longer where processors are busy with others' work
+            report = self.report(self.attach(process.pid, "--duration", str(seconds)).profile)
+            if report["sampling"]["armed"] > 0:
+                break
+        self.assertGreater(report["sampling"]["armed"], 0)
+        self.assertNotIn("traced", {warning["code"] for warning in report["warnings"]})
+
+    @needs_watchpoints
+    def test_a_tracer_comes_meanwhile(self):
+        process = self.start([harness.workload("false_sharing"), "--seconds", "60"])
+        with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p", str(process.pid),
+                               "--duration", "9"], stderr=subprocess.PIPE, text=True) as recorder:
+            time.sleep(6)
+            with Tracer(process.pid):
+                came_ns = time.monotonic_ns()
+                self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
+        with contextlib.closing(sqlite3.connect(f"file:{self.path('run.db')}?mode=ro", uri=True)) as database:
+            base = int(database.execute("SELECT value FROM meta WHERE key = 'time_base_ns'").fetchone()[0])
+            opened = [base + row[0] for row in database.execute("SELECT time FROM watch")]
+            last_sample = base + database.execute("SELECT MAX(time) FROM sample").fetchone()[0]
+        if not [time_ns for time_ns in opened if time_ns < came_ns]:
+            self.skipTest("no line was watched in 6 s before the tracer came: processors are busy with others' work")
+        self.assertGreater(last_sample - came_ns, 1e9)
+        self.assertEqual([time_ns - came_ns for time_ns in opened if time_ns > came_ns + 0.5e9], [])
+
+
+class Often(Attachment):
+    @needs_events
     def test_a_busy_server_does_not_notice_it(self):
-        process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "100"])
+        process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "1000"])
         for _ in range(10):
             result = self.attach(process.pid, "--duration", "0.2")
             self.assertEqual((result.status, result.stderr), (0, ""))
@@ -287,8 +369,51 @@ class Often(Attachment):
         self.assertEqual(json.loads(out)["failures"], 0)
 
 
+class Killed(Attachment):
+    """The recorder is killed at random moments: the server goes on, and what is left of the profile is whole."""
+
+    times = int(os.environ.get("CROSSTALK_TEST_KILLS", "10"))
+
+    def kill_recorders(self, *options):
+        moments = random.Random(os.getpid())  # said, so that a failure can be tried again
+        print("seed", os.getpid())
+        process = self.start([harness.workload("busy_server"), "--threads", "8", "--seconds", "1000"])
+        begun = 0
+        begin = time.monotonic()
+        self.attach(process.pid, *options, "--duration", "0.1", output="before.db")
+        latest_s = max(1.2, 1.5 * (time.monotonic() - begin))  # also in the midst of it, where processors are busy
+        for index in range(self.times):
+            profile = self.path(f"killed-{index}.db")
+            with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", profile, "-p", str(process.pid), *options],
+                                  stderr=subprocess.PIPE, text=True) as recorder:
+                moment = moments.uniform(0, latest_s)
+                time.sleep(moment)
+                ended = recorder.poll()
+                recorder.kill()
+                said = recorder.stderr.read()
+            self.check_recorder(ended, said)
+            self.assertIsNone(process.poll(), f"killed after {moment:.3f} s")
+            self.assertEqual(harness.fault_of_what_is_left(profile), "", f"killed after {moment:.3f} s")
+            begun += os.path.exists(profile)
+        result = self.attach(process.pid, *options, "--duration", "1", output="after.db")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(json.loads(out)["failures"], 0)
+        self.assertGreater(begun, self.times // 10, "most were killed before they had begun")
+
+    def check_recorder(self, ended, said):
+        self.assertIsNone(ended, said)
+
+    @needs_events
+    def test_at_any_moment(self):
+        self.kill_recorders()
+
+
 class Ends(Attachment):
-    @needs_watchpoints
+    @needs_events
     def test_the_process_ends(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "2"])
         result = self.attach(process.pid)
@@ -302,7 +427,7 @@ class Ends(Attachment):
         with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
             self.assertEqual(database.execute("SELECT COUNT(*) FROM process WHERE end_ns IS NULL").fetchone(), (0,))
 
-    @needs_watchpoints
+    @needs_events
     def test_an_interrupt_ends_the_attachment(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "30"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
@@ -315,7 +440,7 @@ class Ends(Attachment):
         self.assertGreater(report["sampling"]["samples"], 0)
         self.assertNotIn("incomplete", {warning["code"] for warning in report["warnings"]})
 
-    @needs_watchpoints
+    @needs_events
     def test_it_executes_another_program(self):
         process = self.start(["/bin/sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 1; exec "
                               f"{harness.workload('false_sharing')} --seconds 3"])
@@ -328,7 +453,7 @@ class Ends(Attachment):
 
 
 class Delay(Attachment):
-    @needs_watchpoints
+    @needs_events
     def test_a_delay_before_attaching(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "5"])
         begin = time.monotonic()
@@ -343,7 +468,7 @@ class Delay(Attachment):
 
 
 class Threads(Attachment):
-    @needs_watchpoints
+    @needs_events
     def test_threads_that_begin_later(self):
         report, out = self.observe_running([sys.executable, "-c", LATE_THREADS], 3.5)
         brief, late = sorted((used, int(tid)) for tid, used in json.loads(out).items())
@@ -354,7 +479,7 @@ class Threads(Attachment):
         self.assertGreater(seen[late[1]], brief[0], report["threads"])
         self.assertLess(seen[late[1]], 1.2 * late[0], report["threads"])
 
-    @needs_watchpoints
+    @needs_events
     def test_threads_without_descriptors_are_named(self):
         process = self.start([sys.executable, "-c", "import threading, time\n"
                               "for _ in range(100): threading.Thread(target=time.sleep, args=(6,)).start()"])
@@ -367,8 +492,46 @@ class Threads(Attachment):
         self.assertNotIn("brief_threads_missed", codes)
 
 
+class FirstThread(Attachment):
+    """A process goes on when its first thread has ended; by its number the kernel then shows neither memory nor mappings."""
+
+    def addresses(self, profile):
+        with contextlib.closing(sqlite3.connect(f"file:{profile}?mode=ro", uri=True)) as database:
+            base = int(database.execute("SELECT value FROM meta WHERE key = 'time_base_ns'").fetchone()[0])
+            return [(base + time_ns, address) for time_ns, address in database.execute("SELECT time, address FROM sample")]
+
+    def check_after(self, process, profile, from_ns):
+        self.assertEqual((process.wait(timeout=60), process.stderr.read()), (0, ""))
+        addresses = [address for time_ns, address in self.addresses(profile) if time_ns > from_ns]
+        known = [address for address in addresses if address is not None]
+        self.assertGreater(len(addresses), 3)
+        self.assertGreater(len(known), 0.2 * len(addresses))
+        self.assertTrue([path for path in self.modules(profile) if "libcrypto" in path or "python" in path])
+        rows = self.report(profile)["processes"]
+        self.assertIn("hashlib", rows[0]["command"])
+
+    def modules(self, profile):
+        with contextlib.closing(sqlite3.connect(f"file:{profile}?mode=ro", uri=True)) as database:
+            return [path for path, in database.execute("SELECT path FROM module")]
+
+    @needs_events
+    def test_it_has_ended_before(self):
+        process = self.start([sys.executable, "-c", FIRST_THREAD_ENDS.format(seconds=4, delay=0)])
+        result = self.attach(process.pid, "--duration", "2")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.check_after(process, result.profile, 0)
+
+    @needs_events
+    def test_it_ends_meanwhile(self):
+        begin_ns = time.monotonic_ns()
+        process = self.start([sys.executable, "-c", FIRST_THREAD_ENDS.format(seconds=10, delay=2.5)])
+        result = self.attach(process.pid, "--duration", "7")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.check_after(process, result.profile, begin_ns + int(3.5e9))
+
+
 class Budget(Attachment):
-    @needs_watchpoints
+    @needs_events
     def test_threads_that_switch_all_the_time(self):
         # A clock costs some microseconds at each of their context switches: a tenth of their time and more.
         report, _ = self.observe_running([harness.workload("ring"), "--seconds", "11", "--threads", "3"], 8)

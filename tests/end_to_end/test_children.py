@@ -16,7 +16,7 @@ class Children(harness.Case):
                 if process["command"].split()[0].strip("'\"").endswith("/" + name)]
 
     def follow(self, how):
-        target = [workload("false_sharing"), "--seconds", "1"]
+        target = [workload("false_sharing"), "--seconds", "2"]
         recorded = self.record([workload("children"), how, "--", *target])
         self.assertEqual(recorded.status, 0, recorded.stderr)
         self.assertEqual(recorded.truth["workload"], "false_sharing")
@@ -62,7 +62,7 @@ class Children(harness.Case):
         self.assertGreater(sum(sampled_s), 0.3 * sum(computing_s))
 
     def test_exec_of_a_thread_while_another_computes(self):
-        target = [workload("false_sharing"), "--seconds", "1"]
+        target = [workload("false_sharing"), "--seconds", "2"]
         recorded = self.record([workload("exec_attempts"), "thread", "--", *target])
         self.assertEqual((recorded.status, recorded.stderr), (0, ""))
         report = self.report(recorded.profile)

@@ -56,7 +56,7 @@ class Statuses(harness.Case):
         if run(["gcc", "-static", "-o", self.path("static"), source]).status != 0:
             self.skipTest("no static C library to build a static program with")
         result = run([CROSSTALK, "record", "-o", self.path("x.db"), "--", self.path("static")])
-        if harness.why_no_watchpoints():
+        if harness.why_no_events():
             self.assert_one_line_error(result, (125,))
             return
         self.assertEqual((result.status, result.stdout), (0, ""))
@@ -180,9 +180,10 @@ class Files(harness.Case):
         self.assertGreater(self.report(profile)["sampling"]["samples"], 50)
 
     def test_disk_full(self):
-        """What happens during the run is a warning: the command goes on and its status is passed on. An empty profile,
-        128 KiB, has room; what is recorded has not."""
-        script = (f"mount -t tmpfs -o size=192k none '{self.folder}' && "
+        """What happens during the run is a warning: the command goes on and its status is passed on. An empty profile
+        has room; what is recorded has not."""
+        size = os.path.getsize(self.record(["true"]).profile) + (64 << 10)
+        script = (f"mount -t tmpfs -o size={size} none '{self.folder}' && "
                   f"exec '{CROSSTALK}' record -o '{self.path('full.db')}' -- "
                   f"'{workload('false_sharing')}' --seconds 2")
         if os.geteuid() != 0 or run(["unshare", "-m", "mount", "-t", "tmpfs", "none", self.folder]).status != 0:

@@ -82,7 +82,8 @@ class Footprint(harness.Case):
             bare, seen = self.both(under(limit, "8", "open"))
             self.assertEqual(seen, bare)
             self.assertEqual(seen[1], 0, "the limit was seen raised")
-            self.assertEqual("few_descriptors" in self.messages(), not held)
+            if harness.why_no_watchpoints() is None:  # nothing else asks for descriptors at the coarse clock
+                self.assertEqual("few_descriptors" in self.messages(), not held)
             self.assertGreater(self.samples(), 0)
 
 

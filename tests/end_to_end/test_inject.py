@@ -15,7 +15,7 @@ import unittest
 
 import harness
 import test_attach
-from harness import needs_watchpoints
+from harness import needs_events, needs_watchpoints
 
 # What may be mapped afterwards that was not before. Anonymous memory: the library's tables and handler stacks, and what
 # the loader has allocated.
@@ -136,7 +136,7 @@ class Objects(Injection):
 
 
 class NothingDiffers(Injection):
-    @needs_watchpoints
+    @needs_events
     def test_state_of_the_process(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "20"])
         before = (descriptors(process.pid), signal_state(process.pid))
@@ -153,7 +153,7 @@ class NothingDiffers(Injection):
         size = lambda maps: sum(bytes * count for (_, _, bytes), count in maps.items())
         self.assertEqual(size(mapped[3]), size(mapped[1]), "it grows")
 
-    @needs_watchpoints
+    @needs_events
     def test_tables_of_addresses(self):
         process = self.start([harness.workload("busy_server"), "--seconds", "12"])
         before, _ = words_of_modules(process.pid)
@@ -170,7 +170,7 @@ class NothingDiffers(Injection):
         self.assertEqual({place: after[place] for place in changed}, {place: before[place] for place in changed})
         self.assertEqual([place for place, word in after.items() if begin <= word < end], [])
 
-    @needs_watchpoints
+    @needs_events
     def test_a_busy_server_does_not_notice_it(self):
         process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "25"])
         cycles = 0
@@ -184,7 +184,7 @@ class NothingDiffers(Injection):
         self.assertEqual(json.loads(out)["failures"], 0)
         self.assertGreater(cycles, 10)
 
-    @needs_watchpoints
+    @needs_events
     def test_a_recorder_that_is_killed(self):
         process = self.start([harness.workload("busy_server"), "--seconds", "14"])
         for seconds in (0.02, 0.1, 1.5):
@@ -200,8 +200,20 @@ class NothingDiffers(Injection):
         self.assertEqual(json.loads(out)["failures"], 0)
 
 
+class Killed(test_attach.Killed):
+    # One that comes while a call of the last one's goes on is refused, or finds its library about to leave.
+    def check_recorder(self, ended, said):
+        if ended is not None:
+            self.assertEqual(ended, 125, said)
+            self.assertRegex(said, "^crosstalk: -p .*--inject: ")
+
+    @needs_events
+    def test_at_any_moment(self):
+        self.kill_recorders("--inject")
+
+
 class Ends(Injection):
-    @needs_watchpoints
+    @needs_events
     def test_the_process_ends(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "3"])
         result = self.inject(process.pid)
@@ -238,7 +250,7 @@ class Ends(Injection):
         said = self.reasons_at_any_moment(["sh", chain], 6, 0.1, False)
         self.assertEqual(said, {"it has executed another program meanwhile"})
 
-    @needs_watchpoints
+    @needs_events
     def test_an_interrupt_ends_the_attachment(self):
         process = self.start([harness.workload("false_sharing"), "--seconds", "20"])
         before = signal_state(process.pid)
@@ -251,7 +263,7 @@ class Ends(Injection):
         self.assertEqual(signal_state(process.pid), before)
         self.assertGreater(self.report(self.path("run.db"))["sampling"]["samples"], 0)
 
-    @needs_watchpoints
+    @needs_events
     def test_forked_children_are_left_alone(self):
         process = self.start(["/usr/bin/python3", "-c",
                               "import os, time\n"

@@ -53,6 +53,20 @@ class LoopRates(harness.Case):
                 self.assertEqual(rates["walks"] > 0, loop["function"] in WALKED)
         self.assertGreaterEqual(near, LEAST_SHAPES)
 
+    def test_loops_that_numbers_vectors_and_exchanges_decide_on_have_rates(self):
+        report, truth = self.observe("loop_rates", "--seconds", "12", "--only", "decided")
+        self.assertEqual(len(truth["loops"]), 3)
+        for loop in truth["loops"]:
+            with self.subTest(loop["function"]):
+                print(loop["function"])
+                rates = rates_of(report, loop)
+                self.assertIsNotNone(rates)
+                iterations = loop["iterations"] / loop["cpu_s"]
+                self.check(rates, "iterations_per_s", iterations, MAX_ERROR)
+                for name in ("flops", "bytes"):
+                    self.check(rates, name + "_per_s", loop[name] * iterations, MAX_WORK_ERROR, WIDEST_WALKED)
+                self.assertGreater(rates["walks"], 0)
+
     def test_without_walks_what_the_code_does_not_fix_is_absent(self):
         report, truth = self.observe("loop_rates", "--seconds", "3", "--only", "branches", options=["--no-lookahead"])
         rates = rates_of(report, truth["loops"][0])

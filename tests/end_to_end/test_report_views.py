@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a report is shown: groups, filters, annotated source; and servers of debug information that do not answer."""
 
+import csv
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import socket
 import threading
 import time
+from xml.etree import ElementTree
 
 import harness
 from harness import CROSSTALK, run, workload
@@ -37,6 +39,7 @@ class Recorded(harness.Case):
 
 
 class Groups(Recorded):
+    @harness.needs_watchpoints
     def test_groups_hold_all_that_threads_exchange(self):
         profile = self.communicating()
         whole = json.loads(self.text(profile, "--format", "json"))
@@ -52,6 +55,7 @@ class Groups(Recorded):
                              [thread["index"] for thread in whole["threads"]])
         self.assertNotIn("groups", whole)
 
+    @harness.needs_watchpoints
     def test_threads_of_a_pool_began_in_one_function(self):
         report = json.loads(self.text(self.recorded(), "--format", "json", "--by", "start-routine"))
         busy = [group for group in report["groups"]["groups"] if group["samples"] > 50]
@@ -60,6 +64,7 @@ class Groups(Recorded):
         self.assertNotIn("std::", busy[0]["name"].split("(")[0])
         self.assertNotEqual(busy[0]["name"], "not known")
 
+    @harness.needs_watchpoints
     def test_every_grouping_in_every_format(self):
         profile = self.recorded()
         sockets_known = json.loads(self.text(profile, "--format", "json"))["machine"]["topology"] is not None
@@ -71,7 +76,37 @@ class Groups(Recorded):
             self.assertEqual(self.refused(profile, "--by", "socket").status, 1)
 
 
+class BusyView(Recorded):
+    def test_it_is_the_same_loop_in_every_format(self):
+        profile = self.recorded("busy_loops", "--seconds", "2", "--only", "chained_sum", "--far", "1")
+        report = json.loads(self.text(profile, "--view", "busy", "--format", "json"))
+        hottest = max(report["loops"], key=lambda row: row["share"])
+        self.assertIn("chained_sum", hottest["function"])
+        text = self.text(profile, "--view", "busy", "--format", "text")
+        for words in ("Busy times and waits", "chained_sum", "where the time went", "functional units", "performance: ",
+                      "Where threads' time went"):
+            self.assertIn(words, text)
+        for row in text.splitlines():
+            if "where the time went" in row:
+                self.assertRegex(row, "where the time went +[a-zA-Z0-9.]{10,50}$")
+        picture = ElementTree.fromstring(self.text(profile, "--view", "busy", "--format", "svg"))
+        self.assertEqual(picture.tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertIn("chained_sum", "".join(picture.itertext()))
+        rows = list(csv.DictReader(self.text(profile, "--view", "busy", "--format", "csv").splitlines()))
+        row = next(row for row in rows if int(row["id"]) == hottest["id"])
+        waits = {name: value for name, value in hottest["waits"].items() if name != "notes"}
+        for name, value in waits.items():
+            self.assertEqual(float(row["waits." + name] or 0), value or 0, name)
+        self.assertAlmostEqual(sum(value or 0 for value in waits.values()), float(row["cpu_s"]), delta=1e-6)
+
+    def test_a_picture_is_of_busy_times_alone(self):
+        profile = self.recorded("busy_loops", "--seconds", "1", "--only", "chained_sum", "--far", "1")
+        self.assertEqual(self.text(profile, "--format", "svg"), self.text(profile, "--view", "busy", "--format", "svg"))
+        self.assertEqual(self.refused(profile, "--view", "lines", "--format", "svg").status, 125)
+
+
 class Filters(Recorded):
+    @harness.needs_watchpoints
     def test_rows_are_restricted_and_shares_are_not(self):
         profile = self.communicating()
         whole = json.loads(self.text(profile, "--format", "json"))
@@ -84,6 +119,7 @@ class Filters(Recorded):
         self.assertIn("filtered: --thread %d; shares are of the whole program" % thread,
                       self.text(profile, "--thread", str(thread)))
 
+    @harness.needs_watchpoints
     def test_an_object_has_the_matrix_of_its_own(self):
         profile = self.communicating()
         whole = json.loads(self.text(profile, "--format", "json"))
@@ -93,6 +129,7 @@ class Filters(Recorded):
         cost = sum(pair["cost_s"] for pair in whole["line_pairs"] if pair["object"] == name)
         self.assertAlmostEqual(harness.total_cost(report), cost, delta=1e-6 * cost)
 
+    @harness.needs_watchpoints
     def test_a_filter_that_fits_nothing_says_what_there_is(self):
         profile = self.recorded()
         for option, value, there_is in (("--thread", "nobody", "0 false_sharing"), ("--object", "nothing", "there are:"),
@@ -106,6 +143,7 @@ class Filters(Recorded):
 
 
 class Source(Recorded):
+    @harness.needs_watchpoints
     def test_figures_stand_beside_the_lines_that_communicate(self):
         profile = self.communicating()
         report = json.loads(self.text(profile, "--format", "json"))
@@ -123,6 +161,7 @@ class Source(Recorded):
         self.assertIn("%d> " % line["line"], row)
         self.assertIn("%d" % line["line"], self.text(profile, "--view", "source", os.path.basename(line["file"])))
 
+    @harness.needs_watchpoints
     def test_a_profile_in_the_place_of_a_place_is_the_profile(self):
         profile = self.communicating()
         costliest = self.text(profile, "--view", "source", "--no-pager")
@@ -132,6 +171,7 @@ class Source(Recorded):
         # Where another one is named, it is a place.
         self.assertIn("there are:", self.refused(profile, "--view", "source", profile).stderr)
 
+    @harness.needs_watchpoints
     def test_no_such_file_and_no_such_folder(self):
         profile = self.recorded()
         result = self.refused(profile, "--view", "source", "nothing.cpp")
@@ -155,6 +195,7 @@ int main() {
 }
 """
 
+    @harness.needs_watchpoints
     def test_threads_that_ask_for_the_time_exchange_nothing(self):
         # Both read the kernel's pages all the time, which can not be watched. Nobody stores there.
         program, source = self.path("clocks"), self.path("clocks.cpp")
@@ -192,6 +233,7 @@ int main() {
 }
 """
 
+    @harness.needs_watchpoints
     def test_the_instruction_that_stores_is_the_hot_one(self):
         profile = self.record([self.rebuildable(self.BODY)]).profile
         text = self.text(profile, "--view", "asm", "bump")
@@ -205,6 +247,7 @@ int main() {
         self.assertRegex(line, r"[0-9a-f]+> mov")
         self.assertIn(hottest, self.text(profile, "--view", "asm").splitlines())
 
+    @harness.needs_watchpoints
     def test_what_can_not_be_shown_is_refused_in_one_line(self):
         program = self.rebuildable(self.BODY)
         profile = self.record([program]).profile
@@ -217,6 +260,7 @@ int main() {
         for view in ("asm", "source"):
             self.assertIn("pair", self.refused(profile, "--view", view).stderr)
 
+    @harness.needs_watchpoints
     def test_a_program_built_anew_is_not_shown_with_wrong_lines(self):
         profile = self.record([self.rebuildable(self.BODY)]).profile
         self.assertNotIn("written after", self.text(profile, "--view", "source", "pair.cpp"))
@@ -230,6 +274,7 @@ int main() {
         self.assertIn("of the profile before", compared.stdout, compared.stderr)
         self.assertIn("the program was built anew in between", compared.stdout)
 
+    @harness.needs_watchpoints
     def test_a_program_without_a_build_id_that_was_built_anew(self):
         profile = self.record([self.rebuildable(self.BODY, "--build-id=none")]).profile
         self.assertIn("pair.cpp:5", self.text(profile, "--view", "asm", "bump"))
@@ -241,6 +286,7 @@ int main() {
         self.assertIn("has changed since the recording", text)
         self.assertNotIn("threads are made in", text, "the program's own code there is not known")
 
+    @harness.needs_watchpoints
     def test_a_program_is_called_as_it_was_started(self):
         link = self.path("by-this-name")
         os.symlink(self.rebuildable(self.BODY), link)
@@ -252,6 +298,7 @@ int main() {
 
 
 class Waits(Recorded):
+    @harness.needs_watchpoints
     def test_a_processor_that_is_not_enough_is_said(self):
         cpus = sorted(os.sched_getaffinity(0))[:1]
         result = self.record(["taskset", "-c", str(cpus[0]), workload("false_sharing"), "--seconds", "1"])
@@ -273,6 +320,7 @@ class Debuginfod(Recorded):
         self.assertEqual(shown.status, 0, shown.stderr)
         return shown, time.monotonic() - began
 
+    @harness.needs_watchpoints
     def test_a_server_that_never_answers_holds_a_report_up_once(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             asked = []
@@ -293,6 +341,7 @@ class Debuginfod(Recorded):
         for connection in asked:
             connection.close()
 
+    @harness.needs_watchpoints
     def test_an_unreachable_server_is_said_once(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]  # free again below

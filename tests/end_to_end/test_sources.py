@@ -69,7 +69,7 @@ class Sources(harness.Case):
         sampling = json.loads(report.stdout)["sampling"]
         self.assertEqual(sampling["source"], "counter")
         units = {event["name"]: event["unit"] for event in sampling["events"]}
-        self.assertEqual(units["counter"], "occurrences")
+        self.assertEqual(units[PAGE_FAULTS], "occurrences")
         self.assertIn("ns", units.values())
 
     def test_an_unknown_event_is_refused_in_one_line_with_the_nearest(self):

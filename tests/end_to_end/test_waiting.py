@@ -2,8 +2,10 @@
 """Threads that wait for each other and time it: what is measured of their waits must be what their own clocks say,
 by thread, kind and source line, and have its place in where their time went. Needs no PMU."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -11,8 +13,8 @@ import harness
 from harness import workload
 
 MAX_OFF = 0.03  # of a thread's elapsed time
-KINDS = {"mutex": "mutex", "rwlock": "rwlock", "critical": "critical", "barrier": "barrier", "team": "team",
-         "region": "team", "condition": "condition", "semaphore": "semaphore", "atomic": "futex"}
+KINDS = {"mutex": "mutex", "rwlock": "rwlock", "critical": "critical", "ordered": "critical", "barrier": "barrier",
+         "team": "team", "region": "team", "tasks": "team", "condition": "condition", "semaphore": "semaphore", "atomic": "futex"}
 
 
 def waited_by(report, kinds):
@@ -27,9 +29,17 @@ def waited_by(report, kinds):
     return sums
 
 
-class Waiting(harness.Case):
+def added_up(waits):
+    return sum(value or 0 for name, value in waits.items() if name != "notes")
+
+
+class Checked(harness.Case):
+    program = "waiting"
+
     def check(self, at, rounds="150"):
-        report, truth = self.observe("waiting", "--at", at, "--rounds", rounds, options=["--waits"])
+        report, truth = self.observe(self.program, "--at", at, "--rounds", rounds, options=["--waits"])
+        self.check_that_parts_add_up(report, truth)
+        self.truth = truth
         found = waited_by(report, {KINDS[at]})
         by_tid = {thread["tid"]: thread for thread in report["threads"]}
         for thread in truth["threads"]:
@@ -44,6 +54,24 @@ class Waiting(harness.Case):
         place = next(place for place in report["waiting"] if place["kind"] == KINDS[at])
         return report, place
 
+    def check_that_parts_add_up(self, report, truth):
+        """What threads' time went to is all of their time, from their beginning to their end; of loops, their CPU time."""
+        with contextlib.closing(sqlite3.connect(self.path("run.db"))) as file:
+            rows = file.execute("select tid, begin_ns, end_ns from thread").fetchall()
+        lived = {tid: (end - begin) * 1e-9 for tid, begin, end in rows if end}
+        known = {thread["tid"]: thread["elapsed_s"] for thread in truth["threads"]}
+        waits = {thread["tid"]: thread["waits"] for thread in report["threads"] if thread["waits"]}
+        self.assertLessEqual(known.keys(), waits.keys())
+        for tid, parts in waits.items():
+            if tid in lived:
+                self.assertAlmostEqual(added_up(parts), lived[tid], delta=1e-6)
+            self.assertGreater(added_up(parts), known.get(tid, 0) * (1 - MAX_OFF), "of which it has timed a part")
+        loops = [row for row in report["loops"] if row["waits"]]
+        for row in loops:
+            self.assertAlmostEqual(added_up(row["waits"]), row["cpu_s"], delta=1e-6)
+
+
+class Waiting(Checked):
     def test_mutex(self):
         _, place = self.check("mutex")
         self.assertTrue(place["file"].endswith("waiting.cpp"), place)
@@ -55,15 +83,23 @@ class Waiting(harness.Case):
         _, place = self.check("critical")
         self.assertIsNotNone(place["loop"])
 
+    def test_ordered_section(self):
+        self.check("ordered", "60")
+
     def test_posix_barrier(self):
         _, place = self.check("barrier")
         self.assertTrue(place["file"].endswith("waiting.cpp"), place)
 
     def test_barrier_of_a_team(self):
-        """A parallel loop whose threads have unlike work."""
+        """A parallel loop whose threads have unlike work: they are in it equally long, since they wait in it."""
         report, place = self.check("team")
         row = next(row for row in report["loops"] if row["id"] == place["loop"])
         self.assertAlmostEqual(row["waited"]["barrier"], place["waited_s"], delta=1e-6)
+        work = [thread["elapsed_s"] - thread["waited_s"] for thread in self.truth["threads"]]
+        known = 1 - sum(work) / len(work) / max(work)
+        print(f"imbalance: found {row['shape']['imbalance']:.3f}, known {known:.3f}")
+        self.assertGreater(row["shape"]["imbalance"], known / 2)
+        self.assertLessEqual(row["waits"]["barrier"], row["waited"]["barrier"] + 1e-6)
 
     def test_end_of_parallel_regions(self):
         self.check("region")
@@ -96,14 +132,58 @@ class Waiting(harness.Case):
         report = self.report(profile)
         self.assertGreater(sum(waited_by(report, {"barrier"}).values()), 0.2 * report["duration_s"])
 
+    def test_the_profile_says_whether_they_are_measured(self):
+        for options, said in (([], 0), (["--waits"], 1)):
+            profile = self.path(f"said_{said}.db")
+            result = harness.run([harness.CROSSTALK, "record", "-q", *options, "-o", profile, "--", workload("waiting"), "--at",
+                                  "mutex", "--rounds", "5"])
+            self.assertEqual(result.status, 0, result.stderr)
+            with contextlib.closing(sqlite3.connect(profile)) as file:
+                rows = file.execute("select value from meta where key = 'config.measure_waits'").fetchall()
+            self.assertEqual([int(value) for value, in rows], [said])
+
     def test_who_waits_for_nobody_has_no_waits(self):
         report, _ = self.observe("private_only", "--seconds", "1", options=["--waits"])
         self.assertEqual([place for place in report["waiting"] if place["kind"] in ("mutex", "team")], [])
-        waits = next(thread["waits"] for thread in report["threads"] if thread["samples"] > 20)
-        self.assertEqual(waits["lock"], 0)
+        busiest = max(report["threads"], key=lambda thread: thread["samples"])
+        self.assertEqual(busiest["waits"]["lock"], 0)
 
     def test_they_are_measured_on_demand_only(self):
         report, _ = self.observe("waiting", "--at", "mutex", "--rounds", "150")
+        self.assertEqual(report["waiting"], [])
+
+
+class WaitingWithLlvm(Checked):
+    """The runtime library tells of its waits (OMPT), where the program has no tool that it tells."""
+    program = "waiting_llvm"
+
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(workload(self.program)):
+            self.skipTest("no clang++ with LLVM's OpenMP was found when this was built")
+
+    def test_critical_section(self):
+        _, place = self.check("critical")
+        self.assertTrue(place["file"].endswith("waiting.cpp"), place)
+        self.assertIsNotNone(place["loop"])
+
+    def test_ordered_section(self):
+        self.check("ordered", "60")
+
+    def test_barrier_of_a_team(self):
+        report, place = self.check("team")
+        row = next(row for row in report["loops"] if row["id"] == place["loop"])
+        self.assertAlmostEqual(row["waited"]["barrier"], place["waited_s"], delta=1e-6)
+
+    def test_end_of_parallel_regions(self):
+        _, place = self.check("region")
+        self.assertTrue(place["file"].endswith("waiting.cpp"), place)
+
+    def test_tasks_are_work_and_not_waiting(self):
+        self.check("tasks")
+
+    def test_they_are_measured_on_demand_only(self):
+        report, _ = self.observe(self.program, "--at", "team", "--rounds", "20")
         self.assertEqual(report["waiting"], [])
 
 

@@ -25,7 +25,8 @@ constexpr std::uint64_t stack_begin = 0x7ffe00000000;
 constexpr std::uint64_t stack_bytes = 4096;
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t words = 18;
-constexpr unsigned most_reads = 1000;  // 2 searches, at most 64 instructions each, a few reads an instruction
+constexpr std::size_t saved_bytes = 2816;  // of vector registers
+constexpr unsigned most_reads = 1000;      // 2 searches, at most 64 instructions each, a few reads an instruction
 
 void require(bool holds) {
   if (!holds) {
@@ -82,12 +83,22 @@ void check(const in_target::FoundAccess& found) {
 }
 
 void walk(in_target::AccessFinder& finder, const Registers& registers, const std::uint64_t* word,
-          const in_target::CodeReader& reader) {
-  static in_target::LookaheadMemory memory;
+          const in_target::CodeReader& reader, const Target& target) {
+  static in_target::LookaheadState state;
+  static const in_target::ProcessorFeatures processor = in_target::find_processor_features();
+  state.processor = processor;
+  // Vector registers that hold the input, under any mode of rounding and any exceptions.
+  alignas(64) static std::uint8_t area[saved_bytes];
+  for (std::size_t i = 0; i < sizeof area; ++i) {
+    area[i] = target.stack[i % stack_bytes];
+  }
+  const std::uint64_t features = word[5];
+  std::memcpy(area + 512, &features, sizeof features);
+  state.vectors.load({area, static_cast<std::size_t>(word[4] % (sizeof area + 1)), features | 3U}, processor);
   std::uint8_t way[256];
   const in_target::LookaheadLimits limits;
   const in_target::Lookahead made =
-      finder.look_ahead(registers, word[17], word[0], reader, limits, memory, way, sizeof way);
+      finder.look_ahead(registers, word[17], word[0], reader, limits, state, way, sizeof way);
   require(made.instructions <= limits.most_instructions && made.passages <= limits.passages);
   require(made.trace_bytes > 0 && made.trace_bytes <= sizeof way);
   const auto lines = crosstalk::profile::unpack_branch_trace({way, made.trace_bytes}, registers[Register::rip]);
@@ -126,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(found);
   }
   target.reads = 0;
-  walk(finder, registers, word, reader);
+  walk(finder, registers, word, reader, target);
   for (std::size_t i = 0; i < code_bytes && i < 64; ++i) {
     const in_target::Outline outline = in_target::outline_instruction(code.get() + i, code_bytes - i);
     require(outline.length <= in_target::longest_instruction && outline.length <= code_bytes - i);

@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "base/unique_fd.h"
+#include "collectors/perf_data/reader.h"
 #include "collectors/perf_import/import.h"
 #include "profile/reader.h"
 
@@ -49,7 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(std::filesystem::exists(output.path) == outcome.has_value(),
           "a profile is there, or is not, against the outcome");
   if (!outcome) {
-    require(!outcome.error().message.empty(), "an error says nothing");
+    const std::string& message = outcome.error().message;
+    require(!message.empty(), "an error says nothing");
+    const bool opens = perf_data::Reader::open(std::as_bytes(std::span(data, size))).has_value();
+    const bool of_file = opens && outcome.error().code == ErrorCode::corrupt;
+    require(!of_file || message.find("at offset ") != std::string::npos, "an error names no offset: " + message);
     return 0;
   }
   {

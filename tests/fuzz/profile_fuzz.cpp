@@ -46,9 +46,22 @@ std::vector<char> sound_profile() {
     profile::LookaheadRow lookahead;
     lookahead.way = {4, 8, 2};
     good = good && writer->put(lookahead);
+    profile::SampleRow sample;
     for (int i = 0; i < 500; ++i) {
-      good = good && writer->put(profile::SampleRow{});
+      good = good && writer->put(sample);
     }
+    good = good && writer->put(profile::RegionRow{profile::RegionId{1}, {}, "outer"}) &&
+           writer->put(profile::RegionRow{profile::RegionId{2}, profile::RegionId{1}, "inner"}) &&
+           writer->put(profile::ThreadRegionRow{crosstalk::ThreadId{0}, profile::RegionId{2}, 1, 10, {1, 2, 3}});
+    good = good &&
+           writer->put(profile::EventRow{profile::EventId{1}, "cycles", profile::SourceKind::counter,
+                                         profile::WeightUnit::cycles, 1000, 0, false}) &&
+           writer->put(profile::CallChainRow{profile::CallChainId{1}, {0x401000, 0x402000, 0x403000}});
+    sample.region = profile::RegionId{2};
+    sample.event = profile::EventId{1};
+    sample.call_chain = profile::CallChainId{1};
+    sample.measurement = {profile::SourceKind::counter, profile::WeightUnit::cycles, 0, 1000, 0};
+    good = good && writer->put(sample);
     if (!good || !writer->finish()) {
       std::abort();
     }
@@ -91,8 +104,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::size_t threads = reader->threads().size();
-  (void)reader->for_each_sample([threads](const profile::SampleRow& row) {
-    if (row.thread.value >= threads) {
+  const std::size_t regions = reader->regions().size();
+  (void)reader->for_each_sample([threads, regions](const profile::SampleRow& row) {
+    if (row.thread.value >= threads || row.region.value > regions) {
       std::abort();
     }
   });
@@ -101,6 +115,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   });
+  (void)reader->for_each_call_chain([](const profile::CallChainRow& row) {
+    if (row.addresses.size() > 0x100000) {
+      std::abort();
+    }
+  });
+  for (const profile::ThreadRegionRow& row : reader->thread_regions()) {
+    if (row.thread.value >= threads || row.region.value == 0 || row.region.value > regions) {
+      std::abort();
+    }
+  }
   (void)reader->for_each_stack([](const profile::StackRow& row) {
     if (row.bytes.size() > 0x10000) {
       std::abort();

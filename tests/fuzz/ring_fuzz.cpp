@@ -40,9 +40,14 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::ThreadCreationRow& row) override { check(row.stack.value != 0); }
   void put(const profile::SharedMappingRow& row) override { check(row.bytes != 0); }
   void put(const profile::ThreadWaitRow& row) override { check(row.kind <= profile::last_wait_kind); }
+  void put(const profile::RegionRow& row) override { check(row.parent < row.id && !row.name.empty()); }
+  void put(const profile::ThreadRegionRow& row) override { check(row.region.value != 0); }
   void put(const profile::LookaheadRow& row) override {
     check(row.end >= profile::LookaheadEnd::whole && row.end <= profile::LookaheadEnd::room &&
           profile::unpack_branch_trace(row.way, row.begin).has_value());
+  }
+  void put(const profile::ReadingRow& row) override {
+    check(row.group != 0 && !row.counts.empty() && row.counts.size() <= profile::most_group_counters);
   }
   void put(const profile::StackRow& row) override {
     check(row.id.value == ++last_stack && row.bytes.size() <= profile::max_record_bytes);

@@ -9,6 +9,9 @@ SHORT_WAITS = ("msgrcv", "semop", "semtimedop", "semtimedop_direct", "recv", "po
 GDB = "gdb -nx -q -batch -ex \"set print thread-events off\" -ex \"set debuginfod enabled off\""
 NO_IDS = "2>&1 | sed -e \"s/process [0-9]*/process N/\" -e \"s/LWP [0-9]*/LWP N/\" -e \"s/0x[0-9a-f]*/ADDRESS/g\" -e \"/libthread_db/d\""
 
+# As many as there are debug registers, on words that nobody touches.
+GDB_WATCHES = " ".join(f"-ex \"watch hostile::shared_line.words[{word}]\"" for word in (4, 5, 6, 7))
+
 # Of descriptors: what programs usually have. Under it ours lie above, and no program sees them below its limit.
 USUAL_LIMIT = "sh -c 'ulimit -S -n 1024; exec"
 
@@ -146,6 +149,8 @@ CATALOGUE = [
       for way in ("outside", "inject")
       for what, command, proves in (("handlers", "signals handlers", "signals are handled"),
                                     ("churn", "timers churn", "threads that have ended leave no timers"))),
+    Program("attached.gdb_watches", f"sh -c '{GDB} -ex \"break main\" -ex run {GDB_WATCHES} -ex continue --args @/children busy 7 1 {NO_IDS}'",
+            "a debugger has all four debug registers for itself", needs=("gdb",), way="tree", samples=False),
     Program("attached.tree", "@/children many", "48 children, eight at a time, all of them met", way="tree", samples=False),
 
     # ---- memory ---------------------------------------------------------------------------------------------
@@ -277,6 +282,14 @@ CATALOGUE = [
     Program("libraries.looked_at_together", "@/libraries looked_at_together", "who looks at the modules waits for threads that start and allocate", traps=True),
     Program("libraries.own_malloc", "@/own_malloc", "an allocator serves the program only"),
 
+    # ---- OpenMP, with waits measured ------------------------------------------------------------------------
+    Program("openmp.no_tool", "@/openmp_llvm forks", "the runtime library has no tool", options="--waits", needs=("openmp_llvm",)),
+    Program("openmp.own_tool", "@/openmp_own_tool", "the program's tool is told all", options="--waits", needs=("openmp_own_tool",)),
+    Program("openmp.named_tool", "@/openmp_llvm", "the user's tool is told all", options="--waits", environment=("OMP_TOOL_LIBRARIES=@/libopenmp_tool.so",), needs=("libopenmp_tool.so",)),
+    Program("openmp.preloaded_tool", "@/openmp_llvm", "a preloaded tool is told all", options="--waits", environment=("LD_PRELOAD=@/libopenmp_tool.so",), needs=("libopenmp_tool.so",)),
+    Program("openmp.told_search", "@/openmp_llvm", "what tools were looked for is printed", options="--waits", environment=("OMP_TOOL_VERBOSE_INIT=stdout",), needs=("openmp_llvm",)),
+    Program("openmp.not_measured", "@/openmp_llvm forks", "nor is there one without waits", needs=("openmp_llvm",)),
+
     # ---- states ---------------------------------------------------------------------------------------------
     Program("states.alignment_checked", "@/states alignment_checked", "accesses that are not aligned fault: nobody makes one"),
     Program("states.float_exceptions", "@/states float_exceptions", "inexact results raise signals, rounding is upwards"),
@@ -288,6 +301,12 @@ CATALOGUE = [
     Program("states.user_dispatch", "@/states user_dispatch", "system calls are handed to the program itself", says="handed to itself"),
     Program("states.restartable", "@/states restartable", "restartable sequences lose nothing"),
     Program("states.raw_burners", "@/states raw_burners", "busy threads without thread-local storage and stack"),
+
+    # ---- marked regions -------------------------------------------------------------------------------------
+    Program("marks.in_handlers", "@/marks in_handlers", "regions are marked in signal handlers that interrupt marks; errno stays"),
+    Program("marks.in_threads", "@/marks in_threads", "threads end within regions, and jump out of them"),
+    Program("marks.in_a_sandbox", "@/marks in_a_sandbox", "a first mark is made where system calls kill"),
+    Program("marks.in_children", "@/marks in_children", "children of vfork and of raw fork mark regions"),
 ]
 
 

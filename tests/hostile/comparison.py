@@ -57,6 +57,14 @@ def _succeeds(command):
                           check=False).returncode == 0
 
 
+def _executes(small):
+    """Is this program there, and does the kernel execute it?"""
+    with contextlib.suppress(OSError):
+        _succeeds([os.path.join(PROGRAMS, small)])
+        return True
+    return False
+
+
 def _reads(path):
     try:
         with open(path, encoding="utf-8") as file:
@@ -75,6 +83,8 @@ NEEDS = {
     "setarch": lambda: _succeeds(["setarch", "-R", "true"]),
     "gdb": lambda: shutil.which("gdb") is not None,
     "python3": lambda: shutil.which("python3") is not None,
+    "thirty_two_bits": lambda: _executes("thirty_two_bits"),  # which not every kernel does
+    "thirty_two_bits_dynamic": lambda: _executes("thirty_two_bits_dynamic"),
 }
 
 
@@ -203,7 +213,7 @@ class _Attachment:
             return
         recording.words = said
         if self.kill:
-            self.check_whole(recording)
+            recording.fault = harness.fault_of_what_is_left(self.profile)
         elif self.recorder.returncode == 125:
             recording.refused = True
         elif self.recorder.returncode != 0:
@@ -211,21 +221,6 @@ class _Attachment:
         if self.recorder.returncode == 0:
             _read_profile(self.profile, recording)
 
-    def check_whole(self, recording):
-        """What a recorder that was killed has left is nothing, or a profile."""
-        if not os.path.exists(self.profile):
-            return
-        try:
-            with contextlib.closing(sqlite3.connect(self.profile)) as profile:
-                begun = profile.execute("PRAGMA user_version").fetchone()[0] != 0
-                sound = profile.execute("PRAGMA integrity_check").fetchone()[0]
-        except sqlite3.Error as error:
-            begun, sound = True, str(error)
-        if sound != "ok":
-            recording.fault = f"profile: {sound}"
-        elif begun:
-            shown = harness.run([CROSSTALK, "report", "-i", self.profile, "--format", "json"])
-            recording.fault = "" if shown.status == 0 else f"the profile is not read: {shown.stderr.strip()}"
 
 
 def _attached_run(program):

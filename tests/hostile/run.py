@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--bare", action="store_true", help="compare bare runs with each other, record nothing")
     parser.add_argument("--options", default="", metavar="WORDS", help="of crosstalk record, beside the program's own")
     parser.add_argument("--way", default="", choices=list(comparison.WAYS), help="attach to the running program, in this way")
+    parser.add_argument("--wait", type=float, metavar="S", help="with --way: attached to so many seconds after its start [0.05]")
     parser.add_argument("--list", action="store_true", help="name the programs and what they prove")
     parser.add_argument("--print", action="store_true", help="print what the bare run writes")
     arguments = parser.parse_args()
@@ -70,6 +71,8 @@ def main():
         else:
             if arguments.way:  # brief programs may be over before anything was seen of them
                 program = dataclasses.replace(program, way=arguments.way, says="", samples=False, traps=False)
+            if arguments.wait is not None:
+                program = dataclasses.replace(program, wait=arguments.wait)
             if arguments.options:  # another way to observe has other words
                 program = dataclasses.replace(program, options=f"{program.options} {arguments.options}", says="")
             differing += repeat(program, arguments.repeat, arguments.bare) > 0

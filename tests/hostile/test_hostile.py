@@ -40,11 +40,17 @@ class Hostile(unittest.TestCase):
     def test_libraries(self):
         self.no_difference("libraries")
 
+    def test_marks(self):
+        self.no_difference("marks")
+
     def test_memory(self):
         self.no_difference("memory")
 
     def test_namespaces(self):
         self.no_difference("namespaces")
+
+    def test_openmp(self):
+        self.no_difference("openmp")
 
     def test_seccomp(self):
         self.no_difference("seccomp")

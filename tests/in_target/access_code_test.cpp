@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectors/in_target/access/code.h"
+#include "collectors/in_target/access/instruction_decoder.h"
 #include "collectors/in_target/access/predecessors.h"
 
 namespace crosstalk::in_target {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/in_target/access_fixtures.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -207,6 +209,89 @@ void narrow_integers() {
   sink = words[63];
 }
 
+/// Square roots until two steps hardly differ: the loop ends by a comparison of numbers.
+void newton() {
+  double sum = 0;
+  for (int i = 1; i < 120; ++i) {
+    const double wanted = i * 0.73;
+    double x = wanted;
+    double step = 1;
+    while (step > 1e-9 || step < -1e-9) {
+      step = 0.5 * (x - wanted / x);
+      x -= step;
+    }
+    sum += x;
+  }
+  field[0][0] = sum;
+  sink = static_cast<std::uint64_t>(sum);
+}
+
+/// A byte is looked for by sixteen at a time, as libraries do it.
+void vector_search() {
+  std::memset(text, 'a', sizeof text);
+  std::uint64_t sum = 0;
+  for (unsigned place = 7; place < 4000; place += 97) {
+    text[place] = 'b';
+    const __m128i wanted = _mm_set1_epi8('b');
+    for (unsigned i = 0;; i += 16) {
+      const __m128i here = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + i));
+      const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(here, wanted)));
+      if (found != 0) {
+        sum += i + static_cast<unsigned>(__builtin_ctz(found));
+        break;
+      }
+    }
+    text[place] = 'a';
+  }
+  sink = sum;
+}
+
+void library_searches() {
+  std::memset(text, 'x', sizeof text);
+  std::uint64_t sum = 0;
+  for (unsigned bytes = 1; bytes < 3000; bytes = bytes * 5 / 3 + 1) {
+    text[bytes] = 0;
+    sum += std::strlen(text);
+    sum += std::memchr(text, 0, sizeof text) != nullptr ? 1 : 0;
+    sum += std::strchr(text, 'y') == nullptr ? 1 : 0;
+    sum += static_cast<std::uint64_t>(std::strcmp(text, text + 1) > 0);
+    text[bytes] = 'x';
+  }
+  sink = sum;
+}
+
+/// A number is counted up while it is smaller than another that is rounded and converted.
+void conversions() {
+  std::uint64_t sum = 0;
+  float single = 0.5F;
+  for (int i = 0; i < 150; ++i) {
+    single = single * 1.07F + static_cast<float>(i % 5);
+    const auto whole = static_cast<int>(single);
+    sum += static_cast<std::uint64_t>(whole & 7);
+    if (static_cast<double>(whole) > single - 0.25) {
+      ++sum;
+    }
+    for (int k = 0; k < (whole & 3); ++k) {
+      sum += 3;
+    }
+    single = single > 1e6F ? 0.25F : single;
+  }
+  sink = sum;
+}
+
+void bit_counts() {
+  scramble();
+  std::uint64_t sum = 0;
+  for (const int n : numbers) {
+    auto bits = static_cast<std::uint64_t>(static_cast<unsigned>(n)) | 1U;
+    while (bits != 0) {
+      sum += static_cast<unsigned>(__builtin_ctzll(bits));
+      bits &= bits - 1;
+    }
+  }
+  sink = sum;
+}
+
 }  // namespace
 
 extern const Fixture fixtures[] = {
@@ -224,6 +309,11 @@ extern const Fixture fixtures[] = {
     {"formatting", formatting},
     {"narrow_integers", narrow_integers},
     {"string_instructions", string_instructions},
+    {"newton", newton},
+    {"vector_search", vector_search},
+    {"library_searches", library_searches},
+    {"conversions", conversions},
+    {"bit_counts", bit_counts},
 };
 extern const int fixture_count = sizeof(fixtures) / sizeof(fixtures[0]);
 

@@ -2,6 +2,7 @@
 #include "tests/in_target/access_trace.h"
 
 #include <Zydis/Zydis.h>
+#include <elf.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -100,12 +101,20 @@ void decode(const user_regs_struct& r, pid_t pid, TraceStep& step) {
 
 /// Steps until the function has returned, the child is gone or `limit` is reached.
 void step_through(pid_t child, std::size_t limit, const std::function<void(const TraceStep&, pid_t)>& visit) {
+  constexpr std::size_t features_at = 464;  // where the kernel notes them: USER_XSTATE_XCR0_WORD
+  std::vector<std::uint8_t> area(16384);
   for (std::size_t i = 0; i < limit; ++i) {
     user_regs_struct r{};
     if (::ptrace(PTRACE_GETREGS, child, nullptr, &r) != 0) {
       return;
     }
     TraceStep step = make_step(r);
+    iovec saved{area.data(), area.size()};
+    if (::ptrace(PTRACE_GETREGSET, child, NT_X86_XSTATE, &saved) == 0) {
+      std::memcpy(&step.vectors.features, area.data() + features_at, sizeof step.vectors.features);
+      step.vectors.area = area.data();
+      step.vectors.bytes = saved.iov_len;
+    }
     decode(r, child, step);
     visit(step, child);
     int status = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectors/in_target/access/finder.h"
+#include "collectors/in_target/access/vector_registers.h"
 
 namespace crosstalk::test {
 
@@ -29,6 +30,7 @@ struct TraceStep {
   Registers registers;
   std::uint64_t flags = 0;
   std::uint64_t fs_base = 0;
+  in_target::VectorFrame vectors;  ///< lasts for the visit
   std::optional<TrueAccess> access;
   bool system_call = false;
   std::uint8_t length = 0;

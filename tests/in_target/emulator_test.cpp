@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "collectors/in_target/access/instruction_decoder.h"
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 

@@ -10,6 +10,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/kernel_signals.h"
@@ -104,6 +105,7 @@ bool lends_stacks() { return true; }
 void on_trap_blocked() {}
 void on_signal_taken(int /*signal_number*/) { count(guest_signal_taken); }
 
+void end_regions_below(std::uint64_t /*stack_pointer*/) {}
 void forget_wait() {}
 bool is_alone() { return false; }
 constinit std::atomic<bool> waits_wanted{true};

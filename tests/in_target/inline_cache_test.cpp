@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe must answer what would have been found without it: asked at every instruction of real functions, as they
-// enter and leave their loops, and on code that is written over. Exactly so where only the code decides; where
+// A cached entry must answer what would have been found without it: asked at every instruction of real functions, as
+// they enter and leave their loops, and on code that is written over. Exactly so where only the code decides; where
 // execution may also come by a jump from afar, a wrong answer is found out by an audit.
 #include "collectors/in_target/access/inline_cache.h"
 
@@ -32,7 +32,7 @@ AccessFinder learning;
 AccessFinder plain;
 AccessFinder rewritten;
 
-/// What find() says where it has no recipes.
+/// What find() says where nothing is cached.
 std::optional<FoundAccess> without_cached(const TraceStep& step, const CodeReader& reader) {
   FoundAccess last;
   const bool has_last = plain.find_retired(step.registers, step.flags, step.fs_base, reader, last);
@@ -75,18 +75,18 @@ Tally ask(const Fixture* fixtures, int count) {
       tally.different += same(found, want) ? 0 : 1;
     });
   }
-  std::printf("asked %zu, answered by recipes %.1f %%, differently %zu\n", tally.asked,
+  std::printf("asked %zu, answered by the cache %.1f %%, differently %zu\n", tally.asked,
               100.0 * static_cast<double>(tally.by_cached) / static_cast<double>(tally.asked), tally.different);
   return tally;
 }
 
-TEST(InlineCacheEntry, OptimizedFunctionsAreAnsweredAsWithoutRecipes) {
+TEST(InlineCacheEntry, OptimizedFunctionsAreAnsweredAsWithoutTheCache) {
   const Tally tally = ask(optimized::fixtures, optimized::fixture_count);
   EXPECT_LT(tally.different, tally.asked / 1000);
   EXPECT_GT(tally.by_cached, tally.asked / 2);
 }
 
-TEST(InlineCacheEntry, UnoptimizedFunctionsAreAnsweredAsWithoutRecipes) {
+TEST(InlineCacheEntry, UnoptimizedFunctionsAreAnsweredAsWithoutTheCache) {
   const Tally tally = ask(unoptimized::fixtures, unoptimized::fixture_count);
   EXPECT_LT(tally.different, tally.asked / 1000);
   EXPECT_GT(tally.by_cached, tally.asked / 5);

@@ -4,6 +4,7 @@
 #include "collectors/in_target/access/lookahead.h"
 
 #include <gtest/gtest.h>
+#include <xmmintrin.h>
 
 #include <cstdio>
 #include <cstring>
@@ -23,11 +24,12 @@ using in_target::CodeReader;
 using in_target::Lookahead;
 using in_target::LookaheadLimits;
 using in_target::LookaheadMemory;
+using in_target::LookaheadState;
 using profile::LookaheadEnd;
 
 // In static storage, which is zero.
 AccessFinder finder;
-LookaheadMemory memory;
+LookaheadState state;
 
 struct Made {
   Lookahead walk;
@@ -35,10 +37,16 @@ struct Made {
 };
 
 Made make_walk(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
-               const LookaheadLimits& limits = {}) {
+               const LookaheadLimits& limits = {}, const in_target::VectorFrame& vectors = {}) {
+  static const bool prepared = [] {
+    state.processor = in_target::find_processor_features();
+    return true;
+  }();
+  EXPECT_TRUE(prepared);
+  state.vectors.load(vectors, state.processor);
   std::uint8_t way[2048];
   Made made;
-  made.walk = finder.look_ahead(registers, flags, fs_base, reader, limits, memory, way, sizeof way);
+  made.walk = finder.look_ahead(registers, flags, fs_base, reader, limits, state, way, sizeof way);
   const auto lines = profile::unpack_branch_trace({way, made.walk.trace_bytes}, registers[Register::rip]);
   EXPECT_TRUE(lines.has_value());
   made.lines = lines.value_or(std::vector<profile::Straight>{});
@@ -92,7 +100,7 @@ Score score(const Fixture& fixture) {
   trace(fixture.run, 15000, [&](const TraceStep& step, pid_t pid) {
     child = pid;
     if (steps.size() % every == 0) {
-      walks[steps.size()] = make_walk(step.registers, step.flags, step.fs_base, reader);
+      walks[steps.size()] = make_walk(step.registers, step.flags, step.fs_base, reader, {}, step.vectors);
     }
     steps.push_back({step.registers[Register::rip], step.length});
   });
@@ -145,12 +153,27 @@ class LookaheadTest : public testing::Test {
     page.assign(page_bytes, 0xcc);
     std::memcpy(page.data() + code_at % page_bytes, std::data(bytes), bytes.size());
   }
-  Made walk(const LookaheadLimits& limits = {}) { return make_walk(registers_, 0x202, 0, {this, read, read}, limits); }
+  Made walk(const LookaheadLimits& limits = {}) {
+    return make_walk(registers_, 0x202, 0, {this, read, read}, limits, vectors_);
+  }
+  /// Into the low half of a vector register; the others are zero.
+  void number(unsigned which, double value) {
+    std::memcpy(saved_ + 160 + std::size_t{16} * which, &value, sizeof value);
+    mode(0x1f80);
+  }
+  void mode(std::uint32_t mode) {
+    constexpr std::uint64_t in_use = 2;
+    std::memcpy(saved_ + 24, &mode, sizeof mode);
+    std::memcpy(saved_ + 512, &in_use, sizeof in_use);
+    vectors_ = {saved_, sizeof saved_, 7};
+  }
 
   Registers registers_;
   std::map<std::uint64_t, std::vector<std::uint8_t>> pages_;
 
  private:
+  std::uint8_t saved_[832] = {};
+  in_target::VectorFrame vectors_;  // none at first
   static constexpr std::uint64_t page_bytes = 4096;
   static bool read(void* context, std::uint64_t address, void* out, std::size_t bytes) {
     auto& pages = static_cast<LookaheadTest*>(context)->pages_;
@@ -219,13 +242,71 @@ TEST_F(LookaheadTest, FollowsCallsAndReturns) {
   EXPECT_EQ(made.walk.instructions, 12U);
 }
 
-TEST_F(LookaheadTest, EndsWhereFloatingPointDecides) {
+TEST_F(LookaheadTest, EndsWhereNumbersDecideThatAreNotKnown) {
   // 0: inc eax; 2: comisd xmm0, xmm1; 6: ja 0
   code({0xff, 0xc0, 0x66, 0x0f, 0x2f, 0xc1, 0x77, 0xf8});
-  const Made made = walk();
+  const Made made = walk();  // no vector registers
   EXPECT_EQ(made.walk.end, LookaheadEnd::value);
   EXPECT_EQ(made.walk.instructions, 2U);
   EXPECT_EQ(made.walk.head, 0U);
+}
+
+TEST_F(LookaheadTest, FollowsWhatNumbersDecide) {
+  // 0: addsd xmm0, [rdi]; 4: comisd xmm1, xmm0; 8: ja 0; a: syscall
+  code({0xf2, 0x0f, 0x58, 0x07, 0x66, 0x0f, 0x2f, 0xc8, 0x77, 0xf6, 0x0f, 0x05});
+  const double step = 0.25;
+  std::memcpy(pages_[data_at / 4096].data(), &step, sizeof step);
+  number(1, 2.0);
+  const Made made = walk();
+  EXPECT_EQ(made.walk.end, LookaheadEnd::code);
+  EXPECT_EQ(made.walk.instructions, 24U);  // eight times round
+  EXPECT_EQ(made.lines.back().last, code_at + 10);
+}
+
+TEST_F(LookaheadTest, RoundsAsTheThreadDoes) {
+  // 0: cvtsd2si eax, xmm0; 4: cmp eax, 2; 7: jne 5 bytes back, to its own start, for ever; 9: syscall
+  code({0xf2, 0x0f, 0x2d, 0xc0, 0x83, 0xf8, 0x02, 0x75, 0xf7, 0x0f, 0x05});
+  constexpr std::uint32_t up = 0x5f80;
+  number(0, 1.25);
+  EXPECT_EQ(walk().walk.end, LookaheadEnd::whole);
+  mode(up);
+  EXPECT_EQ(walk().walk.end, LookaheadEnd::code);
+}
+
+TEST_F(LookaheadTest, LeavesTheModeOfTheFloatingPointUnitAlone) {
+  // 0: divsd xmm0, xmm1; 4: jmp 0
+  code({0xf2, 0x0f, 0x5e, 0xc1, 0xeb, 0xfa});
+  number(0, 1.0);
+  number(1, 0.0);
+  constexpr unsigned untouched = 0x9fc0;  // flush to zero, denormals are zero
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(untouched);
+  const LookaheadEnd end = walk().walk.end;
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(end, LookaheadEnd::whole);
+  EXPECT_EQ(after, untouched);
+}
+
+TEST_F(LookaheadTest, ExchangesOnlyItsOwnCopy) {
+  // 0: mov eax, [rdi]; 2: lea ecx, [rax+1]; 5: lock cmpxchg [rdi], ecx; 9: jne 0; b: cmp ecx, 3; e: jb 0; 10: syscall
+  code({0x8b, 0x07, 0x8d, 0x48, 0x01, 0xf0, 0x0f, 0xb1, 0x0f, 0x75, 0xf5, 0x83, 0xf9, 0x03, 0x72, 0xf0, 0x0f, 0x05});
+  const Made made = walk();
+  EXPECT_EQ(made.walk.end, LookaheadEnd::code);
+  EXPECT_EQ(made.walk.instructions, 18U);
+  EXPECT_EQ(pages_[data_at / 4096][0], 0);
+}
+
+TEST_F(LookaheadTest, LooksForBytesByTheVector) {
+  // 0: movdqu xmm1, [rdi]; 4: pcmpeqb xmm1, xmm0; 8: add rdi, 16; c: pmovmskb eax, xmm1; 10: test eax, eax; 12: je 0
+  code({0xf3, 0x0f, 0x6f, 0x0f, 0x66, 0x0f, 0x74, 0xc8, 0x48, 0x83, 0xc7,
+        0x10, 0x66, 0x0f, 0xd7, 0xc1, 0x85, 0xc0, 0x74, 0xec, 0x0f, 0x05});
+  std::memset(pages_[data_at / 4096].data(), 'a', 4096);
+  pages_[data_at / 4096][100] = 0;
+  number(0, 0);
+  const Made made = walk();
+  EXPECT_EQ(made.walk.end, LookaheadEnd::code);
+  EXPECT_EQ(made.walk.instructions, 7U * 6U);
 }
 
 TEST_F(LookaheadTest, EndsWhereAStoreGoesToAnUnknownPlace) {
@@ -266,6 +347,7 @@ TEST(WalkMemoryTest, StoresLieOverWhatIsRead) {
                             std::memcpy(out, static_cast<std::uint8_t*>(context) + address, count);
                             return true;
                           }};
+  LookaheadMemory& memory = state.memory;
   memory.begin(reader);
   EXPECT_EQ(memory.load(62, 4).bits, 0x41403f3eU);  // over two lines
   memory.store(62, 4, {0xa4a3a2a1, true});

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/sync/measured_wait.h"
@@ -28,6 +29,9 @@ constexpr std::uint32_t slots = 64;
 constexpr std::uint32_t ring_bytes = 16 * page_bytes;
 
 std::uint32_t clocks_stopped = 0;
+std::uint32_t accesses_told = 0, accesses_closed = 0;  // the former: while their events were there still
+std::uint32_t regions_begun_of = 0;
+std::uint32_t regions_ended_of = 0;
 std::uint32_t waits_begun_of = 0;
 std::uint32_t waits_ended = 0;
 std::uint64_t life_ns = 0;
@@ -35,7 +39,7 @@ std::uint64_t life_ns = 0;
 /// Memory as the recorder makes it: a part that all share, and rings behind it in the file.
 std::byte* end_of_shared_part() {
   const int fd = memfd_create("rings", MFD_CLOEXEC);
-  EXPECT_EQ(ftruncate(fd, static_cast<off_t>(page_bytes + std::size_t{slots} * ring_bytes)), 0);
+  EXPECT_EQ(ftruncate(fd, static_cast<off_t>(page_bytes + slots * profile::ring_stride(ring_bytes))), 0);
   void* const at = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   EXPECT_NE(at, MAP_FAILED);
@@ -67,7 +71,9 @@ class Threads : public testing::Test {
     static std::byte* const shared_end = end_of_shared_part();
     EXPECT_TRUE(runtime().rings.start(shared_end, slots, ring_bytes));
     clocks_stopped = 0;
+    accesses_told = accesses_closed = 0;
     waits_ended = 0;
+    regions_ended_of = 0;
     life_ns = 0;
   }
   test::FakeKernel kernel_;
@@ -79,6 +85,7 @@ TEST_F(Threads, OneBeginsInTheLowestFreeSlotAndSaysSo) {
   ASSERT_NE(self, nullptr);
   EXPECT_EQ(self->number, 2U);
   EXPECT_EQ(waits_begun_of, 2U);
+  EXPECT_EQ(regions_begun_of, 2U);
   EXPECT_EQ(current_thread(), self);
   EXPECT_EQ(state_of(1), profile::SlotState::live);
   EXPECT_EQ(runtime().arena.slot(1)->tid.load(), kernel_thread_id());
@@ -126,7 +133,10 @@ TEST_F(Threads, TheEndHasItsTimesAndTheNameItHadThen) {
   EXPECT_GE(ends[0].voluntary_switches, 1U);
   EXPECT_EQ(life_ns, ends[0].cpu_ns);
   EXPECT_EQ(clocks_stopped, 1U);
+  EXPECT_EQ(accesses_told, 1U);
+  EXPECT_EQ(accesses_closed, 1U);
   EXPECT_EQ(waits_ended, 1U);
+  EXPECT_NE(regions_ended_of, 0U);
   EXPECT_EQ(state_of(0), profile::SlotState::ended);
   EXPECT_EQ(registry().live(), 0U);
 }
@@ -206,9 +216,13 @@ TEST_F(Threads, ALostThreadIsEndedByItsNumberOnly) {
 }  // namespace
 
 void stop_clock(ThreadState& /*self*/) { ++clocks_stopped; }
+void take_last_accesses(ThreadState& /*self*/) { accesses_told += accesses_closed == 0 ? 1 : 0; }
+void MemoryEvents::close(ThreadState& /*thread*/) { ++accesses_closed; }
 void charge_presence(ThreadState& /*self*/) {}
 void begin_waits(const ThreadState& self) { waits_begun_of = self.number; }
 void end_waits() { ++waits_ended; }
+void begin_regions(const ThreadState& self) { regions_begun_of = self.number; }
+void end_regions(const ThreadState& self) { regions_ended_of = self.number; }
 void note_life(std::uint64_t cpu_ns, std::uint64_t /*switches*/) { life_ns = cpu_ns; }
 void delete_thread_timer(std::int32_t /*id*/) {}
 

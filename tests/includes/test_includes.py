@@ -23,7 +23,7 @@ ROOMS = {  # as the table of rooms in docs/architecture.md
 # Folders that may use more than their room: where a stopped thread stands is read off its stack.
 FOLDERS = {"collectors/injector": {"symbolizer"}, "collectors/calibration": {"models"}}
 # Headers of profile/ that are layouts: all that the library inside a target may use of it.
-LAYOUTS = {"profile/arena", "profile/records", "profile/ring", "profile/branch_trace", "profile/wait_option", "profile/wait_table"}
+LAYOUTS = {"profile/arena", "profile/memory_sampling", "profile/records", "profile/ring", "profile/branch_trace", "profile/region_table", "profile/wait_table"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 namespace crosstalk::injector {
@@ -47,6 +50,62 @@ class Child {
   int line_ = -1;
 };
 
+/// A shell that executes itself at each line that it is sent, at the same addresses each time, and says when it is
+/// there.
+class Repeated {
+ public:
+  Repeated() {
+    int lines[2] = {};
+    int answers[2] = {};
+    if (::pipe(static_cast<int*>(lines)) != 0 || ::pipe(static_cast<int*>(answers)) != 0) {
+      std::abort();
+    }
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(lines[0], 0);
+      ::dup2(answers[1], 1);
+      ::close(lines[1]);
+      ::setenv("AGAIN", "echo; read line && exec sh -c \"$AGAIN\"", 1);
+      ::personality(ADDR_NO_RANDOMIZE);
+      ::execl("/bin/sh", "sh", "-c", ::getenv("AGAIN"), nullptr);
+      ::_exit(0);
+    }
+    ::close(lines[0]);
+    ::close(answers[1]);
+    line_ = lines[1];
+    answer_ = answers[0];
+    await();
+  }
+  ~Repeated() {
+    ::close(line_);
+    ::close(answer_);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void execute() const {
+    ASSERT_EQ(::write(line_, "\n", 1), 1);
+    await();
+  }
+  [[nodiscard]] std::string told_at_its_start() const {
+    std::ifstream in("/proc/" + std::to_string(pid_) + "/auxv", std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+ private:
+  void await() const {
+    char byte = 0;
+    ASSERT_EQ(::read(answer_, &byte, 1), 1);
+  }
+
+  pid_t pid_ = 0;
+  int line_ = -1;
+  int answer_ = -1;
+};
+
 TEST(ExecutedProgram, OneThatGoesOn) {
   const Child child;
   EXPECT_EQ(ExecutedProgram(child.pid()).what_became_of_it(), "");
@@ -70,6 +129,19 @@ TEST(ExecutedProgram, OneThatExecutesAnother) {
     became = program.what_became_of_it();
   }
   EXPECT_EQ(became, "it has executed another program meanwhile");
+}
+
+TEST(ExecutedProgram, OneThatExecutesItselfAtTheSameAddresses) {
+  const Repeated shell;
+  shell.execute();  // from now on with the environment that it gives itself
+  const ExecutedProgram program(shell.pid());
+  const std::string told = shell.told_at_its_start();
+  EXPECT_EQ(program.what_became_of_it(), "");
+  shell.execute();
+  if (shell.told_at_its_start() != told) {
+    GTEST_SKIP() << "addresses stay randomised: personality(2) is refused";
+  }
+  EXPECT_EQ(program.what_became_of_it(), "it has executed another program meanwhile");
 }
 
 }  // namespace

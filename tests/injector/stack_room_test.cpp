@@ -70,5 +70,13 @@ TEST(StackRoom, StackPointersInTheKernelsWords) {
   EXPECT_FALSE(stack_pointer_in("").has_value());
 }
 
+TEST(StackRoom, ThreadsThatExecuteAnotherProgramInTheKernelsWords) {
+  EXPECT_TRUE(executes_program("59 0x55d0 0x55d8 0x55e0 0x8 0x7f0 0x0 0x7ffd2fba9ad0 0x7f8ba7a8f2a6\n"));
+  EXPECT_TRUE(executes_program("322 0x3 0x55d8 0x55e0 0x8 0x1000 0x0 0x7ffd2fba9ad0 0x7f8ba7a8f2a6\n"));
+  EXPECT_FALSE(executes_program("202 0x59 0x89 0x0 0x0 0x0 0xffffffff 0x7ffd2fba9ad0 0x7f8ba7a8f2a6\n"));
+  EXPECT_FALSE(executes_program("running\n"));
+  EXPECT_FALSE(executes_program(""));
+}
+
 }  // namespace
 }  // namespace crosstalk::injector

@@ -3,9 +3,11 @@
 #include "collectors/injector/tracee.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <new>
+#include <thread>
 
 #include "collectors/injector/target_code.h"
 
@@ -28,7 +31,7 @@ Shared* shared = nullptr;
 
 /// What is called: disturbs every register that a function may change.
 extern "C" void called(const char* text, std::uint64_t more) {
-  double x = static_cast<double>(more);
+  auto x = static_cast<double>(more);
   asm volatile("" : "+x"(x));
   asm volatile("pcmpeqd %%xmm0, %%xmm0\n pcmpeqd %%xmm7, %%xmm7\n pcmpeqd %%xmm15, %%xmm15\n fninit\n fldpi"
                :
@@ -75,6 +78,13 @@ void wait_for_events() {
   }
 }
 
+void stay_on_processor(unsigned cpu) {  // where there is one by this number
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  ::sched_setaffinity(0, sizeof set, &set);
+}
+
 class Traced : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -93,6 +103,7 @@ class Traced : public ::testing::Test {
   void run(void (*function)()) {
     child_ = ::fork();
     if (child_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it computes until it is told to end, which a killed test does not say
       function();
       ::_exit(0);
     }
@@ -186,6 +197,48 @@ TEST_F(Traced, SignalsThatComeMeanwhileArrive) {
     }
     ASSERT_EQ(shared->more, before + 1);
   }
+}
+
+/// While a first thread is being traced that can not be stopped at the moment, another one executes a program. That one
+/// hardly gets its processor, so the tracer sees the first thread end and looks again before its number has a new
+/// owner.
+TEST_F(Traced, AFirstThreadThatEndsAsAnotherExecutesIsGone) {
+  run(+[] {
+    ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    std::thread([] {
+      ::usleep(150'000);
+      stay_on_processor(0);
+      const sched_param none{};
+      ::sched_setscheduler(0, SCHED_IDLE, &none);
+      ::execl("/bin/sleep", "sleep", "1", nullptr);
+    }).detach();
+    if (::vfork() == 0) {  // for as long as this child lives, nothing but a kill reaches its parent
+      shared->rounds = 1;
+      const timespec longer{2, 0};
+      ::nanosleep(&longer, nullptr);
+      ::_exit(0);
+    }
+  });
+  const pid_t busy = ::fork();
+  if (busy == 0) {
+    stay_on_processor(0);
+    ::alarm(1);
+    for (volatile unsigned n = 0;; n = n + 1) {
+    }
+  }
+  const pid_t tracer = ::fork();  // not its parent, whose the number remains
+  if (tracer == 0) {
+    stay_on_processor(1);
+    ::alarm(30);  // waiting for it for ever fails, too
+    const auto stopped = Tracee::stop(child_, child_);
+    const auto again = Tracee::stop(child_, child_);
+    ::_exit((stopped && !*stopped ? 0 : 1) + (again && *again ? 0 : 2));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(busy, &status, 0), busy);
+  ASSERT_EQ(::waitpid(tracer, &status, 0), tracer);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: what has ended was stopped, 2: who has its number now was not";
 }
 
 TEST(Doing, IsReadOffWhatTheKernelSays) {

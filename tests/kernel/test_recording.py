@@ -62,23 +62,91 @@ class Discovery(kernel_case.GuestCase):
         self.assertIn("wrote /tmp/", said["member"])
 
 
+class Refusals(kernel_case.GuestCase, harness.Case):
+    """What keeps threads from sampling themselves is said, in one line, and the clock does it."""
+
+    def run_in_guest(self, processor, script, unit=""):
+        guest = self.guest(processor=processor, processors=1)
+        guest.add_module(MODULE)
+        for program in (harness.CROSSTALK, harness.COLLECTOR, harness.workload("ping_pong")):
+            guest.add_program(program)
+        guest.add_program(kernel_case.program("perf_samples"), "/usr/bin/perf_samples")
+        guest.add("/etc/passwd", b"root:x:0:0::/root:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n")
+        return self.run_well(guest, f"chmod 1777 /tmp; insmod /modules/emulated_pmu.ko {unit} || exit 1\n{script}")
+
+    def test_where_little_memory_may_be_locked_and_where_events_are_forbidden(self):
+        record = f"{harness.CROSSTALK} record --budget 100 --source pebs"
+        player = f"{harness.workload('ping_pong')} --seconds 2"
+        result = self.run_in_guest("intel", f"""
+            (ulimit -l 16; {record} -o $RESULTS/little.db -- {player}) >/dev/null || exit 1
+            su other -c "{record} -o /tmp/x.db -- {player}" >$RESULTS/forbidden 2>&1; true""")
+        profile = self.path("little.db")
+        with open(profile, "wb") as file:
+            file.write(result.files["little.db"])
+        report = self.report(profile)
+        why = [warning["message"] for warning in report["warnings"] if warning["code"] == "accesses_not_sampled"]
+        self.assertEqual(len(why), 1, report["warnings"])
+        self.assertIn("ulimit -l", why[0])
+        self.assertEqual({event["source"] for event in report["sampling"]["events"] if event["samples"] > 0}, {"clock"})
+        forbidden = result.files["forbidden"].decode()
+        self.assertIn("--source pebs: not available on this machine: the kernel refuses cpu/mem-loads/", forbidden)
+        self.assertIn("kernel.perf_event_paranoid", forbidden)
+        self.assertEqual(len(forbidden.splitlines()), 1, forbidden)
+
+    def test_that_events_never_had_a_counter_is_said(self):
+        """Another user's event is pinned to the only counter: the kernel takes theirs, and they never count."""
+        record = f"{harness.CROSSTALK} record --budget 100 --source pebs"
+        player = f"{harness.workload('ping_pong')} --seconds 3"
+        result = self.run_in_guest("intel", f"""
+            perf_samples unit=cpu config=0x01cd config1=3 period=1000000000 precise=3 exclude_kernel=1 each_cpu=1 \\
+              pinned=1 samples=1000000 >/dev/null & holder=$!
+            sleep 1
+            {record} -o $RESULTS/inside.db -- {player} >/dev/null || exit 1
+            {record} --observer -o $RESULTS/outside.db -- {player} >/dev/null || exit 1
+            kill $holder""", "counters=1")
+        for name in ("inside", "outside"):
+            with self.subTest(name):
+                profile = self.path(name + ".db")
+                with open(profile, "wb") as file:
+                    file.write(result.files[name + ".db"])
+                report = self.report(profile)
+                said = [warning["message"] for warning in report["warnings"] if warning["code"] == "events_never_counted"]
+                self.assertEqual(len(said), 1, report["warnings"])
+                self.assertIn("end what else measures", said[0])
+                self.assertNotIn("events_multiplexed", {warning["code"] for warning in report["warnings"]})
+                self.assertEqual({event["source"] for event in report["sampling"]["events"] if event["samples"] > 0}, {"clock"})
+                self.assertEqual(report["sampling"]["source_choice"], "pebs: chosen")
+
+    def test_where_ibs_is_for_processors_only(self):
+        record = f"{harness.CROSSTALK} record -v"
+        player = f"{harness.workload('ping_pong')} --seconds 0.1"
+        result = self.run_in_guest("amd", f"""
+            {record} -o /tmp/auto.db -- {player} >$RESULTS/auto 2>&1 || exit 1
+            {record} --source ibs -o /tmp/ibs.db -- {player} >$RESULTS/ibs 2>&1 || exit 1""")
+        automatic, asked = result.files["auto"].decode(), result.files["ibs"].decode()
+        self.assertIn("source ibs: the kernel takes ibs_op// for processors only", automatic)
+        self.assertIn("source clock: chosen", automatic)
+        self.assertIn("as --source ibs takes, the command was watched from outside", asked)
+        self.assertIn("source ibs: chosen", asked)
+
+
 class Recording(kernel_case.GuestCase, harness.Case):
     """An emulator's traps are slow and few: enough to tell who communicates and where, not how much."""
 
-    def record(self, sources, processor, check, seconds=10):
+    def record(self, sources, processor, check, seconds=10, options="", unit="", processors=2):
         """Records a ping-pong in a guest by each of the sources, and checks the reports that are made of it here:
-        check(source, report, truth)."""
-        guest = self.guest(processor=processor)
+        check(source, report, truth). `unit`: parameters of the emulated one."""
+        guest = self.guest(processor=processor, processors=processors)
         guest.add_module(MODULE)
         guest.add_module(IBS_MODULE)
         player = harness.workload("ping_pong")
         for program in (harness.CROSSTALK, harness.COLLECTOR, player):
             guest.add_program(program)
         script = "".join(f"""
-            {harness.CROSSTALK} record -o $RESULTS/{source}.db --source {source} --budget 100 -- \
+            {harness.CROSSTALK} record -o $RESULTS/{source}.db --source {source} {options} --budget 100 -- \
               {player} --seconds {seconds} >$RESULTS/{source} || exit 1""" for source in sources)
         result = self.run_well(guest, f"""
-            insmod /modules/emulated_pmu.ko || exit 1
+            insmod /modules/emulated_pmu.ko {unit} || exit 1
             insmod /modules/crosstalk_ibs.ko emulate=1 || exit 1{script}
             rmmod crosstalk_ibs || exit 1""", 250)
         for source in sources:
@@ -113,8 +181,8 @@ class Recording(kernel_case.GuestCase, harness.Case):
 
     def check_measured(self, report, units):
         """There are samples of the unit's events beside those of the clock."""
-        counts = {event["unit"]: event["samples"] for event in report["sampling"]["events"]}
-        self.assertGreater(sum(counts.get(unit, 0) for unit in units), 10, counts)
+        counts = [(event["unit"], event["samples"]) for event in report["sampling"]["events"]]
+        self.assertGreater(sum(samples for unit, samples in counts if unit in units), 10, counts)
 
     def test_who_plays_is_found_on_amd(self):
         def check(source, report, truth):
@@ -130,7 +198,35 @@ class Recording(kernel_case.GuestCase, harness.Case):
             self.check_who_plays(report, truth)
             self.check_where_they_play(report, truth)
             self.check_measured(report, ["loads", "stores", "accesses"])
-        self.record(["pebs"], "intel", check)
+            self.check_observed(report, "outside")
+        self.record(["pebs"], "intel", check, options="--observer")
+
+    def check_observed(self, report, how):
+        self.assertEqual({process["observation"] for process in report["processes"]}, {how})
+
+    def check_inside(self, report, truth, events):
+        """The players have sampled themselves, both of them, and their samples tell who plays and where."""
+        self.check_observed(report, "preloaded")
+        self.check_who_plays(report, truth)
+        self.check_where_they_play(report, truth)
+        # A ring that nobody reads for a while drops samples: the host may leave a processor without time.
+        self.assertLess(report["sampling"]["lost"], 0.1 * report["sampling"]["samples"])
+        counts = {event["name"]: event["samples"] for event in report["sampling"]["events"] if event["source"] != "clock"}
+        self.assertEqual(set(counts), set(events))
+        self.assertGreater(counts[events[0]], 10, counts)  # a thread that waits for the ball stores nothing
+
+    def test_who_plays_is_found_from_inside_on_intel(self):
+        def check(_, report, truth):
+            self.check_inside(report, truth, ["cpu/mem-loads/", "cpu/mem-stores/"])
+        # On one processor the ball is passed at each switch of threads, however little of its own processors the host
+        # has for the guest's.
+        self.record(["pebs"], "intel", check, processors=1)
+
+    def test_who_plays_is_found_from_inside_on_amd(self):
+        """Kernels from 6.2 on take IBS for threads; that they can leave out the kernel is newer still."""
+        def check(_, report, truth):
+            self.check_inside(report, truth, ["ibs_op//"])
+        self.record(["ibs"], "amd", check, unit="per_thread=1", processors=1)
 
 
 if __name__ == "__main__":

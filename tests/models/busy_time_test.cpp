@@ -113,6 +113,30 @@ TEST(BusyTime, WhatIsNotKnownIsAbsent) {
   EXPECT_FALSE(bound_of(BusyTimes{}));
 }
 
+TEST(BusyTime, APeakThatVariesGivesBothEnds) {
+  LoopWork work{1, {}};
+  work.amount[Unit::memory] = 30 * giga;
+  Peaks peaks = source_machine();
+  for (const Unit unit : all_units) {
+    peaks[unit] = {40 * giga, std::nullopt, unit != Unit::l3, 0.2};
+    work.amount[unit] = unit == Unit::memory ? 30 * giga : giga;
+  }
+  const BusyTimes times = busy_times(work, peaks);
+  EXPECT_DOUBLE_EQ(*times[Unit::memory].of_effective, 0.75);
+  EXPECT_DOUBLE_EQ(*times[Unit::memory].of_effective_most, 0.9375);
+  const Classified classified = classify(times);
+  EXPECT_EQ(classified.which, BusyClass::in_memory);
+  EXPECT_NE(classified.evidence.find("75 %"), std::string::npos) << classified.evidence;
+  EXPECT_NE(classified.evidence.find("(for 94 % at what"), std::string::npos) << classified.evidence;
+
+  for (const Unit unit : all_units) {
+    peaks[unit].spread = 0.05;
+  }
+  EXPECT_EQ(classify(busy_times(work, peaks)).which, BusyClass::under_tuned);
+  peaks[Unit::memory].spread = 1;  // nonsense is no end
+  EXPECT_FALSE(busy_times(work, peaks)[Unit::memory].of_effective_most);
+}
+
 TEST(BusyTime, NoWorkTakesNoTimeWhateverThePeak) {
   LoopWork work{2, {}};
   work.amount[Unit::fpu] = 0;

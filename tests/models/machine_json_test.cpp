@@ -81,6 +81,12 @@ TEST(MachineJson, NamesTheFieldThatIsWrong) {
   EXPECT_TRUE(refusal([](Json& f) { f["latencies"][1]["value"] = 1e-15; }).starts_with("latencies[memory].value"));
 }
 
+TEST(MachineJson, TakesFilesOfBeforeDisturbedTriesWereTold) {
+  EXPECT_EQ(refusal([](Json& f) { f["latencies"][1].erase("disturbed"); }), "accepted");
+  EXPECT_EQ(refusal([](Json& f) { f["latencies"][1]["disturbed"] = "many"; }),
+            "latencies[1].disturbed: it is no whole number in range");
+}
+
 TEST(MachineJson, PassesOverWhatLaterVersionsAdd) {
   EXPECT_EQ(refusal([](Json& f) { f["flops"][0]["colour"] = "blue"; }), "accepted");
   EXPECT_EQ(refusal([](Json& f) { f["more"] = Json::array({1, 2}); }), "accepted");

@@ -82,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"bandwidths[memory, load, one_core]", [](Machine& m) { m.bandwidths[1].bytes_per_s.value = 5e11; }},
         Nonsense{"latencies[memory]", [](Machine& m) { m.latencies[1].seconds.value = 5e-10; }},
         Nonsense{"latencies[memory].value", [](Machine& m) { m.latencies[1].seconds.value = 5; }},
+        Nonsense{"chains[locked_add].disturbed", [](Machine& m) { m.chains[0].seconds.disturbed = 13; }},
         Nonsense{"chains[locked_add].median", [](Machine& m) { m.chains[0].seconds.median = 0; }},
         Nonsense{"frequency.tsc_hz", [](Machine& m) { m.frequency.tsc_hz = 3; }},
         Nonsense{"frequency.all_cores_hz.value", [](Machine& m) { m.frequency.all_cores_hz.value = 1e15; }},
@@ -92,6 +93,38 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"caches[level 2].bytes", [](Machine& m) { m.caches[2].bytes = 16384; }},
         Nonsense{"caches[level 1].line_bytes", [](Machine& m) { m.caches[0].line_bytes = 60; }},
         Nonsense{"caches[level 9]", [](Machine& m) { m.caches[0].level = 9; }}));
+
+TEST(RefuseNonsense, TakesAwayOnlyWhatIsAbsurd) {
+  Machine m = test::example();
+  refuse_nonsense(m);
+  EXPECT_TRUE(m.latencies[1].seconds.value && m.flops[0].flops_per_s.value);
+  m.latencies[1].seconds.value = 5;
+  m.flops[1].flops_per_s.value = 5.8e12;
+  m.frequency.tsc_hz = 3;
+  m.chains[0].seconds = {};
+  refuse_nonsense(m);
+  EXPECT_TRUE(validate(m)) << validate(m).error().message;
+  EXPECT_EQ(m.latencies[1].seconds.value, std::nullopt);
+  EXPECT_EQ(m.latencies[1].seconds.method, "example");
+  EXPECT_NE(m.latencies[1].seconds.refused.find("no machine has 5"), std::string::npos);
+  EXPECT_NE(m.flops[1].flops_per_s.refused.find("more than 2 times"), std::string::npos);
+  EXPECT_TRUE(m.flops[1].flops_per_s.theoretical);
+  EXPECT_EQ(m.frequency.tsc_hz, std::nullopt);
+  EXPECT_FALSE(m.chains[0].seconds.refused.empty());
+  EXPECT_TRUE(m.flops[0].flops_per_s.value);
+}
+
+TEST(RefuseNonsense, OfTwoThatContradictEachOtherTheSlowerOneGoes) {
+  Machine m = test::example();
+  m.latencies[1].seconds.value = 5e-10;      // memory's, and the first level's is 1 ns
+  m.bandwidths[1].bytes_per_s.value = 5e11;  // memory's, and the first level's is 200 GB/s
+  refuse_nonsense(m);
+  EXPECT_TRUE(validate(m));
+  EXPECT_EQ(m.latencies[0].seconds.value, std::nullopt);
+  EXPECT_NE(m.latencies[0].seconds.refused.find("longer than that of memory"), std::string::npos);
+  EXPECT_EQ(m.bandwidths[0].bytes_per_s.value, std::nullopt);
+  EXPECT_TRUE(m.latencies[1].seconds.value && m.bandwidths[1].bytes_per_s.value);
+}
 
 TEST(MachineCheck, AMachineOfTheSameKindWillDo) {
   Machine other = test::example();

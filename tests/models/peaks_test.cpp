@@ -57,6 +57,47 @@ TEST(Peaks, WhatEachCoreHasSlowsDownAsMeasured) {
   EXPECT_DOUBLE_EQ(l1d(2.5), 190e9);
 }
 
+Figure absent(const char* reason) {
+  Figure figure;
+  figure.refused = reason;
+  return figure;
+}
+
+TEST(Peaks, OfWhatIsSharedTheOtherEndSaysNothing) {
+  Machine m = machine();
+  const auto memory = [&](double threads) { return peaks_of(m, {.threads = threads})[Unit::memory].effective; };
+  m.bandwidths = {{Level::memory, Traffic::load, Scope::one_core, measured(20e9)},
+                  {Level::memory, Traffic::load, Scope::all_cores, absent("too busy")}};
+  EXPECT_EQ(memory(1), 20e9);
+  EXPECT_EQ(memory(2), std::nullopt);
+  EXPECT_EQ(memory(4), std::nullopt);
+  m.bandwidths = {{Level::memory, Traffic::load, Scope::one_core, absent("too busy")},
+                  {Level::memory, Traffic::load, Scope::all_cores, measured(50e9)}};
+  EXPECT_EQ(memory(1), std::nullopt);
+  EXPECT_EQ(memory(4), 12.5e9);
+}
+
+TEST(Peaks, WhatEachCoreHasIsMuchTheSameAtBothEnds) {
+  Machine m = machine();
+  m.bandwidths = {{Level::l1d, Traffic::load, Scope::one_core, absent("too busy")},
+                  {Level::l1d, Traffic::load, Scope::all_cores, measured(720e9)}};
+  EXPECT_EQ(peaks_of(m, {.threads = 1})[Unit::l1d].effective, 180e9);
+}
+
+TEST(Peaks, TheReasonOfAnAbsentOneIsTheFigures) {
+  Machine m = machine();
+  Demand demand{.threads = 4};
+  m.bandwidths[1].bytes_per_s = absent("too busy");
+  m.bandwidths[3].bytes_per_s = absent("too busy");
+  EXPECT_EQ(why_no_peak(m, Unit::memory, demand), "its peak is not in the calibration: too busy");
+  EXPECT_EQ(why_no_peak(m, Unit::l3, demand), "its peak is not in the calibration");
+  m.flops[2].flops_per_s = absent("disturbed");
+  demand.flops.add(wide, real8, Operation::add, 1e9);
+  EXPECT_EQ(why_no_peak(m, Unit::fpu, demand), "its peak is not in the calibration: disturbed");
+  demand.flops.other = 1e9;
+  EXPECT_NE(why_no_peak(m, Unit::fpu, demand).find("nothing is measured"), std::string::npos);
+}
+
 TEST(Peaks, BandwidthIsThatOfTheLikestLoop) {
   const Machine m = machine();
   EXPECT_DOUBLE_EQ(*peaks_of(m, {.store_share = 0.3})[Unit::memory].effective, 16e9);
@@ -78,6 +119,23 @@ TEST(Peaks, AMixTakesTheTimeOfItsParts) {
   const Peak peak = peak_of_mix(machine(), mix, 1);
   EXPECT_DOUBLE_EQ(*peak.effective, 720 / (480 / 48e9 + 240 / 24e9));
   EXPECT_DOUBLE_EQ(*peak.theoretical, 720 / (480 / 50e9 + 240 / 25e9));
+}
+
+TEST(Peaks, TheGreatestSpreadOfItsFiguresIsThePeaks) {
+  Machine m = machine();
+  for (Bandwidth& row : m.bandwidths) {
+    row.bytes_per_s.spread = row.scope == Scope::one_core ? 0.1 : 0.2;
+  }
+  for (FlopPeak& row : m.flops) {
+    row.flops_per_s.spread = row.operation == Operation::fma ? 0.03 : 0.01;
+  }
+  FlopMix mix;
+  mix.add(wide, real8, Operation::fma, 480);
+  mix.add(wide, real8, Operation::add, 240);
+  const Peaks peaks = peaks_of(m, {.flops = mix, .store_share = 0.3});
+  EXPECT_DOUBLE_EQ(peaks[Unit::memory].spread, 0.2);
+  EXPECT_DOUBLE_EQ(peaks[Unit::fpu].spread, 0.03);
+  EXPECT_DOUBLE_EQ(peaks[Unit::l2].spread, 0) << "nothing was measured of it";
 }
 
 TEST(Peaks, AMixWithWhatWasNotMeasuredHasNoPeak) {

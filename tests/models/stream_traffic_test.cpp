@@ -98,6 +98,36 @@ TEST(StreamTraffic, UnrolledAccessesOfOneLineAreOneFetch) {
   EXPECT_DOUBLE_EQ(stream_traffic(streams, {}, usual_caches).bytes->memory, 32);
 }
 
+/// Four accesses of 32 bytes each 128: an unrolled body goes over all lines of an array.
+std::vector<Stream> unrolled(std::uint64_t begin, std::uint64_t bytes, std::int64_t stride = 128) {
+  std::vector<Stream> streams;
+  for (std::uint64_t at = 0; at < 128; at += 32) {
+    Stream s = stream(begin + at, bytes - 96, false, stride);
+    s.width = 32;
+    streams.push_back(s);
+  }
+  return streams;
+}
+
+TEST(StreamTraffic, AnUnrolledBodyMovesEachOfItsLines) {
+  const auto found = stream_traffic(unrolled(1U << 20U, 256 * kib), {}, usual_caches);
+  ASSERT_TRUE(found.bytes) << found.unknown;
+  EXPECT_DOUBLE_EQ(found.bytes->l2, 128);
+  EXPECT_DOUBLE_EQ(found.bytes->l3, 0);
+}
+
+TEST(StreamTraffic, AnUnrolledBodyGoesOverAnArrayOnce) {
+  const auto found = stream_traffic(unrolled(1U << 20U, 20 * kib), {}, usual_caches);  // four times 20 KiB is too much
+  ASSERT_TRUE(found.bytes) << found.unknown;
+  EXPECT_DOUBLE_EQ(found.bytes->l2, 0);
+}
+
+TEST(StreamTraffic, OfALargeStructOnlyLinesThatAreAccessedMove) {
+  const auto found = stream_traffic(unrolled(1U << 20U, 256 * kib, 512), {}, usual_caches);
+  ASSERT_TRUE(found.bytes) << found.unknown;
+  EXPECT_DOUBLE_EQ(found.bytes->l2, 128);
+}
+
 TEST(StreamTraffic, ALongStrideMovesAWholeLine) {
   const std::vector<Stream> streams = {stream(1UL << 30U, 256 * mib, false, 4096)};
   const auto found = stream_traffic(streams, {}, usual_caches);

@@ -17,6 +17,12 @@ bool advises(const TuningEvidence& evidence, const std::string& section) {
   });
 }
 
+bool has_title(const TuningEvidence& evidence, const std::string& beginning) {
+  const std::vector<Remedy> found = remedies_for(evidence, 20);
+  return std::any_of(found.begin(), found.end(),
+                     [&](const Remedy& remedy) { return remedy.title.starts_with(beginning); });
+}
+
 TuningEvidence busy_with(Unit unit, double part) {
   TuningEvidence evidence;
   evidence.elapsed_s = 1;
@@ -99,6 +105,73 @@ TEST(TuningCatalogue, UnequalThreadsAreToBeBalanced) {
   EXPECT_TRUE(advises(evidence, "5.4.8"));
   evidence.imbalance = 0.02;
   EXPECT_FALSE(advises(evidence, "5.4.8"));
+}
+
+TEST(TuningCatalogue, ALoopAtACachesLimitIsToWorkOnSmallerBlocks) {
+  const auto is_advised = [](const TuningEvidence& evidence) { return has_title(evidence, "Work on smaller blocks"); };
+  EXPECT_TRUE(is_advised(busy_with(Unit::l2, 0.95)));
+  EXPECT_TRUE(is_advised(busy_with(Unit::l3, 0.95)));
+  EXPECT_NE(remedies_for(busy_with(Unit::l3, 0.95), 1)[0].evidence.find("L3 is busy for 95 %"), std::string::npos);
+  EXPECT_FALSE(is_advised(busy_with(Unit::memory, 0.95))) << "another block is to be of use there";
+  EXPECT_FALSE(is_advised(busy_with(Unit::l1d, 0.95))) << "no cache is nearer";
+  EXPECT_FALSE(is_advised(busy_with(Unit::l2, 0.5))) << "it has more to give";
+}
+
+TEST(TuningCatalogue, ALoopAtTheFirstLevelsLimitIsToAccessLessOften) {
+  const auto is_advised = [](const TuningEvidence& evidence) { return has_title(evidence, "Access less often"); };
+  TuningEvidence evidence = busy_with(Unit::l1d, 0.95);
+  EXPECT_TRUE(is_advised(evidence));
+  EXPECT_EQ(remedies_for(evidence, 1)[0].evidence, "L1D is busy for 95 % of the time.");
+  evidence.access_bytes = 8;
+  EXPECT_NE(remedies_for(evidence, 1)[0].evidence.find("8 bytes on average"), std::string::npos);
+  EXPECT_FALSE(is_advised(busy_with(Unit::l1d, 0.5)));
+}
+
+TEST(TuningCatalogue, NarrowAccessesThatAreWaitedForAreToBeWider) {
+  TuningEvidence evidence = busy_with(Unit::memory, 0.1);
+  const auto is_advised = [&evidence] { return has_title(evidence, "Access less often"); };
+  CycleAccount waits;
+  waits.at(CycleClass::l1d) = 0.5;
+  evidence.waits = &waits;
+  evidence.widest_available = Width::avx2;
+  EXPECT_FALSE(is_advised()) << "how wide they are is not known";
+  evidence.access_bytes = 8;
+  EXPECT_TRUE(is_advised());
+  evidence.access_bytes = 32;
+  EXPECT_FALSE(is_advised()) << "they are whole vectors";
+  evidence.access_bytes = 8;
+  evidence.widest_available.reset();
+  EXPECT_FALSE(is_advised()) << "what the machine has is not known";
+  evidence.widest_available = Width::avx2;
+  waits.at(CycleClass::l1d) = 0.05;
+  EXPECT_FALSE(is_advised()) << "they are hardly waited for";
+}
+
+TEST(TuningCatalogue, MultipliesAndAddsAreToBeFused) {
+  TuningEvidence evidence = busy_with(Unit::fpu, 0.9);
+  const auto is_advised = [&evidence] { return has_title(evidence, "Allow multiply-adds"); };
+  EXPECT_FALSE(is_advised()) << "how many are is not known";
+  evidence.multiply_adds = 0.0;
+  EXPECT_TRUE(is_advised());
+  evidence.multiply_adds = 0.8;
+  EXPECT_FALSE(is_advised()) << "most are";
+  evidence.multiply_adds = 0.0;
+  evidence.other_flops = 0.7;
+  EXPECT_FALSE(is_advised()) << "divisions can not be fused";
+  evidence.other_flops = 0.1;
+  evidence.busy[Unit::fpu].of_effective = 0.3;
+  EXPECT_FALSE(is_advised()) << "the units are not what it waits for";
+}
+
+TEST(TuningCatalogue, DivisionsAreToBeFewer) {
+  TuningEvidence evidence = busy_with(Unit::fpu, 0.3);
+  const auto is_advised = [&evidence] { return has_title(evidence, "Divide less"); };
+  EXPECT_FALSE(is_advised()) << "what its operations are is not known";
+  evidence.other_flops = 0.25;
+  EXPECT_TRUE(is_advised());
+  EXPECT_TRUE(advises(evidence, "5.4.4"));
+  evidence.other_flops = 0.05;
+  EXPECT_FALSE(is_advised());
 }
 
 TEST(TuningCatalogue, GivesAFewTheWeightiestFirst) {

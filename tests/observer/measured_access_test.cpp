@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of memory events in this very process: what the processor said is made up, the instructions are there.
-#include "collectors/observer/measured_access.h"
+#include "collectors/memory_samples/measured_access.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
@@ -9,6 +9,10 @@
 #include <array>
 #include <cstring>
 #include <memory>
+
+#include "collectors/observer/perf_types.h"
+#include "collectors/observer/sample_view.h"
+#include "collectors/pmu/memory_events.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -49,7 +53,7 @@ class MeasuredAccessTest : public testing::Test {
   }
   Measured measure() {
     SampleView view(sample_, memory_, maps_);
-    return measured_access(sample_, event_, view, *finder_, seen_);
+    return measured_access(sample_, event_, {*finder_, view.reader()}, seen_);
   }
 
   TargetMemory memory_;

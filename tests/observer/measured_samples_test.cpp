@@ -46,6 +46,20 @@ TEST(MeasuredSamples, ThrottlingMultiplexingAndLossesAreReported) {
   EXPECT_NE(text_of(samples, "measured_samples_lost").find("7 samples"), std::string::npos);
 }
 
+TEST(MeasuredSamples, WhoNeverHadACounterIsSaidWithTheRemedy) {
+  MeasuredSamples samples;
+  samples.without_counter = 3;
+  EXPECT_EQ(text_of(samples, "events_never_counted"),
+            "a memory event of 3 threads never had a counter of the processor, so that nothing was sampled by it; end "
+            "what else measures (perf, another profiler, the host of a virtual machine)");
+  EXPECT_EQ(text_of(samples, "events_multiplexed"), "") << "nothing stands for what was never sampled";
+  samples.watchdog = true;
+  samples.counting_part = 0.5;
+  for (const char* const code : {"events_never_counted", "events_multiplexed"}) {
+    EXPECT_NE(text_of(samples, code).find("sudo sysctl kernel.nmi_watchdog=0"), std::string::npos) << code;
+  }
+}
+
 TEST(MeasuredSamples, WhoHasTheClockAloneIsSaid) {
   MeasuredSamples samples;
   samples.refusal = "no counter is free";

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <string>
 
-#include "collectors/observer/measured_access.h"
+#include "collectors/observer/perf_types.h"
+#include "collectors/observer/sample_view.h"
+#include "tests/collectors/perf_events_here.h"
 
 namespace crosstalk::observer {
 namespace {
@@ -51,6 +54,36 @@ TEST(EventPace, WithoutACounterForHalfTheTimeItStandsForTwiceAsMuch) {
   EventPace other_kind(event, event.attr.sample_period);
   EXPECT_EQ(other_kind.weigh(sample(1000, 200, 100), false), 1000U)
       << "the rest of the time the thread was on another kind of core";
+}
+
+TEST(EventPace, WithoutASampleReadingItTellsWhetherItHasACounter) {
+  constexpr std::uint64_t ms = 1'000'000;
+  const collectors::MemoryEvent event = loads(1000);
+  EventPace pace(event, event.attr.sample_period);
+  pace.look(100 * ms, 0, true);
+  EXPECT_FALSE(pace.never_counted()) << "it may get its turn";
+  pace.look(300 * ms, 0, true);
+  EXPECT_TRUE(pace.never_counted());
+  EXPECT_DOUBLE_EQ(pace.counting_part(), 1) << "of what was never counted there is no part";
+  pace.look(400 * ms, 100 * ms, true);
+  EXPECT_FALSE(pace.never_counted()) << "it has got one in the end";
+  EXPECT_DOUBLE_EQ(pace.counting_part(), 0.25);
+  EventPace other_kind(event, event.attr.sample_period);
+  other_kind.look(400 * ms, 100 * ms, false);
+  EXPECT_DOUBLE_EQ(other_kind.counting_part(), 1) << "the rest of the time the thread was on another kind of core";
+}
+
+TEST(EventPace, ThatItsCounterIsLostAfterASampleIsSeen) {
+  constexpr std::uint64_t ms = 1'000'000;
+  const collectors::MemoryEvent event = loads(1000);
+  EventPace pace(event, event.attr.sample_period);
+  (void)pace.weigh(sample(1000, 100 * ms, 100 * ms), true);
+  pace.look(200 * ms, 100 * ms, true);
+  EXPECT_DOUBLE_EQ(pace.counting_part(), 1) << "too short a time says nothing";
+  pace.look(500 * ms, 200 * ms, true);
+  EXPECT_DOUBLE_EQ(pace.counting_part(), 0.25);
+  EXPECT_FALSE(pace.never_counted());
+  EXPECT_EQ(pace.weigh(sample(2000, 500 * ms, 200 * ms), true), 4000U) << "looking takes nothing from the next sample";
 }
 
 TEST(EventPace, ThePeriodFollowsWhatTheThreadDoes) {
@@ -141,10 +174,11 @@ TEST(MemorySampler, TheKernelsSamplesBecomeAccesses) {
   std::uint64_t random = 1;
   SamplingPlace place;
   place.tid = static_cast<pid_t>(::syscall(SYS_gettid));
-  Result<MemorySampler> sampler = MemorySampler::open(events, place, {}, random);
-  if (!sampler) {
-    GTEST_SKIP() << sampler.error().message;
+  if (const std::string why = collectors::why_no_perf_events(); !why.empty()) {
+    GTEST_SKIP() << why;
   }
+  Result<MemorySampler> sampler = MemorySampler::open(events, place, {}, random);
+  ASSERT_TRUE(sampler) << sampler.error().message;
   constexpr std::size_t page = 4096;
   constexpr std::size_t pages = 16;
   auto* const memory =
@@ -179,7 +213,7 @@ TEST(MemorySampler, TheKernelsSamplesBecomeAccesses) {
     EXPECT_EQ(seen->tid, place.tid);
     collectors::Observation observation;
     SampleView view(*seen, own_memory, maps);
-    ASSERT_EQ(measured_access(*seen, events.front(), view, *finder, observation), Measured::access);
+    ASSERT_EQ(measured_access(*seen, events.front(), {*finder, view.reader()}, observation), Measured::access);
     EXPECT_EQ(observation.address % page, 24U);
     EXPECT_EQ(observation.width, 1U);
     stores += crosstalk::stores(observation.kind) ? 1 : 0;

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "collectors/pmu/ibs_op.h"
+#include "collectors/memory_samples/ibs_op.h"
 #include "kmod/crosstalk_ibs.h"
 
 namespace crosstalk::observer {

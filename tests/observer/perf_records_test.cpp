@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/observer/perf_records.h"
-
 #include <gtest/gtest.h>
 
+#include "collectors/observer/perf_types.h"
 #include "tests/observer/perf_bytes.h"
 
 namespace crosstalk::observer {

@@ -123,5 +123,15 @@ TEST(TargetProcess, ModulesAreReadOffTheirHeaders) {
             1);
 }
 
+TEST(TargetProcess, ArgumentsAreToldFromTheZerosBehindATitle) {
+  using namespace std::string_literals;
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(arguments_in(""), Words());
+  EXPECT_EQ(arguments_in("cat\0-n\0file\0"s), (Words{"cat", "-n", "file"}));
+  EXPECT_EQ(arguments_in("grep\0\0file\0"s), (Words{"grep", "", "file"}));
+  EXPECT_EQ(arguments_in("echo\0\0"s), (Words{"echo", ""}));
+  EXPECT_EQ(arguments_in("server: idle\0\0\0\0\0"s), Words{"server: idle"});
+}
+
 }  // namespace
 }  // namespace crosstalk::observer

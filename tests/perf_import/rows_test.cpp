@@ -64,6 +64,7 @@ TEST(PerfEventUnits, IbsCountsMicroOperationsOrCycles) {
   const auto features = machine(amd, "ibs_op", type);
   expect_unit(unit_of(event(type, 1U << 19U), features), SourceKind::ibs, WeightUnit::micro_ops, true);
   expect_unit(unit_of(event(type, 0), features), SourceKind::ibs, WeightUnit::cycles, true);
+  expect_unit(unit_of(event(type, 1U << 19U | 1U << 16U), features), SourceKind::ibs, WeightUnit::occurrences, true);
 }
 
 TEST(PerfEventUnits, TheNameOfAProcessorTellsItsFrequency) {

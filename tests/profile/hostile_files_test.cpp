@@ -192,6 +192,22 @@ TEST_F(HostileFile, Version9DoesNotSayHowProcessesWereObservedAndIsRead) {
   EXPECT_EQ(reader->processes()[0].observation, Observation::unknown);
 }
 
+TEST_F(HostileFile, Version11HasNoRegionsAndIsRead) {
+  execute(path_,
+          "ALTER TABLE sample DROP COLUMN region; DROP TABLE region; DROP TABLE thread_region;"
+          "PRAGMA user_version = 11; UPDATE meta SET value = 11 WHERE key = 'schema_version'");
+  const Result<ProfileReader> reader = ProfileReader::open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_TRUE(reader->regions().empty());
+  EXPECT_TRUE(reader->thread_regions().empty());
+  std::uint64_t samples = 0;
+  ASSERT_TRUE(reader->for_each_sample([&](const SampleRow& row) {
+    ++samples;
+    EXPECT_EQ(row.region, RegionId{});
+  }));
+  EXPECT_GT(samples, 0U);
+}
+
 TEST_F(HostileFile, EventsWithGapsAndDamagedChainsAreCorrupt) {
   execute(path_, "INSERT INTO call_chain VALUES(1, x'80')");
   const Result<ProfileReader> reader = ProfileReader::open(path_);
@@ -288,6 +304,12 @@ TEST_F(HostileFile, ValuesOutOfRange) {
        "INSERT INTO watch_measurement VALUES(7, 1, 5, 1, NULL, NULL)",
        "unit is 5"},
       {"DROP TABLE sample_measurement", "no such table"},
+      {"INSERT INTO region VALUES(2, NULL, 'gap')", "without gaps"},
+      {"INSERT INTO region VALUES(1, 1, 'in itself')", "parent is 1"},
+      {"INSERT INTO region VALUES(1, -1, 'below')", "parent is -1"},
+      {"INSERT INTO thread_region VALUES(0, 1, 1, 1, 0, 0, 0)", "region is 1"},
+      {"INSERT INTO region VALUES(1, NULL, 'a'); INSERT INTO thread_region VALUES(0, 0, 1, 1, 0, 0, 0)", "region is 0"},
+      {"UPDATE sample SET region = 7", "region is 7"},
       {"UPDATE stack SET bytes = x'0011'", "size is 3000"},
       {"UPDATE stack SET size = 99999999", "size is 99999999"},
       {"UPDATE meta SET value = 63 WHERE key = 'line_bytes'", "out of its range"},

@@ -72,6 +72,7 @@ inline Session a_session() {
   session.host = "host";
   session.kernel = "6.1.0";
   session.cpu_model = "A CPU @ 2 GHz";
+  session.source_choice = "pebs: not an Intel processor; clock: chosen";
   session.cpus = 8;
   session.memory_bytes = 123456;
   session.recorder_cpu_ns = 987;

@@ -236,7 +236,7 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   constexpr std::uint64_t slots_at = behind_header + cross_process_bytes;
   constexpr std::uint64_t waits_at = slots_at + 2 * sizeof(ThreadSlot);
   constexpr std::uint64_t rings_at = waits_at + 2 * sizeof(ThreadWaits);
-  alignas(cache_line) static std::byte memory[rings_at + 3 * 4096];
+  alignas(cache_line) static std::byte memory[rings_at + 3 * ring_stride(4096)];
   auto* header = new (memory) ArenaHeader();
   header->header_bytes = sizeof(ArenaHeader);
   header->slot_count = 2;
@@ -244,7 +244,7 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
   header->cross_process_offset = behind_header;
   header->slots_offset = slots_at;
   header->rings_offset = rings_at;
-  header->total_bytes = header->rings_offset + std::uint64_t{2} * 4096;
+  header->total_bytes = header->rings_offset + 2 * ring_stride(4096);
   const ArenaView view{header};
   EXPECT_TRUE(view.valid(header->total_bytes));
   EXPECT_FALSE(view.valid(header->total_bytes - 1));

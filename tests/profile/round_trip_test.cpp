@@ -52,6 +52,7 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_EQ(got.end_ns, want.end_ns);
   EXPECT_TRUE(got.complete);
   EXPECT_EQ(got.source, "clock");
+  EXPECT_EQ(got.source_choice, want.source_choice);
   EXPECT_EQ(got.method, want.method);
   EXPECT_EQ(got.cpu_model, want.cpu_model);
   EXPECT_EQ(got.cpus, 8U);
@@ -532,6 +533,33 @@ TEST_F(RoundTrip, ThreadWaitsAreReplacedByLaterOnes) {
   EXPECT_EQ(later.count, 3U);
 }
 
+TEST_F(RoundTrip, RegionsAndWhoWasInThem) {
+  put(RegionRow{RegionId{1}, RegionId{}, "outer"});
+  put(RegionRow{RegionId{2}, RegionId{1}, "inner"});
+  put(ThreadRegionRow{ThreadId{1}, RegionId{2}, 1, 10, {1, 2, 3}});
+  put(ThreadRegionRow{ThreadId{1}, RegionId{2}, 5, 50, {4, 5, 6}});
+  SampleRow sample;
+  sample.region = RegionId{2};
+  sample.flags = all_sample_flags;
+  put(sample);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.regions().size(), 2U);
+  EXPECT_EQ(reader.regions()[1].parent, RegionId{1});
+  EXPECT_EQ(reader.regions()[1].name, "inner");
+  ASSERT_EQ(reader.thread_regions().size(), 1U);
+  const ThreadRegionRow& later = reader.thread_regions()[0];
+  EXPECT_EQ(later.entries, 5U);
+  EXPECT_EQ(later.elapsed_ns, 50U);
+  EXPECT_EQ(later.waited_ns, (std::array<std::uint64_t, wait_classes>{4, 5, 6}));
+  std::size_t samples = 0;
+  ASSERT_TRUE(reader.for_each_sample([&](const SampleRow& row) {
+    ++samples;
+    EXPECT_EQ(row.region, RegionId{2});
+    EXPECT_EQ(row.flags, all_sample_flags);
+  }));
+  EXPECT_EQ(samples, 1U);
+}
+
 TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
   const std::uint64_t begin_ns = a_session().begin_ns;
   const SharedMappingRow later{ProcessId{1}, begin_ns + 9,    0x9000, 4096, 8192, std::uint64_t{8} << 32U | 1,
@@ -588,6 +616,49 @@ TEST_F(RoundTrip, Walks) {
   EXPECT_EQ(got[0].end, LookaheadEnd::value);
   EXPECT_EQ(got[0].way, lookahead.way);
   EXPECT_EQ(got[1].head, 0U);
+}
+
+TEST_F(RoundTrip, CountersAndTheirReadings) {
+  const CounterRow cycles{1, 1, "cycles", "cpu/config=0x3c/", "cpu", CounterQuantity::cycles, 1};
+  const CounterRow slots{2, 1, "retiring", "cpu/config=0x2c2/", "cpu", CounterQuantity::retiring, 0.25};
+  put(cycles);
+  put(slots);
+  ReadingRow reading;
+  reading.thread = ThreadId{1};
+  reading.time_ns = a_session().begin_ns + 9;
+  reading.ip = 0xffff'ffff'8000'1234, reading.enabled_ns = 1'000'000, reading.running_ns = 999'999;
+  reading.group = 1, reading.life = 7, reading.cpu = 3;
+  reading.counts = {std::uint64_t{1} << 63U, 0};
+  put(reading);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.counters().size(), 2U);
+  EXPECT_EQ(reader.counters()[1].name, "retiring");
+  EXPECT_EQ(reader.counters()[1].event, "cpu/config=0x2c2/");
+  EXPECT_EQ(reader.counters()[1].unit, "cpu");
+  EXPECT_EQ(reader.counters()[1].quantity, CounterQuantity::retiring);
+  EXPECT_EQ(reader.counters()[1].each, 0.25);
+  std::vector<ReadingRow> got;
+  ASSERT_TRUE(reader.for_each_reading([&](const ReadingRow& row) { got.push_back(row); }));
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].thread, ThreadId{1});
+  EXPECT_EQ(got[0].time_ns, reading.time_ns);
+  EXPECT_EQ(got[0].ip, reading.ip);
+  EXPECT_EQ(got[0].enabled_ns, 1'000'000U);
+  EXPECT_EQ(got[0].running_ns, 999'999U);
+  EXPECT_EQ(got[0].group, 1U);
+  EXPECT_EQ(got[0].life, 7U);
+  EXPECT_EQ(got[0].cpu, 3U);
+  EXPECT_EQ(got[0].counts, reading.counts);
+}
+
+TEST(Counts, WhatIsCutShortOrTooMuchIsNone) {
+  const std::vector<std::uint64_t> counts = {0, 127, 128, UINT64_MAX};
+  const std::vector<std::uint8_t> packed = pack_counts(counts);
+  std::vector<std::uint64_t> got;
+  ASSERT_TRUE(unpack_counts(packed, 4, got));
+  EXPECT_EQ(got, counts);
+  EXPECT_FALSE(unpack_counts(packed, 3, got));
+  EXPECT_FALSE(unpack_counts({packed.data(), packed.size() - 1}, 4, got));
 }
 
 TEST(BranchTrace, IsReadBackLineByLine) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// estimator_study [RUNS [SCENARIO...]]: judges all estimators, prints one JSON object a scenario and line.
+// estimator_study [RUNS [SCENARIO...]]: judges all estimators, prints one JSON object a scenario and line. The
+// scenarios called "counting" are all those whose samples count, "timing" all others.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/simulation/study.h"
@@ -29,7 +31,15 @@ nlohmann::ordered_json json(const Scenario& scenario, const std::vector<Score>& 
                     {"estimated_s", score.estimated_s},
                     {"true_s", score.true_s}});
   }
-  return {{"scenario", scenario.name}, {"summary", scenario.summary}, {"runs", scores.front().runs}, {"scores", list}};
+  const Score& any = scores.front();
+  return {{"scenario", scenario.name}, {"summary", scenario.summary}, {"runs", any.runs},
+          {"counts", any.counts},      {"withheld", any.withheld},    {"scores", list}};
+}
+
+bool is_chosen(const Scenario& scenario, const std::vector<std::string>& names) {
+  const bool counting = scenario.observer.source != crosstalk::simulation::Source::clock;
+  const auto named = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return names.empty() || named(scenario.name) || named(counting ? "counting" : "timing");
 }
 
 }  // namespace
@@ -40,7 +50,7 @@ int main(int count, char** arguments) {
   const std::uint32_t runs =
       count > 1 ? static_cast<std::uint32_t>(std::strtoul(arguments[1], nullptr, 10)) : default_runs;
   for (const Scenario& scenario : crosstalk::simulation::scenarios()) {
-    if (names.empty() || std::find(names.begin(), names.end(), scenario.name) != names.end()) {
+    if (is_chosen(scenario, names)) {
       std::cout << json(scenario, judge(scenario, crosstalk::attribution::estimators(), runs)).dump() << std::endl;
     }
   }

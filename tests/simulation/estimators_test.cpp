@@ -82,25 +82,60 @@ TEST(PackedWords, AreNearlyRight) {
   EXPECT_LE(score.coverage, most_coverage);
 }
 
-// By samples that stand for accesses: how often threads communicate. Over 60 runs biases are within 2 % (in `mixed`
-// -6.7 +-1.8 %): traps hold up the partner, and what others do between an access and the watch that its sample opens is
-// not seen.
-class Counted : public testing::TestWithParam<const char*> {};
+// By samples that stand for accesses: how often threads communicate. There are so many runs that three standard errors
+// of the bias are 3 % of the truth at most, and so is the bias. Some -1 to -3 % are of the scenarios' nature: traps
+// hold up the partner, and what others do between an access and the watch that its sample opens is not seen.
+constexpr double largest_count_bias = 0.03;
+
+class Counted : public testing::TestWithParam<Case> {};
 
 TEST_P(Counted, CommunicationsAreNearlyRight) {
-  const Score score = scores_of({GetParam(), {}}, {"post_stratified"}, 40).front();
+  const Score score = scores_of(GetParam(), {"post_stratified"}, GetParam().count).front();
   EXPECT_GT(score.true_s, 10'000);
-  EXPECT_LT(std::abs(score.bias), std::max(0.08, 4 * score.bias_error));
-  EXPECT_LT(score.bias_error, 0.04);
-  EXPECT_LT(score.misplaced, 0.06);
-  EXPECT_GE(score.coverage, 0.80);
+  EXPECT_LT(3 * score.bias_error, largest_count_bias);
+  EXPECT_LT(std::abs(score.bias), largest_count_bias);
+  EXPECT_LT(score.misplaced, largest_count_bias);
+  EXPECT_GE(score.coverage, least_coverage);
 }
 
 INSTANTIATE_TEST_SUITE_P(Estimators, Counted,
-                         testing::Values("accesses_ping_pong", "accesses_counters", "accesses_mixed", "accesses_ring",
-                                         "accesses_one_writer", "accesses_all_to_all", "accesses_slow", "ops_ping_pong",
-                                         "ops_mixed", "ops_one_writer"),
-                         [](const auto& instance) { return std::string(instance.param); });
+                         testing::Values(Case{"accesses_ping_pong", {}, 50}, Case{"accesses_counters", {}, 50},
+                                         Case{"accesses_mixed", {}, 240}, Case{"accesses_ring", {}, 70},
+                                         Case{"accesses_one_writer", {}, 60}, Case{"accesses_all_to_all", {}, 60},
+                                         Case{"accesses_skid", {}, 60}, Case{"accesses_skid_ring", {}, 100},
+                                         Case{"ops_ping_pong", {}, 100}, Case{"ops_mixed", {}, 320},
+                                         Case{"ops_one_writer", {}, 100}),
+                         [](const auto& instance) { return std::string(instance.param.scenario); });
+
+// Of loads that took less than a threshold there is neither a sample nor a count. Who takes its lines over by stores is
+// followed all the same; who only loads is not, and the number would be a fourth of the truth. A report can not know
+// which of the two a program is: it says no number, and why.
+TEST(SlowLoads, GiveNoNumberOfCommunications) {
+  for (const char* name : {"accesses_slow", "accesses_slow_ring"}) {
+    SCOPED_TRACE(name);
+    const SimulatedRun run = simulate(scenario(name), 1);
+    const attribution::Matrix matrix = reported_of(run, named("post_stratified"));
+    ASSERT_FALSE(matrix.empty());
+    double detections = 0;
+    for (const attribution::Cell& cell : matrix) {
+      detections += cell.detections();
+      for (const attribution::Amount* amount : {&cell.true_sharing, &cell.false_sharing}) {
+        EXPECT_FALSE(amount->count);
+        EXPECT_FALSE(amount->count_ci95);
+        EXPECT_FALSE(amount->cost_s);
+        EXPECT_NE(amount->count_unknown.find("loads alone that took"), std::string::npos) << amount->count_unknown;
+      }
+    }
+    EXPECT_GT(detections, 100);
+  }
+}
+
+// The same samples without a threshold do give numbers.
+TEST(SlowLoads, AreWithheldForTheirThresholdAlone) {
+  for (const attribution::Cell& cell : reported_of(simulate(scenario("accesses_ring"), 1), named("post_stratified"))) {
+    EXPECT_TRUE(cell.true_sharing.count) << cell.true_sharing.count_unknown;
+  }
+}
 
 // What samples of micro-operations stand for that access no memory is no access.
 TEST(Counting, NothingIsFoundWhereNothingIsShared) {
@@ -118,30 +153,44 @@ struct Known {
   double low, high;
 };
 
-TEST(Wrong, IsKnownToBe) {
+std::ostream& operator<<(std::ostream& out, const Known& k) { return out << k.scenario << " " << k.estimator; }
+
+class KnownWrong : public testing::TestWithParam<Known> {};
+
+TEST_P(KnownWrong, IsBiasedByAsMuch) {
   constexpr std::uint32_t few = 20;
-  for (const Known& known : {Known{"counters", "board", -0.60, -0.35},        // what was not armed is not made up for
-                             Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
-                             Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
-                             Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
-                             Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
-                             Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
-                             Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
-                             // Samples that count: published, each reader of a line is counted at each of its samples.
-                             Known{"accesses_one_writer", "board", 2.0, 6.0},
-                             // What others store between a look and its watch is not seen: 80 runs, -9.4 +-1.2 %. Were
-                             // every look at an exchanged line one communication, there would be twenty times as many.
-                             Known{"accesses_spinning", "post_stratified", -0.14, -0.04},
-                             // A thread comes back to another word of the line, which is not watched.
-                             Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
-                             // By the time of a late watch the line is as it is at any moment, not after an access.
-                             Known{"accesses_late", "post_stratified", 0.7, 1.6}}) {
-    SCOPED_TRACE(std::string(known.scenario) + " " + known.estimator);
-    const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
-    EXPECT_GT(score.bias, known.low);
-    EXPECT_LT(score.bias, known.high);
-  }
+  const Known& known = GetParam();
+  const Score score = scores_of({known.scenario, {}}, {known.estimator}, few).front();
+  EXPECT_GT(score.bias, known.low);
+  EXPECT_LT(score.bias, known.high);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Estimators, KnownWrong,
+    testing::Values(Known{"counters", "board", -0.60, -0.35},        // what was not armed is not made up for
+                    Known{"mixed", "board", -0.99, -0.80},           // nor are words that were not drawn
+                    Known{"one_writer", "board", 0.3, 1.0},          // each reader is blamed for the next one
+                    Known{"all_to_all", "board_ipw", 1.2, 2.0},      // every thread that comes is charged
+                    Known{"ping_pong", "next_access", -1, -0.8},     // the time is in the loads
+                    Known{"all_to_all", "next_store", -0.3, -0.05},  // some of it is in the stores
+                    Known{"spinning", "post_stratified", 0.5, 1.3},  // looking is no communication
+                    // Samples that count: published, each reader of a line is counted at each of its samples.
+                    Known{"accesses_one_writer", "board", 2.0, 6.0},
+                    // What others store between a look and its watch is not seen: 80 runs, -9.4 +-1.2 %. Were
+                    // every look at an exchanged line one communication, there would be twenty times as many.
+                    Known{"accesses_spinning", "post_stratified", -0.14, -0.04},
+                    // A thread comes back to another word of the line, which is not watched.
+                    Known{"accesses_whole_lines", "post_stratified", 4.0, 10.0},
+                    // A load that was left out is not followed to the communication that comes next.
+                    Known{"accesses_slow_ring", "post_stratified", -0.85, -0.70},
+                    // Skid in time falls on what lasts: on private work rather than on quick accesses.
+                    Known{"accesses_shadow", "post_stratified", -0.14, -0.07},
+                    Known{"accesses_long_shadow", "post_stratified", -0.34, -0.24},
+                    // Nothing stands for samples that were dropped.
+                    Known{"accesses_no_address", "post_stratified", -0.32, -0.22},
+                    // By the time of a late watch the line is as it is at any moment, not after an access.
+                    Known{"accesses_late", "post_stratified", 0.7, 1.6}),
+    [](const auto& instance) { return std::string(instance.param.scenario) + "_" + instance.param.estimator; });
 
 // Clocks that go by the kernel's tick run out together, and one thread's is always the first: the others have their
 // watches, too, and no direction is missed.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 
 #include "tests/simulation/program.h"
@@ -18,9 +19,17 @@ namespace {
 
 constexpr double ns_per_s = 1e9;
 
-/// What is left until a sample, and of what the access was that it fell on.
+/// A counter has run out, and the access that is sampled for it is still to come.
+struct Late {
+  std::uint64_t weight = 0;
+  double accesses = 0;  // so many counted ones are passed by
+  double due_ns = 0;    // CPU time before which none is taken that begins earlier; 0: any is
+};
+
+/// What is left until a sample. It goes on counting while the access that is sampled is still to come.
 struct Counter {
   double left = 0, period = 0;
+  std::optional<Late> late;
 };
 
 /// What an access is to a source that counts.
@@ -43,13 +52,16 @@ struct Thread {
 
 class Simulation {
  public:
-  Simulation(const Scenario& scenario, std::uint64_t seed)
+  Simulation(const Scenario& scenario, std::uint64_t seed, std::vector<profile::SampleRow> room)
       : scenario_(scenario),
         program_(scenario),
         random_(seed * 2 + 1),
         watching_(scenario.observer, scenario.threads, scenario.word_bytes, seed * 2),
         threads_(scenario.threads),
-        lines_(program_.shared_lines(), SharedLine(most_lives(scenario))) {}
+        lines_(program_.shared_lines(), SharedLine(most_lives(scenario))) {
+    run_.samples = std::move(room);
+    run_.samples.clear();
+  }
 
   SimulatedRun finish() {
     begin_crew(0);
@@ -87,6 +99,7 @@ class Simulation {
     }
     run_.watches = watching_.take_watches();
     run_.traps = watching_.take_traps();
+    run_.events = events();
     return std::move(run_);
   }
 
@@ -174,6 +187,26 @@ class Simulation {
     return latency_ns;
   }
 
+  /// As the kernel describes them to a profile; a simulated processor takes a cycle a nanosecond.
+  [[nodiscard]] std::vector<profile::EventRow> events() const {
+    const Counting& counting = scenario_.observer.counting;
+    using profile::SourceKind;
+    using profile::WeightUnit;
+    const auto period = [](double events) { return static_cast<std::uint64_t>(events); };
+    switch (scenario_.observer.source) {
+      case Source::clock:
+        return {};
+      case Source::accesses:
+        return {{profile::EventId{1}, "loads", SourceKind::pebs, WeightUnit::accesses, period(counting.load_period),
+                 static_cast<std::uint32_t>(counting.least_latency_ns), true},
+                {profile::EventId{2}, "stores", SourceKind::pebs, WeightUnit::accesses, period(counting.store_period),
+                 0, true}};
+      case Source::micro_ops:
+        break;
+    }
+    return {{profile::EventId{1}, "ops", SourceKind::ibs, WeightUnit::micro_ops, period(counting.op_period), 0, true}};
+  }
+
   [[nodiscard]] bool counts() const { return scenario_.observer.source != Source::clock; }
   [[nodiscard]] double draw_period(std::size_t which) {
     const Counting& counting = scenario_.observer.counting;
@@ -209,18 +242,63 @@ class Simulation {
     const Counted what = counted(thread);
     for (std::size_t which = 0; which < (by_ops ? 1 : thread.counters.size()); ++which) {
       Counter& counter = thread.counters[which];
-      counter.left -= by_ops ? what.ops : which == 0 ? what.loads : what.stores;
+      const double events = by_ops ? what.ops : which == 0 ? what.loads : what.stores;
+      take_late_sample(index, which, what, {0, events});
+      counter.left -= events;
       while (counter.left <= 0) {
-        take_counted_sample(index, which, what, static_cast<std::uint64_t>(counter.period));
+        const double at = events + counter.left;
+        counter.late = draw_late(thread, counter, {at, events});
+        take_late_sample(index, which, what, {at, events});
         counter.period = draw_period(which);
         counter.left += counter.period;
       }
     }
   }
 
+  /// Of a thread's last access, which stands for several that are counted where it is private: those behind `after`.
+  struct Events {
+    double after = 0, all = 0;
+  };
+
+  [[nodiscard]] Late draw_late(const Thread& thread, const Counter& counter, const Events& events) {
+    const Counting& counting = scenario_.observer.counting;
+    Late late{static_cast<std::uint64_t>(counter.period), 0, 0};
+    if (counting.skid_accesses > 0) {
+      late.accesses = std::floor(unit(random_) * (2 * counting.skid_accesses + 1));
+    }
+    if (counting.skid_ns > 0) {
+      const double passed = std::max(0.0, std::ceil(events.after) - 1) / events.all;  // of the access, as it began
+      late.due_ns = thread.cpu_ns - thread.last_latency_ns * (1 - passed) + 2 * counting.skid_ns * unit(random_);
+    }
+    return late;
+  }
+
+  /// Takes the sample of a counter that has run out, if the access that it is of is among the events.
+  void take_late_sample(std::uint32_t index, std::size_t which, const Counted& what, const Events& events) {
+    const Thread& thread = threads_[index];
+    std::optional<Late>& late = threads_[index].counters.at(which).late;
+    if (!late || events.all <= 0) {
+      return;
+    }
+    const double begin_ns = thread.cpu_ns - thread.last_latency_ns;
+    const double first_in_time = 1 + std::ceil((late->due_ns - begin_ns) / thread.last_latency_ns * events.all);
+    const double first = std::max(events.after, first_in_time);
+    if (std::max(first, events.after + late->accesses) <= events.all) {
+      const std::uint64_t weight = late->weight;
+      late.reset();
+      take_counted_sample(index, which, what, weight);
+      return;
+    }
+    late->accesses = std::max(0.0, late->accesses - (events.all - events.after));
+  }
+
   /// The sampled micro-operation may be none that accesses memory; in a visit to private data it may load or store.
   void take_counted_sample(std::uint32_t index, std::size_t which, const Counted& what, std::uint64_t weight) {
     const bool by_ops = scenario_.observer.source == Source::micro_ops;
+    const double no_address = scenario_.observer.counting.no_address;
+    if (no_address > 0 && unit(random_) < no_address) {
+      return;
+    }
     profile::SampleRow row = row_of(index);
     row.cpu_ns = 0;
     row.from = profile::AddressFrom::next;  // as when watching from outside: the sampled access lies back
@@ -310,7 +388,9 @@ class Simulation {
 
 }  // namespace
 
-SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed) { return Simulation(scenario, seed).finish(); }
+SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed, std::vector<profile::SampleRow> room) {
+  return Simulation(scenario, seed, std::move(room)).finish();
+}
 
 std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment /*moment*/, std::uint64_t ip) {
   for (const AccessKind kind : {AccessKind::load, AccessKind::store, AccessKind::load_store}) {

@@ -28,12 +28,15 @@ struct SimulatedRun {
   std::vector<profile::SampleRow> samples;  // in time order within a thread
   std::vector<profile::WatchRow> watches;   // by id
   std::vector<profile::TrapRow> traps;      // by watch, then sequence
+  std::vector<profile::EventRow> events;    // of sources that count
   TrueMatrix truth;
   double cpu_s = 0;  // of all threads
 };
 
-/// The same seed gives the same run.
-[[nodiscard]] SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed);
+/// The same seed gives the same run. Its samples lie in the memory of `room`: of many runs, half of the time went into
+/// new memory for each.
+[[nodiscard]] SimulatedRun simulate(const Scenario& scenario, std::uint64_t seed,
+                                    std::vector<profile::SampleRow> room = {});
 /// What the instruction before a trap of a simulated run does.
 [[nodiscard]] std::optional<symbolizer::MemoryAccess> simulated_access(attribution::Moment moment, std::uint64_t ip);
 

@@ -123,6 +123,35 @@ Scenario slow_loads() {
   return scenario;
 }
 
+/// The readers of a ring only load, so no sampled store of theirs stands in for the loads that are left out.
+Scenario slow_loads_of_ring() {
+  Scenario scenario = counting(Source::accesses, "accesses_slow_ring",
+                               "as accesses_ring, half of the loads that communicate are too fast to be sampled",
+                               {{Pattern::ring, 0.6}, private_work(0.4)});
+  scenario.observer.counting.least_latency_ns = scenario.latencies.transfer_ns;
+  return scenario;
+}
+
+Scenario with_skid(std::string_view name, std::string_view summary, Part part) {
+  Scenario scenario = counting(Source::accesses, name, summary, {part, private_work(1 - part.share)});
+  scenario.observer.counting.skid_accesses = 5;
+  return scenario;
+}
+
+/// As the shadow of Intel's precise events: an access that comes soon after another is hidden behind it.
+Scenario with_shadow(std::string_view name, std::string_view summary, double mean_ns) {
+  Scenario scenario = counting(Source::accesses, name, summary, {{Pattern::ping_pong, 0.5}, private_work(0.5)});
+  scenario.observer.counting.skid_ns = mean_ns;
+  return scenario;
+}
+
+Scenario without_addresses() {
+  Scenario scenario = with_skid("accesses_no_address", "as accesses_skid, one sample in four has no address",
+                                {Pattern::ping_pong, 0.5});
+  scenario.observer.counting.no_address = 0.25;
+  return scenario;
+}
+
 Scenario packed_accesses() {
   Scenario scenario = counting(Source::accesses, "accesses_packed", "as packed_words, sampled by accesses",
                                {{Pattern::own_words, 0.4}, private_work(0.6)});
@@ -168,6 +197,15 @@ std::vector<Scenario> counted() {
       many_threads_by_accesses(),
       late_watches(),
       slow_loads(),
+      slow_loads_of_ring(),
+      with_skid("accesses_skid", "as accesses_ping_pong, sampled are accesses 0 to 10 behind the one that is due",
+                {Pattern::ping_pong, 0.5}),
+      with_skid("accesses_skid_ring", "as accesses_ring, sampled are accesses 0 to 10 behind the one that is due",
+                {Pattern::ring, 0.6}),
+      with_shadow("accesses_shadow", "as accesses_ping_pong, sampled are accesses that begin up to 20 ns later", 10),
+      with_shadow("accesses_long_shadow", "as accesses_ping_pong, sampled are accesses that begin up to 200 ns later",
+                  100),
+      without_addresses(),
       accesses("accesses_whole_lines", "as whole_lines, sampled by accesses",
                {{Pattern::ring, 0.6, 4, 0, false, true}, private_work(0.4)}),
       micro_ops("ops_ping_pong", "as ping_pong, sampled by micro-operations",

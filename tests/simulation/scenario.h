@@ -46,11 +46,16 @@ enum class Source {
 
 /// Of sources that count. A visit to private data stands for as much work as is said here.
 struct Counting {
-  double load_period = 200, store_period = 100, op_period = 1000;  // jitter is the observer's
+  double load_period = 200, store_period = 100, op_period = 300;  // jitter is the observer's
   std::uint32_t private_loads = 10, private_stores = 4;
   std::uint32_t ops_per_access = 4;  // the access is one of them
-  double least_latency_ns = 0;       // loads that took less are not counted
+  double least_latency_ns = 0;       // loads that took less are neither counted nor sampled, as by Intel's ldlat
   double delay_ns = 0;               // from the sample to its watch, while threads go on
+  // Skid of sources by accesses: what is sampled is a later access than the one at which the counter ran out. Each is
+  // drawn evenly from 0 to twice the mean.
+  double skid_accesses = 0;  // so many counted ones later
+  double skid_ns = 0;        // the first counted one that begins so much later: those behind slow ones more often
+  double no_address = 0;     // share of samples that the collector drops, since nobody tells what they accessed
 };
 
 /// The observer. Costs are in proportion to the period as measured ones are to a real period: about a watch for each

@@ -203,6 +203,42 @@ TEST(Simulate, PatternsExchangeWhatTheyAreNamedAfter) {
   EXPECT_TRUE(pairs("private_data").empty());
 }
 
+/// How many samples are of accesses to shared lines, as a share of all.
+double shared_share(const SimulatedRun& run, std::uint32_t shared_lines) {
+  std::size_t shared = 0;
+  for (const profile::SampleRow& sample : run.samples) {
+    shared += sample.address < address_of(shared_lines) ? 1 : 0;
+  }
+  return static_cast<double>(shared) / static_cast<double>(run.samples.size());
+}
+
+// Which access is sampled changes with skid by a number of accesses, and how many samples are of what does not. With
+// skid in time it does: what lasts is sampled in the place of what is quick.
+TEST(Simulate, SkidMovesSamplesToLaterAccesses) {
+  const auto share = [](const char* name) {
+    return shared_share(simulate(scenario(name), 1), Program(scenario(name)).shared_lines());
+  };
+  const double exact = share("accesses_ping_pong");
+  const double error = std::sqrt(exact * (1 - exact) / 5000);  // each has more than 5000 samples
+  EXPECT_NEAR(share("accesses_skid"), exact, 4 * error);
+  EXPECT_LT(share("accesses_long_shadow"), exact - 4 * error);
+}
+
+TEST(Simulate, SamplesOfFastLoadsAndWithoutAddressesAreNotThere) {
+  const auto loads = [](const char* name) {
+    const SimulatedRun run = simulate(scenario(name), 1);
+    const std::uint64_t end = address_of(Program(scenario(name)).shared_lines());
+    return static_cast<double>(std::count_if(run.samples.begin(), run.samples.end(), [&](const auto& sample) {
+      return sample.address < end && sample.access == AccessKind::load;
+    }));
+  };
+  EXPECT_GT(loads("accesses_slow_ring"), 50);
+  EXPECT_LT(loads("accesses_slow_ring"), 0.6 * loads("accesses_ring"));
+  const auto samples = [](const char* name) { return static_cast<double>(simulate(scenario(name), 1).samples.size()); };
+  EXPECT_GT(samples("accesses_skid"), 5000);
+  EXPECT_NEAR(samples("accesses_no_address") / samples("accesses_skid"), 0.75, 0.03);
+}
+
 TEST(Simulate, LostTrapsLeaveGaps) {
   const SimulatedRun run = simulate(scenario("lost_traps"), 1);
   std::size_t gaps = 0;

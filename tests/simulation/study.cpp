@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "attribution/estimate/weights.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/third_parties.h"
 
@@ -107,6 +110,8 @@ class Tally {
     }
     estimated_s_ += estimated_s;
     true_s_ += true_s;
+    counts_ = estimated.counts;
+    withheld_ = attribution::why_no_counts(run.events);
     squares_ += (estimated_s - true_s) * (estimated_s - true_s);
     ++runs_;
   }
@@ -115,6 +120,8 @@ class Tally {
     Score score;
     score.estimator = &estimator;
     score.runs = runs_;
+    score.counts = counts_;
+    score.withheld = withheld_;
     const double n = std::max(1U, runs_);
     score.estimated_s = estimated_s_ / n;
     score.true_s = true_s_ / n;
@@ -151,17 +158,19 @@ class Tally {
   double estimated_s_ = 0, true_s_ = 0, squares_ = 0, width_ = 0, seen_ = 0;
   std::uint64_t cells_ = 0, covered_ = 0, intervals_ = 0, totals_ = 0, totals_covered_ = 0;
   std::uint32_t runs_ = 0;
+  bool counts_ = false;
+  std::string withheld_;
 };
 
 Estimated estimate_from(const SimulatedRun& run, std::span<const attribution::OwnershipTimeline> timelines,
-                        const attribution::Estimator& estimator) {
+                        const attribution::Estimator& estimator, std::string count_unknown = {}) {
   attribution::Strata strata(run.watches, run.threads, estimator.policy);
   for (const profile::SampleRow& sample : run.samples) {
     strata.add(sample);
   }
   strata.finish();
-  const auto estimate =
-      attribution::estimate(estimator, attribution::WatchEvidence(run.watches, timelines, strata), strata);
+  auto estimate = attribution::estimate(estimator, attribution::WatchEvidence(run.watches, timelines, strata), strata);
+  estimate.expansion.count_unknown = std::move(count_unknown);
   attribution::PairAmounts amounts(estimate.expansion, attribution::thread_pair);
   for (const attribution::Contribution& c : estimate.contributions) {
     amounts.add(attribution::summand_of(c, estimate.expansion, attribution::cost_s(c, estimate.expansion.strata)));
@@ -180,15 +189,21 @@ Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estima
   return estimate_from(run, timelines_of(run), estimator).matrix;
 }
 
+Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator) {
+  return estimate_from(run, timelines_of(run), estimator, attribution::why_no_counts(run.events)).matrix;
+}
+
 std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
                          std::uint32_t runs, std::uint64_t first_seed) {
   std::vector<Tally> tallies(estimators.size());
+  std::vector<profile::SampleRow> room;
   for (std::uint32_t i = 0; i < runs; ++i) {
-    const SimulatedRun run = simulate(scenario, first_seed + i);
+    SimulatedRun run = simulate(scenario, first_seed + i, std::move(room));
     const auto timelines = timelines_of(run);
     for (std::size_t e = 0; e < estimators.size(); ++e) {
       tallies[e].add(run, estimate_from(run, timelines, estimators[e]));
     }
+    room = std::move(run.samples);
   }
   std::vector<Score> scores;
   for (std::size_t e = 0; e < estimators.size(); ++e) {

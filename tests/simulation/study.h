@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
@@ -14,11 +16,16 @@ namespace crosstalk::simulation {
 /// What an estimator makes of a run's rows, by the same steps as a report.
 [[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
+/// The same as a report says it: without numbers of communications where samples can not tell them.
+[[nodiscard]] attribution::Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator);
+
 /// How an estimator fares in one scenario. Errors and widths are fractions of the true total: of the cost, seconds, or,
 /// where samples count, of communications.
 struct Score {
   const attribution::Estimator* estimator = nullptr;
   std::uint32_t runs = 0;
+  bool counts = false;        // judged by how often there was communication
+  std::string withheld;       // why a report would not say it; empty: it would
   double bias = 0;            // mean of estimated total - true total
   double bias_error = 0;      // its standard error
   double misplaced = 0;       // half the sum over pairs and sorts of |mean estimate - mean truth|, beyond the bias
@@ -30,7 +37,8 @@ struct Score {
   double estimated_s = 0, true_s = 0;  // mean totals, seconds or communications
 };
 
-/// Runs with seeds first_seed, first_seed + 1, ...; one score for each estimator, in order.
+/// Runs with seeds first_seed, first_seed + 1, ...; one score for each estimator, in order. Numbers of communications
+/// are judged though a report would not say them.
 [[nodiscard]] std::vector<Score> judge(const Scenario& scenario, std::span<const attribution::Estimator> estimators,
                                        std::uint32_t runs, std::uint64_t first_seed = 1);
 

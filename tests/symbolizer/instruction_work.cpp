@@ -33,6 +33,11 @@ TEST(InstructionWork, Accesses) {
   expect({0xa4}, 1, 1, 2, 0);                          // movsb
 }
 
+TEST(InstructionWork, CompareAndExchangeStoresInAnyCase) {
+  expect({0xf0, 0x0f, 0xb1, 0x0f}, 1, 1, 8, 0);         // lock cmpxchg [rdi], ecx
+  expect({0xf0, 0x48, 0x0f, 0xc7, 0x0f}, 1, 1, 32, 0);  // lock cmpxchg16b [rdi]
+}
+
 TEST(InstructionWork, WhatDataDecidesIsUnknown) {
   expect({0xf3, 0xa4}, std::nullopt, std::nullopt, std::nullopt, 0);               // rep movsb
   expect({0xc4, 0xe2, 0xed, 0x92, 0x04, 0xcf}, std::nullopt, 0, std::nullopt, 0);  // vgatherqpd

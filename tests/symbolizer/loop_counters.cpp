@@ -131,6 +131,35 @@ skipped_over:
   jne skipped_outer
   ret
 begin skipped_end
+begin guarded
+guarded_outer:
+  mov $0, %eax
+  test %rsi, %rsi
+  je guarded_over
+  nop
+guarded_inner: .globl guarded_inner
+  add $16, %rax
+  cmp %rsi, %rax
+  jne guarded_inner
+guarded_over:
+  sub $1, %rcx
+  jne guarded_outer
+  ret
+begin guarded_end
+begin moving
+moving_outer:
+  xor %eax, %eax
+  cmp %rsi, %rcx
+  jb moving_over
+moving_inner: .globl moving_inner
+  add $16, %rax
+  cmp %rsi, %rax
+  jne moving_inner
+moving_over:
+  sub $1, %rcx
+  jne moving_outer
+  ret
+begin moving_end
 begin exits
 exits_outer:
   mov %rdi, %rax
@@ -166,6 +195,8 @@ extern const std::uint8_t loop_ways[], loop_ways_header[], loop_ways_end[];
 extern const std::uint8_t loop_call[], loop_call_header[], loop_call_end[];
 extern const std::uint8_t nest[], nest_outer[], nest_inner[], nest_end[];
 extern const std::uint8_t skipped[], skipped_inner[], skipped_end[];
+extern const std::uint8_t guarded[], guarded_inner[], guarded_end[];
+extern const std::uint8_t moving[], moving_inner[], moving_end[];
 extern const std::uint8_t exits[], exits_inner[], exits_end[];
 extern const std::uint8_t push_loop[], push_loop_header[], push_loop_inside[], push_loop_end[];
 }
@@ -329,6 +360,25 @@ TEST(TripCount, IsWhatTheRegistersOfTheLoopAroundSay) {
   EXPECT_FALSE(trips->at(moment()));
 }
 
+TEST(TripCount, SaysHowManyIterationsOfAVisitAreComplete) {
+  Function function(nest, nest_end);
+  const std::uint32_t inner = function.anatomy.innermost(address(nest_inner));
+  const auto& trips = function.anatomy.trips(inner);
+  ASSERT_TRUE(trips);
+  const auto done = [&](std::uint64_t rax, std::uint64_t rsi) {
+    Registers registers;
+    registers[Register::rax] = rax;
+    registers[Register::rsi] = rsi;
+    return trips->done(function.moment(nest_inner, registers, inner),
+                       function.moment(nest_inner, registers, function.anatomy.parent(inner)));
+  };
+  EXPECT_EQ(done(0, 4096), 0);
+  EXPECT_EQ(done(64, 4096), 4);
+  EXPECT_EQ(done(4080, 4096), 255);
+  EXPECT_FALSE(done(65, 4096));    // within no iteration
+  EXPECT_FALSE(done(4128, 4096));  // behind the last one
+}
+
 TEST(TripCount, IsUnknownWithSeveralExits) {
   Function function(exits, exits_end);
   EXPECT_FALSE(function.anatomy.trips(function.anatomy.innermost(address(exits_inner))));
@@ -337,6 +387,21 @@ TEST(TripCount, IsUnknownWithSeveralExits) {
 TEST(TripCount, IsUnknownWhereTheLoopAroundMaySkipTheInnerOne) {
   Function function(skipped, skipped_end);
   EXPECT_FALSE(function.anatomy.trips(function.anatomy.innermost(address(skipped_inner))));
+}
+
+TEST(TripCount, IsKnownBehindAGuardThatAsksWhatTheLoopAroundLeavesAlone) {
+  Function function(guarded, guarded_end);
+  const std::uint32_t inner = function.anatomy.innermost(address(guarded_inner));
+  const auto& trips = function.anatomy.trips(inner);
+  ASSERT_TRUE(trips);
+  Registers registers;
+  registers[Register::rsi] = 4096;
+  EXPECT_EQ(trips->at(function.moment(guarded_inner, registers, function.anatomy.parent(inner))), 256);
+}
+
+TEST(TripCount, IsUnknownBehindAGuardThatAsksWhatTheLoopAroundChanges) {
+  Function function(moving, moving_end);
+  EXPECT_FALSE(function.anatomy.trips(function.anatomy.innermost(address(moving_inner))));
 }
 
 TEST(TripCount, ConditionsMeetWhereArithmeticSays) {

@@ -6,46 +6,26 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "counted_loops.h"
+#include "peak_beside.h"
 #include "workload.h"
 
 namespace {
 
+using crosstalk::models::Traffic;
+using workload::Array;
 using workload::Flags;
+using workload::thread_seconds;
 using workload::Truth;
 
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 constexpr std::size_t vector_bytes = 32;
-
-/// Doubles on pages of their own, touched.
-class Array {
- public:
-  explicit Array(std::size_t bytes)
-      : count_(bytes / sizeof(double)), data_(static_cast<double*>(std::aligned_alloc(4096, bytes))) {
-    std::fill(data_, data_ + count_, 1.0);
-  }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-  ~Array() { std::free(data_); }
-  [[nodiscard]] double* data() const { return data_; }
-  [[nodiscard]] std::size_t count() const { return count_; }
-
- private:
-  std::size_t count_;
-  double* data_;
-};
 
 struct Data {
   explicit Data(std::size_t far_bytes)
@@ -55,7 +35,7 @@ struct Data {
     std::iota(order.begin(), order.end(), 0U);
     std::shuffle(order.begin() + 1, order.end(), std::mt19937(3));
     for (std::size_t i = 0; i < order.size(); ++i) {
-      next[order[i] * per_line] = order[(i + 1) % order.size()] * per_line;
+      next[std::size_t{order[i]} * per_line] = order[(i + 1) % order.size()] * per_line;
     }
   }
   static constexpr std::size_t near = std::size_t{96} << 10U;  // three of them stay in L2, and not in L1D
@@ -65,9 +45,6 @@ struct Data {
   double sink = 0;
   std::uint32_t at = 0;
 };
-
-/// Runs about `n` iterations and returns how many.
-using Run = std::uint64_t (*)(Data&, std::uint64_t n);
 
 #define WIDE __attribute__((target("avx2,fma"), noinline))
 
@@ -140,48 +117,30 @@ WIDE std::uint64_t near_triad(Data& data, std::uint64_t n) {
   return n;
 }
 
-struct Kernel {
-  const char* name;
-  Run run;
-  double per_s;                       // iterations, about
-  double flops, bytes, memory_bytes;  // of an iteration; bytes: to the core; memory_bytes: -1: not known
-};
-constexpr Kernel kernels[] = {
+const std::vector<workload::CountedLoop<Data>> loops = {
     {"multiply_adds", multiply_adds, 5e8, 80, 0, 0},
     {"far_triad", far_triad, 1e8, 8, 3.0 * vector_bytes, 4.0 * vector_bytes},
-    {"near_triad", near_triad, 5e8, 8, 3.0 * vector_bytes, 0},
+    {"near_triad", near_triad, 5e8, 8, 3.0 * vector_bytes, 0, 4.0 * vector_bytes},
     {"chained_sum", chained_sum, 3e8, 2, 0, 0},
     {"chase", chase, 1e7, 0, 4, -1},
 };
 
-std::string run_kernels(double seconds, double visit_s, std::size_t far_bytes, const std::string& only) {
-  Data data(far_bytes);
-  std::string text = "\"loops\":[";
-  std::vector<const Kernel*> chosen;
-  for (const Kernel& kernel : kernels) {
-    if (only == "all" || only == kernel.name) {
-      chosen.push_back(&kernel);
-    }
+// What limits those that a unit with a peak limits.
+const std::map<std::string, workload::Limit> limits = {
+    {"multiply_adds", {"fpu", Traffic::triad}},
+    {"far_triad", {"memory", Traffic::triad}},
+    {"near_triad", {"l2", Traffic::triad}},
+};
+
+std::unique_ptr<workload::PeakBeside> peak_of(const Flags& flags) {
+  const auto limit = limits.find(flags.word("--only"));
+  if (flags.integer("--peak") == 0) {
+    return nullptr;
   }
-  const char* comma = "";
-  for (const Kernel* kernel : chosen) {
-    double spent = 0;
-    std::uint64_t iterations = 0;
-    while (spent < seconds / static_cast<double>(chosen.size())) {
-      const double speed = spent > 0 ? static_cast<double>(iterations) / spent : kernel->per_s;
-      const double from = thread_seconds();
-      iterations += kernel->run(data, static_cast<std::uint64_t>(speed * visit_s) + 1);
-      spent += thread_seconds() - from;
-    }
-    char row[240];
-    std::snprintf(row, sizeof row,
-                  R"(%s{"function":"%s","iterations":%llu,"cpu_s":%.6f,"flops":%g,"bytes":%g,"memory_bytes":%g})",
-                  comma, kernel->name, static_cast<unsigned long long>(iterations), spent, kernel->flops, kernel->bytes,
-                  kernel->memory_bytes);
-    text += row;
-    comma = ",";
+  if (limit == limits.end()) {
+    flags.refuse("--peak 1 needs an --only whose loop a unit limits");
   }
-  return text + "]";
+  return std::make_unique<workload::PeakBeside>(limit->second, vector_bytes);
 }
 
 }  // namespace
@@ -191,22 +150,20 @@ int main(int argc, char** argv) {
   flags.number("--seconds", 10, 0.1, 3600, "CPU time of the thread")
       .number("--visit", 0.2, 0.001, 10, "about how long a visit of a loop lasts, s")
       .number("--far", 256, 1, 4096, "MiB of each array that is to be out of the caches");
-  std::vector<std::string> names{"all"};
-  for (const Kernel& kernel : kernels) {
-    names.emplace_back(kernel.name);
-  }
-  flags.choice("--only", names, "the loop to run");
+  flags.number("--peak", 0, 0, 1, "1: the unit that limits the loop of --only is measured in turns with it");
+  flags.choice("--only", workload::names_of(loops), "the loop to run");
   flags.parse(argc, argv);
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
     flags.refuse("this processor has no AVX2 or no FMA");
   }
   const double begin = thread_seconds();
-  std::string loops;
+  std::string counted;
   workload::run_crew(1, [&](int) {
-    loops = run_kernels(flags.real("--seconds"), flags.real("--visit"),
-                        static_cast<std::size_t>(flags.integer("--far")) << 20U, flags.word("--only"));
+    Data data(static_cast<std::size_t>(flags.integer("--far")) << 20U);
+    counted = workload::run_with_peak(data, workload::chosen(loops, flags.word("--only")), flags.real("--seconds"),
+                                      flags.real("--visit"), peak_of(flags));
   });
   Truth truth("busy_loops", 2);
   truth.file = __FILE_NAME__;
-  truth.print(thread_seconds() - begin, loops);
+  truth.print(thread_seconds() - begin, counted);
 }

@@ -4,25 +4,20 @@
 // a body that does four elements is one. Built without unrolling and vectorising, so that the source is that loop.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "counted_loops.h"
 #include "workload.h"
 
 namespace {
 
 using workload::Flags;
+using workload::thread_seconds;
 using workload::Truth;
 
 using Pair = double __attribute__((vector_size(16)));
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 constexpr std::size_t big = 1U << 20U;  // elements of 8 bytes
 constexpr std::size_t long_text = 1U << 27U;
@@ -34,9 +29,21 @@ struct Data {
   std::vector<std::uint64_t> words = std::vector<std::uint64_t>(small, 7);
   std::vector<unsigned char> text = std::vector<unsigned char>(long_text, 7);
   std::vector<std::uint32_t> next = std::vector<std::uint32_t>(small);
+  std::vector<double> roots = std::vector<double>(small);
+  std::vector<char> marks = std::vector<char>(std::size_t{16} << 12U);
   std::uint64_t sink = 0;
+  std::uint64_t steps = 0;  // of loops inside others
+  std::uint64_t shared = 0;
   double real_sink = 0;
   Data() {
+    std::mt19937 random(7);
+    for (double& root : roots) {
+      root = std::uniform_real_distribution<double>(2, 5000)(random);
+    }
+    for (std::size_t i = 15; i < marks.size(); i += std::size_t{16} * (2 + random() % 5)) {
+      marks[i] = 1;
+    }
+    marks.back() = 1;
     for (std::size_t i = 0; i < small; ++i) {
       next[i] = static_cast<std::uint32_t>((i * 389 + 1) % small);
     }
@@ -229,6 +236,68 @@ std::uint64_t strided_by_three(Data& data, std::uint64_t n) {
   return n;
 }
 
+/// Roots by Newton's steps until one is small: a comparison of numbers ends the inner loop.
+[[gnu::noinline]] std::uint64_t newton(Data& data, std::uint64_t n) {
+  const std::uint64_t rounds = n / 8 + 1;
+  double total = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const double wanted = data.roots[i & (small - 1)];
+    double x = wanted;
+    double step = 0;
+    do {
+      step = (x - wanted / x) * 0.5;
+      x -= step;
+      ++data.steps;
+    } while (step > 1e-7);  // from above, steps are positive
+    total += x;
+  }
+  data.real_sink += total;
+  return rounds;
+}
+
+/// A byte is looked for by 16 at a time: 2 to 6 times, by chance.
+[[gnu::noinline]] std::uint64_t vector_search(Data& data, std::uint64_t n) {
+  using Bytes = char __attribute__((vector_size(16)));
+  const Bytes wanted = Bytes{} + 1;
+  const std::uint64_t rounds = n / 8 + 1;
+  const char* const begin = data.marks.data();
+  const char* const end = begin + data.marks.size();
+  const char* p = begin;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    for (;;) {
+      Bytes here;
+      __builtin_memcpy(&here, p, sizeof here);
+      p += sizeof here;
+      ++data.steps;
+      if (__builtin_ia32_pmovmskb128(here == wanted) != 0) {
+        break;
+      }
+    }
+    data.sink += static_cast<std::uint64_t>(*(p - 1));
+    if (p == end) {
+      p = begin;
+    }
+  }
+  return rounds;
+}
+
+/// Counted up by compare and exchange, tried until it holds: alone, so that it does at once. One in eight goes another
+/// way.
+[[gnu::noinline]] std::uint64_t retried_exchange(Data& data, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
+    std::uint64_t seen = __atomic_load_n(&data.shared, __ATOMIC_RELAXED);
+    std::uint64_t next = 0;
+    do {
+      next = seen + 1;
+      if ((seen & 7U) == 0) {
+        next += 2;
+        asm volatile("" : "+r"(next));  // NOLINT(hicpp-no-assembler): a jump, no conditional move
+      }
+    } while (!__atomic_compare_exchange_n(&data.shared, &seen, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  }
+  return n;
+}
+
 struct Shape {
   const char* name;
   Run run;
@@ -236,6 +305,10 @@ struct Shape {
   bool outermost;           // the loop that is counted: else the innermost
   double flops, bytes;      // of one iteration, with what it calls; -1: not fixed, or not by what is written here
   double branch_bytes = 0;  // of the branch of branches(): the word, and the vector's pointer, loaded each time
+  double step_flops = 0;    // of one step of the loop inside, which counts them: data.steps
+  double step_bytes = 0;
+  bool decided =
+      false;  // by numbers, vectors or exchanges: how its iterations go; one of those that --only decided runs
 };
 constexpr Shape shapes[] = {
     {"count_up", count_up, 8e8, false, 0, 0},
@@ -252,6 +325,9 @@ constexpr Shape shapes[] = {
     {"early_exit", early_exit, 6e8, false, 0, 4},
     {"branches", branches, 2e8, false, 0, 0, 16},
     {"with_calls", with_calls, 6e7, false, 8, -1},
+    {"newton", newton, 2e8, true, 1, 8, 0, 4, 0, true},
+    {"vector_search", vector_search, 2e9, true, 0, 17, 0, 0, 24, true},
+    {"retried_exchange", retried_exchange, 2e8, true, 0, 24, 0, 0, 0, true},
 };
 constexpr std::size_t shape_count = sizeof shapes / sizeof shapes[0];
 
@@ -260,6 +336,7 @@ struct Times {
   double units[shape_count] = {};  // that were asked for
   std::uint64_t iterations[shape_count] = {};
   double more_bytes[shape_count] = {};  // than the fixed ones, in all
+  double more_flops[shape_count] = {};
 };
 
 /// As measured so far: machines differ by more than visits may.
@@ -277,7 +354,7 @@ Times run_shapes(double seconds, double visit_s, double spread, const std::strin
   const double begin = thread_seconds();
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < shape_count; ++k) {
-    if (only == "all" || only == shapes[k].name) {
+    if (only == shapes[k].name || only == (shapes[k].decided ? "decided" : "all")) {
       order.push_back(k);
     }
   }
@@ -286,10 +363,13 @@ Times run_shapes(double seconds, double visit_s, double spread, const std::strin
     for (const std::size_t k : order) {
       const auto n = static_cast<std::uint64_t>(units_per_s(k, times) * visit_s * jitter(random)) + 1;
       const std::uint64_t before = data.sink;
+      const std::uint64_t steps = data.steps;
       const double from = thread_seconds();
       times.iterations[k] += shapes[k].run(data, n);
       times.cpu_s[k] += thread_seconds() - from;
       times.units[k] += static_cast<double>(n);
+      times.more_bytes[k] += shapes[k].step_bytes * static_cast<double>(data.steps - steps);
+      times.more_flops[k] += shapes[k].step_flops * static_cast<double>(data.steps - steps);
       if (shapes[k].branch_bytes > 0) {
         times.more_bytes[k] += shapes[k].branch_bytes * static_cast<double>(branches_taken(before, n));
       }
@@ -309,7 +389,8 @@ std::string describe(const Times& times) {
     std::snprintf(row, sizeof row,
                   R"(%s{"function":"%s","outermost":%s,"iterations":%llu,"cpu_s":%.6f,"flops":%g,"bytes":%g})", comma,
                   shapes[k].name, shapes[k].outermost ? "true" : "false",
-                  static_cast<unsigned long long>(times.iterations[k]), times.cpu_s[k], shapes[k].flops,
+                  static_cast<unsigned long long>(times.iterations[k]), times.cpu_s[k],
+                  shapes[k].flops + times.more_flops[k] / static_cast<double>(times.iterations[k]),
                   shapes[k].bytes + times.more_bytes[k] / static_cast<double>(times.iterations[k]));
     text += row;
     comma = ",";
@@ -324,7 +405,7 @@ int main(int argc, char** argv) {
   flags.number("--seconds", 10, 0.1, 3600, "CPU time of the thread")
       .number("--visit", 0.06, 0.0001, 10, "about how long a visit of a loop lasts, s")
       .number("--spread", 0.35, 0, 0.9, "by which part visits are longer or shorter, by chance");
-  std::vector<std::string> names{"all"};
+  std::vector<std::string> names{"all", "decided"};  // all: but those
   for (const Shape& shape : shapes) {
     names.emplace_back(shape.name);
   }

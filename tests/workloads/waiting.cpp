@@ -116,6 +116,56 @@ void at_critical() {
   }
 }
 
+/// Iterations dealt out in turn, part of each in the order of the loop.
+void at_ordered() {
+#pragma omp parallel num_threads(threads)
+  {
+    Timed& mine = timed[omp_get_thread_num()];
+    mine.start();
+#pragma omp for ordered schedule(static, 1)
+    for (int i = 0; i < rounds * threads; ++i) {
+      work(unit / 4);
+      const Clock::time_point before = Clock::now();
+#pragma omp ordered
+      {
+        mine.waited += seconds_since(before);
+        work(unit);
+      }
+    }
+    mine.stop();
+  }
+}
+
+/// One thread makes a task more than there are threads and waits for all; the others wait at the end of that. Each
+/// executes tasks meanwhile, which is no waiting.
+void at_tasks() {
+  static double busy[most_threads];
+#pragma omp parallel num_threads(threads)
+  {
+    const int me = omp_get_thread_num();
+    timed[me].start();
+    for (int i = 0; i < rounds; ++i) {
+      const Clock::time_point before = Clock::now();
+      busy[me] = 0;
+#pragma omp barrier
+#pragma omp single
+      {
+        for (int task = 0; task <= threads; ++task) {
+#pragma omp task
+          {
+            const Clock::time_point begin = Clock::now();
+            work(unit);
+            busy[omp_get_thread_num()] += seconds_since(begin);
+          }
+        }
+#pragma omp taskwait
+      }
+      timed[me].waited += seconds_since(before) - busy[me];
+    }
+    timed[me].stop();
+  }
+}
+
 pthread_barrier_t a_barrier;
 void at_barrier() {
   pthread_barrier_init(&a_barrier, nullptr, static_cast<unsigned>(threads));
@@ -222,9 +272,11 @@ const std::map<std::string, Place> places = {
     {"mutex", {"lock", at_mutex}},
     {"rwlock", {"lock", at_rwlock}},
     {"critical", {"lock", at_critical}},
+    {"ordered", {"lock", at_ordered}},
     {"barrier", {"barrier", at_barrier}},
     {"team", {"barrier", at_team_barrier}},
     {"region", {"barrier", at_region_end}},
+    {"tasks", {"barrier", at_tasks}},
     {"condition", {"condition", at_condition}},
     {"semaphore", {"condition", at_semaphore}},
     {"atomic", {"condition", at_atomic}},

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "collectors/in_target/access/instruction_decoder.h"
+
 namespace crosstalk::in_target {
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instruction as the access finder needs it: 24 bytes, made from Zydis's much larger description.
+// An instruction as the access finder needs it: 24 bytes, made from Zydis's much larger description
+// (instruction_decoder.h).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "base/registers.h"
@@ -37,7 +37,25 @@ enum class Operation : std::uint8_t {
   rotate_left,
   rotate_right,
   bit_test,
+  bit_set,
+  bit_reset,
+  bit_complement,
   byte_swap,
+  exchange_add,
+  compare_exchange,
+  compare_exchange_wide,  // cmpxchg8b, cmpxchg16b
+  scan_forward,           // bsf, bsr: nothing is known of a zero's
+  scan_reverse,
+  count_trailing,
+  count_leading,
+  count_ones,
+  and_not,
+  reset_lowest,    // blsr
+  isolate_lowest,  // blsi
+  mask_lowest,     // blsmsk
+  zero_high_bits,  // bzhi
+  shift_double_left,
+  shift_double_right,
   multiply,  // destination = two factors
   multiply_wide,
   multiply_wide_signed,
@@ -56,6 +74,10 @@ enum class Operation : std::uint8_t {
   string,  // movs, cmps, scas, lods, stos
   clear_direction,
   set_direction,
+  clear_carry,
+  set_carry,
+  complement_carry,
+  vector,  // of vector, mask and floating-point registers: vector_operation.h says which
 };
 
 /// Where a value comes from or goes to: 0..15 a register in DWARF order, 16..19 its bits 8..15 (ah, dh, ch, bh).
@@ -63,12 +85,24 @@ enum class Place : std::uint8_t {
   high_byte = 16,
   immediate = 32,
   memory = 33,
-  none = 34,      // absent
-  elsewhere = 35  // a vector, mask, control, ... register
+  none = 34,       // absent
+  elsewhere = 35,  // a control, segment, ... register
+  vector = 64,     // 64..95: a vector register
+  mask = 96,       // 96..103
 };
 [[nodiscard]] constexpr bool is_register(Place p) { return static_cast<unsigned>(p) < 16; }
 [[nodiscard]] constexpr bool is_high_byte(Place p) {
   return static_cast<unsigned>(p) >= 16 && static_cast<unsigned>(p) < 20;
+}
+[[nodiscard]] constexpr bool is_vector(Place p) {
+  return static_cast<unsigned>(p) >= 64 && static_cast<unsigned>(p) < 96;
+}
+[[nodiscard]] constexpr bool is_mask(Place p) {
+  return static_cast<unsigned>(p) >= 96 && static_cast<unsigned>(p) < 104;
+}
+/// Of a vector or a mask register.
+[[nodiscard]] constexpr std::uint8_t vector_number(Place p) {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(p) & 31U);
 }
 [[nodiscard]] constexpr Place place_of(Register r) { return static_cast<Place>(r); }
 
@@ -83,6 +117,7 @@ enum Traits : std::uint16_t {
   trait_repeat = 128,            // rep, repe, repne
   trait_writes_rdi = 256,        // string operation that uses (and moves) rdi
   trait_writes_rsi = 512,        // the same, rsi
+  trait_writes_vectors = 1024,   // Operation::other: vector or mask registers other than `destination`
 };
 
 inline constexpr std::uint8_t no_register = 255;
@@ -118,9 +153,5 @@ struct DecodedInstruction {
   }
 };
 static_assert(sizeof(DecodedInstruction) == 24);
-
-/// Decodes the instruction at the front of `bytes` bytes of 64-bit code. False: it is none, or cut short.
-/// Pure and signal-safe. Uses about a kilobyte of stack.
-bool decode_instruction(const std::uint8_t* code, std::size_t bytes, DecodedInstruction& out);
 
 }  // namespace crosstalk::in_target

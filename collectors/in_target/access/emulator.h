@@ -79,6 +79,8 @@ class Emulator {
   void set(Register r, Value value) { set(place_of(r), 8, value); }
   void forget(std::uint16_t registers);
   void forget_flags() { flags_known_ &= ~condition_flags; }
+  /// All flags that conditions test become known: those of `set` are set.
+  void set_flags(std::uint64_t set);
   void forget_direction() { forget_flag(flag_direction); }
   /// Whether string operations step towards lower addresses.
   [[nodiscard]] Truth runs_down() const;
@@ -101,6 +103,9 @@ class Emulator {
   /// Executes an instruction other than push, pop, leave, strings and transfers of control (which do nothing
   /// here). `memory` is the value of the memory operand, if it is read; returns the value to be stored there.
   Value execute(const DecodedInstruction& instruction, std::uint64_t after, Value memory);
+  /// cmpxchg8b and cmpxchg16b, whose operand is two halves of `size` bytes. Of what is to be stored there each half is
+  /// returned in place of what was found.
+  void exchange_wide(unsigned size, Value& low, Value& high);
 
   /// False when something that is known in both differs.
   [[nodiscard]] bool agrees_with(const Emulator& other) const;
@@ -117,6 +122,13 @@ class Emulator {
   Value step_by_one(const DecodedInstruction& instruction, Value value);
   Value negate(const DecodedInstruction& instruction, Value value);
   void test_bit(unsigned size, Value value, Value bit);
+  Value change_bit(const DecodedInstruction& instruction, Value value, Value bit);
+  Value exchange_add(const DecodedInstruction& instruction, Value found, Value added);
+  Value compare_exchange(const DecodedInstruction& instruction, Value found, Value wanted);
+  Value scan(const DecodedInstruction& instruction, Value value);
+  Value isolate(const DecodedInstruction& instruction, Value value, Value other);
+  Value shift_double(const DecodedInstruction& instruction, Value value, Value filling, Value count);
+  bool change_carry(Operation operation);
   Value arithmetic(const DecodedInstruction& instruction, Value a, Value b);
   Value logic(const DecodedInstruction& instruction, Value a, Value b);
   Value shift(const DecodedInstruction& instruction, Value value, Value count);
@@ -141,6 +153,7 @@ class Emulator {
 [[nodiscard]] constexpr std::uint64_t size_mask(unsigned size) {
   return size >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * size)) - 1;
 }
+[[nodiscard]] constexpr bool sign_bit(std::uint64_t bits, unsigned size) { return (bits >> (8 * size - 1) & 1U) != 0; }
 [[nodiscard]] constexpr std::uint64_t sign_extend(std::uint64_t bits, unsigned size) {
   const unsigned shift = size >= 8 ? 0 : 64 - 8 * size;
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << shift) >> shift);

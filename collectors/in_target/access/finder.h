@@ -20,7 +20,7 @@
 namespace crosstalk::in_target {
 
 class CodeWindow;
-class LookaheadMemory;
+struct LookaheadState;
 struct Lookahead;
 struct LookaheadLimits;
 
@@ -51,9 +51,9 @@ class AccessFinder {
                  FoundAccess& out);
 
   /// What the thread will execute next, for some iterations of its loop (lookahead.h). Puts the branch trace, packed,
-  /// into the `trace_capacity` bytes at `trace`; at least 30. One call at a time for one `memory`.
+  /// into the `trace_capacity` bytes at `trace`; at least 30. One call at a time for one `state`.
   Lookahead look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
-                       const LookaheadLimits& limits, LookaheadMemory& memory, std::uint8_t* trace,
+                       const LookaheadLimits& limits, LookaheadState& state, std::uint8_t* trace,
                        std::size_t trace_capacity);
 
  private:

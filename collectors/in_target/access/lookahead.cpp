@@ -1,92 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/access/lookahead.h"
 
-#include <cstring>
-
 #include "collectors/in_target/access/code.h"
 #include "collectors/in_target/access/stepper.h"
+#include "collectors/in_target/access/vector_unit.h"
 #include "profile/branch_trace.h"
 
 namespace crosstalk::in_target {
-
-void LookaheadMemory::begin(const CodeReader& reader) {
-  reader_ = &reader;
-  full_ = false;
-  if (++run_ == 0) {  // after 2^32 lookaheads: what is left of the first ones must not look new
-    for (Block& block : block_) {
-      block.run = 0;
-    }
-    run_ = 1;
-  }
-}
-
-LookaheadMemory::Block* LookaheadMemory::block_of(std::uint64_t number) {
-  constexpr std::size_t probes = 16;
-  const std::uint64_t place = mix(0, number) >> 24U;
-  for (std::size_t i = 0; i < probes; ++i) {
-    Block& block = block_[(place + i) % blocks];
-    if (block.run == run_ && block.number == number) {
-      return &block;
-    }
-    if (block.run != run_) {
-      block.run = run_;
-      block.number = number;
-      const bool read = reader_->read_data(reader_->context, number * block_bytes, block.bytes, block_bytes);
-      block.known = read ? ~std::uint64_t{0} : 0;
-      return &block;
-    }
-  }
-  full_ = true;
-  return nullptr;
-}
-
-Value LookaheadMemory::load(std::uint64_t address, unsigned width) {
-  std::uint64_t bits = 0;
-  if (width == 0 || width > 8 || address + width < address) {
-    return {};
-  }
-  for (unsigned done = 0; done < width;) {
-    const std::uint64_t at = address + done;
-    const std::uint64_t offset = at % block_bytes;
-    const auto here =
-        static_cast<unsigned>(offset + (width - done) <= block_bytes ? width - done : block_bytes - offset);
-    const Block* block = block_of(at / block_bytes);
-    const std::uint64_t mask = ((std::uint64_t{1} << here) - 1) << offset;  // here <= 8
-    if (block == nullptr || (block->known & mask) != mask) {
-      return {};
-    }
-    std::uint64_t part = 0;
-    std::memcpy(&part, block->bytes + offset, here);
-    bits |= part << (8 * done);
-    done += here;
-  }
-  return {bits, true};
-}
-
-void LookaheadMemory::store(std::uint64_t address, unsigned width, Value value) {
-  if (address + width < address) {
-    full_ = true;
-    return;
-  }
-  const bool known = value.known && width <= 8;
-  for (unsigned done = 0; done < width;) {
-    const std::uint64_t at = address + done;
-    const std::uint64_t offset = at % block_bytes;
-    const auto here =
-        static_cast<unsigned>(offset + (width - done) <= block_bytes ? width - done : block_bytes - offset);
-    Block* block = block_of(at / block_bytes);
-    if (block == nullptr) {
-      return;
-    }
-    const std::uint64_t ones = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
-    block->known = known ? block->known | ones << offset : block->known & ~(ones << offset);
-    if (known) {
-      const std::uint64_t part = value.bits >> (8 * done);
-      std::memcpy(block->bytes + offset, &part, here);
-    }
-    done += here;
-  }
-}
 
 namespace {
 
@@ -109,9 +29,10 @@ struct CountedReader {
 };
 
 /// Writes down the taken jumps, and sees when an iteration is complete and why the run ends.
+template <class Vectors>
 class LookaheadObserver {
  public:
-  using Run = Stepper<LookaheadMemory, LookaheadObserver>;
+  using Run = Stepper<LookaheadMemory, Vectors, LookaheadObserver>;
 
   LookaheadObserver(const LookaheadLimits& limits, profile::BranchTraceWriter& trace, std::uint64_t ip, Lookahead& out)
       : limits_(limits), trace_(trace), out_(out), straight_(ip) {}
@@ -149,7 +70,8 @@ class LookaheadObserver {
 };
 
 /// At the head: an iteration is complete.
-void LookaheadObserver::pass() {
+template <class Vectors>
+void LookaheadObserver<Vectors>::pass() {
   ++out_.passages;
   if (out_.passages == 2) {
     first_cycle_ = cycle_;
@@ -160,7 +82,8 @@ void LookaheadObserver::pass() {
   cycle_ = mix(0, out_.head);
 }
 
-bool LookaheadObserver::at_end(std::uint64_t at, std::uint32_t reads) {
+template <class Vectors>
+bool LookaheadObserver<Vectors>::at_end(std::uint64_t at, std::uint32_t reads) {
   if (at == out_.head && out_.head != 0) {
     pass();
     if (out_.passages >= limits_.passages || (out_.passages > 1 && out_.instructions >= limits_.instructions)) {
@@ -178,7 +101,8 @@ bool uses_stack(Operation operation) {
          operation == Operation::call || operation == Operation::ret;
 }
 
-bool LookaheadObserver::fetched(const Run& run) {
+template <class Vectors>
+bool LookaheadObserver<Vectors>::fetched(const Run& run) {
   const Operation operation = run.instruction().operation;
   // A string instruction repeats by its count, and what it moves is not known; a stop ends what is known at all.
   if (operation == Operation::stop || operation == Operation::string) {
@@ -188,7 +112,8 @@ bool LookaheadObserver::fetched(const Run& run) {
   return !uses_stack(operation) || run.emulator().get(base).known || stop(profile::LookaheadEnd::value);
 }
 
-bool LookaheadObserver::accesses(const Run& run) {
+template <class Vectors>
+bool LookaheadObserver<Vectors>::accesses(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   if (stores(instruction.kind()) && (!run.address().known || instruction.width == 0)) {
     return stop(profile::LookaheadEnd::value);  // from here on any load may give anything
@@ -196,7 +121,8 @@ bool LookaheadObserver::accesses(const Run& run) {
   return true;
 }
 
-bool LookaheadObserver::goes(const Run& run, Value target) {
+template <class Vectors>
+bool LookaheadObserver<Vectors>::goes(const Run& run, Value target) {
   if (!target.known) {
     return stop(profile::LookaheadEnd::value);
   }
@@ -213,19 +139,14 @@ bool LookaheadObserver::goes(const Run& run, Value target) {
   return true;
 }
 
-}  // namespace
-
-Lookahead AccessFinder::look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
-                                   const CodeReader& reader, const LookaheadLimits& limits, LookaheadMemory& memory,
-                                   std::uint8_t* trace, std::size_t trace_capacity) {
+/// Follows the thread until the observer ends it.
+template <class Vectors>
+Lookahead follow(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CountedReader& counted,
+                 CodeWindow& window, const LookaheadLimits& limits, LookaheadMemory& memory, Vectors& vectors,
+                 profile::BranchTraceWriter writer) {
   Lookahead out;
-  CountedReader counted{reader};
-  const CodeReader through = counted.reader();
-  memory.begin(through);
-  CodeWindow window(through, cache_);
-  profile::BranchTraceWriter writer(trace, trace_capacity);
-  LookaheadObserver observer(limits, writer, registers[Register::rip], out);
-  LookaheadObserver::Run run(registers, flags, fs_base, window, memory, observer);
+  LookaheadObserver<Vectors> observer(limits, writer, registers[Register::rip], out);
+  typename LookaheadObserver<Vectors>::Run run(registers, flags, fs_base, window, memory, vectors, observer);
   while (!observer.at_end(run.at(), counted.reads) && run.step()) {
     if (memory.full()) {
       observer.stop(profile::LookaheadEnd::room);
@@ -236,6 +157,30 @@ Lookahead AccessFinder::look_ahead(const Registers& registers, std::uint64_t fla
   observer.finish(run.at());
   out.trace_bytes = writer.size();
   return out;
+}
+
+}  // namespace
+
+// Few loops end by what they compute in vector registers, and following these takes some five times as long, most of
+// it to read what they load: it is done where the way depends on it.
+Lookahead AccessFinder::look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
+                                   const CodeReader& reader, const LookaheadLimits& limits, LookaheadState& state,
+                                   std::uint8_t* trace, std::size_t trace_capacity) {
+  CountedReader counted{reader};
+  const CodeReader through = counted.reader();
+  CodeWindow window(through, cache_);
+  state.memory.begin(through);
+  NoVectors none;
+  Lookahead found = follow(registers, flags, fs_base, counted, window, limits, state.memory, none,
+                           profile::BranchTraceWriter(trace, trace_capacity));
+  if (found.end == profile::LookaheadEnd::value) {
+    counted.reads = 0;
+    state.memory.begin(through);
+    VectorUnit vectors(state.vectors, state.processor);
+    found = follow(registers, flags, fs_base, counted, window, limits, state.memory, vectors,
+                   profile::BranchTraceWriter(trace, trace_capacity));
+  }
+  return found;
 }
 
 }  // namespace crosstalk::in_target

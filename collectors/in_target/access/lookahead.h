@@ -5,7 +5,7 @@
 // Why not single steps by the processor (the trap flag): a step is an exception and a signal, 14 us in the virtual
 // machine where it was measured, and an interpreted instruction 0.1 to 0.5 us, so far more iterations are seen for the
 // same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price: where
-// a jump depends on what is not interpreted (floating point, vectors, atomic exchanges), the lookahead ends.
+// a jump depends on what is not interpreted (x87, gathers, rare vector instructions), the lookahead ends.
 #pragma once
 
 #include <cstddef>
@@ -13,41 +13,18 @@
 
 #include "collectors/in_target/access/emulator.h"
 #include "collectors/in_target/access/finder.h"
+#include "collectors/in_target/access/lookahead_memory.h"
+#include "collectors/in_target/access/vector_registers.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {
 
-/// The target's memory under what a lookahead has stored. Large: static storage, one lookahead at a time. All-zero at
+/// What a lookahead works on beside the general registers. Large: static storage, one lookahead at a time. All-zero at
 /// first.
-class LookaheadMemory {
- public:
-  /// Begins a lookahead: forgets all stores. `reader` must outlive it.
-  void begin(const CodeReader& reader);
-  /// `width` 1..8 bytes. Unknown where it can not be read, or holds what is not known.
-  Value load(std::uint64_t address, unsigned width);
-  /// `width` 1..64 bytes; of more than 8 only that they are no longer known.
-  void store(std::uint64_t address, unsigned width, Value value);
-  /// A store whose place is not known.
-  void store_anywhere() { full_ = true; }
-  /// No more can be remembered: what was loaded or stored last may be wrong.
-  [[nodiscard]] bool full() const { return full_; }
-
-  static constexpr std::size_t blocks = 128;  // of the processor's lines
-
- private:
-  static constexpr std::size_t block_bytes = 64;
-  struct Block {
-    std::uint64_t number;  // address / block_bytes
-    std::uint64_t known;   // a bit for each byte
-    std::uint32_t run;     // 0: never used
-    std::uint8_t bytes[block_bytes];
-  };
-  Block* block_of(std::uint64_t number);
-
-  const CodeReader* reader_;
-  std::uint32_t run_;  // number of the lookahead
-  bool full_;
-  Block block_[blocks];
+struct LookaheadState {
+  LookaheadMemory memory;
+  VectorRegisters vectors;      ///< the thread's, when a lookahead begins
+  ProcessorFeatures processor;  ///< found once, outside of handlers
 };
 
 /// When a lookahead ends. The loop is that of the first jump back that it takes, and the head is that jump's target. It

@@ -40,7 +40,7 @@ bool may_write_flags(const DecodedInstruction& instruction) {
 /// Watches for an access, and takes note of what the way to it depends on.
 class NextAccessSearch {
  public:
-  using Run = Stepper<InterpretedMemory, NextAccessSearch>;
+  using Run = Stepper<InterpretedMemory, NoVectors, NextAccessSearch>;
 
   NextAccessSearch(const Registers& registers, std::uint64_t fs_base, Route& route)
       : registers_(registers), fs_base_(fs_base), route_(route), stack_(registers[Register::rsp]) {}
@@ -224,7 +224,8 @@ bool AccessFinder::next(const Registers& registers, std::uint64_t flags, std::ui
                         const CodeReader& reader, FoundAccess& out, Route& route) {
   NextAccessSearch search(registers, fs_base, route);
   InterpretedMemory memory(reader);
-  NextAccessSearch::Run run(registers, flags, fs_base, window, memory, search);
+  NoVectors no_vectors;
+  NextAccessSearch::Run run(registers, flags, fs_base, window, memory, no_vectors, search);
   for (unsigned i = 0; i < max_instructions && run.step(); ++i) {
   }
   return search.answer(out);

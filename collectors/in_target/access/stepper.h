@@ -14,7 +14,26 @@
 
 namespace crosstalk::in_target {
 
-/// `Memory` has load(address, width), store(address, width, value) and store_anywhere(). `Observer` has these members,
+/// No vector registers: of what their instructions write, nothing is known.
+struct NoVectors {
+  template <class Memory>
+  void execute(const DecodedInstruction& instruction, Emulator& emulator, Value address, Memory& memory) {
+    emulator.execute(instruction, 0, {});
+    if (!instruction.has(trait_explicit_access) || !stores(instruction.kind())) {
+      return;
+    }
+    if (address.known) {
+      memory.store(address.bits, instruction.width, {});
+    } else {
+      memory.store_anywhere();
+    }
+  }
+  void passed_by(const DecodedInstruction& /*instruction*/) {}
+};
+
+/// `Memory` has load(address, width), store(address, width, value) and store_anywhere(). `Vectors` has vector and mask
+/// registers, or none (NoVectors): execute(instruction, emulator, address, memory) and passed_by(instruction), for an
+/// instruction that may write them but is not followed. `Observer` has these members,
 /// each called at most once an instruction, in this order. Those that return false end the run; the instruction has
 /// then not been executed.
 ///
@@ -28,14 +47,15 @@ namespace crosstalk::in_target {
 ///     bool goes(stepper, Value)        a transfer that is made leads there; unknown ends the run in any case
 ///
 /// String instructions are not executed: an observer lets pass only those that do nothing (takes_part()).
-template <class Memory, class Observer>
+template <class Memory, class Vectors, class Observer>
 class Stepper {
  public:
   Stepper(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, CodeWindow& window, Memory& memory,
-          Observer& observer)
+          Vectors& vectors, Observer& observer)
       : emulator_(registers, flags, fs_base),
         window_(window),
         memory_(memory),
+        vectors_(vectors),
         observer_(observer),
         at_(registers[Register::rip]) {}
 
@@ -57,7 +77,7 @@ class Stepper {
           return false;
         }
       }
-      if (loads(instruction_.kind()) && instruction_.operation != Operation::other && address_.known) {
+      if (loads(instruction_.kind()) && needs_memory(instruction_.operation) && address_.known) {
         memory = memory_.load(address_.bits, instruction_.width);
       }
     }
@@ -78,6 +98,12 @@ class Stepper {
   }
 
  private:
+  /// Does what it computes depend on the value of its memory operand, as one of up to 8 bytes?
+  static bool needs_memory(Operation operation) {
+    return operation != Operation::other && operation != Operation::vector &&
+           operation != Operation::compare_exchange_wide;
+  }
+
   bool execute(Value memory) {
     switch (instruction_.operation) {
       case Operation::jump_if: {
@@ -118,8 +144,17 @@ class Stepper {
         break;
       case Operation::string:
         break;
+      case Operation::vector:
+        vectors_.execute(instruction_, emulator_, address_, memory_);
+        break;
+      case Operation::compare_exchange_wide:
+        exchange_wide();
+        break;
       default: {
         const Value result = emulator_.execute(instruction_, after_, memory);
+        if (instruction_.operation == Operation::other) {
+          vectors_.passed_by(instruction_);
+        }
         if (!instruction_.has(trait_explicit_access) || !stores(instruction_.kind())) {
           break;
         }
@@ -129,6 +164,19 @@ class Stepper {
           memory_.store_anywhere();
         }
       }
+    }
+  }
+
+  void exchange_wide() {
+    const unsigned half = instruction_.width / 2U;
+    Value low = address_.known ? memory_.load(address_.bits, half) : Value{};
+    Value high = address_.known ? memory_.load(address_.bits + half, half) : Value{};
+    emulator_.exchange_wide(half, low, high);
+    if (address_.known) {
+      memory_.store(address_.bits, half, low);
+      memory_.store(address_.bits + half, half, high);
+    } else {
+      memory_.store_anywhere();
     }
   }
 
@@ -178,6 +226,7 @@ class Stepper {
   Emulator emulator_;
   CodeWindow& window_;
   Memory& memory_;
+  Vectors& vectors_;
   Observer& observer_;
   std::uint64_t at_;
   std::uint64_t after_ = 0;

@@ -40,7 +40,7 @@ struct Patch {
   Range read_only;             // the pages that it is in, as the loader has protected them; empty: it has not
 };
 
-constexpr std::size_t most_patches = 8192;
+constexpr std::size_t most_patches = 7168;
 constinit Patch patches[most_patches] = {};
 constinit std::size_t patch_count = 0;
 constinit bool too_many = false;

@@ -8,9 +8,13 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <bit>
+#include <cstdint>
+
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/signal_wishes.h"
+#include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sync/measured_wait.h"
 
 namespace crosstalk::in_target {
@@ -29,8 +33,18 @@ void note(sigset_t& mask) {
   note_mask(mask);
 }
 
+/// The stack pointer in it, which glibc keeps from being read by accident (PTR_MANGLE).
+std::uint64_t stack_pointer_of(const __jmp_buf_tag& buffer) {
+  constexpr int place = 6;
+  constexpr int turned = 17;
+  std::uint64_t guard = 0;
+  __asm__("movq %%fs:0x30, %0" : "=r"(guard));
+  return std::rotr(static_cast<std::uint64_t>(buffer.__jmpbuf[place]), turned) ^ guard;
+}
+
 void recall(const __jmp_buf_tag& buffer) {
   forget_wait();
+  end_regions_below(stack_pointer_of(buffer));
   if (buffer.__mask_was_saved != 0) {
     const SavedErrno saved;
     recall_mask(buffer.__saved_mask);

@@ -2,11 +2,11 @@
 // Functions of GNU's OpenMP runtime library in which threads wait for each other. A program's calls of them come from
 // code that the compiler made; their names and parameters are those of GCC 4.9 and later. What a thread does for others
 // while it waits in a barrier (tasks) counts as waiting.
-#include <atomic>
 #include <cstdint>
 
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/sync/critical_sections.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sync/team_waits.h"
 
@@ -49,7 +49,7 @@ CROSSTALK_TEAM_BARRIER(void, GOMP_sections_end)
 CROSSTALK_TEAM_BARRIER(bool, GOMP_sections_end_cancel)
 #undef CROSSTALK_TEAM_BARRIER
 
-// -------------------------------------------------------------------------------------------------- Critical sections
+// ------------------------------------------------------------------------- Critical sections, ordered sections, locks
 
 namespace {
 CROSSTALK_REAL constinit RealFunction<void()> real_critical_start("GOMP_critical_start");
@@ -63,39 +63,28 @@ CROSSTALK_REAL constinit RealFunction<int(void*)> real_test_lock("omp_test_lock"
 CROSSTALK_REAL constinit RealFunction<void(void*)> real_set_nest_lock("omp_set_nest_lock");
 CROSSTALK_REAL constinit RealFunction<int(void*)> real_test_nest_lock("omp_test_nest_lock");
 
-// The library has no function that tries to enter a section, so who is in one says so. A thread that comes between the
-// moment at which another one is in and that at which it says so waits for some nanoseconds that are not measured.
-struct Section {
-  std::atomic<std::uint32_t> taken{0};
-};
-constinit Section unnamed_section, atomic_section;
-// Of named ones, by their address; sections that share an entry are measured more often than they need.
-constinit Section named_sections[64];
-
-Section& section_of(void** name) {
-  constexpr unsigned low_bits = 3;
-  return named_sections[(reinterpret_cast<std::uint64_t>(name) >> low_bits) % 64];
-}
+constinit CriticalSection unnamed_section, atomic_section;
+CriticalSection& section_of(void** name) { return critical_section(reinterpret_cast<std::uint64_t>(name)); }
 
 /// `Real` is called with the section's name, if it has one.
 template <class Real, class... Name>
-void enter(Section& section, Real& real, const void* site, const void* frame, Name... name) {
+void enter(CriticalSection& section, Real& real, const void* site, const void* frame, Name... name) {
   if (!measures_waits()) {
     real(name...);
     return;
   }
-  if (section.taken.load(std::memory_order_relaxed) == 0) {
+  if (!section.taken()) {
     real(name...);
   } else {
     const MeasuredWait wait(WaitKind::critical, site, frame);
     real(name...);
   }
-  section.taken.store(1, std::memory_order_relaxed);
+  section.enter();
 }
 template <class Real, class... Name>
-void leave(Section& section, Real& real, Name... name) {
+void leave(CriticalSection& section, Real& real, Name... name) {
   if (measures_waits()) {
-    section.taken.store(0, std::memory_order_relaxed);
+    section.leave();
   }
   real(name...);
 }
@@ -115,6 +104,15 @@ CROSSTALK_INTERPOSE_WAIT(void, wrap_named_start, "GOMP_critical_name_start", (vo
 void wrap_named_start(void** name) { enter(section_of(name), real_named_start, CROSSTALK_SITE, CROSSTALK_FRAME, name); }
 CROSSTALK_INTERPOSE_WAIT(void, wrap_named_end, "GOMP_critical_name_end", (void** name));
 void wrap_named_end(void** name) { leave(section_of(name), real_named_end, name); }
+
+namespace {
+CROSSTALK_REAL constinit RealFunction<void()> real_ordered_start("GOMP_ordered_start");
+}  // namespace
+CROSSTALK_INTERPOSE_WAIT(void, wrap_ordered_start, "GOMP_ordered_start", ());
+void wrap_ordered_start() {
+  const MeasuredWait wait(WaitKind::critical, CROSSTALK_SITE, CROSSTALK_FRAME);
+  real_ordered_start();
+}
 
 CROSSTALK_INTERPOSE_WAIT(void, wrap_set_lock, "omp_set_lock", (void* lock));
 void wrap_set_lock(void* lock) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/session/messages.h"
@@ -68,6 +69,7 @@ void set_period(ThreadState& self, std::uint64_t period_ns) {
 
 struct Spell {  // what a thread did since the last review
   double cpu_ns, handlers_ns, switches, samples;
+  double accesses;  // that were sampled
 };
 
 // The cost of each kind of clock for what the thread does, as a fraction of its CPU time.
@@ -104,7 +106,8 @@ void adapt(ThreadState& self, const Spell& spell) {
     }
   }
   // What is left is the handlers' own cost: the period follows it, down to the one that was asked for.
-  const double cost = spell.handlers_ns / spell.cpu_ns;
+  const double accesses_ns = spell.accesses * static_cast<double>(MemoryEvents::delivery_ns());
+  const double cost = (spell.handlers_ns + accesses_ns) / spell.cpu_ns;
   if (cost > allowed && self.period_ns < longest_period_ns) {
     set_period(self, true_period_ns(self) * 2);
   } else if (cost < allowed / 4 && self.period_ns / 2 >= config.period_ns) {
@@ -112,42 +115,77 @@ void adapt(ThreadState& self, const Spell& spell) {
   }
 }
 
-/// Threads that come and go are over before a review could give them the fine clock. So they begin with it, at a period
-/// that their length affords; 0: they begin with the coarse one, as others do.
-std::uint64_t period_of_brief_threads(const profile::SessionConfig& config) {
+/// Threads that come and go are over before a review could give them the fine clock, and ticks fall at the same points
+/// of their lives. So they begin with it, all or one in some, as the budget affords for threads of their length. No
+/// period: they begin with the coarse one, as others do.
+watch_policy::BriefClock clock_of_brief_threads(const profile::SessionConfig& config) {
   constexpr std::uint64_t open_and_close_ns = 40'000;  // with what else of ours a thread's begin and end take
   const std::uint64_t handler_ns = mean_handler_ns.load(std::memory_order_relaxed);
-  if (config.clock != ClockKind::automatic || config.period_ns >= tick_ns() || !the_lives.brief(tick_ns())) {
-    return 0;
+  if (config.clock != ClockKind::automatic || config.perf_allowed == 0 || !the_lives.brief(tick_ns())) {
+    return {};
   }
   const auto switching_ns = static_cast<std::uint64_t>(the_lives.mean_switches() * config.switch_cost_ns);
-  return watch_policy::affordable_period({open_and_close_ns + switching_ns, config.perf_sample_cost_ns + handler_ns},
-                                         the_lives.mean_ns(), config.period_ns, tick_ns(), config.budget * clock_share);
+  return watch_policy::brief_clock({open_and_close_ns + switching_ns, config.perf_sample_cost_ns + handler_ns},
+                                   the_lives.mean_ns(), config.period_ns, tick_ns(), config.budget * clock_share);
 }
 
-bool open_fine(ThreadState& self) {
-  self.first_weight_ns = self.period_ns;
-  return PerfTaskClock::open(self, watch_policy::first_expiry(self.period_ns, self.random), self.period_ns);
+/// `after_ns`: CPU time in which it does not tick, here and below.
+bool open_fine(ThreadState& self, std::uint64_t after_ns) {
+  self.first_weight_ns = self.period_ns * self.one_in;
+  const std::uint64_t first_ns = after_ns + watch_policy::first_expiry(self.period_ns, self.random);
+  return PerfTaskClock::open(self, first_ns, self.period_ns);
+}
+
+bool open_coarse(ThreadState& self, std::uint64_t after_ns) {
+  const std::uint64_t first_ns = after_ns + watch_policy::first_tick(self.period_ns, tick_ns(), self.random);
+  self.first_weight_ns = std::max(self.period_ns, tick_ns());
+  return PosixTimer::open(self, first_ns, self.period_ns);
 }
 
 /// The clock that a thread begins with: the coarse one, unless the fine one is asked for or there is no other, or
-/// threads come and go. None that can be had: `automatic`.
+/// threads come and go. Where one of those in some has the fine clock, the others have theirs from when each stands for
+/// itself alone. None that can be had: `automatic`.
 ClockKind open_first(ThreadState& self, const profile::SessionConfig& config) {
   const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
-  const std::uint64_t brief_period_ns = may_perf ? period_of_brief_threads(config) : 0;
-  if (brief_period_ns != 0) {
-    self.period_ns = brief_period_ns;
+  const watch_policy::BriefClock brief = clock_of_brief_threads(config);
+  const bool drawn = brief.period_ns != 0 && watch_policy::is_drawn(brief.one_in, self.random);
+  const std::uint64_t alone_after_ns = brief.one_in > 1 ? watch_policy::alone_from(the_lives.mean_ns(), tick_ns()) : 0;
+  if (drawn) {
+    self.period_ns = brief.period_ns;
+    self.one_in = brief.one_in;
+    self.alone_from_ns = thread_cpu_ns() + alone_after_ns;
   }
-  if (may_perf && (config.clock == ClockKind::perf || brief_period_ns != 0) && open_fine(self)) {
+  if (may_perf && (config.clock == ClockKind::perf || drawn) && open_fine(self, 0)) {
     return ClockKind::perf;
   }
+  self.one_in = 1;
   self.period_ns = config.period_ns;
-  const std::uint64_t first_ns = watch_policy::first_tick(self.period_ns, tick_ns(), self.random);
-  if (PosixTimer::open(self, first_ns, self.period_ns)) {
-    self.first_weight_ns = std::max(self.period_ns, tick_ns());
+  if (open_coarse(self, alone_after_ns)) {
     return ClockKind::posix;
   }
-  return may_perf && open_fine(self) ? ClockKind::perf : ClockKind::automatic;
+  return may_perf && open_fine(self, alone_after_ns) ? ClockKind::perf : ClockKind::automatic;
+}
+
+/// What a thread does from now on is judged at its next review.
+void begin_spell(ThreadState& self, std::uint64_t cpu_ns) {
+  self.review_samples = self.samples;
+  self.memory.review_samples = self.memory.samples;
+  self.review_cpu_ns = cpu_ns;
+  self.review_handlers_ns = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
+  self.review_switches = self.charged.switches;
+}
+
+/// A drawn thread has lived for so long that it stands for itself from now on, with the clock that others have.
+void stand_alone(ThreadState& self, std::uint64_t cpu_ns) {
+  self.one_in = 1;
+  self.period_ns = runtime().config.period_ns;
+  change<PerfTaskClock, PosixTimer>(self, ClockKind::posix);
+  if (self.clock == ClockKind::perf) {  // there is no timer for it
+    set_period(self, self.period_ns);
+  }
+  self.next_review = self.samples + first_review;
+  begin_spell(self, cpu_ns);
+  publish(self);
 }
 
 }  // namespace
@@ -156,6 +194,7 @@ void start_clock(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
   stop_clock(self);  // that of a thread before it with the same number, or of before a failed exec
   self.period_ns = config.period_ns;
+  self.one_in = 1;
   self.next_review = first_review;
   if (the_lives.brief(tick_ns())) {
     watch_unit().expect(self);
@@ -221,9 +260,39 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
                                     self.keeps_events);
 }
 
+/// Each event of the processor costs a context switch what a clock of perf does, at least. A thread that switches too
+/// often for that is sampled by its clock alone. Events are opened at a thread's first review: one that is over before
+/// has none.
+void review_memory_events(ThreadState& self, const Spell& spell) {
+  constexpr double share = 0.5;  // of what the clock may take
+  constexpr double fewer = 4;    // than those for which they were closed
+  const profile::SessionConfig& config = runtime().config;
+  if (!MemoryEvents::wanted()) {
+    return;
+  }
+  const double cost = spell.switches * config.switch_cost_ns * runtime().memory.events / spell.cpu_ns;
+  const double allowed = config.budget * clock_share * share;
+  if (MemoryEvents::is_open(self)) {
+    if (cost > allowed) {
+      MemoryEvents::close(self);
+      note_refusal(self, profile::MemoryRefusal::switches);
+    }
+  } else if (cost > allowed) {
+    note_refusal(self, profile::MemoryRefusal::switches);
+  } else if (config.perf_allowed != 0 && (!self.memory.refused || cost < allowed / fewer)) {
+    MemoryEvents::open(self);
+  }
+}
+
 }  // namespace
 
 void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
+  if (self.one_in > 1) {
+    if (cpu_ns >= self.alone_from_ns) {
+      stand_alone(self, cpu_ns);
+    }
+    return;
+  }
   if (self.samples < self.next_review) {
     return;
   }
@@ -233,14 +302,13 @@ void review_clock(ThreadState& self, std::uint64_t cpu_ns) {
   const std::uint64_t handlers = self.slot->handler_samples_ns.load(std::memory_order_relaxed);
   const Spell spell{
       static_cast<double>(cpu_ns - self.review_cpu_ns) + 1, static_cast<double>(handlers - self.review_handlers_ns),
-      static_cast<double>(switches - self.review_switches), static_cast<double>(self.samples - self.review_samples)};
+      static_cast<double>(switches - self.review_switches), static_cast<double>(self.samples - self.review_samples),
+      static_cast<double>(self.memory.samples - self.memory.review_samples)};
   adapt(self, spell);
+  review_memory_events(self, spell);
   review_events(self, switches - self.review_switches, cpu_ns - self.review_cpu_ns + 1);
   publish(self);
-  self.review_samples = self.samples;
-  self.review_cpu_ns = cpu_ns;
-  self.review_handlers_ns = handlers;
-  self.review_switches = switches;
+  begin_spell(self, cpu_ns);
 }
 
 }  // namespace crosstalk::in_target

@@ -54,7 +54,7 @@ class KnownPlaces {
 };
 
 constinit KnownPlaces known_places;
-constinit LookaheadMemory memory{};  // of the one lookahead at a time
+constinit LookaheadState state{};  // of the one lookahead at a time
 constinit std::array<std::uint8_t, trace_capacity> trace{};
 constinit ProcessFlag looking_ahead;
 constinit std::atomic<std::uint32_t> mean_cost_ns{50'000};
@@ -82,9 +82,16 @@ void record(ThreadState& self, const Lookahead& found, std::uint64_t begin, std:
 
 }  // namespace
 
-std::uint64_t perhaps_look_ahead(ThreadState& self, const Registers& registers, std::uint64_t flags,
-                                 std::uint64_t now_ns) {
-  const std::uint64_t ip = registers[Register::rip];
+void prepare_to_look_ahead() {
+  // A program may have the instruction raise a signal, to answer it itself: then vectors are not followed.
+  constexpr long get_cpuid = 0x1011;  // ARCH_GET_CPUID, asm/prctl.h
+  if (system_call(SYS_arch_prctl, get_cpuid, 0) == 1) {
+    state.processor = find_processor_features();
+  }
+}
+
+std::uint64_t perhaps_look_ahead(ThreadState& self, const collectors::Observation& seen) {
+  const std::uint64_t ip = seen.registers[Register::rip];
   if (!wanted(self, ip)) {
     return 0;
   }
@@ -94,12 +101,13 @@ std::uint64_t perhaps_look_ahead(ThreadState& self, const Registers& registers, 
     return 0;
   }
   const std::uint64_t begin_ns = thread_cpu_ns();
-  TargetView view(self, registers);
+  TargetView view(self, seen.registers);
   const CodeReader reader = view.reader();
-  const Lookahead found = finder().look_ahead(registers, flags, self.thread_pointer, reader, LookaheadLimits{}, memory,
-                                              trace.data(), trace.size());
+  state.vectors.load(VectorFrame::of_signal(seen.vector_state), state.processor);
+  const Lookahead found = finder().look_ahead(seen.registers, seen.flags, self.thread_pointer, reader,
+                                              LookaheadLimits{}, state, trace.data(), trace.size());
   const std::uint64_t cost_ns = thread_cpu_ns() - begin_ns;
-  record(self, found, ip, now_ns, cost_ns);
+  record(self, found, ip, seen.time_ns, cost_ns);
   known_places.add(ip, found.alike && found.end == profile::LookaheadEnd::whole);
   const std::uint32_t mean = mean_cost_ns.load(std::memory_order_relaxed);
   mean_cost_ns.store(static_cast<std::uint32_t>(mean - mean / 16 + (cost_ns < 10'000'000 ? cost_ns : 10'000'000) / 16),

@@ -149,7 +149,8 @@ void charge_presence(ThreadState& self) {
   const Activity did = recent_activity(self);
   self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
   const SwitchCost events = switch_cost(self, did, accounted);
-  const double clock_ns = (alarm + (self.clock == profile::ClockKind::perf ? 1 : 0)) * config.switch_cost_ns;
+  const double clocks = alarm + (self.clock == profile::ClockKind::perf ? 1 : 0) + self.memory.count;
+  const double clock_ns = clocks * config.switch_cost_ns;
   const auto switches = static_cast<double>(did.switches);
   const double armed_ns = armed_cost_ns(did, config);
   const auto present_ns = static_cast<std::uint64_t>(switches * (clock_ns + events.open_ns) + armed_ns);

@@ -8,6 +8,7 @@
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/signal_registers.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/watch_policy/thread_clock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -25,11 +26,14 @@ collectors::Observation observe(const ThreadState& self, const ucontext_t& conte
   collectors::Observation seen;
   seen.time_ns = monotonic_ns();
   seen.thread_cpu_ns = thread_cpu_ns();
-  seen.cpu_ns = self.samples == 0 ? self.first_weight_ns : seen.thread_cpu_ns - self.last_cpu_ns;
+  seen.cpu_ns = self.samples == 0
+                    ? self.first_weight_ns
+                    : watch_policy::stands_for(self.last_cpu_ns, seen.thread_cpu_ns, self.one_in, self.alone_from_ns);
   seen.thread = self.number;
   seen.cpu = current_cpu();
   seen.registers = registers_of(context);
   seen.flags = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_EFL]);
+  seen.vector_state = context.uc_mcontext.fpregs;
   seen.in_kernel = is_in_kernel(seen.registers, seen.flags);
   seen.ip = seen.registers[Register::rip];
   seen.source = profile::SourceKind::clock;

@@ -9,8 +9,10 @@
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/objects/block_budget.h"
 #include "collectors/in_target/processes/shared_memory.h"
+#include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
 #include "collectors/in_target/sampling/stack_copies.h"
@@ -34,8 +36,10 @@ constexpr std::size_t stack_capacity = 8192;
 struct Passage {
   ThreadState& self;
   collectors::Observation& seen;
-  profile::Sample record;      // what is written of it
+  std::uint64_t now_ns = 0;    // CLOCK_MONOTONIC, when its handler began
+  profile::Sample record{};    // what is written of it
   std::uint64_t apart_ns = 0;  // of the handler's CPU time: what is not sampling's, but watching's or looking ahead's
+  const PastAccess* past = nullptr;  // it lies back: the thread has gone on since
 };
 
 /// The thread's clock has run out: what the process has earned and the thread's counters.
@@ -43,7 +47,7 @@ void account(Passage& at) {
   ThreadState& self = at.self;
   self.last_cpu_ns = at.seen.thread_cpu_ns;
   ++self.samples;
-  self.slot->samples.store(self.samples, std::memory_order_relaxed);
+  self.slot->samples.store(self.samples + self.memory.samples, std::memory_order_relaxed);
   self.slot->cpu_ns.store(at.seen.thread_cpu_ns - self.cpu_before_ns, std::memory_order_relaxed);
   runtime().budget.earn(at.seen.cpu_ns);
   charge_blocks(self.thread_pointer, at.seen.cpu_ns);
@@ -96,8 +100,10 @@ void locate(Passage& at) {
 WatchRequest publish(Passage& at) {
   const collectors::Observation& seen = at.seen;
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
+  // One that lies back is not what a watch begins with: the thread's next one is.
+  const bool yet_to_come = seen.from == profile::AddressFrom::next || at.past != nullptr;
   const watch_policy::SampledAccess access{static_cast<std::uint32_t>(seen.address & ~line_mask), seen.width, seen.kind,
-                                           seen.from == profile::AddressFrom::next, seen.on_own_stack};
+                                           yet_to_come, seen.on_own_stack};
   const watch_policy::Publication publication{static_cast<std::uint16_t>(seen.thread),
                                               static_cast<std::uint8_t>(access.offset), seen.width, seen.kind, now_ms};
   WatchRequest request{&at.self, &at.record, access, find_shared_line(at.self, seen.address, seen.time_ns), {}, false};
@@ -144,13 +150,14 @@ void watch(Passage& at, const WatchRequest& request) {
   at.record.flags |= profile::sample_eligible;
   if (!watch_policy::is_drawn(request.access, request.suspicion, request.suspected, at.self.samples + at.self.ordinal,
                               at.self.random) ||
-      cross_process_state().budget.rests.resting() ||
-      !watch_unit().has_room(at.self, request.suspected, at.seen.time_ns) ||
+      cross_process_state().budget.rests.resting() || !watch_unit().has_room(at.self, request.suspected, at.now_ns) ||
       !r.budget.affords(watch_unit().mean_cost_ns(), !request.suspected)) {
     return;
   }
   const std::uint64_t begin = thread_cpu_ns();
-  watch_unit().open(at.self, request, at.seen.time_ns);
+  if (watch_unit().open(at.self, request, at.now_ns) && at.past != nullptr) {
+    at.record.from = profile::AddressFrom::next;
+  }
   const std::uint64_t cost = thread_cpu_ns() - begin;
   at.apart_ns += cost;
   if (!request.suspected) {
@@ -174,6 +181,21 @@ void report_block(const Passage& at) {
   append(at.self, &record, sizeof record, nullptr, 0);
 }
 
+/// As copy_stack(), of the piece that came with an access that lies back.
+std::size_t copy_past_stack(const Passage& at, std::byte* buffer) {
+  profile::StackSlice slice;
+  slice.registers = at.seen.registers;
+  const std::uint64_t begin = slice.registers[Register::rsp];
+  const std::uint64_t room = at.self.stack_high - std::min(begin, at.self.stack_high);
+  slice.bytes = std::min<std::uint64_t>({at.past->stack.size(), room, stack_capacity - sizeof slice}) & ~7ULL;
+  if (slice.bytes == 0 || !allow_stack_copy(at.now_ns)) {
+    return 0;
+  }
+  std::memcpy(buffer, &slice, sizeof slice);
+  std::memcpy(buffer + sizeof slice, at.past->stack.data(), slice.bytes);
+  return sizeof slice + slice.bytes;
+}
+
 void write(Passage& at) {
   // Written by one thread's handler at a time; the bytes need not outlive the call. On the handler's stack
   // they would take more room than a handler should.
@@ -182,7 +204,8 @@ void write(Passage& at) {
   const TryLock lock(buffer_taken, runtime().pid);
   std::size_t bytes = 0;
   if (lock.held()) {
-    bytes = copy_stack(at.self, at.seen.registers, at.seen.time_ns, buffer.data(), buffer.size());
+    bytes = at.past != nullptr ? copy_past_stack(at, buffer.data())
+                               : copy_stack(at.self, at.seen.registers, at.seen.time_ns, buffer.data(), buffer.size());
   }
   at.record.has_stack = bytes != 0 ? 1 : 0;
   append(at.self, &at.record, sizeof at.record, buffer.data(), bytes);
@@ -194,7 +217,7 @@ void look_ahead(Passage& at) {
     return;
   }
   // The time it takes is not the program's: the next sample does not stand for it.
-  const std::uint64_t took_ns = perhaps_look_ahead(at.self, at.seen.registers, at.seen.flags, at.seen.time_ns);
+  const std::uint64_t took_ns = perhaps_look_ahead(at.self, at.seen);
   at.self.last_cpu_ns += took_ns;
   at.apart_ns += took_ns;
 }
@@ -220,15 +243,56 @@ void charge(const Passage& at, std::uint64_t delivery_ns) {
   runtime().budget.spend(handler_ns + delivery_ns);
 }
 
+/// The way of an access that was sampled some time ago.
+void handle_past(ThreadState& self, const PastAccess& access, Passage& tick, bool may_watch) {
+  collectors::Observation& seen = access.seen;
+  Passage at{self, seen, tick.now_ns};
+  at.past = &access;
+  seen.on_own_stack = seen.address >= self.stack_low && seen.address < self.stack_high;
+  at.record = collectors::record_of(seen);
+  at.record.region = region_at(self, seen.time_ns);
+  const WatchRequest request = publish(at);
+  if (may_watch) {
+    watch(at, request);
+    report_block(at);
+  }
+  write(at);
+  tick.apart_ns += at.apart_ns;
+}
+
+/// Charges the accesses that were sampled with what the kernel took for each.
+void charge_accesses(ThreadState& self, std::uint32_t samples) {
+  const std::uint64_t delivery_ns = samples * MemoryEvents::delivery_ns();
+  self.memory.samples += samples;
+  self.slot->samples.store(self.samples + self.memory.samples, std::memory_order_relaxed);
+  self.slot->handlers_ns.fetch_add(delivery_ns, std::memory_order_relaxed);
+  runtime().budget.spend(delivery_ns);
+}
+
+/// What of the thread's accesses was sampled since its clock went off last. Before the clock's own sample is written:
+/// it is the later one.
+void take_accesses(Passage& tick) {
+  ThreadState& self = tick.self;
+  if (!MemoryEvents::is_open(self)) {
+    return;
+  }
+  constexpr std::uint64_t ns_per_us = 1000;
+  charge_accesses(
+      self, MemoryEvents::deliver(self, [&](const PastAccess& access) { handle_past(self, access, tick, true); }));
+  MemoryEvents::keep_pace(self, self.slot->period_us.load(std::memory_order_relaxed) * ns_per_us);
+}
+
 /// The way of an observation from its source to the ring.
 void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t delivery_ns) {
-  Passage at{self, seen, {}, 0};
+  Passage at{self, seen, seen.time_ns};
   account(at);
   learn_copying(self, seen);
   tend_watches(at);
+  take_accesses(at);
   locate(at);
   at.record = collectors::record_of(seen);
   at.record.previous_handler_ns = self.handler_ns;
+  at.record.region = region_of(self);
   at.record.flags |= is_waiting(self, seen.registers[Register::rsp]) ? profile::sample_waiting : 0;
   if (seen.address != 0) {
     watch(at, publish(at));
@@ -241,6 +305,16 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
 }
 
 }  // namespace
+
+void take_last_accesses(ThreadState& self) {
+  if (!MemoryEvents::is_open(self)) {
+    return;
+  }
+  collectors::Observation none;
+  Passage last{self, none, monotonic_ns()};
+  charge_accesses(
+      self, MemoryEvents::deliver(self, [&](const PastAccess& access) { handle_past(self, access, last, false); }));
+}
 
 void take_sample(ThreadState& self, const ucontext_t& context) {
   with_source(self, [&](auto source) {

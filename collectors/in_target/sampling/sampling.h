@@ -12,4 +12,7 @@ namespace crosstalk::in_target {
 /// Takes one sample of the calling thread, by the source that it is sampled by. In that source's handler only.
 void take_sample(ThreadState& self, const ucontext_t& context);
 
+/// The calling thread ends: what of its accesses was sampled since its clock went off last is written.
+void take_last_accesses(ThreadState& self);
+
 }  // namespace crosstalk::in_target

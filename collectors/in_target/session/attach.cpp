@@ -22,9 +22,12 @@
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/lookahead_sampling.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/direct_calls.h"
+#include "collectors/in_target/session/fork_mark.h"
 #include "collectors/in_target/session/handlers.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/notices.h"
@@ -76,7 +79,8 @@ bool check_arena(long fd, ArenaShape& shape) {
       profile::ArenaView{header}.valid(static_cast<std::size_t>(status.st_size)) &&
       header->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(profile::SessionState::running);
   shape = {header->rings_offset, header->slot_count, header->ring_bytes};
-  const bool room = has_room_for(shape.rings_offset + std::size_t{RingMemory::rings_a_chunk} * shape.ring_bytes);
+  const bool room =
+      has_room_for(shape.rings_offset + RingMemory::rings_a_chunk * profile::ring_stride(shape.ring_bytes));
   if (running && !room) {
     header->processes_without_room.fetch_add(1, std::memory_order_relaxed);
   }
@@ -102,6 +106,8 @@ bool map_arena_of(long fd) {
   enter_own_memory(memory, shape.rings_offset);
   r.arena.header = reinterpret_cast<profile::ArenaHeader*>(memory);
   r.config = r.arena.header->config;
+  r.memory = r.arena.header->memory;
+  r.memory.events = r.memory.events <= profile::most_memory_events ? r.memory.events : 0;
   r.slot_count = shape.slot_count;
   return true;
 }
@@ -211,25 +217,6 @@ void after_fork_in_parent() {
   release_limit_after_fork();
 }
 
-// A page that the kernel clears in the copy that a forked child gets, and that a process which shares our memory finds
-// as it is.
-constinit std::atomic<std::uint64_t>* fork_mark = nullptr;
-
-void set_fork_mark() {
-  if (fork_mark != nullptr) {
-    fork_mark->store(1, std::memory_order_relaxed);
-  }
-}
-
-void make_fork_mark() {
-  constexpr int wipe_on_fork = 18;  // MADV_WIPEONFORK
-  void* const page = map_own_memory(page_bytes);
-  if (page != nullptr && system_call(SYS_madvise, page, page_bytes, wipe_on_fork) >= 0) {
-    fork_mark = static_cast<std::atomic<std::uint64_t>*>(page);
-    set_fork_mark();
-  }
-}
-
 void in_forked_child() {
   const OwnFloatState float_state;
   set_fork_mark();
@@ -245,6 +232,7 @@ void in_forked_child() {
     ThreadState& thread = registry().at(i);
     drop_events(thread);
     close_clock_event(thread.clock_event);
+    MemoryEvents::forget(thread);
     thread.ring.detach();
   }
   Passage::after_fork();
@@ -277,7 +265,7 @@ void watch_forks() {
 // Such a child has copies of its parent's descriptors and of what is known of its threads: it would move its parent's
 // watchpoints, also once the parent has no handler for them any more.
 void notice_fork() {
-  if (fork_mark != nullptr && fork_mark->load(std::memory_order_relaxed) == 0) {
+  if (is_unnoticed_fork()) {
     const SavedErrno saved;
     in_forked_child();
   }
@@ -347,6 +335,7 @@ __attribute__((constructor(101))) void on_load() {
     return;
   }
   find_fast_clock();
+  prepare_to_look_ahead();
   remember_environment();
   prepare_exec_wrappers();
   if (!in_recorders_pid_namespace()) {
@@ -518,6 +507,7 @@ void on_limit_raised() {
     if (thread.phase.load(std::memory_order_acquire) == static_cast<std::uint32_t>(ThreadPhase::live)) {
       WatchUnit::renew_events(thread);
       forgo_perf_clock(thread);
+      MemoryEvents::close(thread);  // opened again, under other numbers, when its clock is next reviewed
     }
   }
   watch_unit().renew_remote_events();

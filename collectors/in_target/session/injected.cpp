@@ -18,6 +18,7 @@
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/lookahead_sampling.h"
 #include "collectors/in_target/session/attach.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handlers.h"
@@ -48,6 +49,11 @@ using collectors::InjectionState;
 constinit bool prepared = false;  // what is done once in a process
 constinit bool patched = false;
 
+// CPU time of a call's part that grows with the number of threads: the thread that makes it was about to do something
+// else, and may get a processor for a part of the time only.
+constexpr std::uint64_t longest_part_ns = 6'000'000;
+
+void ask_for_more();
 void set_state(InjectionState state);
 InjectionState state();
 
@@ -91,20 +97,43 @@ void put_back() {
 }
 
 /// Handlers go when no thread is in one, and no signal of ours is left that would be the target's then: it might die of
-/// it. That can take until a thread gets a processor, and this one has other things to do than to wait: the recorder
-/// does, and asks again.
-void go_on_leaving() {
-  take_own_tick();
-  if (!nobody_inside()) {
-    return;
+/// it. That can take until a thread gets a processor, and this one has other things to do than to wait, or to ask for
+/// thousands of threads: the recorder has it called again.
+class Leaving {
+ public:
+  void begin() { *this = Leaving(); }
+  /// Nothing is begun any more by who comes into a handler. So once each thread has been seen outside, what handlers
+  /// have still opened before is there and can be closed; and once each has been seen outside again, nobody will come.
+  void go_on(std::uint64_t until_cpu_ns) {
+    take_own_tick();
+    if (!handlers_over_) {
+      if (!over(before_, until_cpu_ns)) {
+        return;
+      }
+      handlers_over_ = true;
+      forget_found_threads();
+      end_all_threads();
+    }
+    if (over(after_, until_cpu_ns)) {
+      put_back();
+      set_state(InjectionState::dormant);
+    }
   }
-  forget_found_threads();  // also what a handler has still opened meanwhile
-  end_all_threads();
-  if (nobody_inside()) {
-    put_back();
-    set_state(InjectionState::dormant);
+
+ private:
+  static bool over(Inspection& inspection, std::uint64_t until_cpu_ns) {
+    const Inspection::Found found = inspection.go_on(until_cpu_ns);
+    if (found == Inspection::Found::not_all_seen) {
+      ask_for_more();
+    }
+    return found == Inspection::Found::nobody_inside;
   }
-}
+
+  Inspection before_, after_;
+  bool handlers_over_ = false;
+};
+
+constinit Leaving leaving;
 
 const char* stop() {
   Runtime& r = runtime();
@@ -120,8 +149,11 @@ const char* stop() {
     unpatch_modules();
     patched = false;
   }
-  set_state(InjectionState::leaving);
-  go_on_leaving();
+  if (state() != InjectionState::leaving) {
+    set_state(InjectionState::leaving);
+    leaving.begin();
+  }
+  leaving.go_on(thread_cpu_ns() + longest_part_ns);
   return nullptr;
 }
 
@@ -182,6 +214,14 @@ bool follow_calls(Patched patched_modules) {
   return patched_modules != Patched::not_yet;
 }
 
+void find_more_threads() {
+  look_soon();
+  find_threads(monotonic_ns());
+  if (has_more_to_judge()) {
+    ask_for_more();
+  }
+}
+
 bool begin_process() {
   Runtime& r = runtime();
   raise_limits_in(r.pid);
@@ -200,8 +240,7 @@ bool begin_process() {
   }
   patched = true;
   track_blocks(true, r.config.heap_threshold);
-  look_soon();
-  find_threads(monotonic_ns());
+  find_more_threads();
   return true;
 }
 
@@ -209,6 +248,7 @@ void prepare_once() {
   if (!prepared) {
     prepared = true;
     find_fast_clock();
+    prepare_to_look_ahead();
     end_threads_with_a_key();
     watch_forks();
   }
@@ -274,6 +314,8 @@ void set_state(InjectionState state) {
   std::atomic_ref(crosstalk_injection_answer.state).store(static_cast<std::uint32_t>(state), std::memory_order_release);
 }
 
+void ask_for_more() { crosstalk_injection_answer.more = 1; }
+
 InjectionState state() {
   return static_cast<InjectionState>(std::atomic_ref(crosstalk_injection_answer.state).load(std::memory_order_acquire));
 }
@@ -304,12 +346,24 @@ __attribute__((constructor(102))) void on_loaded() {
 extern "C" __attribute__((visibility("default"))) void crosstalk_start(const char* arena) {
   const SavedErrno saved;
   const OwnFloatState float_state;
+  crosstalk_injection_answer.more = 0;
   answer(start(arena));
+}
+
+extern "C" __attribute__((visibility("default"))) void crosstalk_go_on(const char* /*nothing*/) {
+  const SavedErrno saved;
+  const OwnFloatState float_state;
+  crosstalk_injection_answer.more = 0;
+  if (observing()) {
+    find_more_threads();
+  }
+  answer(nullptr);
 }
 
 extern "C" __attribute__((visibility("default"))) void crosstalk_stop(const char* /*nothing*/) {
   const SavedErrno saved;
   const OwnFloatState float_state;
+  crosstalk_injection_answer.more = 0;
   answer(stop());
 }
 

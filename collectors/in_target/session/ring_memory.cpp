@@ -5,6 +5,7 @@
 
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "profile/arena.h"
 
 namespace crosstalk::in_target {
 
@@ -14,6 +15,7 @@ bool RingMemory::start(std::byte* shared_end, std::uint32_t slot_count, std::uin
   }
   last_page_ = shared_end - page_bytes;
   ring_bytes_ = ring_bytes;
+  stride_ = profile::ring_stride(ring_bytes);
   slot_count_ = slot_count;
   return true;
 }
@@ -21,12 +23,12 @@ bool RingMemory::start(std::byte* shared_end, std::uint32_t slot_count, std::uin
 std::byte* RingMemory::shared_end() const { return last_page_ + page_bytes; }
 
 void RingMemory::stop() {
-  const std::size_t chunk_bytes = std::size_t{rings_a_chunk} * ring_bytes_;
+  const std::size_t chunk_bytes = rings_a_chunk * stride_;
   for (std::uint32_t chunk = 0; chunk < most_chunks; ++chunk) {
     if (std::byte* const mapped = chunk_[chunk].exchange(nullptr, std::memory_order_acq_rel); mapped != nullptr) {
       const std::uint32_t left = slot_count_ - chunk * rings_a_chunk;
       leave_own_memory(mapped);
-      system_call(SYS_munmap, mapped, left < rings_a_chunk ? std::size_t{left} * ring_bytes_ : chunk_bytes);
+      system_call(SYS_munmap, mapped, left < rings_a_chunk ? left * stride_ : chunk_bytes);
     }
   }
 }
@@ -40,14 +42,19 @@ std::byte* RingMemory::ring(std::uint32_t index) {
   if (mapped == nullptr) {
     mapped = map_chunk(chunk);
   }
-  return mapped == nullptr ? nullptr : mapped + std::size_t{index % rings_a_chunk} * ring_bytes_;
+  return mapped == nullptr ? nullptr : mapped + (index % rings_a_chunk) * stride_;
+}
+
+profile::ThreadRegions* RingMemory::regions(std::uint32_t index) {
+  std::byte* const of_thread = ring(index);
+  return of_thread == nullptr ? nullptr : reinterpret_cast<profile::ThreadRegions*>(of_thread + ring_bytes_);
 }
 
 std::byte* RingMemory::map_chunk(std::uint32_t chunk) {
-  const std::size_t chunk_bytes = std::size_t{rings_a_chunk} * ring_bytes_;
+  const std::size_t chunk_bytes = rings_a_chunk * stride_;
   const std::uint32_t first = chunk * rings_a_chunk;
   const std::uint32_t left = slot_count_ - first;
-  const std::size_t bytes = std::size_t{left < rings_a_chunk ? left : rings_a_chunk} * ring_bytes_;
+  const std::size_t bytes = (left < rings_a_chunk ? left : rings_a_chunk) * stride_;
   std::byte* from = last_page_;
   std::size_t between = page_bytes + chunk * chunk_bytes;  // from there to the chunk, in the file
   for (std::uint32_t before = chunk; before-- > 0;) {

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profile/region_table.h"
+
 namespace crosstalk::in_target {
 
 /// Static storage, all zero at first.
@@ -27,6 +29,8 @@ class RingMemory {
   void stop();
   /// The ring of slot `index`, mapped if it is not yet; null when that fails. Signal-safe.
   std::byte* ring(std::uint32_t index);
+  /// What lies behind it.
+  profile::ThreadRegions* regions(std::uint32_t index);
   /// Where the part that all share ends.
   [[nodiscard]] std::byte* shared_end() const;
   [[nodiscard]] std::uint32_t ring_bytes() const { return ring_bytes_; }
@@ -36,6 +40,7 @@ class RingMemory {
 
   std::byte* last_page_ = nullptr;  // of the part that all share; rings follow it in the file
   std::uint32_t ring_bytes_ = 0;
+  std::size_t stride_ = 0;  // from ring to ring
   std::uint32_t slot_count_ = 0;
   std::atomic<std::byte*> chunk_[most_chunks];
 };

@@ -32,7 +32,8 @@ struct Runtime {
   // The library was brought into a process that ran already (session/injected.cpp), and will leave it alone again: what
   // belongs to single threads (masks, alternate stacks) and what other programs inherit stays as it is.
   bool injected = false;
-  profile::SessionConfig config;  // copied out: the other side may be corrupt
+  profile::SessionConfig config;   // copied out: the other side may be corrupt
+  profile::MemorySampling memory;  // as well
   watch_policy::Budget budget;
 };
 

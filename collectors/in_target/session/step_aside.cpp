@@ -7,6 +7,7 @@
 
 #include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/thread_timer.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/messages.h"
@@ -74,6 +75,7 @@ void silence() {
   }
   each_live([](ThreadState& thread) {
     stop_clock(thread);
+    MemoryEvents::close(thread);
     watch_unit().leave(thread);
   });
   forget_found_threads();
@@ -108,17 +110,68 @@ void step_aside(const char* code, const char* text, StepAside how) {
   done.store(true, std::memory_order_release);
 }
 
-bool nobody_inside() {
-  bool nobody = !Passage::anybody();
-  const std::int32_t self = kernel_thread_id();
-  each_task([&](std::int32_t tid) {
-    TaskStatus status;
-    const bool known = read_task_status(tid, status);
-    nobody =
-        nobody &&
-        (!known || ((tid == self || !in_handler(tid)) && (status.pending & (bit(SIGTRAP) | bit(clock_signal))) == 0));
-  });
-  return nobody;
+namespace {
+
+bool is_outside(std::int32_t tid) {
+  TaskStatus status;
+  return !read_task_status(tid, status) || ((tid == kernel_thread_id() || !in_handler(tid)) &&
+                                            (status.pending & (bit(SIGTRAP) | bit(clock_signal))) == 0);
+}
+
+/// The lowest thread ids above `least`, in order.
+class NextThreads {
+ public:
+  explicit NextThreads(std::int32_t least) {
+    each_task([&](std::int32_t tid) {
+      if (tid > least) {
+        insert(tid);
+      }
+    });
+  }
+  [[nodiscard]] const std::int32_t* begin() const { return ids_; }
+  [[nodiscard]] const std::int32_t* end() const { return ids_ + count_; }
+  [[nodiscard]] bool all() const { return all_; }
+
+ private:
+  void insert(std::int32_t tid) {
+    all_ = all_ && count_ < most;
+    if (count_ == most && tid > ids_[most - 1]) {
+      return;
+    }
+    std::size_t at = count_ < most ? count_++ : most - 1;
+    for (; at > 0 && ids_[at - 1] > tid; --at) {
+      ids_[at] = ids_[at - 1];
+    }
+    ids_[at] = tid;
+  }
+
+  static constexpr std::size_t most = 64;
+  std::int32_t ids_[most] = {};
+  std::size_t count_ = 0;
+  bool all_ = true;  // there are no more
+};
+
+}  // namespace
+
+Inspection::Found Inspection::go_on(std::uint64_t until_cpu_ns) {
+  if (Passage::anybody()) {
+    return Found::somebody_inside;
+  }
+  while (true) {
+    const NextThreads next(seen_up_to_);
+    for (const std::int32_t tid : next) {
+      if (!is_outside(tid)) {
+        return Found::somebody_inside;
+      }
+      seen_up_to_ = tid;
+    }
+    if (next.all()) {
+      return Found::nobody_inside;
+    }
+    if (thread_cpu_ns() >= until_cpu_ns) {
+      return Found::not_all_seen;
+    }
+  }
 }
 
 void forget_steps_aside() {
@@ -179,6 +232,7 @@ void forgo_descriptors(const char* code, const char* text) {
   each_live([](ThreadState& thread) {
     watch_unit().leave(thread);
     forgo_perf_clock(thread);
+    MemoryEvents::close(thread);
   });
 }
 

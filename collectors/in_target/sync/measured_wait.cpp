@@ -4,9 +4,11 @@
 #include <atomic>
 
 #include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/regions/marked_regions.h"
+#include "collectors/in_target/session/fork_mark.h"
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sync/wait_clock.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "profile/wait_option.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -59,19 +61,20 @@ ThreadWaits::Sum& sum_of(ThreadWaits& table, ThreadWaits::Place place) {
 constinit std::atomic<bool> waits_wanted{false};
 
 OwnWaits* own_waits() {
+  if (is_unnoticed_fork()) {  // the table is in memory that it shares with its parent
+    return nullptr;
+  }
   return the_own_waits.table != nullptr && the_own_waits.pid == runtime().pid ? &the_own_waits : look_up();
 }
 
 bool is_alone() { return registry().live() <= 1; }
 
-std::uint64_t wait_clock_ns() {
-  return vdso_clock_gettime.load(std::memory_order_relaxed) != nullptr ? monotonic_ns() : 0;
-}
-
-void add_wait(ThreadWaits& table, ThreadWaits::Place place, std::uint64_t waited_ns) {
+void add_wait(ThreadWaits& table, ThreadWaits::Place place, std::uint64_t waited_ns, std::uint64_t waits) {
   ThreadWaits::Sum& sum = sum_of(table, place);
   sum.waited_ns.fetch_add(waited_ns, std::memory_order_relaxed);
-  sum.count.fetch_add(1, std::memory_order_relaxed);
+  sum.count.fetch_add(waits, std::memory_order_relaxed);
+  const auto slot = static_cast<std::uint32_t>(&table - runtime().arena.waits(0));
+  add_region_wait(slot, profile::class_of(static_cast<WaitKind>(ThreadWaits::kind_number_of(place))), waited_ns);
 }
 
 void begin_waits(const ThreadState& self) {
@@ -82,7 +85,7 @@ void begin_waits(const ThreadState& self) {
     sum.count.store(0, std::memory_order_relaxed);
   }
   table.since_ns.store(0, std::memory_order_relaxed);
-  const bool wanted = profile::measures_waits(runtime().config) && !runtime().injected;
+  const bool wanted = runtime().config.measure_waits != 0 && !runtime().injected;
   waits_wanted.store(wanted, std::memory_order_relaxed);
   table.measured.store(wanted && wait_clock_ns() != 0 ? 1 : 0, std::memory_order_relaxed);
 }

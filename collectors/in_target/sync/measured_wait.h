@@ -39,10 +39,9 @@ OwnWaits* own_waits();
 /// Is there no other thread that the caller could wait for, or none that is known? The C library locks without atomic
 /// instructions then, unless it is asked to try.
 bool is_alone();
-/// The vdso's clock, nanoseconds; 0: there is none.
-std::uint64_t wait_clock_ns();
-/// Adds to a table's sums.
-void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns);
+/// Adds to a table's sums, and to those of the region that its thread is in. `waits`: 0 for a part of one.
+void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns,
+              std::uint64_t waits = 1);
 
 /// A thread's table as new, and whether its waits will be measured. Signal-safe.
 void begin_waits(const ThreadState& self);

@@ -2,6 +2,7 @@
 #include "collectors/in_target/sync/team_waits.h"
 
 #include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sync/wait_clock.h"
 
 namespace crosstalk::in_target {
 namespace {

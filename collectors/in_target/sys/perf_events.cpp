@@ -5,11 +5,13 @@
 #include <linux/hw_breakpoint.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/watch_policy/thread_clock.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -42,7 +44,7 @@ perf_event_attr clock_attributes(std::uint64_t period_ns, std::uint64_t mark) {
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.sample_period = period_ns;
+  attr.sample_period = std::max(period_ns, watch_policy::shortest_expiry_ns);
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   attr.sigtrap = 1;
@@ -51,13 +53,15 @@ perf_event_attr clock_attributes(std::uint64_t period_ns, std::uint64_t mark) {
   return attr;
 }
 
-long perf_event_open(const perf_event_attr& attr, std::int32_t tid) {
-  return system_call(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+constexpr int no_group = -1;
+
+long perf_event_open(const perf_event_attr& attr, std::int32_t tid, int group) {
+  return system_call(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
 // Opens an event for good, under a hidden number or not at all: what the target may open is not less for us.
-long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event) {
-  const long hidden = open_hidden([&] { return perf_event_open(attr, tid); });
+long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event, int group = no_group) {
+  const long hidden = open_hidden([&] { return perf_event_open(attr, tid, group); });
   if (hidden < 0) {
     return hidden;
   }
@@ -122,7 +126,30 @@ void close_clock_event(OwnedEvent& event) {
 }
 
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns) {
-  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_PERIOD, &period_ns) : -EBADF;
+  const std::uint64_t possible_ns = std::max(period_ns, watch_policy::shortest_expiry_ns);
+  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_PERIOD, &possible_ns) : -EBADF;
+}
+
+long open_measuring_event(const perf_event_attr& attr, std::int32_t tid, const OwnedEvent* leader, OwnedEvent& event) {
+  const long result = open_event(attr, tid, event, leader != nullptr ? leader->fd : no_group);
+  clock_count.fetch_add(result >= 0 ? 1 : 0, std::memory_order_relaxed);
+  return result;
+}
+
+long enable_event(const OwnedEvent& event) {
+  return is_ours(event.fd, event.id) ? system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_ENABLE, 0) : -EBADF;
+}
+
+long write_into_ring_of(const OwnedEvent& event, const OwnedEvent& owner) {
+  return system_call(SYS_ioctl, event.fd, PERF_EVENT_IOC_SET_OUTPUT, owner.fd);
+}
+
+long read_counts(const OwnedEvent& event, EventCounts& counts) {
+  if (!is_ours(event.fd, event.id)) {
+    return -EBADF;
+  }
+  const long got = system_call(SYS_read, event.fd, &counts, sizeof counts);
+  return got < 0 || got == static_cast<long>(sizeof counts) ? got : -EIO;
 }
 
 long open_alarm_event(OwnedEvent& event) {

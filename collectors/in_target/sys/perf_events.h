@@ -5,6 +5,8 @@
 // room for ours, and -EAGAIN where another try may do.
 #pragma once
 
+#include <linux/perf_event.h>
+
 #include <cstdint>
 
 #include "collectors/in_target/threads/thread_state.h"
@@ -34,7 +36,20 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event);
 /// As close_event(), of such a clock.
 void close_clock_event(OwnedEvent& event);
+/// Nanoseconds of a clock, whatever it counts of another event.
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
+/// Opens an event that counts or samples, whose attributes are complete but for its period, on the thread `tid` of this
+/// process, stopped. It is counted as a clock. `leader`: of its group; null: it is in none. Closed as a clock is.
+long open_measuring_event(const perf_event_attr& attr, std::int32_t tid, const OwnedEvent* leader, OwnedEvent& event);
+long enable_event(const OwnedEvent& event);
+/// What it samples goes into the ring of another event of the same thread.
+long write_into_ring_of(const OwnedEvent& event, const OwnedEvent& owner);
+/// What an event counted that was opened with the format of both times: its count, and for how long it was to count and
+/// did. -EBADF when the descriptor is no longer ours.
+struct EventCounts {
+  std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
+};
+long read_counts(const OwnedEvent& event, EventCounts& counts);
 /// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
 /// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
 long open_alarm_event(OwnedEvent& event);

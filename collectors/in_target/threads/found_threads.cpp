@@ -29,12 +29,15 @@ namespace {
 constexpr std::uint64_t look_interval_ns = 250'000'000;
 constexpr std::uint64_t thorough_one_in = 16;  // looks
 constexpr std::uint64_t tracer_one_in = 4;
-constexpr std::uint64_t rest_per_work = 200;  // looking takes at most one part in so many of the time
+constexpr std::uint64_t longest_look_ns = 6'000'000;  // CPU time for new threads: who looks has other things to do
+constexpr std::uint64_t rest_per_work = 200;          // looking takes at most one part in so many of the time
 
 // Of the look that is going on: one at a time, under the flag.
 constinit ProcessFlag looking;
 constinit std::uint32_t look_number = 0;
 constinit std::uint8_t enrolled_seen[max_threads / 8] = {};
+constinit std::uint64_t judge_until_ns = 0;  // thread_cpu_ns()
+constinit std::atomic<std::uint32_t> not_judged{0};
 constinit std::uint32_t turned_away = 0, most_turned_away = 0;  // threads beyond the table
 constinit std::atomic<std::uint64_t> next_look_ns{0};
 
@@ -98,6 +101,10 @@ void meet(std::int32_t tid) {
     if (!known->settled) {
       judge(*known, tid, false);
     }
+    return;
+  }
+  if (thread_cpu_ns() >= judge_until_ns) {
+    not_judged.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   Found* const place = find_found(0);
@@ -174,6 +181,8 @@ void look() {
   }
   std::memset(enrolled_seen, 0, sizeof enrolled_seen);
   turned_away = 0;
+  not_judged.store(0, std::memory_order_relaxed);
+  judge_until_ns = thread_cpu_ns() + longest_look_ns;
   each_task_of(list, meet);
   forget_the_gone();
   count_turned_away();
@@ -222,6 +231,8 @@ void adopt_found_thread(const ThreadPlace& place) {
     drop_timer(*found);  // there is no room for it: it is left alone from now on
   }
 }
+
+bool has_more_to_judge() { return not_judged.load(std::memory_order_relaxed) != 0; }
 
 void look_soon() { next_look_ns.store(0, std::memory_order_relaxed); }
 

@@ -18,6 +18,8 @@ void find_threads(std::uint64_t now_ns);
 void adopt_found_thread(const ThreadPlace& place);
 /// The next find_threads() looks at once.
 void look_soon();
+/// Has the last look met more new threads than it took the time to judge? The next one goes on with them.
+bool has_more_to_judge();
 /// A forked child has none of them.
 void found_threads_after_fork();
 

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "collectors/in_target/sys/handler_stack.h"
 #include "collectors/in_target/watch/armed_cost.h"
+#include "collectors/memory_samples/event_pace.h"
 #include "collectors/watch_policy/runs.h"
 #include "collectors/watch_policy/words.h"
 #include "profile/arena.h"
@@ -27,6 +29,27 @@ struct OwnedEvent {
   int fd = 0;  // 0: none (all-zero states need no bytes in the library's file)
   std::uint64_t id = 0;
   std::uint64_t mark = 0;  // si_perf_data of its signals
+};
+
+/// The mapped ring of an event (sys/event_ring.h). All zero: there is none.
+struct EventRing {
+  std::atomic<std::uint32_t> state;  // EventRingState
+  std::byte* memory = nullptr;       // a page of the kernel's words, then the data
+  std::size_t data_bytes = 0;
+};
+
+/// A thread's events that sample its memory accesses (sampling/memory_events.h).
+struct ThreadMemoryEvents {
+  struct Event {
+    OwnedEvent leader, event;  // the first only where the event has to have one
+    collectors::EventPace pace;
+  };
+  Event event[profile::most_memory_events];
+  EventRing ring;                // of all of them
+  std::uint32_t count = 0;       // that are open; 0: the thread is sampled by its clock alone
+  bool refused = false;          // that this is so was told
+  bool without_counter = false;  // one of them never had one, which is entered in the arena
+  std::uint64_t samples = 0, review_samples = 0;
 };
 
 enum class ThreadPhase : std::uint32_t { free = 0, starting = 1, live = 2, ending = 3 };
@@ -66,11 +89,15 @@ struct ThreadState {
   ContextSwitches switches_before;
   std::uint64_t last_cpu_ns = 0;      // thread CPU time at the previous sample
   std::uint64_t first_weight_ns = 0;  // what the first sample stands for
+  std::uint64_t one_in = 1;           // how many threads it was drawn from: its samples stand for all of them, up to
+  std::uint64_t alone_from_ns = 0;    // this CPU time of its (watch_policy/thread_clock.h)
   std::uint64_t ordinal = 0;          // how many threads of the process came before
   std::uint64_t samples = 0;
   std::uint32_t handler_ns = 0;   // of the previous sample, watching apart
   std::uint64_t next_review = 0;  // sample number at which clock and period are reviewed
   std::uint64_t review_samples = 0, review_cpu_ns = 0, review_handlers_ns = 0, review_switches = 0;
+
+  ThreadMemoryEvents memory;
 
   // presence
   ThreadUsage charged;  // at the last charge, as the next two
@@ -119,7 +146,7 @@ class Registry {
   [[nodiscard]] std::uint32_t live() const { return live_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t chunk_threads = 64;
+  static constexpr std::uint32_t chunk_threads = 16;
   static constexpr std::uint32_t table_size = 4 * max_threads;
   static constexpr std::uint64_t tombstone = 1;
   static constexpr std::uint32_t probe_limit = 64;  // the table is at most a quarter full; tombstones are reused

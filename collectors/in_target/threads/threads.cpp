@@ -8,8 +8,11 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
+#include "collectors/in_target/sampling/sampling.h"
 #include "collectors/in_target/session/record_writer.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sync/measured_wait.h"
@@ -86,6 +89,9 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.creation_frame = self.creation_ns = 0;
   self.timer_number = 0;
   self.clock_event = {};
+  self.memory.refused = false;
+  self.memory.without_counter = false;
+  self.memory.samples = self.memory.review_samples = 0;
   self.alarm_event = {};
   self.alarm_since_ns = self.alarm_until_ns = self.alarm_ns = 0;
   self.last_cpu_ns = thread_cpu_ns();
@@ -93,6 +99,8 @@ void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t sta
   self.switches_before = runtime().injected ? own_switches() : ContextSwitches{};
   self.samples = 0;
   self.first_weight_ns = 0;
+  self.one_in = 1;
+  self.alone_from_ns = 0;
   self.ordinal = begun_threads.fetch_add(1, std::memory_order_relaxed);
   self.copying = self.kernel_slowdown = self.in_user = {};
   self.handler_ns = 0;
@@ -169,6 +177,7 @@ ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std
   self->ring.attach(slot, ring, r.rings.ring_bytes());
   prepare_watchpoints(*self);
   begin_waits(*self);
+  begin_regions(*self);
   slot->state.store(static_cast<std::uint32_t>(profile::SlotState::live), std::memory_order_release);
   write_start(*self, start_routine);
   self->phase.store(static_cast<std::uint32_t>(ThreadPhase::live), std::memory_order_release);
@@ -206,10 +215,13 @@ void charge_own_calls(ThreadState& self, std::uint64_t took_ns) {
 void end_thread(ThreadState& self) {
   const std::uint64_t begin_ns = thread_cpu_ns();
   end_waits();
+  end_regions(self);
   stop_clock(self);
   charge_presence(self);
   // A tick that is already pending finds the phase changed, and a stale one no state at all.
   self.phase.store(static_cast<std::uint32_t>(ThreadPhase::ending), std::memory_order_release);
+  take_last_accesses(self);
+  MemoryEvents::close(self);
   watch_unit().leave(self);
   profile::ThreadEnd record;
   record.cpu_ns = thread_cpu_ns() - self.cpu_before_ns;
@@ -232,6 +244,7 @@ void end_lost_thread(ThreadState& thread, std::int32_t tid) {
     return;
   }
   stop_clock(thread);
+  MemoryEvents::close(thread);
   watch_unit().leave(thread);
   profile::ThreadEnd record;
   record.cpu_ns = thread.slot->cpu_ns.load(std::memory_order_relaxed);

@@ -4,7 +4,7 @@
 // has so many samples, since a guest may be slow, or a minute has passed.
 //
 //   perf_samples unit=ibs_op config=524288 period=262144 each_cpu=1 raw=1 [config1=N] [precise=N] [exclude_kernel=1]
-//                [sigtrap=1] [samples=N]
+//                [sigtrap=1] [pinned=1] [samples=N]
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
@@ -83,6 +83,7 @@ perf_event_attr attribute() {
   attr.precise_ip = option("precise") & 3U;
   attr.exclude_kernel = option("exclude_kernel") & 1U;
   attr.sigtrap = option("sigtrap") & 1U;
+  attr.pinned = option("pinned") & 1U;
   attr.remove_on_exec = attr.sigtrap;
   attr.disabled = 1;
   return attr;

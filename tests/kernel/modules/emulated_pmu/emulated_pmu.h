@@ -35,6 +35,7 @@ enum emulated_kind {
 	EMULATED_OPS,		/* any instruction, with an access or without */
 	EMULATED_LOADS,
 	EMULATED_STORES,
+	EMULATED_COUNT,		/* of anything; no access is looked for */
 };
 
 /* An event's part of ours; perf_event.pmu_private. */
@@ -44,6 +45,10 @@ struct emulated_event {
 	enum emulated_kind kind;
 	u32 least_latency;	/* cycles: loads that took less are not sampled */
 
+	/* Of EMULATED_COUNT. */
+	u64 counted_until;	/* local_clock() */
+	u64 parts;		/* of 1024, of a count */
+
 	/* Written by the thread that is stepped, or with interrupts off on its processor. */
 	struct task_struct *stepped;	/* compared only; NULL: no sample is under way */
 	int steps_left;		/* until an instruction is looked at */
@@ -52,8 +57,12 @@ struct emulated_event {
 	struct emulated_access access;
 };
 
-/* A processor's counters: as many events as it can have at once, NULL where one is free. */
-#define EMULATED_COUNTERS 4
+/*
+ * A processor's counters: as many events as it can have at once, NULL where one is free. Behind
+ * those for any event are those for cycles and for instructions alone.
+ */
+#define EMULATED_GENERAL 4
+#define EMULATED_COUNTERS (EMULATED_GENERAL + 2)
 struct emulated_counters {
 	struct emulated_event *active[EMULATED_COUNTERS];
 };
@@ -61,7 +70,7 @@ DECLARE_PER_CPU(struct emulated_counters, emulated_counters);
 
 /* unit.c */
 extern unsigned int emulated_rate;	/* units of an event that happen in a microsecond */
-extern int emulated_counter_count;	/* of a processor, at most EMULATED_COUNTERS */
+extern int emulated_counter_count;	/* for any event, at most EMULATED_GENERAL */
 int emulated_check_event(struct perf_event *event, struct emulated_event *ours);
 
 /* events.c */
@@ -71,6 +80,12 @@ void emulated_del(struct perf_event *event, int flags);
 void emulated_start(struct perf_event *event, int flags);
 void emulated_stop(struct perf_event *event, int flags);
 void emulated_read(struct perf_event *event);
+
+/* counting.c; with interrupts off. The last one returns true when the event has been throttled. */
+void emulated_begin_counting(struct emulated_event *ours);
+void emulated_count(struct emulated_event *ours);
+bool emulated_is_fixed(const struct perf_event *event);
+bool emulated_emit_reading(struct emulated_event *ours, struct pt_regs *regs);
 
 /* stepping.c; true when the event has been throttled */
 bool emulated_interrupted(struct emulated_event *ours, struct pt_regs *regs);

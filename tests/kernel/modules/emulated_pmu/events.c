@@ -16,9 +16,18 @@
 
 DEFINE_PER_CPU(struct emulated_counters, emulated_counters);
 
+static bool is_count(const struct perf_event *event)
+{
+	const struct emulated_event *ours = event->pmu_private;
+
+	return ours->kind == EMULATED_COUNT;
+}
+
+/* Of what is counted, only cycles are sampled: one each nanosecond. */
 static ktime_t interval_of(const struct perf_event *event)
 {
-	u64 ns = div_u64(event->hw.sample_period * NSEC_PER_USEC, emulated_rate);
+	unsigned int rate = is_count(event) ? NSEC_PER_USEC : emulated_rate;
+	u64 ns = div_u64(event->hw.sample_period * NSEC_PER_USEC, rate);
 
 	return ns_to_ktime(max_t(u64, ns, LEAST_INTERVAL_NS));
 }
@@ -28,24 +37,39 @@ static bool counts_kernel(const struct perf_event *event)
 	return !event->attr.exclude_kernel && !is_idle_task(current);
 }
 
+/*
+ * As a counter does, whether or not a sample comes of it: the next one stands for this one, too, and
+ * for those for which the host gave the processor no time.
+ */
+static void count_periods(struct perf_event *event, u64 periods)
+{
+	local64_add(event->hw.sample_period * max_t(u64, periods, 1), &event->count);
+}
+
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
 	struct emulated_event *ours = container_of(timer, struct emulated_event, timer);
 	struct perf_event *event = ours->event;
 	struct pt_regs *regs = get_irq_regs();
 	bool throttled = false;
+	u64 periods;
 
 	if (event->state != PERF_EVENT_STATE_ACTIVE || event->hw.state & PERF_HES_STOPPED)
 		return HRTIMER_NORESTART;
-	if (regs && user_mode(regs))
-		throttled = !event->attr.exclude_user && emulated_interrupted(ours, regs);
-	else if (regs && counts_kernel(event) && ours->kind == EMULATED_OPS)
+	periods = hrtimer_forward_now(timer, interval_of(event));
+	if (ours->kind == EMULATED_COUNT) {
+		throttled = regs && user_mode(regs) && emulated_emit_reading(ours, regs);
+	} else if (regs && user_mode(regs) && !event->attr.exclude_user) {
+		count_periods(event, periods);
+		throttled = emulated_interrupted(ours, regs);
+	} else if (regs && !user_mode(regs) && counts_kernel(event) && ours->kind == EMULATED_OPS) {
+		count_periods(event, periods);
 		throttled = emulated_emit_without_access(ours, regs);
+	}
 	if (throttled) {
 		event->hw.state |= PERF_HES_STOPPED;
 		return HRTIMER_NORESTART;
 	}
-	hrtimer_forward_now(timer, interval_of(event));
 	return HRTIMER_RESTART;
 }
 
@@ -84,6 +108,8 @@ void emulated_start(struct perf_event *event, int flags)
 	struct emulated_event *ours = event->pmu_private;
 
 	event->hw.state = 0;
+	if (is_count(event))
+		emulated_begin_counting(ours);
 	if (is_sampling_event(event))
 		hrtimer_start(&ours->timer, interval_of(event), HRTIMER_MODE_REL_PINNED_HARD);
 }
@@ -93,15 +119,20 @@ void emulated_stop(struct perf_event *event, int flags)
 	struct emulated_event *ours = event->pmu_private;
 
 	hrtimer_cancel(&ours->timer);
+	if (is_count(event) && !(event->hw.state & PERF_HES_STOPPED))
+		emulated_count(ours);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 }
 
 int emulated_add(struct perf_event *event, int flags)
 {
 	struct emulated_counters *counters = this_cpu_ptr(&emulated_counters);
+	bool fixed = is_count(event) && emulated_is_fixed(event);
+	int first = !fixed ? 0 : EMULATED_GENERAL + (event->attr.config == 0x00c0);
+	int end = fixed ? first + 1 : emulated_counter_count;
 	int i;
 
-	for (i = 0; i < emulated_counter_count; ++i) {
+	for (i = first; i < end; ++i) {
 		if (counters->active[i])
 			continue;
 		counters->active[i] = event->pmu_private;
@@ -123,5 +154,9 @@ void emulated_del(struct perf_event *event, int flags)
 
 void emulated_read(struct perf_event *event)
 {
-	/* The count is brought up to date with each sample. */
+	struct emulated_event *ours = event->pmu_private;
+
+	/* That of a sampled access is brought up to date each time that the timer goes off. */
+	if (is_count(event) && !(event->hw.state & PERF_HES_STOPPED))
+		emulated_count(ours);
 }

@@ -151,7 +151,6 @@ static void set_weight(struct perf_sample_data *data, const struct emulated_even
 static bool deliver(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	event->hw.last_period = event->hw.sample_period;
-	local64_add(event->hw.last_period, &event->count);
 	return emulated_kernel.perf_event_overflow(event, data, regs) != 0;
 }
 

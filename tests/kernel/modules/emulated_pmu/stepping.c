@@ -8,7 +8,9 @@
  * Never while a hardware breakpoint is armed: qemu 7.2 raises a step and a data breakpoint of one
  * instruction one after the other, the second one on the first instruction of the first one's
  * handler, in which the kernel then loops for ever. So steps end where a breakpoint is installed,
- * and a thread that has one is sampled at the instruction that it was interrupted at.
+ * and a thread that has one is sampled at the instruction that it was interrupted at. They end at a
+ * signal, too: its frame would keep the flag, and bring it back once the handler is done, which may
+ * have installed a breakpoint.
  */
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
@@ -103,8 +105,8 @@ static int on_debug_trap(struct notifier_block *block, unsigned long kind, void 
 
 static struct notifier_block debug_traps = { .notifier_call = on_debug_trap };
 
-/* A breakpoint is about to be installed on this processor, for the current thread. */
-static int on_breakpoint(struct kprobe *probe, struct pt_regs *unused)
+/* The current thread is stepped no longer, on this processor. */
+static int end_steps(struct kprobe *probe, struct pt_regs *unused)
 {
 	struct emulated_counters *counters = this_cpu_ptr(&emulated_counters);
 	int i;
@@ -117,9 +119,16 @@ static int on_breakpoint(struct kprobe *probe, struct pt_regs *unused)
 	return 0;
 }
 
+/* A breakpoint is about to be installed on this processor, for the current thread. */
 static struct kprobe breakpoints = {
 	.symbol_name = "arch_install_hw_breakpoint",
-	.pre_handler = on_breakpoint,
+	.pre_handler = end_steps,
+};
+
+/* The current thread is on its way back to user mode, and there are signals for it. */
+static struct kprobe signals = {
+	.symbol_name = "arch_do_signal_or_restart",
+	.pre_handler = end_steps,
 };
 
 int emulated_stepping_init(void)
@@ -128,14 +137,21 @@ int emulated_stepping_init(void)
 
 	if (ret)
 		return ret;
-	ret = register_die_notifier(&debug_traps);
+	ret = register_kprobe(&signals);
 	if (ret)
-		unregister_kprobe(&breakpoints);
+		goto no_signals;
+	ret = register_die_notifier(&debug_traps);
+	if (!ret)
+		return 0;
+	unregister_kprobe(&signals);
+no_signals:
+	unregister_kprobe(&breakpoints);
 	return ret;
 }
 
 void emulated_stepping_exit(void)
 {
 	unregister_die_notifier(&debug_traps);
+	unregister_kprobe(&signals);
 	unregister_kprobe(&breakpoints);
 }

@@ -23,6 +23,11 @@ module_param(swfilt, bool, 0444);
 MODULE_PARM_DESC(swfilt, "ibs_op can leave out the kernel or users, as from Linux 6.14 on");
 
 int emulated_counter_count;
+static struct pmu unit;
+
+static int counters = EMULATED_GENERAL;
+module_param(counters, int, 0444);
+MODULE_PARM_DESC(counters, "counters of a processor for any event (cpu), 1 to 4");
 
 /* ---- ibs_op -------------------------------------------------------------------------------- */
 
@@ -91,12 +96,43 @@ static const struct attribute_group *cpu_groups[] = {
 #define MEM_STORES 0x82d0
 #define MOST_PRECISE 3
 
+static bool takes_counter(struct perf_event *event)
+{
+	bool counts = !is_sampling_event(event) || event->attr.config == 0x003c;
+
+	return event->pmu == &unit && !(counts && emulated_is_fixed(event));
+}
+
+/* A group that can never be on the processor together is refused, as x86's driver does. */
+static bool fits_group(struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader, *sibling;
+	int taken = takes_counter(event);
+
+	if (leader != event) {
+		taken += takes_counter(leader);
+		for_each_sibling_event(sibling, leader)
+			taken += takes_counter(sibling);
+	}
+	return taken <= emulated_counter_count;
+}
+
+static int check_counting(struct perf_event *event, struct emulated_event *ours)
+{
+	if (event->attr.config1 || event->attr.precise_ip)
+		return -EINVAL;
+	ours->kind = EMULATED_COUNT;
+	return 0;
+}
+
 static int check_cpu(struct perf_event *event, struct emulated_event *ours)
 {
 	if (event->attr.precise_ip > MOST_PRECISE)
 		return -EOPNOTSUPP;
-	if (event->attr.config2)
+	if (event->attr.config2 || !fits_group(event))
 		return -EINVAL;
+	if (!is_sampling_event(event) || event->attr.config == 0x003c)
+		return check_counting(event, ours);
 	switch (event->attr.config) {
 	case MEM_LOADS:
 		if (event->attr.config1 & ~0xffffULL)
@@ -152,7 +188,7 @@ static int register_ibs_unit(void)
 static int register_cpu_unit(void)
 {
 	unit.attr_groups = cpu_groups;
-	emulated_counter_count = EMULATED_COUNTERS;
+	emulated_counter_count = clamp(counters, 1, EMULATED_GENERAL);
 	emulated_rate = emulated_rate ?: 10;
 	return perf_pmu_register(&unit, "cpu", PERF_TYPE_RAW);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "attribution/model.h"
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+/// Finds the row of the loop that an instruction is in. Rows and view must outlive this.
+class LoopIndex {
+ public:
+  LoopIndex(const ProgramView& view, std::span<const LoopRow> loops);
+  /// Index of the innermost that has a row: loops without samples have none.
+  [[nodiscard]] std::optional<std::size_t> innermost(ModulePlace place) const;
+
+ private:
+  const ProgramView& view_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> by_place_;  // file and header
+};
+
+}  // namespace crosstalk::attribution

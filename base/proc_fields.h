@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values by name, of the files in /proc that are lines of "name: value": cpuinfo, status, meminfo.
+#pragma once
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace crosstalk {
+
+/// The value of the first line of `text` of exactly this name, without the white space around it; "" where nothing is
+/// behind the colon, nullopt where there is no such line.
+[[nodiscard]] inline std::optional<std::string_view> proc_field(std::string_view text, std::string_view name) {
+  constexpr std::string_view blank = " \t\r";
+  while (!text.empty()) {
+    const std::size_t newline = text.find('\n');
+    const std::string_view line = text.substr(0, newline);
+    const std::size_t colon = line.starts_with(name) ? line.find_first_not_of(blank, name.size()) : line.npos;
+    if (colon != line.npos && line[colon] == ':') {
+      const std::size_t first = line.find_first_not_of(blank, colon + 1);
+      return first == line.npos ? std::string_view() : line.substr(first, line.find_last_not_of(blank) - first + 1);
+    }
+    text.remove_prefix(newline == text.npos ? text.size() : newline + 1);
+  }
+  return std::nullopt;
+}
+
+/// The same of a file, of which no more is read than has to be; nullopt also where it can not be.
+[[nodiscard]] inline std::optional<std::string> proc_file_field(const char* path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (const auto value = proc_field(line, name)) {
+      return std::string(*value);
+    }
+  }
+  return std::nullopt;
+}
+
+/// What /proc/cpuinfo tells of the first processor: "model name", "vendor_id", ...; "" where it does not.
+[[nodiscard]] inline std::string processor_field(std::string_view name) {
+  return proc_file_field("/proc/cpuinfo", name).value_or("");
+}
+
+}  // namespace crosstalk

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may take how much of a calibration's time, so that a busy machine costs every figure some tries and none all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collectors/calibration/tries.h"
+
+namespace crosstalk::collectors::calibration {
+
+class Schedule {
+ public:
+  /// `figures`: how many `next` is going to be asked for. The calibration ends at `deadline_ns`.
+  Schedule(const Effort& effort, std::uint64_t deadline_ns, std::size_t figures)
+      : effort_(effort), deadline_ns_(deadline_ns), left_(figures) {}
+
+  /// For the next figure: an equal part of the time that is left. What a figure does not need is the later ones'.
+  [[nodiscard]] Effort next(std::uint64_t now_ns);
+  /// A figure that needs no time.
+  void skip();
+  /// When a preparation that begins now has to be done, if that is to leave time for figures: after half of it.
+  [[nodiscard]] std::uint64_t preparation_deadline_ns(std::uint64_t now_ns) const;
+  /// How long tries are and how many; without a limit of time.
+  [[nodiscard]] const Effort& effort() const { return effort_; }
+
+ private:
+  [[nodiscard]] std::uint64_t left_ns(std::uint64_t now_ns) const;
+
+  Effort effort_;
+  std::uint64_t deadline_ns_;
+  std::size_t left_;
+};
+
+}  // namespace crosstalk::collectors::calibration

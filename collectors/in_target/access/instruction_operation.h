@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an instruction does, in the words of the access finder and of lookaheads; vector instructions have their own
+// (vector_decoder.h).
+#pragma once
+
+#include <Zydis/DecoderTypes.h>
+
+#include "collectors/in_target/access/decoded_instruction.h"
+
+namespace crosstalk::in_target {
+
+/// Whatever its operands: it computes an address, or is a hint. Pure and signal-safe.
+[[nodiscard]] bool touches_no_memory(const ZydisDecodedInstruction& instruction);
+
+/// Operation::other of what is not followed, Operation::stop of what ends a lookahead. Pure and signal-safe.
+[[nodiscard]] Operation operation_of(const ZydisDecodedInstruction& instruction);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instructions are vector instructions that lookaheads follow, and where their operands are.
+#pragma once
+
+#include <Zydis/DecoderTypes.h>
+
+#include "collectors/in_target/access/decoded_instruction.h"
+
+namespace crosstalk::in_target {
+
+/// The place of a vector or mask register, Place::elsewhere for any other.
+[[nodiscard]] Place vector_place(ZydisRegister r);
+
+/// Sets operation, size, source_size, condition, places and immediate of `out`, whose memory operand, immediate and
+/// written registers are set. False, and `out` is as before: it is none of these. `general`: the place of a general
+/// register. Pure and signal-safe.
+bool decode_vector(const ZydisDecodedInstruction& instruction, const ZydisDecodedOperand* operands,
+                   Place (*general)(ZydisRegister), DecodedInstruction& out);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions that the program marks (include/crosstalk/region.h): how long threads are in them and how often they begin
+// them. Sums go to the thread's table in the arena (profile/region_table.h); a mark takes a look at the vdso's clock,
+// no system call. Where the program has no vdso, nothing is measured.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/threads/thread_state.h"
+#include "profile/wait_table.h"
+
+namespace crosstalk::in_target {
+
+/// The calling thread begins a region, in a function whose frame is at `frame`. Signal-safe; nothing where the thread
+/// is not observed.
+void begin_region(const char* name, const void* frame);
+/// The calling thread ends the region that it began last. Signal-safe.
+void end_region();
+
+/// A thread has marked no region yet. Before its slot goes live.
+void begin_regions(const ThreadState& self);
+/// The calling thread ends: so do its regions.
+void end_regions(const ThreadState& self);
+/// The calling thread jumps to a function whose stack pointer is `stack_pointer`: regions end that were begun in
+/// functions that it leaves by that.
+void end_regions_below(std::uint64_t stack_pointer);
+
+/// The region that the thread is in, by its number in the thread's table; 0: none. Signal-safe.
+[[nodiscard]] std::uint16_t region_of(const ThreadState& self);
+/// Of those that it is in, the innermost that it was in at `time_ns` (CLOCK_MONOTONIC) already; 0: none. What has ended
+/// since is not known. Signal-safe.
+[[nodiscard]] std::uint16_t region_at(const ThreadState& self, std::uint64_t time_ns);
+/// What the thread of a slot (by index) has waited for others counts in the region that it is in.
+void add_region_wait(std::uint32_t slot, profile::WaitClass what, std::uint64_t waited_ns);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of the processor that sample a thread's memory accesses (pebs, ibs), beside its clock: which ones is the
+// recorder's choice (profile/memory_sampling.h).
+//
+// They signal nothing. What they sample lies in a ring of the thread's until its clock next goes off, in whose handler
+// the ring is read. docs/reasons.md says why.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "collectors/in_target/access/finder.h"
+#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/memory_samples/measured_access.h"
+#include "collectors/observation.h"
+
+namespace crosstalk::in_target {
+
+/// An access that lies back: since then its thread has gone on, and stack and registers are other ones.
+struct PastAccess {
+  collectors::Observation& seen;
+  std::span<const std::byte> stack;  // from rsp upward, as it was; a short piece
+};
+
+/// A source whose observations come several at a time.
+struct MemoryEvents {
+  using Take = void (*)(void* context, const PastAccess& access);
+
+  /// Does the session have any?
+  static bool wanted();
+  static bool is_open(const ThreadState& thread) { return thread.memory.count != 0; }
+  /// Begins to sample the calling thread. False: it can not, which is entered in the arena.
+  static bool open(ThreadState& self);
+  /// Any thread may do it.
+  static void close(ThreadState& thread);
+  /// In a forked child: closes its copies, and forgets what its parent had.
+  static void forget(ThreadState& thread);
+  /// Gives what was sampled since the last call to `take`, in its order. Returns the number of samples, those included
+  /// of which nothing came.
+  static std::uint32_t deliver(ThreadState& self, Take take, void* context);
+  template <class Use>
+  static std::uint32_t deliver(ThreadState& self, Use use) {
+    return deliver(
+        self, [](void* context, const PastAccess& access) { (*static_cast<Use*>(context))(access); }, &use);
+  }
+  /// Draws new periods where they are due, for a sample of each event in `wanted_ns` of the thread's time.
+  static void keep_pace(ThreadState& self, std::uint64_t wanted_ns);
+  /// What the processor's interrupt and the kernel's handler for it cost at most: a clock's, with its signal.
+  static std::uint64_t delivery_ns();
+};
+
+/// The thread is not sampled by them, or no longer: entered in the arena, once a thread. `error`: errno; 0: none.
+void note_refusal(ThreadState& self, profile::MemoryRefusal reason, int error = 0);
+
+}  // namespace crosstalk::in_target

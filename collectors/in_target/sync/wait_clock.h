@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/sys/system_calls.h"
+
+namespace crosstalk::in_target {
+
+/// The vdso's clock, nanoseconds; 0: there is none, and asking the kernel would take longer than what is measured.
+inline std::uint64_t wait_clock_ns() {
+  return vdso_clock_gettime.load(std::memory_order_relaxed) != nullptr ? monotonic_ns() : 0;
+}
+
+}  // namespace crosstalk::in_target

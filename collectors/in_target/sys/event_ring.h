@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of a perf event, mapped into the target: where the kernel puts samples that no signal tells of.
+//
+// It is locked memory. What perf's own allowance for the user (kernel.perf_event_mlock_kb) does not cover counts
+// against the program's limit (ulimit -l), and so does, in some kernels, what the program sends without copies or
+// registers for asynchronous input and output. So the rings of a process keep to a small part of that limit.
+//
+// A ring is read by the handlers of its own thread only, and may be unmapped by any thread at any time: whoever comes
+// while it is read leaves that to the reader. A forked child does not have it (VM_DONTCOPY). Signal-safe throughout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "collectors/in_target/threads/thread_state.h"
+
+namespace crosstalk::in_target {
+
+/// Maps the ring of `event`, `data_bytes` of data: pages, their number a power of two. 0, or -errno; -ENOMEM: there is
+/// not enough locked or other memory that the program can spare.
+long map_event_ring(const OwnedEvent& event, std::size_t data_bytes, EventRing& ring);
+void unmap_event_ring(EventRing& ring);
+/// In a forked child: its parent's rings are not there.
+void forget_event_ring(EventRing& ring);
+
+/// Reading a ring, for a scope. Not while it is read already: in a handler that came between.
+class EventRingReader {
+ public:
+  explicit EventRingReader(EventRing& ring);
+  ~EventRingReader();
+  EventRingReader(const EventRingReader&) = delete;
+  EventRingReader& operator=(const EventRingReader&) = delete;
+  /// Is there a ring to be read?
+  [[nodiscard]] bool may() const { return may_; }
+  [[nodiscard]] std::span<const std::byte> data() const;
+  /// Where the kernel writes next, and where the reader has come to: bytes from the ring's beginning that never wrap.
+  [[nodiscard]] std::uint64_t head() const;
+  [[nodiscard]] std::uint64_t tail() const;
+  /// What is before `tail` may be written over.
+  void give_back(std::uint64_t tail);
+
+ private:
+  EventRing& ring_;
+  bool may_;
+};
+
+}  // namespace crosstalk::in_target

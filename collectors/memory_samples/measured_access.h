@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a sample of a memory event to the access that it is of, by what the processor has said and, where that leaves
+// something open, by the sampled instruction itself.
+#pragma once
+
+#include <cstdint>
+
+#include "collectors/in_target/access/finder.h"
+#include "collectors/memory_samples/perf_records.h"
+#include "collectors/memory_samples/sampled_event.h"
+#include "collectors/observation.h"
+
+namespace crosstalk::collectors {
+
+enum class Measured : std::uint8_t {
+  access,          // it is in the observation
+  in_kernel,       // sampled where the program was not
+  no_access,       // an instruction that touches no memory, or whose address the processor could not tell
+  half_an_update,  // the store of an instruction that also loads there: samples of its load stand for both
+};
+
+/// How the instruction is looked at: the code and, where the sample does not say which instruction it is of, the memory
+/// that the way to it depends on. `fs_base`: where thread-local storage begins; 0: not known.
+struct AccessView {
+  in_target::AccessFinder& finder;
+  in_target::CodeReader reader;
+  std::uint64_t fs_base = 0;
+};
+
+/// Fills in what is known of the access: its address, width and kind, the instruction, latency and data source.
+[[nodiscard]] Measured measured_access(const PerfSample& sample, const SampledEvent& event, const AccessView& view,
+                                       Observation& seen);
+
+}  // namespace crosstalk::collectors

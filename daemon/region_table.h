@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions that programs mark, from the tables of their threads (profile/region_table.h) to rows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/row_sink.h"
+#include "profile/arena.h"
+#include "profile/region_row.h"
+
+namespace crosstalk::daemon {
+
+/// What a thread's table says at one moment.
+struct RegionsSeen {
+  struct Node {
+    std::uint32_t parent = 0;  // number of a node before this one; 0: none
+    std::string name;
+    std::uint64_t entries = 0, elapsed_ns = 0;
+    std::array<std::uint64_t, profile::wait_classes> waited_ns{};
+  };
+  std::vector<Node> nodes;  // number n is [n - 1]
+  std::uint64_t without_room = 0, unmatched = 0;
+};
+
+/// Nodes from the first one that can not be true on are left out: the table is the target's to write. A region that is
+/// open counts up to `now_ns`.
+[[nodiscard]] RegionsSeen regions_seen(const profile::ThreadRegions& table, const profile::ArenaHeader& arena,
+                                       std::uint64_t now_ns);
+
+/// The regions of a session. Not thread-safe.
+class RegionTable {
+ public:
+  RegionTable(RowSink& sink, std::uint32_t slot_count) : sink_(&sink), slots_(slot_count) {}
+
+  /// From now on the slot's nodes are known by their numbers.
+  void learn(std::uint32_t slot, const RegionsSeen& seen);
+  /// A slot's sums so far go to the sink, as those of `thread`, if they have changed. They are learned, too.
+  void put(std::uint32_t slot, ThreadId thread, const RegionsSeen& seen);
+  /// 0: no node of this number is known.
+  [[nodiscard]] profile::RegionId id_of(std::uint32_t slot, std::uint32_t node) const;
+  /// The slot's thread is gone: what it could not count is said.
+  void close(std::uint32_t slot);
+  /// Puts all regions again: rows since some time may be lost. Threads' sums come with the next put().
+  void put_everything();
+
+ private:
+  struct Slot {
+    std::vector<profile::RegionId> ids;            // by node
+    std::vector<profile::ThreadRegionRow> latest;  // as put
+    std::uint64_t without_room = 0, unmatched = 0;
+  };
+  profile::RegionId region(profile::RegionId parent, const std::string& name);
+  void say(const char* code, const std::string& text);
+
+  RowSink* sink_;
+  std::vector<Slot> slots_;
+  std::map<std::pair<profile::RegionId, std::string>, profile::RegionId> ids_;
+  std::vector<profile::RegionRow> rows_;
+};
+
+}  // namespace crosstalk::daemon

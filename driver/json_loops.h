@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the JSON report that loops make: their times, rates and figures (docs/report-json.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "attribution/model.h"
+
+namespace crosstalk::driver {
+
+[[nodiscard]] nlohmann::ordered_json loops_json(const attribution::Analysis& analysis);
+
+}  // namespace crosstalk::driver

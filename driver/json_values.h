@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as JSON has them: what is not known is null.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "attribution/model.h"
+
+namespace crosstalk::driver {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no infinities; what is not a number is not known.
+inline Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+template <class Value>
+Json known(const std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return value ? number(*value) : Json(nullptr);
+  } else {
+    return value ? Json(*value) : Json(nullptr);
+  }
+}
+
+inline Json interval(const std::optional<attribution::Interval>& value) {
+  return value ? Json::array({number(value->low), number(value->high)}) : Json(nullptr);
+}
+
+inline Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+inline Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
+
+}  // namespace crosstalk::driver

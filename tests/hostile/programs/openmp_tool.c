@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool in a library.
+#include "openmp_tool.h"

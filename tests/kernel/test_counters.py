@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardware counters, from the unit's events to the loops of a report, on an emulated unit that counts what the program
+says that it does."""
+
+import json
+import os
+
+import kernel_case
+from kernel_case import harness
+
+MODULE = os.path.join(kernel_case.HERE, "modules", "emulated_pmu")
+EACH = 1e9  # cycles a second
+
+
+PERIOD_S = 0.004  # between two samples, with which counters are read
+
+
+class Counters(kernel_case.GuestCase, harness.Case):
+    def record(self, runs, parameters=""):
+        """By name of a run, its options: the report of each and what is true, all from one guest."""
+        guest = self.guest(processor="intel")
+        guest.add_module(MODULE)
+        player = kernel_case.program("counted_phases")
+        for program in (harness.CROSSTALK, harness.COLLECTOR, player):
+            guest.add_program(program)
+        script = "".join(f"""
+            {harness.CROSSTALK} record -o $RESULTS/{name}.db --source clock --budget 100 {options} -- \
+              {player} 12 >$RESULTS/{name} 2>$RESULTS/{name}.said || exit 1""" for name, options in runs.items())
+        result = self.run_well(guest, f"insmod /modules/emulated_pmu.ko {parameters} || exit 1{script}", 250)
+        found = {}
+        for name in runs:
+            profile = self.path(name + ".db")
+            with open(profile, "wb") as file:
+                file.write(result.files[name + ".db"])
+            print(result.files[name + ".said"].decode())
+            found[name] = self.report(profile), json.loads(result.files[name])
+        return found
+
+    def loop(self, report, function):
+        loops = [loop for loop in report["loops"] if (loop["function"] or "").split("::")[-1].startswith(function)]
+        self.assertEqual(len(loops), 1, [loop["function"] for loop in report["loops"]])
+        return loops[0]
+
+    def rates(self, loop):
+        """Of a loop whose readings came often enough beside its turns; skips where the host left the guest no time."""
+        found = loop["counters"]
+        self.assertIsNotNone(found)
+        apart = found["seconds"] / found["intervals"] if found["intervals"] else None
+        if apart is None or apart > 2 * PERIOD_S or (found["unknown"] and found["intervals"] < 40):
+            # An emulated processor that takes as long for a reading as lies between two counts what is not the loop's.
+            self.skipTest(f"the guest was too slow: {found['intervals']} intervals between readings in "
+                          f"{found['seconds']:.2f} s ({found['unknown']})")
+        self.assertIsNone(found["unknown"], found)
+        return {rate["name"]: rate for rate in loop["counters"]["rates"]}
+
+    def check(self, found, name, quantity, truth):
+        """What was counted in a cycle is what is true, and the rate's interval holds it."""
+        self.assertAlmostEqual(found["per_cycle"], truth, delta=0.02 * truth + 0.001, msg=f"{name}: {quantity}")
+        self.assertLess(found["ci95"][0], truth * EACH * 1.02 + 1e4, f"{name}: {quantity}")
+        self.assertGreater(found["ci95"][1], truth * EACH * 0.9 - 1e4, f"{name}: {quantity}")
+
+    def check_loops(self, report, truth, quantities):
+        for name in ("computes", "waits"):
+            loop = self.loop(report, name + "_loop")
+            rates = self.rates(loop)
+            print(name, loop["counters"])
+            for quantity in quantities:
+                self.check(rates[quantity], name, quantity, {"cycles": 1, "instructions": truth[name]["ipc"], **truth[name]}[quantity])
+            self.assertAlmostEqual(loop["counters"]["ipc"], truth[name]["ipc"], delta=0.02 * truth[name]["ipc"])
+            self.assertIn("instructions_per_s", loop["rates"]["counted"])
+
+    def test_counts_of_loops_are_what_they_do(self):
+        runs = {"one_group": "--counters loads,l1d_fills,l3_misses", "all": "--counters on"}
+        found = self.record(runs)
+        report, truth = found["one_group"]
+        self.assertEqual({event["group"] for event in report["counters"]["events"]}, {1})
+        self.check_loops(report, truth, ("loads", "l1d_fills", "l3_misses"))
+        self.assertNotIn("counters_multiplexed", {warning["code"] for warning in report["warnings"]})
+
+        report, truth = found["all"]
+        groups = {event["group"] for event in report["counters"]["events"]}
+        self.assertGreater(len(groups), 3)
+        self.assertIn("counters_multiplexed", {warning["code"] for warning in report["warnings"]})
+        self.check_loops(report, truth, ("cycles", "instructions"))
+        waits = self.loop(report, "waits_loop")
+        if waits["counters"]["stalled"] is None or waits["counters"]["slots"] is None:
+            self.skipTest(f"the guest was too slow: some groups had too few readings of {waits['counters']['intervals']}")
+        self.assertAlmostEqual(waits["counters"]["stalled"]["memory"], truth["waits"]["stalls"], delta=0.03)
+        self.assertGreater(waits["waits"]["memory"], 0.6 * waits["cpu_s"])
+        computes = self.loop(report, "computes_loop")
+        self.assertGreater(computes["waits"]["committing"], 0.6 * computes["cpu_s"])
+
+    def test_fewer_counters_make_more_groups(self):
+        found = self.record({"two": "--counters loads,l1d_fills,l3_misses,branch_misses"}, "counters=2")
+        report, truth = found["two"]
+        groups = [event["group"] for event in report["counters"]["events"] if event["name"] not in ("cycles", "instructions")]
+        self.assertEqual(sorted(set(groups)), [1, 2])
+        self.assertLessEqual(max(groups.count(group) for group in groups), 2)
+        self.check_loops(report, truth, ("loads", "l1d_fills", "l3_misses"))
+
+    def test_what_can_not_be_had_is_said(self):
+        guest = self.guest(processor="intel")
+        guest.add_module(MODULE)
+        for program in (harness.CROSSTALK, harness.COLLECTOR):
+            guest.add_program(program)
+        record = f"{harness.CROSSTALK} record -o /tmp/x.db --source clock --counters"
+        result = self.run_well(guest, f"""
+            {record} on -- /usr/bin/sleep 0.2 >$RESULTS/none 2>&1 || exit 1
+            insmod /modules/emulated_pmu.ko || exit 1
+            {record} l3_mises -- /usr/bin/sleep 0.2 >$RESULTS/name 2>&1 && exit 1
+            {harness.CROSSTALK} doctor >$RESULTS/doctor; true""")
+        said = {name: text.decode() for name, text in result.files.items()}
+        self.assertIn("hardware counters are not read: no CPU PMU", said["none"])
+        self.assertIn("l3_misses", said["name"])
+        self.assertIn("--counters:", said["name"])
+        self.assertRegex(said["doctor"], r"yes\s+hardware counters")
+
+
+if __name__ == "__main__":
+    kernel_case.main()
