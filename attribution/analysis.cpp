@@ -42,11 +42,10 @@
 #include "attribution/timeline/sample_digest.h"
 #include "attribution/timeline/third_parties.h"
 #include "base/concurrently.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
-
-constexpr double ns_per_s = 1e9;
 
 /// Was the line accessed by another thread than the sampled one?
 bool visited(const profile::WatchRow& watch, const OwnershipTimeline& timeline) {

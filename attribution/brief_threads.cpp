@@ -5,14 +5,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/units.h"
+
 namespace crosstalk::attribution {
 namespace {
 
 constexpr std::uint64_t brief_periods = 4;
 constexpr std::uint64_t brief_ns = 20'000'000;  // at 3 % of it, one watch is affordable: others' have to speak for it
-constexpr double ns_per_s = 1e9;
-constexpr double noticeable_share = 0.01;  // of all CPU time
-constexpr double covered_share = 0.75;     // of it that samples stand for; they come by chance, so seldom for all
+constexpr double noticeable_share = 0.01;       // of all CPU time
+constexpr double covered_share = 0.75;          // of it that samples stand for; they come by chance, so seldom for all
 
 struct Times {
   double cpu_ns = 0, sampled_ns = 0, handlers_ns = 0, unsampled_ns = 0;

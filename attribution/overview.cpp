@@ -9,12 +9,12 @@
 
 #include "attribution/brief_threads.h"
 #include "attribution/objects/own_code.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double ns_per_s = 1e9;
-constexpr double noticeable_share = 0.05;  // of samples or time; less is not worth a warning
+constexpr double least_share_of_a_warning = 0.05;  // of samples or time; less is not worth a warning
 
 std::string clock_name(profile::ClockKind clock, const std::string& source) {
   switch (clock) {
@@ -225,12 +225,12 @@ void warn_of_defects(const Defects& defects, const SamplingSummary& sampling, st
     out.push_back({"ignored_traps",
                    counted(defects.ignored_traps, "trap was", "traps were") + " repeated, stale or damaged; left out"});
   }
-  if (defects.unwatched_share > noticeable_share) {
+  if (defects.unwatched_share > least_share_of_a_warning) {
     out.push_back({"unwatched_samples", percent(defects.unwatched_share) +
                                             " of the time that could have been watched is in threads or kinds of "
                                             "accesses that were never watched: their communication is not counted"});
   }
-  if (sampling.unknown_frames && *sampling.unknown_frames > noticeable_share) {
+  if (sampling.unknown_frames && *sampling.unknown_frames > least_share_of_a_warning) {
     out.push_back({"unknown_frames",
                    percent(*sampling.unknown_frames) + " of the samples are in functions whose names are not known"});
   }

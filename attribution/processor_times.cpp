@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/processor_times.h"
 
+#include "base/units.h"
+
 namespace crosstalk::attribution {
 
 void ProcessorTimes::add(const profile::SampleRow& sample) {
@@ -20,7 +22,6 @@ void ProcessorTimes::add(const profile::SampleRow& sample) {
 }
 
 std::vector<ProcessorSummary> ProcessorTimes::summaries() const {
-  constexpr double ns_per_s = 1e9;
   std::vector<ProcessorSummary> result;
   for (std::size_t cpu = 0; cpu < sums_.size(); ++cpu) {
     const Sums& sums = sums_[cpu];

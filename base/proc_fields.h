@@ -4,10 +4,20 @@
 
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace crosstalk {
+
+/// All of a file of /proc; "" where it cannot be read.
+[[nodiscard]] inline std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
 
 /// The value of the first line of `text` of exactly this name, without the white space around it; "" where nothing is
 /// behind the colon, nullopt where there is no such line.

@@ -19,7 +19,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-constexpr const char* examples =
+constexpr const char* calibrate_examples =
     "Examples:\n"
     "  crosstalk calibrate\n"
     "  crosstalk calibrate --json | jq '.bandwidths[] | select(.level == \"memory\")'\n"
@@ -81,7 +81,7 @@ Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
       "Measures what this machine can do: floating point, caches, memory, what lines cost that processors\n"
       "share.\n",
       "crosstalk calibrate");
-  describe(app, "crosstalk calibrate [OPTION]...", examples);
+  describe(app, "crosstalk calibrate [OPTION]...", calibrate_examples);
   CalibrateRequest request;
   app.add_option("-o,--output", request.output, "File to write [$XDG_CONFIG_HOME/crosstalk/machine.json]")
       ->type_name("FILE");

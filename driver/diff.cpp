@@ -85,7 +85,7 @@ bool any_holds(const DiffReport& report) {
   return holds;
 }
 
-int failed(const Error& error) {
+int diff_failed(const Error& error) {
   log_error(error.message);
   return exit_not_compared;
 }
@@ -95,11 +95,11 @@ int compare_profiles(const DiffRequest& request) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as `report` has it: large blocks go back to the system
   const auto before = read(request.before, request);
   if (!before) {
-    return failed(before.error());
+    return diff_failed(before.error());
   }
   const auto after = read(request.after, request);
   if (!after) {
-    return failed(after.error());
+    return diff_failed(after.error());
   }
   DiffReport report{request.before,
                     request.after,

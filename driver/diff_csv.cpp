@@ -19,25 +19,25 @@ using attribution::comparison::Figure;
 using attribution::comparison::LoopChange;
 using attribution::comparison::Place;
 using attribution::comparison::Row;
-using Fields = std::vector<std::string>;
+using DiffFields = std::vector<std::string>;
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+std::string number_field(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
-void add(Fields& fields, const Figure& figure) {
-  fields.push_back(figure.value ? number(*figure.value) : "");
-  fields.push_back(figure.ci95 ? number(figure.ci95->low) : "");
-  fields.push_back(figure.ci95 ? number(figure.ci95->high) : "");
+void add(DiffFields& fields, const Figure& figure) {
+  fields.push_back(figure.value ? number_field(*figure.value) : "");
+  fields.push_back(figure.ci95 ? number_field(figure.ci95->low) : "");
+  fields.push_back(figure.ci95 ? number_field(figure.ci95->high) : "");
 }
 
-void write(std::string& text, const Fields& fields) {
+void write(std::string& text, const DiffFields& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     text += (i == 0 ? "" : ",") + csv_field(fields[i]);
   }
   text += '\n';
 }
 
-Fields header() {
-  Fields fields = {"part", "name", "was", "producer", "consumer", "sharing", "matched", "verdict"};
+DiffFields header() {
+  DiffFields fields = {"part", "name", "was", "producer", "consumer", "sharing", "matched", "verdict"};
   for (const std::string figure : {"cost_s", "gain_s", "count", "cpu_s", "iteration_s"}) {
     for (const std::string side : {"before.", "after.", "change."}) {
       const std::string interval = figure.substr(0, figure.rfind("_s")) + "_ci95";
@@ -49,24 +49,24 @@ Fields header() {
   return fields;
 }
 
-void add_three(Fields& fields, const Figure& before, const Figure& after, const Figure& change) {
+void add_three(DiffFields& fields, const Figure& before, const Figure& after, const Figure& change) {
   add(fields, before);
   add(fields, after);
   add(fields, change);
 }
 
-std::string at(const Place& place) { return source_text(place.file, place.line); }
+std::string place_field(const Place& place) { return source_text(place.file, place.line); }
 
 void write_row(std::string& text, const std::string& part, const Row& row) {
   const bool threads = part == "threads";
-  Fields fields = {part,
-                   threads ? "" : row.subject.name,
-                   threads ? "" : row.was.name,
-                   threads ? row.subject.producer : at(row.subject.producer_at),
-                   threads ? row.subject.name : at(row.subject.consumer_at),
-                   row.subject.sharing ? sharing_kind_name(*row.subject.sharing) : "",
-                   matched_name(row.matched),
-                   verdict_name(row.verdict)};
+  DiffFields fields = {part,
+                       threads ? "" : row.subject.name,
+                       threads ? "" : row.was.name,
+                       threads ? row.subject.producer : place_field(row.subject.producer_at),
+                       threads ? row.subject.name : place_field(row.subject.consumer_at),
+                       row.subject.sharing ? sharing_kind_name(*row.subject.sharing) : "",
+                       matched_name(row.matched),
+                       verdict_name(row.verdict)};
   add_three(fields, row.before.cost, row.after.cost, row.change.cost);
   add_three(fields, row.before.gain, row.after.gain, row.change.gain);
   add_three(fields, row.before.count, row.after.count, row.change.count);
@@ -76,14 +76,14 @@ void write_row(std::string& text, const std::string& part, const Row& row) {
 }
 
 void write_loop(std::string& text, const LoopChange& loop) {
-  Fields fields = {"loops",
-                   place_text(loop.subject.function, loop.subject.file, loop.subject.line),
-                   loop.was.function.empty() ? "" : place_text(loop.was.function, loop.was.file, loop.was.line),
-                   "",
-                   "",
-                   "",
-                   matched_name(loop.matched),
-                   verdict_name(loop.verdict)};
+  DiffFields fields = {"loops",
+                       place_text(loop.subject.function, loop.subject.file, loop.subject.line),
+                       loop.was.function.empty() ? "" : place_text(loop.was.function, loop.was.file, loop.was.line),
+                       "",
+                       "",
+                       "",
+                       matched_name(loop.matched),
+                       verdict_name(loop.verdict)};
   for (int i = 0; i < 3; ++i) {
     add_three(fields, {}, {}, {});
   }

@@ -16,7 +16,7 @@ namespace {
 
 using attribution::comparison::Unit;
 
-constexpr const char* examples =
+constexpr const char* diff_examples =
     "Examples:\n"
     "  crosstalk diff crosstalk.db.old crosstalk.db     the last recording with the one before it\n"
     "  crosstalk diff --format json a.db b.db | jq -r '.statements[0].sentence'\n"
@@ -108,7 +108,7 @@ Result<Parsed<DiffRequest>> parse_diff(const Arguments& arguments) {
       "Compares two profiles, before and after a change: what became better or worse, in which\n"
       "objects, source lines, threads and loops, and how sure that is.\n",
       "crosstalk diff");
-  describe(app, "crosstalk diff [OPTION]... A B", examples);
+  describe(app, "crosstalk diff [OPTION]... A B", diff_examples);
   DiffRequest request;
   Texts texts;
   add_options(app, request, texts);

@@ -24,7 +24,7 @@ using attribution::comparison::Unit;
 using attribution::comparison::Verdict;
 
 constexpr std::size_t most_rows = 8;
-constexpr int figure_columns = 9;
+constexpr int diff_figure_columns = 9;
 constexpr int interval_columns = 22;
 constexpr int verdict_columns = 7;
 
@@ -80,14 +80,15 @@ struct Columns {
 };
 
 int name_columns(const Canvas& canvas) {
-  return canvas.width() - 2 - verdict_columns - 3 * (2 + figure_columns) -
+  return canvas.width() - 2 - verdict_columns - 3 * (2 + diff_figure_columns) -
          (shows_interval(canvas) ? 2 + interval_columns : 0) - 2;
 }
 
 std::string laid_out(const Canvas& canvas, const Columns& columns, Hue hue) {
   return "  " + canvas.colored(pad_right(columns.verdict, verdict_columns), hue) + "  " +
-         canvas.right_cell(columns.before, figure_columns) + "  " + canvas.right_cell(columns.after, figure_columns) +
-         "  " + canvas.right_cell(columns.change, figure_columns) + "  " +
+         canvas.right_cell(columns.before, diff_figure_columns) + "  " +
+         canvas.right_cell(columns.after, diff_figure_columns) + "  " +
+         canvas.right_cell(columns.change, diff_figure_columns) + "  " +
          (shows_interval(canvas) ? canvas.right_cell(columns.interval, interval_columns) + "  " : "");
 }
 
@@ -115,15 +116,15 @@ std::string row_columns(const Canvas& canvas, const Row& row, const Comparison& 
                   verdict_hue(row.verdict));
 }
 
-std::string at(const Place& place) {
+std::string place_text(const Place& place) {
   const std::string source = source_text(place.file, place.line);
   return source.empty() ? (place.function.empty() ? "unknown code" : place.function) : source;
 }
 
 /// "a.cpp:14", "a.cpp:14 → 20", "a.h:3 → b.cpp:20": what both ends share is said once.
 std::string ends_of(const Canvas& canvas, const Place& producer, const Place& consumer) {
-  std::string from = at(producer);
-  const std::string to = at(consumer);
+  std::string from = place_text(producer);
+  const std::string to = place_text(consumer);
   if (from == to) {
     return from;
   }
@@ -200,7 +201,7 @@ std::string loop_columns(const Canvas& canvas, const LoopChange& loop, const Com
                    both ? interval_text(of(loop.change), unit) : "-"},
                   verdict_hue(loop.verdict)) +
          label_cell(canvas, (iterations ? "1 iteration: " : "") + std::string(matched_note(loop.matched)) +
-                                at(loop.subject) +
+                                place_text(loop.subject) +
                                 (loop.line_end > loop.subject.line ? "-" + std::to_string(loop.line_end) : "") + "  " +
                                 (loop.subject.line == 0 ? "" : loop.subject.function));
 }

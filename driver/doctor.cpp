@@ -24,7 +24,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-constexpr const char* examples =
+constexpr const char* doctor_examples =
     "Examples:\n"
     "  crosstalk doctor\n"
     "  crosstalk doctor --format json | jq '.facilities[] | select(.available | not)'\n"
@@ -116,7 +116,7 @@ std::string render_diagnosis_json(const Diagnosis& diagnosis) {
 Result<Parsed<DoctorRequest>> parse_doctor(const Arguments& arguments) {
   CLI::App app("Says what this machine and your rights give an observer, and the exact commands that give more.\n",
                "crosstalk doctor");
-  describe(app, "crosstalk doctor [OPTION]...", examples);
+  describe(app, "crosstalk doctor [OPTION]...", doctor_examples);
   std::string format = "text";
   app.add_option("--format", format, "Form: text, json [text]")->type_name("FORMAT");
   const auto outcome = parse(app, arguments);

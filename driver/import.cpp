@@ -16,7 +16,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-constexpr const char* examples =
+constexpr const char* import_examples =
     "Examples:\n"
     "  perf record -d -g ./program && crosstalk import perf.data && crosstalk report\n"
     "  perf mem record ./program && crosstalk import perf.data -o memory.db\n"
@@ -29,7 +29,7 @@ std::string counted(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-int failed(const Error& error) {
+int import_failed(const Error& error) {
   log_error(error.message);
   return exit_failed;
 }
@@ -38,7 +38,7 @@ int failed(const Error& error) {
 
 Result<Parsed<ImportRequest>> parse_import(const Arguments& arguments) {
   CLI::App app("Makes a profile of a recording that perf has written, of any machine.\n", "crosstalk import");
-  describe(app, "crosstalk import [OPTION]... FILE", examples);
+  describe(app, "crosstalk import [OPTION]... FILE", import_examples);
   ImportRequest request;
   app.add_option("FILE", request.input, "What perf has written, perf.data mostly")->required();
   app.add_option("-o,--output", request.output, "Profile to write; %p %h %t are expanded [crosstalk.db]")
@@ -70,7 +70,7 @@ int import_recording(const ImportRequest& request) {
   }
   const auto outcome = perf_import::import_perf_data(request.input, *output, CROSSTALK_VERSION);
   if (!outcome) {
-    return failed(outcome.error());
+    return import_failed(outcome.error());
   }
   for (const std::string& note : outcome->notes) {
     log_warning(note);

@@ -47,7 +47,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 }
 
 /// Options as text, before they are judged.
-struct Texts {
+struct RecordTexts {
   std::string source = "auto", method = "auto", period = "4ms", counters = "auto";
   std::optional<std::string> pids;
   std::optional<double> seconds, delay;  // of --duration, --delay
@@ -56,7 +56,7 @@ struct Texts {
   bool children = false, no_children = false, no_lookahead = false, inject = false, waits = false;
 };
 
-constexpr const char* examples =
+constexpr const char* record_examples =
     "Examples:\n"
     "  crosstalk record ./server --port 8080       then: crosstalk report\n"
     "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
@@ -73,7 +73,7 @@ std::string refuse_negative(const std::string& text) {
 }
 
 /// Of running processes, and of what is watched from outside.
-void add_outside_options(CLI::App& app, RecordRequest& request, Texts& texts) {
+void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-p,--pid", texts.pids,
                  "Attach to these running processes instead, from outside: nothing of them is changed")
       ->type_name("PID[,PID...]");
@@ -87,7 +87,7 @@ void add_outside_options(CLI::App& app, RecordRequest& request, Texts& texts) {
       ->type_name("S");
 }
 
-void add_options(CLI::App& app, RecordRequest& request, Texts& texts) {
+void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-o,--output", request.output,
                  "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
       ->type_name("FILE");
@@ -165,7 +165,7 @@ Result<void> choose_counters(const std::string& text, RecordRequest& request) {
   return {};
 }
 
-Result<void> judge(const Texts& texts, RecordRequest& request) {
+Result<void> judge(const RecordTexts& texts, RecordRequest& request) {
   const auto source = named("--source", source_names, texts.source);
   const auto method = named("--method", method_names, texts.method);
   const auto period = parse_period(texts.period);
@@ -240,7 +240,7 @@ Result<std::uint64_t> nanoseconds(const char* option, const std::optional<double
   return static_cast<std::uint64_t>(seconds.value_or(0) * ns);
 }
 
-Result<void> judge_times(const Texts& texts, RecordRequest& request) {
+Result<void> judge_times(const RecordTexts& texts, RecordRequest& request) {
   if (texts.seconds && !texts.pids) {
     return fail(ErrorCode::invalid_argument,
                 "--duration goes with -p: a command that was launched is recorded to its end");
@@ -255,7 +255,7 @@ Result<void> judge_times(const Texts& texts, RecordRequest& request) {
   return {};
 }
 
-Result<void> judge_injection(const Texts& texts, RecordRequest& request) {
+Result<void> judge_injection(const RecordTexts& texts, RecordRequest& request) {
   request.inject = texts.inject;
   if (texts.inject && (request.source == SourceChoice::ibs_kmod || !request.memory_events.empty())) {
     return fail(
@@ -281,7 +281,7 @@ Result<void> judge_injection(const Texts& texts, RecordRequest& request) {
 }
 
 /// What is to be attached to, if anything.
-Result<void> judge_attachment(const Texts& texts, RecordRequest& request) {
+Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) {
   if (texts.children && texts.no_children) {
     return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
   }
@@ -329,10 +329,10 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
   describe(
       app,
       "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...\n       crosstalk record [OPTION]... -p PID[,PID...]",
-      examples);
+      record_examples);
   app.prefix_command();
   RecordRequest request;
-  Texts texts;
+  RecordTexts texts;
   add_options(app, request, texts);
   const auto outcome = parse(app, arguments);
   if (!outcome) {

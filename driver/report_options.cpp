@@ -15,7 +15,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-constexpr const char* examples =
+constexpr const char* report_examples =
     "Examples:\n"
     "  crosstalk report                        what a person reads first\n"
     "  crosstalk report --view objects run.db  variables, and which thread touches which bytes\n"
@@ -42,14 +42,14 @@ const std::map<std::string, std::optional<GroupBy>> bys = {
     {"thread", std::nullopt},      {"name", GroupBy::name},
     {"process", GroupBy::process}, {"start-routine", GroupBy::start_routine},
     {"core", GroupBy::core},       {"socket", GroupBy::socket}};
-struct Texts : ViewTexts {
+struct ReportTexts : ViewTexts {
   std::string view, by = "thread", input, positional, min_cost;
   bool has_input = false, has_positional = false;  // they are given, empty or not
 };
 
 /// Examples, then the estimators with a line each.
 std::string footer() {
-  std::string text = std::string(examples) + "\nEstimators (automatic is the first of them):\n";
+  std::string text = std::string(report_examples) + "\nEstimators (automatic is the first of them):\n";
   constexpr std::size_t column = 18;
   for (const attribution::Estimator& estimator : attribution::estimators()) {
     std::string name = "  " + std::string(estimator.name);
@@ -59,7 +59,7 @@ std::string footer() {
   return text;
 }
 
-void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
+void add_options(CLI::App& app, ReportRequest& request, ReportTexts& texts) {
   app.add_option("-i,--input", texts.input, "Profile to read [crosstalk.db]")->type_name("FILE");
   app.add_option("FILE", texts.positional, "The same, without -i");
   app.add_option(
@@ -83,7 +83,7 @@ void add_options(CLI::App& app, ReportRequest& request, Texts& texts) {
 }
 
 /// What can not be told apart is refused instead of shown whole.
-Result<void> judge_filter(const Texts& texts, ReportRequest& request) {
+Result<void> judge_filter(const ReportTexts& texts, ReportRequest& request) {
   if (!texts.min_cost.empty()) {
     auto least = parse_min_cost(texts.min_cost);
     if (!least) {
@@ -151,7 +151,7 @@ Result<void> judge_place(const std::string& view, const std::string& place) {
                                                place.substr(colon + 1) + "; lines are numbered from 1");
 }
 
-Result<void> judge(const Texts& texts, ReportRequest& request) {
+Result<void> judge(const ReportTexts& texts, ReportRequest& request) {
   const auto by = named("--by", bys, texts.by);
   const auto format = named("--format", formats, texts.format);
   const auto color = named("--color", color_names, texts.color);
@@ -204,7 +204,7 @@ Result<Parsed<ReportRequest>> parse_report(const Arguments& arguments) {
       "crosstalk report");
   describe(app, "crosstalk report [OPTION]... [[-i] FILE]", footer());
   ReportRequest request;
-  Texts texts;
+  ReportTexts texts;
   add_options(app, request, texts);
   Arguments others = arguments;
   request.place = take_place(others);

@@ -21,7 +21,7 @@ using attribution::LoopFigures;
 using attribution::LoopRow;
 using models::Unit;
 
-constexpr double hot = 0.03;  // of CPU time; loops with less are left to the other formats
+constexpr double hot_loop_share = 0.03;  // of CPU time; loops with less are left to the other formats
 constexpr int label_columns = 22;
 constexpr int share_columns = 8;
 
@@ -167,7 +167,7 @@ void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std
 void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   std::vector<const LoopRow*> shown;
   for (const LoopRow& loop : analysis.loops) {
-    if (loop.figures && loop.share >= hot && shown.size() < most) {
+    if (loop.figures && loop.share >= hot_loop_share && shown.size() < most) {
       shown.push_back(&loop);
     }
   }

@@ -11,21 +11,21 @@ namespace crosstalk::driver {
 
 namespace {
 
-constexpr int amount_columns = 10;
+constexpr int line_amount_columns = 10;
 constexpr int kind_columns = 6;
 
 /// A narrow terminal has no room for it.
 bool shows_gain(const Canvas& canvas) { return canvas.width() >= 80; }
-int numbers_columns(const Canvas& canvas) { return (amount_columns + 2) * (shows_gain(canvas) ? 2 : 1); }
+int numbers_columns(const Canvas& canvas) { return (line_amount_columns + 2) * (shows_gain(canvas) ? 2 : 1); }
 
 std::string amount_and_kind(const Canvas& canvas, const attribution::Matrix& cells, const attribution::Sum& sum) {
   const Exchanged amount = exchanged(cells, has_cost(cells));
-  return "  " + canvas.right_cell(amount_text(cells), amount_columns) + "  " +
-         (shows_gain(canvas) ? canvas.right_cell(gain_text(canvas, sum), amount_columns) + "  " : "") +
+  return "  " + canvas.right_cell(amount_text(cells), line_amount_columns) + "  " +
+         (shows_gain(canvas) ? canvas.right_cell(gain_text(canvas, sum), line_amount_columns) + "  " : "") +
          canvas.colored(pad_right(sharing_word(amount), kind_columns), sharing_hue(amount));
 }
 
-void draw_more(Canvas& canvas, std::size_t shown, std::size_t all, const char* view) {
+void draw_more_lines(Canvas& canvas, std::size_t shown, std::size_t all, const char* view) {
   if (all > shown) {
     canvas.line(
         canvas.colored(fmt::format("  and {} more: crosstalk report --view {}", all - shown, view), Hue::faint));
@@ -65,8 +65,8 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
   const int room = canvas.width() - numbers_columns(canvas) - kind_columns - 4 - 5 - 2;
   const int object = room / 4;
   const int end = (room - object) / 2;
-  canvas.line(canvas.colored("  " + pad_left("cost", amount_columns) + "  " +
-                                 (shows_gain(canvas) ? pad_left("gain", amount_columns) + "  " : "") +
+  canvas.line(canvas.colored("  " + pad_left("cost", line_amount_columns) + "  " +
+                                 (shows_gain(canvas) ? pad_left("gain", line_amount_columns) + "  " : "") +
                                  pad_right("kind", kind_columns) + "  " + pad_right("producer", end) + "     " +
                                  pad_right("consumer", end) + "  object",
                              Hue::faint));
@@ -81,7 +81,7 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
                          pair.consumer_caller_known, canvas.style().charset == Charset::utf8 ? end : end - 1) +
                 "  " + canvas.cell(pair.object, object));
   }
-  draw_more(canvas, shown, communication.line_pairs.size(), "lines");
+  draw_more_lines(canvas, shown, communication.line_pairs.size(), "lines");
 }
 
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most) {

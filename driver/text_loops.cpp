@@ -20,7 +20,7 @@ using attribution::Analysis;
 using attribution::LoopRow;
 
 constexpr int share_columns = 7;
-constexpr int time_columns = 9;
+constexpr int loop_time_columns = 9;
 
 /// Bars give way first on a narrow terminal.
 int bar_columns(const Canvas& canvas) { return canvas.width() >= 90 ? 16 : canvas.width() >= 75 ? 8 : 0; }
@@ -28,7 +28,7 @@ int bar_columns(const Canvas& canvas) { return canvas.width() >= 90 ? 16 : canva
 /// Columns before a loop's name.
 int label_offset(const Canvas& canvas) {
   const int bars = bar_columns(canvas);
-  return 2 + share_columns + 2 + (bars == 0 ? 0 : bars + 2) + 2 * (time_columns + 2);
+  return 2 + share_columns + 2 + (bars == 0 ? 0 : bars + 2) + 2 * (loop_time_columns + 2);
 }
 
 /// Its source lines; where they are not known, its address in the file, by which loops of a function can be told apart.
@@ -97,8 +97,8 @@ std::string time_columns_of(const Canvas& canvas, double share, double total_s, 
   const int bars = bar_columns(canvas);
   return "  " + pad_left(percent_text(share), share_columns) + "  " +
          (bars == 0 ? "" : canvas.colored(bar(share, bars, canvas.style().charset), Hue::true_sharing) + "  ") +
-         (with_total ? pad_left(seconds_text(total_s), time_columns) + "  " : "") +
-         pad_left(seconds_text(self_s), time_columns) + "  ";
+         (with_total ? pad_left(seconds_text(total_s), loop_time_columns) + "  " : "") +
+         pad_left(seconds_text(self_s), loop_time_columns) + "  ";
 }
 
 }  // namespace
@@ -112,7 +112,8 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
   const int bars = bar_columns(canvas);
   canvas.line(canvas.colored("  " + pad_left("share", share_columns) + "  " +
                                  (bars == 0 ? "" : std::string(static_cast<std::size_t>(bars) + 2, ' ')) +
-                                 pad_left("time", time_columns) + "  " + pad_left("own", time_columns) + "  loop",
+                                 pad_left("time", loop_time_columns) + "  " + pad_left("own", loop_time_columns) +
+                                 "  loop",
                              Hue::faint));
   const Tree tree(analysis.loops, most);
   tree.visit([&](const LoopRow& loop, int depth) {
@@ -200,7 +201,7 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
   for (std::size_t i = 0; i < std::min(most, analysis.functions.size()); ++i) {
     const attribution::FunctionRow& row = analysis.functions[i];
     const std::string module = attribution::module_name(analysis.processes, row.module);
-    const int room = canvas.width() - (label_offset(canvas) - time_columns - 2);
+    const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2);
     const std::string source = source_text(row.file, row.line);
     canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false) +
                 place_cell(canvas, code_name(row.function, row.module),

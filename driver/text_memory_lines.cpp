@@ -115,7 +115,7 @@ void draw_offset(Canvas& canvas, const SharedOffset& row) {
       Hue::faint));
 }
 
-std::string amount_text(const attribution::SampledPair& pair, bool with_interval) {
+std::string sampled_amount_text(const attribution::SampledPair& pair, bool with_interval) {
   if (!pair.hitm) {
     return "-";
   }
@@ -173,7 +173,7 @@ void draw_sampled_sharing(Canvas& canvas, const attribution::Analysis& analysis)
       return std::pair(a.hitm_samples, a.possible_samples) > std::pair(b.hitm_samples, b.possible_samples);
     });
     for (const attribution::SampledPair& pair : pairs) {
-      canvas.line("  " + pad_left(amount_text(pair, is_roomy(canvas)), amount_columns) +
+      canvas.line("  " + pad_left(sampled_amount_text(pair, is_roomy(canvas)), amount_columns) +
                   pad_left(samples_text(pair.hitm_samples), wide + 2) +
                   pad_left(samples_text(pair.hitm_remote_samples), wide) +
                   pad_left(samples_text(pair.possible_samples), wide + 2) + "  " +

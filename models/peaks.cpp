@@ -77,7 +77,7 @@ const Figure* bandwidth(const Machine& machine, Level level, Traffic traffic, Sc
   return exact != nullptr ? exact : machine.peak_bandwidth(level, scope);
 }
 
-constexpr std::array<std::pair<Unit, Level>, 4> levels = {
+constexpr std::array<std::pair<Unit, Level>, 4> unit_levels = {
     {{Unit::memory, Level::memory}, {Unit::l3, Level::l3}, {Unit::l2, Level::l2}, {Unit::l1d, Level::l1d}}};
 
 constexpr double most_other = 0.1;  // of a mix, that nothing is measured of
@@ -195,7 +195,7 @@ Peak peak_of_machine(const Machine& machine, Precision precision, double threads
 Peaks peaks_of(const Machine& machine, const Demand& demand) {
   Peaks peaks;
   const Traffic traffic = nearest_traffic(demand.store_share, demand.streaming);
-  for (const auto& [unit, level] : levels) {
+  for (const auto& [unit, level] : unit_levels) {
     const bool shared = level == Level::memory || level == Level::l3;
     peaks[unit] =
         peak_of_thread(bandwidth(machine, level, traffic, Scope::one_core),
@@ -209,7 +209,7 @@ Peaks peaks_of(const Machine& machine, const Demand& demand) {
 std::string why_no_peak(const Machine& machine, Unit unit, const Demand& demand) {
   std::string reason = unit == Unit::fpu ? why_no_flops(machine, demand.flops) : "";
   const Traffic traffic = nearest_traffic(demand.store_share, demand.streaming);
-  for (const auto& [of, level] : levels) {
+  for (const auto& [of, level] : unit_levels) {
     if (of == unit) {
       reason = reason_of({machine.bandwidth_of(level, traffic, Scope::one_core),
                           machine.bandwidth_of(level, traffic, Scope::all_cores)});

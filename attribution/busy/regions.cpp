@@ -25,9 +25,9 @@ struct Found {
   LoopEvidence loops;
 };
 
-class Sums {
+class RegionSums {
  public:
-  explicit Sums(const RegionFacts& facts) : facts_(facts), by_thread_(facts.regions.size()) {}
+  explicit RegionSums(const RegionFacts& facts) : facts_(facts), by_thread_(facts.regions.size()) {}
 
   void add_times() {
     for (const profile::ThreadRegionRow& row : facts_.threads) {
@@ -91,7 +91,7 @@ ThreadTotal scaled(ThreadTotal total, double factor) {
 }
 
 /// What one thread, or all together, did in a region.
-struct Evidence {
+struct RegionEvidence {
   double elapsed_s = 0;
   bool sampled = true;
   ThreadTotal samples;  // scaled
@@ -99,7 +99,7 @@ struct Evidence {
   std::optional<Waited> waited = Waited();
   LoopEvidence loops;
 
-  void add(const Evidence& other) {
+  void add(const RegionEvidence& other) {
     elapsed_s += other.elapsed_s;
     sampled = sampled && other.sampled;
     samples.add(other.samples);
@@ -126,7 +126,7 @@ bool says_enough(const Interval& cpu, double elapsed_s) {
   return cpu.high - cpu.low <= widest * elapsed_s;
 }
 
-models::CycleAccount account_of(const Evidence& of) {
+models::CycleAccount account_of(const RegionEvidence& of) {
   models::CycleEvidence evidence;
   evidence.elapsed_s = of.elapsed_s;
   if (!of.sampled || !says_enough(of.cpu_ci95(), of.elapsed_s)) {
@@ -148,9 +148,9 @@ models::CycleAccount account_of(const Evidence& of) {
   return models::account(evidence);
 }
 
-Evidence evidence_of(std::uint32_t thread, const Found& found, const RegionFacts& facts,
-                     std::span<const ThreadSummary> threads) {
-  Evidence evidence;
+RegionEvidence evidence_of(std::uint32_t thread, const Found& found, const RegionFacts& facts,
+                           std::span<const ThreadSummary> threads) {
+  RegionEvidence evidence;
   evidence.elapsed_s = found.elapsed_s;
   const ThreadTotal& all = facts.of_threads[thread];
   const std::optional<double> cpu_s = thread < threads.size() ? threads[thread].cpu_s : std::nullopt;
@@ -164,7 +164,7 @@ Evidence evidence_of(std::uint32_t thread, const Found& found, const RegionFacts
   return evidence;
 }
 
-RegionThread thread_of(std::uint32_t thread, const Found& found, const Evidence& evidence) {
+RegionThread thread_of(std::uint32_t thread, const Found& found, const RegionEvidence& evidence) {
   RegionThread row;
   row.thread = thread;
   row.entries = found.entries;
@@ -180,7 +180,7 @@ RegionThread thread_of(std::uint32_t thread, const Found& found, const Evidence&
 }
 
 /// What its threads did, all together.
-void add_up(const Evidence& all, RegionSummary& region) {
+void add_up(const RegionEvidence& all, RegionSummary& region) {
   std::vector<double> work_s;
   for (const RegionThread& thread : region.threads) {
     region.entries += thread.entries;
@@ -232,7 +232,7 @@ void list(std::vector<RegionSummary>& from, std::optional<std::uint32_t> parent,
 
 std::vector<RegionSummary> region_summaries(const RegionFacts& facts, std::span<const ThreadSummary> threads,
                                             std::span<const LoopRow> loops, const LoopIndex& index) {
-  Sums sums(facts);
+  RegionSums sums(facts);
   sums.add_times();
   sums.add_samples();
   sums.add_loops(loops, index);
@@ -246,10 +246,10 @@ std::vector<RegionSummary> region_summaries(const RegionFacts& facts, std::span<
     for (profile::RegionId at = row.parent; at.value != 0; at = facts.regions[at.value - 1].parent) {
       ++region.depth;
     }
-    Evidence together;
+    RegionEvidence together;
     for (const auto& [thread, found] : sums.of(row.id.value - 1)) {
       if (found.timed) {
-        const Evidence evidence = evidence_of(thread, found, facts, threads);
+        const RegionEvidence evidence = evidence_of(thread, found, facts, threads);
         region.threads.push_back(thread_of(thread, found, evidence));
         together.add(evidence);
       }

@@ -11,11 +11,11 @@ namespace crosstalk::attribution {
 namespace {
 
 /// What one thread's loops say, and what it pays for others.
-struct Sums {
+struct WaitSums {
   LoopEvidence loops;
   std::optional<double> lock, barrier, condition;
 };
-using ByThread = std::unordered_map<std::uint32_t, Sums>;
+using ByThread = std::unordered_map<std::uint32_t, WaitSums>;
 
 /// Loops that hold others are left out: theirs is the time of the others, nearly all.
 void add_loops(const std::vector<LoopRow>& loops, ByThread& sums) {
@@ -38,7 +38,7 @@ void add_loops(const std::vector<LoopRow>& loops, ByThread& sums) {
 void add_waits_for_others(const std::vector<ObjectRow>& objects, ByThread& sums) {
   for (const ObjectRow& object : objects) {
     for (const Cell& cell : object.cells) {
-      Sums& sum = sums[cell.consumer];
+      WaitSums& sum = sums[cell.consumer];
       std::optional<double>* to = object.sharing.kind == SharingKind::lock        ? &sum.lock
                                   : object.sharing.kind == SharingKind::barrier   ? &sum.barrier
                                   : object.sharing.kind == SharingKind::condition ? &sum.condition
@@ -66,7 +66,7 @@ void add_thread_waits(Analysis& analysis, const ThreadEvidence& known) {
     if (end <= row.begin_ns) {
       continue;
     }
-    const Sums& found = sums[summary.index];
+    const WaitSums& found = sums[summary.index];
     models::CycleEvidence evidence;
     evidence.elapsed_s = static_cast<double>(end - row.begin_ns) * 1e-9;
     evidence.off_cpu_s = std::max(0.0, evidence.elapsed_s - *summary.cpu_s);

@@ -6,11 +6,10 @@
 #include <tuple>
 
 #include "attribution/estimate/amounts.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
-
-constexpr double ns_per_s = 1e9;
 
 /// A function without a name is called by its file and where it is in it.
 std::string name_of(const ProgramView& view, const symbolizer::CodeLocation& code, const CodeCandidate& facts) {

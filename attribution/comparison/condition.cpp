@@ -236,14 +236,14 @@ struct Pair {
 Pair of_cpu_time(const Comparison& c) { return {exactly(c.before_cpu_s), exactly(c.after_cpu_s)}; }
 Pair of_row(const Row& row, Metric metric) { return {metric_of(row.before, metric), metric_of(row.after, metric)}; }
 
-double part(double of) { return of > 0 ? 1 / of : 0; }
+double part_of(double of) { return of > 0 ? 1 / of : 0; }
 
 /// In the unit of the threshold. Percent are of CPU time: of that after for a figure, the difference of both shares for
 /// a change; of the figure before for changes of cpu_s and count.
 Figure figure_of(const Condition& condition, const Pair& pair, const Comparison& c) {
   const bool of_itself = condition.metric == Metric::cpu_s || condition.metric == Metric::count;
   if (!condition.of_change) {
-    return condition.is_part ? scaled(pair.after, part(c.after_cpu_s)) : pair.after;
+    return condition.is_part ? scaled(pair.after, part_of(c.after_cpu_s)) : pair.after;
   }
   if (!condition.is_part) {
     return change_of(pair.before, pair.after, c.run_to_run);
@@ -252,7 +252,8 @@ Figure figure_of(const Condition& condition, const Pair& pair, const Comparison&
     const double base = pair.before.value.value_or(0);
     return base > 0 ? scaled(change_of(pair.before, pair.after, c.run_to_run), 1 / base) : Figure{};
   }
-  return change_of(scaled(pair.before, part(c.before_cpu_s)), scaled(pair.after, part(c.after_cpu_s)), c.run_to_run);
+  return change_of(scaled(pair.before, part_of(c.before_cpu_s)), scaled(pair.after, part_of(c.after_cpu_s)),
+                   c.run_to_run);
 }
 
 Judgement judge_pair(const Condition& condition, const Pair& pair, const Comparison& c) {

@@ -12,7 +12,7 @@
 namespace crosstalk::attribution::comparison {
 namespace {
 
-constexpr double least_share = 0.005;  // of CPU time, for a change to be worth a sentence
+constexpr double least_share_of_a_statement = 0.005;  // of CPU time, for a change to be worth a sentence
 constexpr double least_of_loop = 0.05;
 constexpr std::size_t most_statements = 4;  // of objects
 constexpr std::size_t most_loops = 2;
@@ -85,7 +85,7 @@ bool is_told(Verdict verdict) { return verdict == Verdict::better || verdict == 
 
 bool is_worth_saying(const Row& row, const Comparison& c) {
   return std::max(share(row.before.cost.value.value_or(0), c.before_cpu_s),
-                  share(row.after.cost.value.value_or(0), c.after_cpu_s)) >= least_share;
+                  share(row.after.cost.value.value_or(0), c.after_cpu_s)) >= least_share_of_a_statement;
 }
 
 /// What a first sentence about less communication begins with: the CPU time says whether it helped.

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "attribution/estimate/quantiles.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
 constexpr double least_intervals = 4;
 constexpr double most_left = 0.25;
-constexpr double ns_per_s = 1e9;
 
 /// More often than this no core of today does it, in a cycle; infinite: it is not known what it is.
 double most_per_cycle(profile::CounterQuantity quantity) {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "attribution/estimate/intervals.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double ns_per_s = 1e9;
 constexpr double z95 = 1.959963984540054;
 constexpr double prior_watches = 4;
 constexpr double least_counted = 0.95;  // of what was seen of an amount, for its count to be known

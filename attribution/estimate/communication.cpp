@@ -14,6 +14,7 @@
 #include "attribution/objects/block_groups.h"
 #include "attribution/objects/object_rows.h"
 #include "base/concurrently.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -22,7 +23,6 @@ std::optional<Unseen> unseen_of(const std::optional<UnseenLimits>& limits) {
   if (!limits) {
     return std::nullopt;
   }
-  constexpr double ns_per_s = 1e9;
   const auto cost = [](const SortLimits& sorts) {
     return UnseenCost{sorts.true_ns / ns_per_s, sorts.false_ns / ns_per_s};
   };

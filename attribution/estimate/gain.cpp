@@ -9,6 +9,7 @@
 #include "attribution/brief_threads.h"
 #include "attribution/estimate/amounts.h"
 #include "attribution/loops/core_cycles.h"
+#include "base/units.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution {
@@ -215,7 +216,6 @@ void Gains::find(std::span<Contribution> contributions, Expansion& expansion) {
 
 void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
                        std::span<const profile::ThreadRow> threads) {
-  constexpr double ns_per_s = 1e9;
   const std::size_t all_brief = threads.size();
   const auto payer_of = [&](std::size_t thread) { return is_brief(threads[thread]) ? all_brief : thread; };
   struct Payer {

@@ -11,12 +11,12 @@
 namespace crosstalk::attribution {
 namespace {
 
-constexpr unsigned line_shift = 6, page_shift = 12;
+constexpr unsigned line_shift = 6, stratum_page_shift = 12;
 constexpr std::uint8_t flag_mask = profile::sample_suspected | profile::sample_on_stack;
 
 // Both are distinct from each other and from 0, which means neither.
 std::uint64_t line_unit(std::uint64_t address) { return ((address >> line_shift) << 2U) | 1U; }
-std::uint64_t page_unit(std::uint64_t address) { return ((address >> page_shift) << 2U) | 2U; }
+std::uint64_t page_unit(std::uint64_t address) { return ((address >> stratum_page_shift) << 2U) | 2U; }
 constexpr std::uint64_t in_common = std::uint64_t{1} << 63U;  // of a unit: several threads' watches have chosen it
 bool is_line(std::uint64_t unit) { return (unit & 1U) != 0; }
 bool is_common(std::uint64_t unit) { return (unit & in_common) != 0; }

@@ -9,11 +9,11 @@
 #include <tuple>
 
 #include "attribution/objects/own_code.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double ns_per_s = 1e9;
 constexpr double z95 = 1.959963984540054;
 
 std::string module_path(const ProgramView& view, std::uint32_t file) {

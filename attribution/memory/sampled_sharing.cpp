@@ -6,24 +6,26 @@
 #include <utility>
 
 #include "attribution/estimate/intervals.h"
+#include "base/units.h"
 
 namespace crosstalk::attribution {
 namespace {
 
-constexpr double ns_per_s = 1e9;
 /// Stores on either side of an access that are looked at: more say nothing new of who stores there.
 constexpr std::size_t most_stores = 64;
 
-enum class Evidence { none, possible, modified };
+enum class SharingEvidence { none, possible, modified };
 
 /// Whether the access got its line from another thread's cache.
-Evidence evidence_of(const PlacedSample& placed) {
+SharingEvidence evidence_of(const PlacedSample& placed) {
   const DataSource& source = placed.source;
   if (loads(placed.sample->access)) {
     const bool told = source.found != MemoryLevel::unknown || source.missed != MemoryLevel::unknown;
-    return source.hitm() != Hitm::none ? Evidence::modified : told ? Evidence::none : Evidence::possible;
+    return source.hitm() != Hitm::none ? SharingEvidence::modified
+           : told                      ? SharingEvidence::none
+                                       : SharingEvidence::possible;
   }
-  return source.found == MemoryLevel::l1 ? Evidence::none : Evidence::possible;
+  return source.found == MemoryLevel::l1 ? SharingEvidence::none : SharingEvidence::possible;
 }
 
 /// Where widths are not known, the first byte has to do.
@@ -50,7 +52,7 @@ class Sharing {
   };
   /// Sampled stores of other threads near `at`, which is before all of `later` stores in order of time: their parts.
   [[nodiscard]] std::map<std::uint32_t, Share> producers(const MemorySample& at, std::size_t later) const;
-  void share_out(const PlacedSample& placed, Evidence evidence, std::size_t later);
+  void share_out(const PlacedSample& placed, SharingEvidence evidence, std::size_t later);
 
   const SampledLines& lines_;
   std::uint64_t window_ns_;
@@ -91,9 +93,9 @@ std::map<std::uint32_t, Sharing::Share> Sharing::producers(const MemorySample& a
   return shares;
 }
 
-void Sharing::share_out(const PlacedSample& placed, Evidence evidence, std::size_t later) {
+void Sharing::share_out(const PlacedSample& placed, SharingEvidence evidence, std::size_t later) {
   const MemorySample& sample = *placed.sample;
-  const bool modified = evidence == Evidence::modified;
+  const bool modified = evidence == SharingEvidence::modified;
   const auto shares = producers(sample, later);
   const double weight = sample.counts_accesses() ? static_cast<double>(sample.weight) : 0;
   if (modified) {
@@ -138,7 +140,7 @@ void Sharing::add(SampledLines::Line line) {
     while (later < stores_.size() && stores_[later]->time_ns < placed.sample->time_ns) {
       ++later;
     }
-    if (const Evidence evidence = evidence_of(placed); evidence != Evidence::none) {
+    if (const SharingEvidence evidence = evidence_of(placed); evidence != SharingEvidence::none) {
       share_out(placed, evidence, later);
     }
   }

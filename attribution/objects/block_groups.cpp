@@ -12,8 +12,8 @@
 namespace crosstalk::attribution {
 namespace {
 
-using Pair = std::pair<std::uint32_t, std::uint32_t>;
-using Group = std::vector<std::uint32_t>;
+using BlockPair = std::pair<std::uint32_t, std::uint32_t>;
+using BlockGroup = std::vector<std::uint32_t>;
 
 constexpr std::size_t most_groups = 24;         // by pairs of threads; the least costly are one group
 constexpr std::size_t most_sightings = 20'000;  // that the test of chance reads
@@ -51,7 +51,7 @@ double mutual_information(const std::vector<Labelled>& seen, std::size_t blocks,
 }
 
 std::vector<Labelled> labelled(std::span<const BlockSighting> sightings, std::size_t& pairs) {
-  std::map<Pair, std::uint32_t> ids;
+  std::map<BlockPair, std::uint32_t> ids;
   std::vector<Labelled> seen;
   const std::size_t step = sightings.size() / most_sightings + 1;
   for (std::size_t i = 0; i < sightings.size(); i += step) {
@@ -95,28 +95,28 @@ bool pairs_differ(std::uint32_t blocks, std::span<const BlockSighting> sightings
 }
 
 /// By the pair of threads that each is used by most, the costliest group first.
-std::vector<Group> by_threads(std::uint32_t blocks, std::span<const BlockSighting> sightings) {
-  std::vector<std::map<Pair, std::size_t>> seen(blocks);
+std::vector<BlockGroup> by_threads(std::uint32_t blocks, std::span<const BlockSighting> sightings) {
+  std::vector<std::map<BlockPair, std::size_t>> seen(blocks);
   std::vector<double> costs(blocks);
   for (const BlockSighting& each : sightings) {
     ++seen[each.block][each.threads];
     costs[each.block] += each.cost;
   }
-  std::map<Pair, std::pair<double, Group>> groups;
+  std::map<BlockPair, std::pair<double, BlockGroup>> groups;
   for (std::uint32_t block = 0; block < blocks; ++block) {
     const auto most = std::max_element(seen[block].begin(), seen[block].end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    auto& [cost, group] = groups[most == seen[block].end() ? Pair{} : most->first];
+    auto& [cost, group] = groups[most == seen[block].end() ? BlockPair{} : most->first];
     cost += costs[block];
     group.push_back(block);
   }
-  std::vector<std::pair<double, Group>> order;
+  std::vector<std::pair<double, BlockGroup>> order;
   order.reserve(groups.size());
   for (auto& [pair, group] : groups) {
     order.push_back(std::move(group));
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<Group> result;
+  std::vector<BlockGroup> result;
   for (auto& [cost, group] : order) {
     if (result.size() < most_groups) {
       result.push_back(std::move(group));
@@ -128,14 +128,15 @@ std::vector<Group> by_threads(std::uint32_t blocks, std::span<const BlockSightin
 }
 
 /// The few of `group` that hold most of its cost, each alone, then the rest; `group` as it is where there are none.
-std::vector<Group> by_cost(const Group& group, const std::vector<double>& costs, const std::vector<std::size_t>& seen) {
+std::vector<BlockGroup> by_cost(const BlockGroup& group, const std::vector<double>& costs,
+                                const std::vector<std::size_t>& seen) {
   constexpr std::size_t few = 5;
   constexpr double most_of_it = 0.6;
   constexpr double at_most = 0.4;  // of the blocks
   constexpr double far_above = 4;  // times what one of the others costs
   const double all = std::accumulate(group.begin(), group.end(), 0.0,
                                      [&](double sum, std::uint32_t block) { return sum + costs[block]; });
-  Group order = group;
+  BlockGroup order = group;
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return costs[a] > costs[b]; });
   double held = 0;
   std::size_t n = 0;
@@ -150,7 +151,7 @@ std::vector<Group> by_cost(const Group& group, const std::vector<double>& costs,
       costs[order[n - 1]] * others < far_above * (all - held)) {
     return {group};
   }
-  std::vector<Group> result;
+  std::vector<BlockGroup> result;
   for (std::size_t i = 0; i < n; ++i) {
     result.push_back({order[i]});
   }
@@ -161,7 +162,7 @@ std::vector<Group> by_cost(const Group& group, const std::vector<double>& costs,
 }  // namespace
 
 std::vector<std::vector<std::uint32_t>> alike_blocks(std::uint32_t blocks, std::span<const BlockSighting> sightings) {
-  Group all(blocks);
+  BlockGroup all(blocks);
   std::iota(all.begin(), all.end(), 0);
   if (blocks < 2 || sightings.empty()) {
     return {all};
@@ -173,10 +174,10 @@ std::vector<std::vector<std::uint32_t>> alike_blocks(std::uint32_t blocks, std::
     ++seen[each.block];
   }
   const bool apart = pairs_differ(blocks, sightings);
-  const std::vector<Group> parts = apart ? by_threads(blocks, sightings) : std::vector<Group>(1, all);
-  std::vector<Group> result;
-  for (const Group& part : parts) {
-    std::vector<Group> finer = by_cost(part, costs, seen);
+  const std::vector<BlockGroup> parts = apart ? by_threads(blocks, sightings) : std::vector<BlockGroup>(1, all);
+  std::vector<BlockGroup> result;
+  for (const BlockGroup& part : parts) {
+    std::vector<BlockGroup> finer = by_cost(part, costs, seen);
     std::move(finer.begin(), finer.end(), std::back_inserter(result));
   }
   return result;

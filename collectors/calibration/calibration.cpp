@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "collectors/calibration/bench.h"
 #include "collectors/calibration/flop_kernels.h"
 #include "collectors/calibration/machine_description.h"
@@ -139,7 +140,6 @@ Result<models::Machine> calibrate_machine(const CalibrationRequest& request) {
   refuse_less_than_one_core(*machine);
   models::refuse_nonsense(*machine);
   add_notes(bench, *machine);
-  constexpr double ns_per_s = 1e9;
   machine->measuring_s = std::round(static_cast<double>(monotonic_ns() - begin_ns) / ns_per_s * 1e3) / 1e3;
   if (const auto valid = models::validate(*machine); !valid) {
     return fail(ErrorCode::refused, "what this machine tells of itself makes no sense: " + valid.error().message);

@@ -69,7 +69,7 @@ CROSSTALK_FLOP_KERNEL(avx512_single_add, CROSSTALK_ADD_3, "vaddps", "vmovups", "
 CROSSTALK_FLOP_KERNEL(avx512_single_mul, CROSSTALK_MUL_3, "vmulps", "vmovups", "zmm", "vzeroupper\n")
 CROSSTALK_FLOP_KERNEL(avx512_single_fma, CROSSTALK_FMA_3, "vfmadd213ps", "vmovups", "zmm", "vzeroupper\n")
 
-constexpr std::array<FlopKernel, 24> kernels = {{
+constexpr std::array<FlopKernel, 24> flop_kernel_table = {{
     {Width::scalar, Precision::double_precision, Operation::add, scalar_double_add},
     {Width::scalar, Precision::double_precision, Operation::mul, scalar_double_mul},
     {Width::scalar, Precision::double_precision, Operation::fma, scalar_double_fma},
@@ -98,7 +98,7 @@ constexpr std::array<FlopKernel, 24> kernels = {{
 
 }  // namespace
 
-std::span<const FlopKernel> flop_kernels() { return kernels; }
+std::span<const FlopKernel> flop_kernels() { return flop_kernel_table; }
 
 bool is_supported(Width width) {
   switch (width) {

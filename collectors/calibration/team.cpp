@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/units.h"
 
 namespace crosstalk::collectors::calibration {
 namespace {
@@ -77,7 +78,6 @@ void Team::serve(unsigned number) {
 }
 
 TeamTime Team::run(const std::function<void(unsigned)>& work) {
-  constexpr double ns_per_s = 1e9;
   std::unique_lock lock(mutex_);
   work_ = &work;
   done_ = 0;

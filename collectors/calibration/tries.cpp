@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/units.h"
 
 namespace crosstalk::collectors::calibration {
 namespace {
@@ -75,7 +76,6 @@ models::Figure figure_of(const Tries& tries, const std::vector<double>& sorted, 
 
 /// CPU time of a call, which others on the processor add nothing to; elapsed time where that clock stands still.
 double cpu_seconds_of(const std::function<void()>& work) {
-  constexpr double ns_per_s = 1e9;
   constexpr double least_part = 1.0 / 16;
   const std::uint64_t begin = thread_cpu_ns();
   const double elapsed_s = seconds_of(work);
@@ -159,7 +159,6 @@ models::Figure refused(const std::string& reason, const std::string& method) {
 }
 
 double seconds_of(const std::function<void()>& work) {
-  constexpr double ns_per_s = 1e9;
   const std::uint64_t begin = monotonic_ns();
   work();
   return static_cast<double>(monotonic_ns() - begin) / ns_per_s;

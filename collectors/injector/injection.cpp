@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "collectors/injection_answer.h"
 #include "collectors/injector/preconditions.h"
+#include "collectors/injector/refusal.h"
 #include "collectors/injector/safe_point.h"
 #include "collectors/injector/stack_room.h"
 #include "collectors/injector/target_code.h"
@@ -34,11 +35,7 @@ constexpr std::uint64_t leave_patience_ns = 3000 * ms;   // for threads that are
 constexpr std::uint64_t call_patience_ns = 20'000 * ms;  // for what was called; processors may be busy
 constexpr std::uint64_t load_patience_ns = 5000 * ms;
 constexpr timespec between_rounds{0, 3'000'000};
-constexpr timespec between_looks{0, 200'000};
-
-tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
-  return fail(ErrorCode::refused, "-p " + std::to_string(pid) + " --inject: " + why);
-}
+constexpr timespec pause_between_looks{0, 200'000};
 
 struct Call {
   std::uint64_t function = 0;
@@ -228,7 +225,7 @@ Result<void> Injection::load() {
         return {};
       }
     }
-    ::nanosleep(&between_looks, nullptr);
+    ::nanosleep(&pause_between_looks, nullptr);
   }
   return refuse(pid_, observer::has_ended(pid_) ? "it has ended"
                                                 : "its dynamic loader did not load " + library_ +
@@ -255,7 +252,7 @@ Result<void> Injection::call_library(const char* function, const std::string& ar
       const std::string reason = now->reason;
       return reason.empty() ? Result<void>() : refuse(pid_, reason);
     }
-    ::nanosleep(&between_looks, nullptr);
+    ::nanosleep(&pause_between_looks, nullptr);
   }
   return refuse(pid_, observer::has_ended(pid_) ? "it has ended" : "the library in it does not answer");
 }

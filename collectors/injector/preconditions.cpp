@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
+#include "base/proc_fields.h"
 #include "base/unique_fd.h"
 #include "collectors/injector/executed_program.h"
+#include "collectors/injector/refusal.h"
 #include "collectors/observer/target_process.h"
 #include "collectors/program_image.h"
 
@@ -21,13 +21,6 @@ namespace crosstalk::injector {
 namespace {
 
 using collectors::ImageKind;
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// What follows "key:" in a file of /proc, to the end of the line; empty: there is none.
 std::string field(const std::string& text, const std::string& key) {
@@ -51,12 +44,8 @@ std::uint64_t effective(const std::string& ids) {
   return tab == std::string::npos ? 0 : number(std::string_view(ids).substr(tab + 1));
 }
 
-tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
-  return fail(ErrorCode::refused, "-p " + std::to_string(pid) + " --inject: " + why);
-}
-
 Result<void> check_status(pid_t pid) {
-  const std::string status = text_of("/proc/" + std::to_string(pid) + "/status");
+  const std::string status = file_text("/proc/" + std::to_string(pid) + "/status");
   if (const std::string tracer = field(status, "TracerPid"); number(tracer) != 0) {
     return refuse(pid, "process " + tracer + " traces it already (a debugger, strace?); a process has one tracer");
   }
@@ -140,8 +129,8 @@ Result<void> check_library(pid_t pid, const std::string& library) {
 
 std::string why_no_calls_by(pid_t pid, pid_t tid) {
   constexpr int files = 2;  // KCMP_FILES, linux/kcmp.h
-  const std::string status = text_of("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status");
-  const std::string own = text_of("/proc/self/status");
+  const std::string status = file_text("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status");
+  const std::string own = file_text("/proc/self/status");
   if (number(field(status, "Seccomp_filters")) > number(field(own, "Seccomp_filters")) ||
       field(status, "Seccomp") == "1") {
     return "is inside a seccomp filter, which might kill it for what the library calls";

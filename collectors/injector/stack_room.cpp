@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/proc_fields.h"
 #include "collectors/injector/tracee.h"
 #include "collectors/observer/target_process.h"
 
@@ -19,13 +18,6 @@ namespace crosstalk::injector {
 namespace {
 
 using Mappings = std::vector<observer::Mapping>;
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::string why_no_room(const Mappings& maps, std::uint64_t stack_pointer) {
   const observer::Mapping* const stack = observer::mapping_at(maps, stack_pointer);
@@ -46,8 +38,8 @@ std::string system_call_of(pid_t pid, pid_t tid) {
   constexpr timespec between_looks{0, 1'000'000};
   const std::string file = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall";
   const std::uint64_t until_ns = monotonic_ns() + patience_ns;
-  std::string text = text_of(file);
-  for (; executes_program(text) && monotonic_ns() < until_ns; text = text_of(file)) {
+  std::string text = file_text(file);
+  for (; executes_program(text) && monotonic_ns() < until_ns; text = file_text(file)) {
     ::nanosleep(&between_looks, nullptr);
   }
   return text;

@@ -14,10 +14,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
+#include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
 
 namespace crosstalk::injector {
@@ -34,13 +33,6 @@ constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast
 
 long trace(long request, pid_t tid, std::uint64_t address, const void* data) {
   return ::syscall(SYS_ptrace, request, tid, address, data);
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 /// The next thing to be known of a traced thread, as waitpid(2) has it; nothing: there is none by this number any more.
@@ -91,7 +83,7 @@ Doing doing_by(const std::string& text) {
 }
 
 Doing doing(pid_t pid, pid_t tid) {
-  return doing_by(text_of("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall"));
+  return doing_by(file_text("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall"));
 }
 
 Result<std::optional<Tracee>> Tracee::stop(pid_t pid, pid_t tid) {

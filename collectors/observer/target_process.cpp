@@ -14,19 +14,13 @@
 #include <memory>
 #include <sstream>
 
+#include "base/proc_fields.h"
 #include "collectors/ptrace_scope.h"
 
 namespace crosstalk::observer {
 namespace {
 
 std::string folder_of(pid_t pid) { return "/proc/" + std::to_string(pid); }
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// The value of a line "key:\tvalue" of /proc/.../status; empty: there is none.
 std::string field(const std::string& status, std::string_view key) {
@@ -55,7 +49,7 @@ bool has_memory(const std::string& status) { return !field(status, "VmSize").emp
 /// By its flags, the seventh field behind its name (proc(5), stat).
 bool is_kernel_thread(pid_t pid) {
   constexpr std::uint64_t of_the_kernel = 0x00200000;  // PF_KTHREAD
-  const std::string text = text_of_file(folder_of(pid) + "/stat");
+  const std::string text = file_text(folder_of(pid) + "/stat");
   const std::size_t name_end = text.rfind(')');
   std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
   std::string state;
@@ -85,7 +79,7 @@ std::vector<pid_t> numbers_in(const std::string& path) {
 /// 0: there is no such process, or it has ended. Its name, in brackets before the parent, may hold anything, brackets
 /// too.
 pid_t parent_of(pid_t pid) {
-  const std::string text = text_of_file(folder_of(pid) + "/stat");
+  const std::string text = file_text(folder_of(pid) + "/stat");
   constexpr std::size_t to_state = 2;
   constexpr std::size_t to_parent = 4;  // ") S "
   const std::size_t name_end = text.rfind(')');
@@ -124,7 +118,7 @@ bool TargetMemory::read(std::uint64_t address, void* out, std::size_t bytes) con
 }
 
 Result<void> check_process(pid_t pid) {
-  const std::string status = text_of_file(folder_of(pid) + "/status");
+  const std::string status = file_text(folder_of(pid) + "/status");
   if (status.empty()) {
     return refuse(pid, "there is no process of that id");
   }
@@ -137,7 +131,7 @@ Result<void> check_process(pid_t pid) {
   if (has_ended(pid)) {
     return refuse(pid, "it has ended and waits for its parent to ask how (a zombie)");
   }
-  if (!has_memory(text_of_file(folder_of(living_thread(pid)) + "/status"))) {
+  if (!has_memory(file_text(folder_of(living_thread(pid)) + "/status"))) {
     return refuse(pid, is_kernel_thread(pid) ? "it is a thread of the kernel; crosstalk observes programs"
                                              : "it is about to end: it has no memory any more");
   }
@@ -155,18 +149,18 @@ Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps) {
   if (readable != maps.end() && TargetMemory(pid).read(readable->begin, &word, sizeof word)) {
     return {};
   }
-  return has_ended(pid) || !has_memory(text_of_file(folder_of(living_thread(pid)) + "/status"))
+  return has_ended(pid) || !has_memory(file_text(folder_of(living_thread(pid)) + "/status"))
              ? fail(ErrorCode::not_found, "it has ended")
              : fail(ErrorCode::permission, why_unreadable());
 }
 
 bool has_ended(pid_t pid) {
-  const std::string status = text_of_file(folder_of(pid) + "/status");
+  const std::string status = file_text(folder_of(pid) + "/status");
   return status.empty() || (field(status, "State").starts_with('Z') && number(field(status, "Threads")) <= 1);
 }
 
 pid_t living_thread(pid_t pid) {
-  if (field(text_of_file(folder_of(pid) + "/status"), "State").starts_with('Z')) {
+  if (field(file_text(folder_of(pid) + "/status"), "State").starts_with('Z')) {
     for (const pid_t tid : threads_of(pid)) {
       if (tid != pid) {
         return tid;
@@ -196,13 +190,13 @@ std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {
 
 std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
   const std::string folder = folder_of(pid) + "/task/" + std::to_string(tid);
-  const std::string status = text_of_file(folder + "/status");
+  const std::string status = file_text(folder + "/status");
   if (status.empty()) {
     return std::nullopt;
   }
   const std::uint64_t switches =
       number(field(status, "voluntary_ctxt_switches")) + number(field(status, "nonvoluntary_ctxt_switches"));
-  return ThreadFacts{field(status, "Name"), switches, number(text_of_file(folder + "/schedstat")),
+  return ThreadFacts{field(status, "Name"), switches, number(file_text(folder + "/schedstat")),
                      static_cast<pid_t>(number(field(status, "TracerPid")))};
 }
 
@@ -212,7 +206,7 @@ ProcessFacts process_facts(pid_t pid) {
   char path[PATH_MAX];
   const ssize_t length = ::readlink((folder_of(thread) + "/exe").c_str(), path, sizeof path);
   facts.executable = length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
-  facts.arguments = arguments_in(text_of_file(folder_of(thread) + "/cmdline"));
+  facts.arguments = arguments_in(file_text(folder_of(thread) + "/cmdline"));
   facts.parent = parent_of(thread);
   return facts;
 }
@@ -233,8 +227,8 @@ std::vector<std::string> arguments_in(const std::string& line) {
 }
 
 std::vector<Mapping> maps_of(pid_t pid) {
-  const std::string maps = text_of_file(folder_of(pid) + "/maps");
-  return parse_maps(maps.empty() ? text_of_file(folder_of(living_thread(pid)) + "/maps") : maps);
+  const std::string maps = file_text(folder_of(pid) + "/maps");
+  return parse_maps(maps.empty() ? file_text(folder_of(living_thread(pid)) + "/maps") : maps);
 }
 
 }  // namespace crosstalk::observer

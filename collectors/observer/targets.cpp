@@ -10,7 +10,7 @@
 namespace crosstalk::observer {
 namespace {
 
-constexpr int most_looks = 8;  // for processes that processes start while we look
+constexpr int most_looks_for_children = 8;  // for processes that processes start while we look
 constexpr std::size_t most_named = 1000;
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<void> Targets::begin(const std::vector<pid_t>& pids) {
                   "process " + std::to_string(pid) + ": " + added.error().message);
     }
   }
-  for (int look = 0; look < most_looks && children_ && meet_children(); ++look) {
+  for (int look = 0; look < most_looks_for_children && children_ && meet_children(); ++look) {
   }
   return {};
 }

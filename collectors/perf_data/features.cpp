@@ -6,7 +6,7 @@
 namespace crosstalk::perf_data {
 namespace {
 
-constexpr std::array<const char*, 32> names = {
+constexpr std::array<const char*, 32> feature_names = {
     "RESERVED",      "TRACING_DATA", "BUILD_ID",        "HOSTNAME",   "OSRELEASE",     "VERSION",    "ARCH",
     "NRCPUS",        "CPUDESC",      "CPUID",           "TOTAL_MEM",  "CMDLINE",       "EVENT_DESC", "CPU_TOPOLOGY",
     "NUMA_TOPOLOGY", "BRANCH_STACK", "PMU_MAPPINGS",    "GROUP_DESC", "AUXTRACE",      "STAT",       "CACHE",
@@ -253,7 +253,7 @@ Result<void> take(Feature feature, ByteCursor& bytes, Features& features) {
 }  // namespace
 
 std::string feature_name(std::uint32_t feature) {
-  return feature < names.size() ? names[feature] : std::to_string(feature);
+  return feature < feature_names.size() ? feature_names[feature] : std::to_string(feature);
 }
 
 Result<void> add_feature(std::uint32_t feature, std::span<const std::byte> bytes, ByteOrder order, Features& features) {

@@ -44,12 +44,12 @@ constexpr std::array<const char*, 21> user_names = {
 
 constexpr std::uint64_t fields_at_end = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
                                         PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
-constexpr std::size_t word = sizeof(std::uint64_t);
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
 /// Bytes of who and when, at the end of a record that is no sample.
 std::size_t identity_bytes(const Attribute& attribute) {
   return attribute.all_have_ids()
-             ? static_cast<std::size_t>(std::popcount(attribute.sample_type & fields_at_end)) * word
+             ? static_cast<std::size_t>(std::popcount(attribute.sample_type & fields_at_end)) * word_bytes
              : 0;
 }
 
@@ -180,7 +180,8 @@ Content take_small(ByteCursor& fields, const RecordHeader& header) {
       return Throttle{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), fields.take<std::uint64_t>(),
                       header.type == PERF_RECORD_THROTTLE};
     case PERF_RECORD_READ:
-      return Read{fields.take<std::int32_t>(), fields.take<std::int32_t>(), fields.take_words(fields.rest() / word)};
+      return Read{fields.take<std::int32_t>(), fields.take<std::int32_t>(),
+                  fields.take_words(fields.rest() / word_bytes)};
     case PERF_RECORD_AUX:
       return Aux{fields.take<std::uint64_t>(), fields.take<std::uint64_t>(), fields.take<std::uint64_t>()};
     case PERF_RECORD_ITRACE_START:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t scope_walk_steps = 100'000;
 constexpr int deepest_block = 32;
-constexpr int most_references = 8;
+constexpr int most_type_references = 8;
 
 std::string_view name_of(Dwarf_Die& die) {
   const char* name = dwarf_diename(&die);
@@ -117,7 +117,7 @@ std::optional<Dwarf_Die> class_of(Dwarf_Die& function) {
 std::vector<Dwarf_Die> instances(Dwarf_Die die) {
   std::vector<Dwarf_Die> all = {die};
   Dwarf_Attribute attribute;
-  for (int step = 0; step < most_references; ++step) {
+  for (int step = 0; step < most_type_references; ++step) {
     Dwarf_Die next;
     if (dwarf_formref_die(dwarf_attr(&all.back(), DW_AT_abstract_origin, &attribute), &next) == nullptr &&
         dwarf_formref_die(dwarf_attr(&all.back(), DW_AT_specification, &attribute), &next) == nullptr) {

@@ -12,7 +12,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-constexpr int deepest_nesting = 64;
+constexpr int deepest_scope = 64;
 constexpr std::uint64_t function_walk_steps = 1'000'000;
 constexpr std::uint64_t pushed_frame_pointer = 16;  // below the frame's end: the return address and the old rbp
 
@@ -52,7 +52,7 @@ class Search {
       : code_(code), frame_(frame), base_(base), data_(data) {}
 
   void in(Dwarf_Die& parent, bool alive, int nesting) {
-    if (nesting > deepest_nesting) {
+    if (nesting > deepest_scope) {
       return;
     }
     for_each_child(parent, budget_, [&](Dwarf_Die& child) {

@@ -2,6 +2,7 @@
 #include "symbolizer/elf/demangle.h"
 
 #include <cxxabi.h>
+#define HAVE_DECL_BASENAME 1  // libiberty.h declares one of its own otherwise
 #include <libiberty/demangle.h>
 
 #include <csetjmp>

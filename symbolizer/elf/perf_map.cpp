@@ -9,7 +9,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-constexpr int overlap_limit = 16;
+constexpr int map_overlap_limit = 16;
 
 /// Takes a hexadecimal number, with or without 0x, and the blanks behind it from the front of `line`.
 std::optional<std::uint64_t> take_number(std::string_view& line) {
@@ -62,7 +62,7 @@ std::optional<PerfMap> PerfMap::read(const std::string& path) {
 std::optional<std::string> PerfMap::at(std::uint64_t address) const {
   auto next = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                                [](std::uint64_t a, const Symbol& symbol) { return a < symbol.begin; });
-  for (int tries = 0; next != symbols_.begin() && tries < overlap_limit; ++tries) {
+  for (int tries = 0; next != symbols_.begin() && tries < map_overlap_limit; ++tries) {
     --next;
     if (address - next->begin < next->bytes) {
       return next->name;

@@ -94,9 +94,9 @@ Latency latency_of(const Decoded& decoded) {
 /// Where a chain of dependences has got to, in cycles since the first iteration.
 enum class Level : std::uint8_t { least, likely, most };
 
-class Flow {
+class CycleFlow {
  public:
-  Flow(Level level, const CoreCycles& core) : level_(level), core_(core) {}
+  CycleFlow(Level level, const CoreCycles& core) : level_(level), core_(core) {}
 
   void execute(const Decoded& decoded) {
     if (decoded.instruction.meta.category == ZYDIS_CATEGORY_CALL) {
@@ -233,7 +233,7 @@ class Flow {
 
 /// Cycles an iteration adds to the slowest chain.
 double chain(std::span<const Decoded> path, Level level, const CoreCycles& core) {
-  Flow flow(level, core);
+  CycleFlow flow(level, core);
   double begun = 0;
   for (int iteration = 0; iteration < warm_up + measured; ++iteration) {
     begun = iteration == warm_up ? flow.end() : begun;

@@ -4,9 +4,9 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-constexpr std::size_t none = general_registers;
+constexpr std::size_t no_register = general_registers;
 
-std::uint16_t bit(std::size_t reg) { return static_cast<std::uint16_t>(1U << reg); }
+std::uint16_t register_bit(std::size_t reg) { return static_cast<std::uint16_t>(1U << reg); }
 
 /// The register and a constant.
 bool displaced(Linear form, std::size_t reg) {
@@ -18,7 +18,7 @@ bool displaced(Linear form, std::size_t reg) {
 
 bool on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed) {
   for (std::size_t i = 0; i < general_registers; ++i) {
-    if (i != but && form.factor.at(i) != 0 && (fixed & bit(i)) == 0) {
+    if (i != but && form.factor.at(i) != 0 && (fixed & register_bit(i)) == 0) {
       return false;
     }
   }
@@ -28,7 +28,7 @@ bool on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed) {
 MomentReader::MomentReader(const LoopRegisters& loop, const RegisterForms& forms) {
   find_fixed(loop, forms);
   for (std::size_t i = 0; i < general_registers; ++i) {
-    if ((loop.counters & bit(i)) != 0 && on_fixed_only(loop.step.at(i), none, known_)) {
+    if ((loop.counters & register_bit(i)) != 0 && on_fixed_only(loop.step.at(i), no_register, known_)) {
       find_counter(loop, forms, i);
     }
   }
@@ -36,10 +36,10 @@ MomentReader::MomentReader(const LoopRegisters& loop, const RegisterForms& forms
 
 void MomentReader::find_fixed(const LoopRegisters& loop, const RegisterForms& forms) {
   for (std::size_t i = 0; i < general_registers; ++i) {
-    for (std::size_t holder = 0; (loop.fixed & bit(i)) != 0 && holder < general_registers; ++holder) {
+    for (std::size_t holder = 0; (loop.fixed & register_bit(i)) != 0 && holder < general_registers; ++holder) {
       if (forms.at(holder) && displaced(*forms.at(holder), i)) {
         fixed_.push_back({i, holder, forms.at(holder)->constant});
-        known_ |= bit(i);
+        known_ |= register_bit(i);
         break;
       }
     }
@@ -51,7 +51,7 @@ void MomentReader::find_counter(const LoopRegisters& loop, const RegisterForms& 
     const std::optional<Linear>& form = forms.at(holder);
     if (form && form->factor.at(reg) == 1 && on_fixed_only(*form, reg, known_)) {
       const Linear& step = loop.step.at(reg);
-      counters_.push_back({reg, holder, sum_of(*form, reg), sum_of(step, none), form->narrow || step.narrow});
+      counters_.push_back({reg, holder, sum_of(*form, reg), sum_of(step, no_register), form->narrow || step.narrow});
       return;
     }
   }
@@ -87,8 +87,8 @@ LoopMoment MomentReader::read(const Registers& registers) const {
     if (step != 0) {
       moment.value[counter.reg] = registers.value[counter.holder] - counter.more.at(moment);
       moment.step[counter.reg] = step;
-      moment.counters |= bit(counter.reg);
-      moment.narrow |= counter.narrow ? bit(counter.reg) : 0;
+      moment.counters |= register_bit(counter.reg);
+      moment.narrow |= counter.narrow ? register_bit(counter.reg) : 0;
     }
   }
   return moment;

@@ -16,7 +16,7 @@ constexpr std::size_t longest_expression = 256;  // operations
 struct FreeFrame {
   void operator()(Dwarf_Frame* frame) const { std::free(frame); }  // NOLINT: libdw says free(3)
 };
-using Frame = std::unique_ptr<Dwarf_Frame, FreeFrame>;
+using DwarfFrame = std::unique_ptr<Dwarf_Frame, FreeFrame>;
 
 std::vector<Operation> copy(const Dwarf_Op* operations, std::size_t count) {
   std::vector<Operation> result;
@@ -151,7 +151,7 @@ FrameRule FrameRules::read(std::uint64_t address) {
     if (cfi == nullptr || dwarf_cfi_addrframe(cfi, address, &found) != 0) {
       continue;
     }
-    const Frame frame(found);
+    const DwarfFrame frame(found);
     FrameRule rule = compact(frame.get());
     if (rule.known) {
       return rule;

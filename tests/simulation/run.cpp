@@ -11,13 +11,12 @@
 #include <optional>
 #include <queue>
 
+#include "base/units.h"
 #include "tests/simulation/program.h"
 #include "tests/simulation/watching.h"
 
 namespace crosstalk::simulation {
 namespace {
-
-constexpr double ns_per_s = 1e9;
 
 /// A counter has run out, and the access that is sampled for it is still to come.
 struct Late {

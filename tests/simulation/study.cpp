@@ -9,11 +9,10 @@
 #include "attribution/estimate/weights.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/third_parties.h"
+#include "base/units.h"
 
 namespace crosstalk::simulation {
 namespace {
-
-constexpr double ns_per_s = 1e9;
 
 using attribution::Amount;
 using attribution::Matrix;

@@ -4,13 +4,13 @@
 #include <bit>
 #include <cstring>
 
+#include "base/units.h"
 #include "collectors/in_target/access/instruction_decoder.h"
 
 namespace crosstalk::in_target {
 
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t kind_instruction = 1;
 
 std::uint64_t load(const std::uint8_t* from) {

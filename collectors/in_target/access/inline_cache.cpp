@@ -3,13 +3,13 @@
 
 #include <bit>
 
+#include "base/units.h"
 #include "collectors/in_target/access/emulator.h"
 
 namespace crosstalk::in_target {
 
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t most_code = 192;  // bytes that an answer may rest on
 constexpr std::uint64_t any_flags = 0;  // the place of an answer that does not depend on flags
 constexpr std::uint64_t by_flags = 16;  // and of one that does: by_flags + those
@@ -59,7 +59,7 @@ std::uint64_t flags_of(std::uint64_t flags) {
 
 /// Where in the table: by the instruction pointer, the flags if they count, and whether rbp is a frame pointer, which
 /// makes what is relative to it a spill.
-std::uint64_t place_of(const Registers& registers, std::uint64_t flags) {
+std::uint64_t cache_place(const Registers& registers, std::uint64_t flags) {
   constexpr std::uint64_t near_stack = std::uint64_t{1} << 20U;
   const bool frame = registers[Register::rbp] - registers[Register::rsp] < near_stack;
   return registers[Register::rip] + ((flags | (frame ? 32U : 0U)) << 56U);
@@ -175,8 +175,8 @@ bool keep(InlineCache& table, const Registers& registers, std::uint64_t flags, c
   if ((flags & flag_direction) != 0 || !describe(route, cached)) {
     return false;
   }
-  const std::uint64_t any = place_of(registers, any_flags);
-  const std::uint64_t place = route.by_flags() ? place_of(registers, by_flags + flags_of(flags)) : any;
+  const std::uint64_t any = cache_place(registers, any_flags);
+  const std::uint64_t place = route.by_flags() ? cache_place(registers, by_flags + flags_of(flags)) : any;
   std::uint64_t key = 0;
   if (!table.at(any).holds(disproved_key(any)) && key_of(reader, place, route.low(), route.high() - route.low(), key)) {
     table.put(place, key, std::bit_cast<InlineCache::Payload>(cached));
@@ -190,8 +190,8 @@ CacheAnswer follow_cached(const InlineCache& table, const Registers& registers, 
                           std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out) {
   CachedAccess cached;
   if ((flags & flag_direction) != 0 ||
-      (!find_cached(table, place_of(registers, any_flags), registers, reader, cached) &&
-       !find_cached(table, place_of(registers, by_flags + flags_of(flags)), registers, reader, cached))) {
+      (!find_cached(table, cache_place(registers, any_flags), registers, reader, cached) &&
+       !find_cached(table, cache_place(registers, by_flags + flags_of(flags)), registers, reader, cached))) {
     return CacheAnswer::nothing;
   }
   if (cached.look_ahead != 0) {
@@ -236,9 +236,9 @@ void learn_to_look_ahead(InlineCache& table, const Registers& registers, std::ui
 void disprove_cached(InlineCache& table, const Registers& registers, std::uint64_t flags) {
   CachedAccess cached;
   cached.disproved = 1;
-  const std::uint64_t any = place_of(registers, any_flags);
+  const std::uint64_t any = cache_place(registers, any_flags);
   table.put(any, disproved_key(any), std::bit_cast<InlineCache::Payload>(cached));
-  table.put(place_of(registers, by_flags + flags_of(flags)), 0, {});
+  table.put(cache_place(registers, by_flags + flags_of(flags)), 0, {});
 }
 
 }  // namespace crosstalk::in_target

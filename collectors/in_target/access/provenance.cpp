@@ -13,7 +13,7 @@ constexpr std::uint8_t rbp = static_cast<std::uint8_t>(Register::rbp);
 constexpr std::uint8_t rdi = static_cast<std::uint8_t>(Register::rdi);
 constexpr std::uint8_t rsi = static_cast<std::uint8_t>(Register::rsi);
 
-constexpr std::uint8_t number(Place place) { return static_cast<std::uint8_t>(place); }
+constexpr std::uint8_t register_number(Place place) { return static_cast<std::uint8_t>(place); }
 
 bool moves_stack_pointer(Operation operation) {
   return operation == Operation::push || operation == Operation::pop || operation == Operation::call ||
@@ -27,7 +27,7 @@ bool exchanges_registers(const DecodedInstruction& instruction) {
 
 /// lea r, [r + displacement]
 bool adds_to_itself(const DecodedInstruction& lea) {
-  const std::uint8_t r = number(lea.destination);
+  const std::uint8_t r = register_number(lea.destination);
   const bool as_base = lea.base == r && lea.index == no_register;
   const bool as_index = lea.index == r && lea.base == no_register && lea.scale() == 1;
   return lea.size == 8 && !lea.has(trait_address32) && !lea.has(trait_fs) && (as_base || as_index);
@@ -61,7 +61,7 @@ bool Provenance::adds_constant(const DecodedInstruction& instruction) const {
     case Operation::subtract:
       return instruction.source == Place::immediate ||
              (is_register(instruction.source) && instruction.source != instruction.destination &&
-              origin_[number(instruction.source)] == RegisterForm::constant);
+              origin_[register_number(instruction.source)] == RegisterForm::constant);
     default:
       return false;
   }
@@ -85,7 +85,7 @@ std::uint8_t Provenance::of_result(const DecodedInstruction& instruction) const 
     return RegisterForm::constant;
   }
   if (adds_constant(instruction)) {
-    return origin_[number(instruction.destination)];
+    return origin_[register_number(instruction.destination)];
   }
   if (instruction.operation == Operation::lea) {
     return of_sum(instruction);
@@ -97,7 +97,7 @@ std::uint8_t Provenance::of_result(const DecodedInstruction& instruction) const 
     return RegisterForm::constant;
   }
   const bool whole = instruction.size == 8 && instruction.source_size == 8 && is_register(instruction.source);
-  return whole ? origin_[number(instruction.source)] : RegisterForm::mixed;
+  return whole ? origin_[register_number(instruction.source)] : RegisterForm::mixed;
 }
 
 void Provenance::advance(const DecodedInstruction& instruction) {
@@ -107,20 +107,20 @@ void Provenance::advance(const DecodedInstruction& instruction) {
   if (moves_stack_pointer(instruction.operation)) {
     origin_[rsp] = before[rsp];
     if (instruction.operation == Operation::pop && is_register(instruction.destination)) {
-      origin_[number(instruction.destination)] = RegisterForm::mixed;
+      origin_[register_number(instruction.destination)] = RegisterForm::mixed;
     }
   } else if (instruction.operation == Operation::leave) {
     origin_[rsp] = before[rbp];
     origin_[rbp] = RegisterForm::mixed;
   } else if (exchanges_registers(instruction)) {
-    origin_[number(instruction.destination)] = before[number(instruction.source)];
-    origin_[number(instruction.source)] = before[number(instruction.destination)];
+    origin_[register_number(instruction.destination)] = before[register_number(instruction.source)];
+    origin_[register_number(instruction.source)] = before[register_number(instruction.destination)];
   } else if (instruction.operation != Operation::compare && instruction.operation != Operation::test &&
              instruction.operation != Operation::bit_test) {
     if (is_register(instruction.destination)) {
-      origin_[number(instruction.destination)] = result;
+      origin_[register_number(instruction.destination)] = result;
     } else if (is_high_byte(instruction.destination)) {
-      origin_[number(instruction.destination) & 3U] = RegisterForm::mixed;
+      origin_[register_number(instruction.destination) & 3U] = RegisterForm::mixed;
     }
   }
 }
@@ -129,12 +129,13 @@ void Provenance::go_back(const DecodedInstruction& instruction) {
   const std::array<std::uint8_t, 16> after = origin_;
   const bool keeps = adds_constant(instruction);
   mix(instruction.clobbers);
-  const std::uint8_t destination = is_register(instruction.destination) ? number(instruction.destination) : no_register;
+  const std::uint8_t destination =
+      is_register(instruction.destination) ? register_number(instruction.destination) : no_register;
   if (moves_stack_pointer(instruction.operation) && destination != rsp) {
     origin_[rsp] = after[rsp];
   } else if (exchanges_registers(instruction)) {
-    origin_[destination] = after[number(instruction.source)];
-    origin_[number(instruction.source)] = after[destination];
+    origin_[destination] = after[register_number(instruction.source)];
+    origin_[register_number(instruction.source)] = after[destination];
   } else if (keeps) {
     origin_[destination] = after[destination];
   } else if (instruction.operation == Operation::lea && destination != no_register) {
@@ -142,7 +143,7 @@ void Provenance::go_back(const DecodedInstruction& instruction) {
   } else if (instruction.operation == Operation::move && instruction.size == 8 && instruction.source_size == 8 &&
              is_register(instruction.source) && destination != no_register &&
              instruction.source != instruction.destination) {
-    const std::uint8_t source = number(instruction.source);
+    const std::uint8_t source = register_number(instruction.source);
     origin_[source] = origin_[source] == RegisterForm::mixed ? after[destination] : origin_[source];
   } else if (instruction.operation == Operation::string) {
     origin_[rdi] = after[rdi];

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/units.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 
@@ -10,7 +11,6 @@ namespace crosstalk::in_target {
 
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t red_zone = 128;  // System V ABI: below the stack pointer, and not the signal's
 // Near the end of its stack a thread may be about to touch the guard, and a stack's bounds are known but roughly.
 constexpr std::uint64_t near_end = 128 * 1024;

@@ -27,13 +27,13 @@ struct Own {
   std::atomic<bool> filtering{false};
   std::atomic<bool> masks_alone{false};  // the target uses the signal: its masks are its own, once and for all
 };
-constinit Own own;
+constinit Own own_wishes;
 
 }  // namespace
 
 std::uint8_t filtered_bit(int signal_number) {
-  const bool ours = signal_number > 0 && own.filtering.load(std::memory_order_relaxed) &&
-                    signal_number == own.trap.load(std::memory_order_relaxed);
+  const bool ours = signal_number > 0 && own_wishes.filtering.load(std::memory_order_relaxed) &&
+                    signal_number == own_wishes.trap.load(std::memory_order_relaxed);
   return ours ? trap_bit : 0;
 }
 
@@ -45,14 +45,14 @@ bool in_other_process() { return observing() && attached_pid() != kernel_process
 
 /// Our signals are to be kept out of masks.
 bool filters_masks() {
-  return own.filtering.load(std::memory_order_relaxed) && !own.masks_alone.load(std::memory_order_relaxed) &&
-         observing();
+  return own_wishes.filtering.load(std::memory_order_relaxed) &&
+         !own_wishes.masks_alone.load(std::memory_order_relaxed) && observing();
 }
 
 // ----------------------------------------------------------------------------------- masks
 
 std::uint64_t word_of_bits(std::uint8_t bits) {
-  return (bits & trap_bit) != 0 ? bit_in_mask(own.trap.load(std::memory_order_relaxed)) : 0;
+  return (bits & trap_bit) != 0 ? bit_in_mask(own_wishes.trap.load(std::memory_order_relaxed)) : 0;
 }
 
 std::uint8_t bits_of(const sigset_t& set) {
@@ -123,13 +123,13 @@ constexpr std::uint64_t spare_mark = 0x6b6c617473736f00;  // with Shadow's bits 
 }  // namespace
 
 void note_mask(sigset_t& mask) {
-  if (own.filtering.load(std::memory_order_relaxed)) {
+  if (own_wishes.filtering.load(std::memory_order_relaxed)) {
     (&word_of(mask))[spare_word] = spare_mark | shadow_bits(in_other_process());
   }
 }
 
 void recall_mask(const sigset_t& mask) {
-  if (!own.filtering.load(std::memory_order_relaxed)) {
+  if (!own_wishes.filtering.load(std::memory_order_relaxed)) {
     return;
   }
   constexpr std::uint64_t all_bits = 0xff;
@@ -248,7 +248,7 @@ SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flag
 // ------------------------------------------------------------------------------- the contract
 
 void own_signals(int trap_signal) {
-  if (own.filtering.load(std::memory_order_relaxed)) {
+  if (own_wishes.filtering.load(std::memory_order_relaxed)) {
     return;  // told before (a forked child goes on): the handlers in place are ours, not wishes
   }
   libc_sigaction.prepare();  // so that no later call, in a signal handler, looks it up
@@ -258,17 +258,17 @@ void own_signals(int trap_signal) {
   if (libc_sigaction(trap_signal, nullptr, &found) == 0) {
     trap_wish.set(found);
   }
-  own.trap.store(trap_signal, std::memory_order_relaxed);
-  own.filtering.store(true, std::memory_order_release);
+  own_wishes.trap.store(trap_signal, std::memory_order_relaxed);
+  own_wishes.filtering.store(true, std::memory_order_release);
 }
 
 void disown_signals() {
-  if (own.filtering.exchange(false)) {
-    real_sigaction(own.trap.load(std::memory_order_relaxed), trap_wish.get(), nullptr);
+  if (own_wishes.filtering.exchange(false)) {
+    real_sigaction(own_wishes.trap.load(std::memory_order_relaxed), trap_wish.get(), nullptr);
   }
 }
 
-void leave_masks_alone() { own.masks_alone.store(true, std::memory_order_relaxed); }
+void leave_masks_alone() { own_wishes.masks_alone.store(true, std::memory_order_relaxed); }
 
 const struct sigaction* target_trap_action() { return trap_wish.get(); }
 
@@ -294,7 +294,7 @@ bool block_trap_as_wished(void* context) {
   if (blocked == 0) {
     return false;
   }
-  own.masks_alone.store(true, std::memory_order_relaxed);
+  own_wishes.masks_alone.store(true, std::memory_order_relaxed);
   word_of(static_cast<ucontext_t*>(context)->uc_sigmask) |= blocked;
   thread_shadow.bits = 0;
   return true;
@@ -305,7 +305,7 @@ void inherit_mask_shadow(std::uint8_t bits) { thread_shadow.bits = bits; }
 
 WishesInKernel::WishesInKernel() {
   const bool other_process = in_other_process();
-  const int trap = own.trap.load(std::memory_order_relaxed);
+  const int trap = own_wishes.trap.load(std::memory_order_relaxed);
   const struct sigaction* wish = trap_wish.get();
   // A vfork child may have set what it wants: then it is not our handler that is there.
   if (!has_handler(*wish) && wish->sa_handler == SIG_IGN && real_sigaction(trap, nullptr, &replaced_) == 0 &&

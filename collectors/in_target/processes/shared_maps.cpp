@@ -4,7 +4,6 @@
 namespace crosstalk::in_target {
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
 constinit SharedMaps the_maps;
 
 }  // namespace
@@ -12,26 +11,26 @@ constinit SharedMaps the_maps;
 SharedMaps& shared_maps() { return the_maps; }
 
 bool SharedMaps::covers(const Entry& entry, std::uint64_t address) {
-  return entry.begin.load(relaxed) <= address && address < entry.end.load(relaxed);
+  return entry.begin.load(std::memory_order_relaxed) <= address && address < entry.end.load(std::memory_order_relaxed);
 }
 
 bool SharedMaps::add(std::uint64_t begin, std::uint64_t bytes) {
   for (std::uint32_t i = 0; i < capacity; ++i) {
     Entry& entry = entries_[i];
-    std::uint64_t tag = entry.tag.load(relaxed);
+    std::uint64_t tag = entry.tag.load(std::memory_order_relaxed);
     if (state_of(tag) != free || !entry.tag.compare_exchange_strong(tag, with(tag, filling))) {
       continue;
     }
-    entry.begin.store(begin, relaxed);
-    entry.end.store(begin + bytes, relaxed);
+    entry.begin.store(begin, std::memory_order_relaxed);
+    entry.end.store(begin + bytes, std::memory_order_relaxed);
     const std::uint64_t next_generation = (tag | state_mask) + 1;
     entry.tag.store(with(next_generation, unidentified), std::memory_order_release);
-    std::uint32_t extent = extent_.load(relaxed);
+    std::uint32_t extent = extent_.load(std::memory_order_relaxed);
     while (extent <= i && !extent_.compare_exchange_weak(extent, i + 1)) {
     }
     return true;
   }
-  overflowed_.store(true, relaxed);
+  overflowed_.store(true, std::memory_order_relaxed);
   return false;
 }
 
@@ -58,8 +57,8 @@ bool SharedMaps::remove(std::uint64_t begin, std::uint64_t bytes) {
   for (std::uint32_t i = 0, count = extent(); i < count; ++i) {
     Entry& entry = entries_[i];
     const std::uint64_t tag = entry.tag.load(std::memory_order_acquire);
-    const std::uint64_t low = entry.begin.load(relaxed);
-    const std::uint64_t high = entry.end.load(relaxed);
+    const std::uint64_t low = entry.begin.load(std::memory_order_relaxed);
+    const std::uint64_t high = entry.end.load(std::memory_order_relaxed);
     if (low >= end || high <= begin || !take_out(entry, tag)) {
       continue;
     }
@@ -78,7 +77,7 @@ bool SharedMaps::remove_at(std::uint64_t begin) {
   for (std::uint32_t i = 0, count = extent(); i < count; ++i) {
     Entry& entry = entries_[i];
     const std::uint64_t tag = entry.tag.load(std::memory_order_acquire);
-    if (entry.begin.load(relaxed) == begin && take_out(entry, tag)) {
+    if (entry.begin.load(std::memory_order_relaxed) == begin && take_out(entry, tag)) {
       return true;
     }
   }
@@ -96,13 +95,13 @@ SharedLookup SharedMaps::find(std::uint64_t address, SharedPlace& place) const {
     if (state != identified) {
       return state == unknown ? SharedLookup::unknown : SharedLookup::unidentified;
     }
-    place.begin = entry.begin.load(relaxed);
-    place.bytes = entry.end.load(relaxed) - place.begin;
-    place.file_offset = entry.file_offset.load(relaxed);
-    place.device = entry.device.load(relaxed);
-    place.inode = entry.inode.load(relaxed);
+    place.begin = entry.begin.load(std::memory_order_relaxed);
+    place.bytes = entry.end.load(std::memory_order_relaxed) - place.begin;
+    place.file_offset = entry.file_offset.load(std::memory_order_relaxed);
+    place.device = entry.device.load(std::memory_order_relaxed);
+    place.inode = entry.inode.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
-    return entry.tag.load(relaxed) == tag ? SharedLookup::found : SharedLookup::none;
+    return entry.tag.load(std::memory_order_relaxed) == tag ? SharedLookup::found : SharedLookup::none;
   }
   return SharedLookup::none;
 }
@@ -114,8 +113,8 @@ SharedMaps::Claim SharedMaps::claim(std::uint64_t address, SharedPlace& place) {
     if (state_of(tag) != unidentified || !covers(entry, address)) {
       continue;
     }
-    place.begin = entry.begin.load(relaxed);
-    place.bytes = entry.end.load(relaxed) - place.begin;
+    place.begin = entry.begin.load(std::memory_order_relaxed);
+    place.bytes = entry.end.load(std::memory_order_relaxed) - place.begin;
     if (entry.tag.compare_exchange_strong(tag, with(tag, identifying))) {
       return {i, with(tag, identifying)};
     }
@@ -125,9 +124,9 @@ SharedMaps::Claim SharedMaps::claim(std::uint64_t address, SharedPlace& place) {
 
 void SharedMaps::settle(const Claim& claim, Outcome outcome, const SharedPlace& place) {
   Entry& entry = entries_[claim.entry];
-  entry.file_offset.store(place.file_offset, relaxed);
-  entry.device.store(place.device, relaxed);
-  entry.inode.store(place.inode, relaxed);
+  entry.file_offset.store(place.file_offset, std::memory_order_relaxed);
+  entry.device.store(place.device, std::memory_order_relaxed);
+  entry.inode.store(place.inode, std::memory_order_relaxed);
   const State next = outcome == Outcome::identified ? identified : outcome == Outcome::unknown ? unknown : unidentified;
   std::uint64_t tag = claim.tag;
   if (!entry.tag.compare_exchange_strong(tag, with(tag, next), std::memory_order_release)) {
@@ -139,14 +138,15 @@ std::uint64_t SharedMaps::address_of(std::uint64_t device, std::uint64_t inode, 
   for (std::uint32_t i = 0, count = extent(); i < count; ++i) {
     const Entry& entry = entries_[i];
     const std::uint64_t tag = entry.tag.load(std::memory_order_acquire);
-    if (state_of(tag) != identified || entry.device.load(relaxed) != device || entry.inode.load(relaxed) != inode) {
+    if (state_of(tag) != identified || entry.device.load(std::memory_order_relaxed) != device ||
+        entry.inode.load(std::memory_order_relaxed) != inode) {
       continue;
     }
-    const std::uint64_t begin = entry.begin.load(relaxed);
-    const std::uint64_t into = file_offset - entry.file_offset.load(relaxed);
-    const bool inside = into < entry.end.load(relaxed) - begin;
+    const std::uint64_t begin = entry.begin.load(std::memory_order_relaxed);
+    const std::uint64_t into = file_offset - entry.file_offset.load(std::memory_order_relaxed);
+    const bool inside = into < entry.end.load(std::memory_order_relaxed) - begin;
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (inside && entry.tag.load(relaxed) == tag) {
+    if (inside && entry.tag.load(std::memory_order_relaxed) == tag) {
       return begin + into;
     }
   }
@@ -157,10 +157,10 @@ std::uint64_t SharedMaps::address_of(std::uint64_t device, std::uint64_t inode, 
 void SharedMaps::after_fork() {
   for (std::uint32_t i = 0, count = extent(); i < count; ++i) {
     Entry& entry = entries_[i];
-    const std::uint64_t tag = entry.tag.load(relaxed);
+    const std::uint64_t tag = entry.tag.load(std::memory_order_relaxed);
     const State state = state_of(tag);
     const bool gone = state == free || state == filling || state == doomed;
-    entry.tag.store(with(tag, gone ? free : unidentified), relaxed);
+    entry.tag.store(with(tag, gone ? free : unidentified), std::memory_order_relaxed);
   }
 }
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::int32_t memory_ms = 2000;  // who was sampled there so long ago counts as no user any more
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-constexpr auto relaxed = std::memory_order_relaxed;
 
 enum Part : std::uint32_t { undecided = 0, takes_part = 1, keeps_out = 2 };
 constinit std::atomic<std::uint32_t> part{undecided};
@@ -27,7 +26,7 @@ void decide_to_take_part() {
   struct stat status {};
   const bool seen = system_call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &status, 0) == 0;
   const bool same = seen && status.st_ino == runtime().arena.header->pid_namespace;
-  part.store(same ? takes_part : keeps_out, relaxed);
+  part.store(same ? takes_part : keeps_out, std::memory_order_relaxed);
   if (!same) {
     emit_message("shared_memory_apart",
                  "a process has no /proc that would tell its pid namespace: what it exchanges with other processes "
@@ -77,14 +76,14 @@ void identify(ThreadState& self, std::uint64_t address, std::uint64_t now_ns) {
 
 // Another process's time may be a little later than ours.
 bool recent(const SharedUser& user, std::uint32_t now_ms) {
-  return static_cast<std::int32_t>(now_ms - user.time_ms.load(relaxed)) < memory_ms;
+  return static_cast<std::int32_t>(now_ms - user.time_ms.load(std::memory_order_relaxed)) < memory_ms;
 }
 
 void fill_in(SharedUser& user, const SharedPlace& place, std::uint32_t now_ms) {
-  user.begin.store(place.begin, relaxed);
-  user.bytes.store(place.bytes, relaxed);
-  user.file_offset.store(place.file_offset, relaxed);
-  user.time_ms.store(now_ms, relaxed);
+  user.begin.store(place.begin, std::memory_order_relaxed);
+  user.bytes.store(place.bytes, std::memory_order_relaxed);
+  user.file_offset.store(place.file_offset, std::memory_order_relaxed);
+  user.time_ms.store(now_ms, std::memory_order_relaxed);
 }
 
 // Notes the use; true when another process has used it lately.
@@ -96,7 +95,7 @@ bool note_use(std::uint64_t object, const SharedPlace& place, std::uint32_t now_
   bool has_free = false;
   for (SharedUser& user : cross_process_state().user) {
     const std::uint64_t of = user.object.load(std::memory_order_acquire);
-    if (of == object && user.pid.load(relaxed) == pid) {
+    if (of == object && user.pid.load(std::memory_order_relaxed) == pid) {
       mine = &user;
     } else if (of == object && recent(user, now_ms)) {
       others = true;
@@ -108,9 +107,9 @@ bool note_use(std::uint64_t object, const SharedPlace& place, std::uint32_t now_
   if (mine != nullptr) {
     fill_in(*mine, place, now_ms);
   } else if (room != nullptr) {
-    std::uint64_t old = room->object.load(relaxed);
+    std::uint64_t old = room->object.load(std::memory_order_relaxed);
     if ((old == 0 || !recent(*room, now_ms)) && room->object.compare_exchange_strong(old, 0)) {
-      room->pid.store(pid, relaxed);
+      room->pid.store(pid, std::memory_order_relaxed);
       fill_in(*room, place, now_ms);
       room->object.store(object, std::memory_order_release);
     }
@@ -135,7 +134,7 @@ CrossProcessState& cross_process_state() {
   return *reinterpret_cast<CrossProcessState*>(runtime().arena.cross_process());
 }
 
-bool sharing() { return part.load(relaxed) == takes_part; }
+bool sharing() { return part.load(std::memory_order_relaxed) == takes_part; }
 
 SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint64_t now_ns) {
   SharedMaps& maps = shared_maps();
@@ -145,7 +144,7 @@ SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint6
   SharedPlace place;
   SharedLookup found = maps.find(address, place);
   if (found == SharedLookup::unidentified) {
-    if (part.load(relaxed) == undecided) {
+    if (part.load(std::memory_order_relaxed) == undecided) {
       decide_to_take_part();
     }
     identify(self, address, now_ns);
@@ -176,10 +175,10 @@ std::uint32_t find_uses(const SharedLine& line, SharedUse* uses, std::uint32_t c
     if (count == capacity || user.object.load(std::memory_order_acquire) != object) {
       continue;
     }
-    const std::int32_t pid = user.pid.load(relaxed);
-    const std::uint64_t into = line.file_offset - user.file_offset.load(relaxed);
-    if (pid != runtime().pid && into < user.bytes.load(relaxed)) {
-      uses[count++] = {pid, user.begin.load(relaxed) + into};
+    const std::int32_t pid = user.pid.load(std::memory_order_relaxed);
+    const std::uint64_t into = line.file_offset - user.file_offset.load(std::memory_order_relaxed);
+    if (pid != runtime().pid && into < user.bytes.load(std::memory_order_relaxed)) {
+      uses[count++] = {pid, user.begin.load(std::memory_order_relaxed) + into};
     }
   }
   return count;
@@ -187,7 +186,7 @@ std::uint32_t find_uses(const SharedLine& line, SharedUse* uses, std::uint32_t c
 
 void remote_events_refused() {
   static constinit std::atomic<bool> said{false};
-  if (said.exchange(true, relaxed)) {
+  if (said.exchange(true, std::memory_order_relaxed)) {
     return;
   }
   if (ptrace_scope() == '0') {
@@ -202,7 +201,7 @@ void remote_events_refused() {
 }
 
 void shared_memory_after_fork() {
-  part.store(undecided, relaxed);
+  part.store(undecided, std::memory_order_relaxed);
   shared_maps().after_fork();
 }
 

@@ -33,7 +33,7 @@ constexpr std::uint64_t line_mask = ~(static_cast<std::uint64_t>(profile::cache_
 constexpr std::size_t stack_capacity = 8192;
 
 /// An observation on its way through the steps of its handler, in their order below.
-struct Passage {
+struct SamplePassage {
   ThreadState& self;
   collectors::Observation& seen;
   std::uint64_t now_ns = 0;    // CLOCK_MONOTONIC, when its handler began
@@ -43,7 +43,7 @@ struct Passage {
 };
 
 /// The thread's clock has run out: what the process has earned and the thread's counters.
-void account(Passage& at) {
+void account(SamplePassage& at) {
   ThreadState& self = at.self;
   self.last_cpu_ns = at.seen.thread_cpu_ns;
   ++self.samples;
@@ -54,7 +54,7 @@ void account(Passage& at) {
 }
 
 /// Where closed events cost more than the budget, watching pauses, and no event is left open meanwhile.
-void rest(const Passage& at) {
+void rest(const SamplePassage& at) {
   watch_policy::CommonBudget& common = cross_process_state().budget;
   const bool has_clocks = clock_events_open() != 0;
   if (common.rests.resting(at.seen.time_ns, common.account.read(), has_clocks) && events_open() > 0) {
@@ -63,7 +63,7 @@ void rest(const Passage& at) {
 }
 
 /// Watches of others that concern this thread, and those that are over.
-void tend_watches(Passage& at) {
+void tend_watches(SamplePassage& at) {
   WatchUnit& watch = watch_unit();
   // A thread that nobody could communicate with needs no events, which a program sees when it lists its descriptors.
   if (registry().live() > 1 || sharing()) {
@@ -80,7 +80,7 @@ void tend_watches(Passage& at) {
 }
 
 /// The access that took the time, where the source has not told.
-void locate(Passage& at) {
+void locate(SamplePassage& at) {
   collectors::Observation& seen = at.seen;
   if (!seen.in_kernel && seen.address == 0) {
     FoundAccess found;
@@ -97,7 +97,7 @@ void locate(Passage& at) {
 }
 
 /// Puts the access on the bulletin board; what that has known of its line, with what a watch would need.
-WatchRequest publish(Passage& at) {
+WatchRequest publish(SamplePassage& at) {
   const collectors::Observation& seen = at.seen;
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
   // One that lies back is not what a watch begins with: the thread's next one is.
@@ -128,7 +128,7 @@ void say_unwatchable() {
 }
 
 /// Can the line be watched at all, here and with this method?
-bool is_eligible(const Passage& at, const WatchRequest& request) {
+bool is_eligible(const SamplePassage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden = off_limits(at.seen.address);
   // Our own tables are nothing that a user could change.
@@ -142,7 +142,7 @@ bool is_eligible(const Passage& at, const WatchRequest& request) {
 }
 
 /// Opens a watch where the policy, the unit and the budget allow.
-void watch(Passage& at, const WatchRequest& request) {
+void watch(SamplePassage& at, const WatchRequest& request) {
   if (!is_eligible(at, request)) {
     return;
   }
@@ -166,7 +166,7 @@ void watch(Passage& at, const WatchRequest& request) {
 }
 
 /// The block of memory that the access lies in, when it is met first.
-void report_block(const Passage& at) {
+void report_block(const SamplePassage& at) {
   BlockInfo block;
   if (at.seen.on_own_stack || !find_block(at.seen.address, block) || !block.first_report) {
     return;
@@ -182,7 +182,7 @@ void report_block(const Passage& at) {
 }
 
 /// As copy_stack(), of the piece that came with an access that lies back.
-std::size_t copy_past_stack(const Passage& at, std::byte* buffer) {
+std::size_t copy_past_stack(const SamplePassage& at, std::byte* buffer) {
   profile::StackSlice slice;
   slice.registers = at.seen.registers;
   const std::uint64_t begin = slice.registers[Register::rsp];
@@ -196,7 +196,7 @@ std::size_t copy_past_stack(const Passage& at, std::byte* buffer) {
   return sizeof slice + slice.bytes;
 }
 
-void write(Passage& at) {
+void write(SamplePassage& at) {
   // Written by one thread's handler at a time; the bytes need not outlive the call. On the handler's stack
   // they would take more room than a handler should.
   static std::array<std::byte, stack_capacity> buffer;
@@ -212,7 +212,7 @@ void write(Passage& at) {
   note_code_address(at.seen.ip);
 }
 
-void look_ahead(Passage& at) {
+void look_ahead(SamplePassage& at) {
   if (at.seen.in_kernel) {
     return;
   }
@@ -232,7 +232,7 @@ std::uint64_t handler_cpu_ns(std::uint64_t begin_ns, std::uint64_t begin_cpu_ns)
 }
 
 /// What the observation has cost: its handler's CPU time, and the calibrated price of getting there and back.
-void charge(const Passage& at, std::uint64_t delivery_ns) {
+void charge(const SamplePassage& at, std::uint64_t delivery_ns) {
   ThreadState& self = at.self;
   const std::uint64_t handler_ns = handler_cpu_ns(at.seen.time_ns, at.seen.thread_cpu_ns);
   const std::uint64_t sampling_ns = handler_ns - std::min(at.apart_ns, handler_ns);  // of two clocks
@@ -244,9 +244,9 @@ void charge(const Passage& at, std::uint64_t delivery_ns) {
 }
 
 /// The way of an access that was sampled some time ago.
-void handle_past(ThreadState& self, const PastAccess& access, Passage& tick, bool may_watch) {
+void handle_past(ThreadState& self, const PastAccess& access, SamplePassage& tick, bool may_watch) {
   collectors::Observation& seen = access.seen;
-  Passage at{self, seen, tick.now_ns};
+  SamplePassage at{self, seen, tick.now_ns};
   at.past = &access;
   seen.on_own_stack = seen.address >= self.stack_low && seen.address < self.stack_high;
   at.record = collectors::record_of(seen);
@@ -271,7 +271,7 @@ void charge_accesses(ThreadState& self, std::uint32_t samples) {
 
 /// What of the thread's accesses was sampled since its clock went off last. Before the clock's own sample is written:
 /// it is the later one.
-void take_accesses(Passage& tick) {
+void take_accesses(SamplePassage& tick) {
   ThreadState& self = tick.self;
   if (!MemoryEvents::is_open(self)) {
     return;
@@ -284,7 +284,7 @@ void take_accesses(Passage& tick) {
 
 /// The way of an observation from its source to the ring.
 void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t delivery_ns) {
-  Passage at{self, seen, seen.time_ns};
+  SamplePassage at{self, seen, seen.time_ns};
   account(at);
   learn_copying(self, seen);
   tend_watches(at);
@@ -311,7 +311,7 @@ void take_last_accesses(ThreadState& self) {
     return;
   }
   collectors::Observation none;
-  Passage last{self, none, monotonic_ns()};
+  SamplePassage last{self, none, monotonic_ns()};
   charge_accesses(
       self, MemoryEvents::deliver(self, [&](const PastAccess& access) { handle_past(self, access, last, false); }));
 }

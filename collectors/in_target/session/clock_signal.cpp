@@ -6,11 +6,11 @@
 namespace crosstalk::in_target {
 namespace {
 
-constinit KernelAction own;
+constinit KernelAction own_action;
 // libc has one handler for the process's life: what is found is written once, before `found_handler` says so.
 constinit KernelAction found_first;
 constinit KernelAction found_later;
-constinit std::atomic<const KernelAction*> found{&found_first};
+constinit std::atomic<const KernelAction*> found_action{&found_first};
 constinit std::atomic<bool> taken{false};
 
 }  // namespace
@@ -25,11 +25,11 @@ bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t fl
     return false;
   }
   constexpr std::uint64_t sa_restorer = 0x04000000;
-  own.handler = handler;
-  own.flags = flags | sa_restorer;
-  own.restorer = of_libc.restorer;
-  own.mask = every_signal;
-  if (set_kernel_action(clock_signal, own) < 0) {
+  own_action.handler = handler;
+  own_action.flags = flags | sa_restorer;
+  own_action.restorer = of_libc.restorer;
+  own_action.mask = every_signal;
+  if (set_kernel_action(clock_signal, own_action) < 0) {
     return false;
   }
   taken.store(true, std::memory_order_release);
@@ -41,14 +41,14 @@ bool has_clock_signal() { return taken.load(std::memory_order_relaxed); }
 void keep_clock_signal() {
   KernelAction now;
   if (!taken.load(std::memory_order_acquire) || get_kernel_action(clock_signal, now) < 0 ||
-      now.handler == own.handler) {
+      now.handler == own_action.handler) {
     return;
   }
-  if (found.load(std::memory_order_relaxed) == &found_first) {
+  if (found_action.load(std::memory_order_relaxed) == &found_first) {
     found_later = now;  // two threads that come here together write the same
-    found.store(&found_later, std::memory_order_release);
+    found_action.store(&found_later, std::memory_order_release);
   }
-  set_kernel_action(clock_signal, own);
+  set_kernel_action(clock_signal, own_action);
 }
 
 void release_clock_signal() {
@@ -57,6 +57,6 @@ void release_clock_signal() {
   }
 }
 
-KernelAction clock_signal_wish() { return *found.load(std::memory_order_acquire); }
+KernelAction clock_signal_wish() { return *found_action.load(std::memory_order_acquire); }
 
 }  // namespace crosstalk::in_target

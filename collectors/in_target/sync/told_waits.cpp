@@ -79,13 +79,13 @@ class ToldWaitMemory {
 constinit ToldWaitMemory told_wait_memory;
 
 /// Until the runtime library says that it is over: no frame that the thread may leave says so.
-constexpr std::uint64_t no_frame = ~std::uint64_t{0};
+constexpr std::uint64_t no_told_frame = ~std::uint64_t{0};
 
 void begin(ToldWait& told, ThreadWaits::Place place, std::uint64_t now_ns) {
   told.since_ns.store(now_ns, std::memory_order_relaxed);
   told.place.store(place, std::memory_order_relaxed);
   told.table->place.store(place, std::memory_order_relaxed);
-  told.table->frame.store(no_frame, std::memory_order_relaxed);
+  told.table->frame.store(no_told_frame, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   told.table->since_ns.store(now_ns, std::memory_order_relaxed);
 }

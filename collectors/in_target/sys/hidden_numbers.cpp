@@ -18,14 +18,14 @@ constexpr rlim_t high_enough = 8192;
 constexpr rlim_t wanted_numbers = 24'576;
 constexpr rlim_t least_numbers = 64;  // fewer are not worth the trouble
 
-struct Place {
+struct HiddenPlace {
   rlim_t first = 0;   // number
   rlim_t needed = 0;  // soft limit with which the numbers from there on can be had; 0: there are none
 };
 
 // Never the hard limit itself, to which programs raise their soft one: what we have raised can be told by its value.
-Place place_under(const rlimit64& limit) {
-  Place place{limit.rlim_cur < high_enough ? limit.rlim_cur : high_enough, 0};
+HiddenPlace place_under(const rlimit64& limit) {
+  HiddenPlace place{limit.rlim_cur < high_enough ? limit.rlim_cur : high_enough, 0};
   const rlim_t most = limit.rlim_max > 0 ? limit.rlim_max - 1 : 0;
   const rlim_t highest = place.first + wanted_numbers < most ? place.first + wanted_numbers : most;
   if (highest >= place.first + least_numbers || limit.rlim_cur > high_enough) {
@@ -82,7 +82,7 @@ void put_back(const rlimit64& old, const rlimit64& raised) {
 
 // The descriptor once more, under a hidden number; the flag is held. `close_it`: the low number is given back as soon
 // as may be.
-long duplicate(long fd, const rlimit64& limit, const Place& place, bool close_it) {
+long duplicate(long fd, const rlimit64& limit, const HiddenPlace& place, bool close_it) {
   const bool raise = place.needed > limit.rlim_cur;
   const rlimit64 raised{place.needed, limit.rlim_max};
   rlimit64 old = limit;
@@ -120,7 +120,7 @@ long open_hidden(Opener open, const void* what) {
   if (!lock.held() || !ask_limit(limit)) {
     return -EAGAIN;
   }
-  const Place place = place_under(limit);
+  const HiddenPlace place = place_under(limit);
   if (place.needed == 0) {
     return -EMFILE;
   }

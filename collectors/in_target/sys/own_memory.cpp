@@ -18,7 +18,7 @@ struct Range {
 };
 constexpr std::uint32_t most_ranges = 2048;
 constinit Range ranges[most_ranges] = {};
-constinit std::atomic<std::uint32_t> count{0};
+constinit std::atomic<std::uint32_t> range_count{0};
 constinit std::atomic<std::size_t> total{0};
 
 // What we may take of a limited address space, and what we leave free of it: one part in so many.
@@ -81,8 +81,8 @@ bool enter_own_memory(void* begin, std::size_t bytes) {
       return false;
     }
   }
-  std::uint32_t used = count.load(std::memory_order_relaxed);
-  while (used <= place && !count.compare_exchange_weak(used, place + 1, std::memory_order_relaxed)) {
+  std::uint32_t used = range_count.load(std::memory_order_relaxed);
+  while (used <= place && !range_count.compare_exchange_weak(used, place + 1, std::memory_order_relaxed)) {
   }
   ranges[place].end.store(address + bytes, std::memory_order_release);
   total.fetch_add(bytes, std::memory_order_relaxed);
@@ -92,7 +92,7 @@ bool enter_own_memory(void* begin, std::size_t bytes) {
 
 void leave_own_memory(const void* begin) {
   const auto address = reinterpret_cast<std::uint64_t>(begin);  // NOLINT: an address
-  const std::uint32_t used = count.load(std::memory_order_relaxed);
+  const std::uint32_t used = range_count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < used; ++i) {
     if (ranges[i].begin.load(std::memory_order_relaxed) == address) {
       const std::uint64_t end = ranges[i].end.exchange(0, std::memory_order_acq_rel);
@@ -122,7 +122,7 @@ void* map_own_memory(std::size_t bytes) {
 }
 
 bool is_own_memory(std::uint64_t address) {
-  const std::uint32_t used = count.load(std::memory_order_relaxed);
+  const std::uint32_t used = range_count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < used; ++i) {
     const std::uint64_t end = ranges[i].end.load(std::memory_order_acquire);
     if (address < end && address >= ranges[i].begin.load(std::memory_order_relaxed)) {
@@ -135,7 +135,7 @@ bool is_own_memory(std::uint64_t address) {
 std::size_t own_memory_bytes() { return total.load(std::memory_order_relaxed); }
 
 void unlock_own_memory() {
-  const std::uint32_t used = count.load(std::memory_order_relaxed);
+  const std::uint32_t used = range_count.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < used; ++i) {
     const std::uint64_t end = ranges[i].end.load(std::memory_order_acquire);
     const std::uint64_t begin = ranges[i].begin.load(std::memory_order_relaxed);

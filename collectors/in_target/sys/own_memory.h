@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace crosstalk::in_target {
+#include "base/units.h"
 
-inline constexpr std::size_t page_bytes = 4096;
+namespace crosstalk::in_target {
 
 /// Bytes that may still be mapped. Where the target runs under a limit of its address space or data (`ulimit -v`,
 /// `ulimit -d`) we keep to a small part of it, and out of it altogether when it is nearly used up: the target must not
