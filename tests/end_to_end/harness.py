@@ -63,6 +63,15 @@ def run(command, timeout=120, **options):
     return Run(shell_status(process.returncode), out, err)
 
 
+def verify(reason):
+    """Above a test, or a class of tests: `./dev verify` runs it and `./dev test` does not, for this reason. CMake reads
+    the decorator (cmake/python_tests.cmake)."""
+    def decorate(test):
+        test.verified_because = reason
+        return test
+    return decorate
+
+
 # ---- what the machine gives ---------------------------------------------------------------------------------
 
 SILENT = -1  # it can be set, and nothing is reported
