@@ -1,15 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-# crosstalk_unit_tests(TARGET [OPTION...]): the tests of an executable made with GoogleTest, each one of its own for ctest,
-# with gtest_discover_tests()'s options. A sanitizer's runtime takes a quarter of a second to start, so that
-# under one all tests of an executable run in one process: 230 processes instead of 1,750.
-include(GoogleTest)
-set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
+# Unit tests: one program for each room under tests/, made with GoogleTest. They are built under sanitizers
+# (CROSSTALK_SANITIZE), which is where they are run; a build without has only those that a sanitizer would disturb
+# (PLAIN). A developer's build has all of them.
+set(CROSSTALK_UNIT_TESTS "AUTO" CACHE STRING
+  "AUTO: under a sanitizer the tests that it can check, else only the others; ALL: all tests of either kind")
+find_package(GTest REQUIRED)
 
-function(crosstalk_unit_tests target)
-  if(NOT CROSSTALK_SANITIZE)
-    gtest_discover_tests(${target} ${ARGN})
+# Where each run of a program leaves its results (GoogleTest's XML), for tests/count_tests.py.
+set(crosstalk_unit_results ${CMAKE_BINARY_DIR}/unit_results)
+
+# Sets `variable` to those of a program's sources that this build compiles; empty: it has no such program.
+function(crosstalk_chosen_sources variable plain sources concurrent)
+  if(CROSSTALK_SANITIZE MATCHES "thread")
+    set(sources ${concurrent})
+  endif()
+  if(CROSSTALK_SANITIZE AND plain)
+    set(sources)
+  elseif(NOT CROSSTALK_SANITIZE AND NOT plain AND NOT CROSSTALK_UNIT_TESTS STREQUAL "ALL")
+    set(sources)
+  endif()
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
+# One test of ctest's: a program with a filter of its tests' names.
+function(crosstalk_unit_entry name target filter labels timeout environment)
+  add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+    ENVIRONMENT "GTEST_OUTPUT=xml:${crosstalk_unit_results}/${name}.xml;${environment}")
+endfunction()
+
+# crosstalk_test_program(NAME SOURCES file... [HELPERS file...] [LIBRARIES library...] [DEFINITIONS definition...]
+#                        [DEPENDS target...] [CONCURRENT file...] [SHARDS n] [TIMEOUT seconds] [PLAIN] [STATISTICAL])
+# The program test_NAME. A start under a sanitizer takes a quarter of a second, so ctest has one entry for all its tests,
+# unit.NAME, or SHARDS of them, unit.NAME.1 and so on, which run side by side.
+#   HELPERS      what the tests need and has no tests
+#   CONCURRENT   those of SOURCES whose subject threads share: the thread sanitizer's build has these, with HELPERS
+#   PLAIN        a sanitizer would change what is tested: in builds without one only
+#   STATISTICAL  test suites called Statistical... are an entry of their own, verify.NAME with the label `verify`
+function(crosstalk_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 want "PLAIN;STATISTICAL" "SHARDS;TIMEOUT"
+    "SOURCES;HELPERS;LIBRARIES;DEFINITIONS;DEPENDS;CONCURRENT")
+  if(want_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "crosstalk_test_program(${name}) knows no ${want_UNPARSED_ARGUMENTS}")
+  endif()
+  crosstalk_chosen_sources(sources "${want_PLAIN}" "${want_SOURCES}" "${want_CONCURRENT}")
+  if(NOT sources)
     return()
   endif()
-  add_test(NAME ${target} COMMAND ${target})
-  set_tests_properties(${target} PROPERTIES TIMEOUT 900)
+  set(target test_${name})
+  crosstalk_batches(${target} ${want_HELPERS} ${sources})
+  add_executable(${target} ${${target}})
+  target_link_libraries(${target} PRIVATE ${want_LIBRARIES} GTest::gmock GTest::gtest_main Threads::Threads)
+  target_compile_definitions(${target} PRIVATE ${want_DEFINITIONS})
+  if(want_DEPENDS)
+    add_dependencies(${target} ${want_DEPENDS})
+  endif()
+  if(NOT want_TIMEOUT)
+    set(want_TIMEOUT 300)
+  endif()
+  set(filter "*")
+  if(want_STATISTICAL)
+    set(filter "-Statistical*:*/Statistical*")
+    crosstalk_unit_entry(verify.${name} ${target} "Statistical*:*/Statistical*" verify 3600 "")
+  endif()
+  if(NOT want_SHARDS OR want_SHARDS EQUAL 1)
+    crosstalk_unit_entry(unit.${name} ${target} "${filter}" unit ${want_TIMEOUT} "")
+    return()
+  endif()
+  foreach(shard RANGE 1 ${want_SHARDS})
+    math(EXPR index "${shard} - 1")
+    crosstalk_unit_entry(unit.${name}.${shard} ${target} "${filter}" unit ${want_TIMEOUT}
+      "GTEST_TOTAL_SHARDS=${want_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the failed tests of a JUnit file of ctest's, each with the end of what it printed.
+"""Names the failed tests of a JUnit file of ctest's, each with the end of what it printed. A unit test program is one
+test to ctest and many to GoogleTest: those of its tests that failed, or that it died in, are named.
 
 `./dev test` runs it last: in a log of many thousand lines, what failed is read at the end or not at all.
 """
@@ -22,6 +23,24 @@ def reason_of(printed: list[str]) -> str:
     return printed[-1].strip() if printed else "it printed nothing"
 
 
+def parts(printed: list[str]) -> list[tuple[str, list[str]]]:
+    """The failed tests of a program of GoogleTest's, each with what it printed; a program that failed otherwise is one,
+    without a name."""
+    found: list[tuple[str, list[str]]] = []
+    name, begin = "", 0
+    for at, line in enumerate(printed):
+        if line.startswith("[ RUN      ] "):
+            name, begin = line[13:].strip(), at + 1
+        elif name and line.startswith(("[       OK ] " + name, "[  SKIPPED ] " + name)):
+            name = ""
+        elif name and line.startswith("[  FAILED  ] " + name):
+            found.append((name, printed[begin:at]))
+            name = ""
+    if name:  # it died there
+        found.append((name, printed[begin:]))
+    return found or [("", printed)]
+
+
 def failures(path: str) -> list[str]:
     """Returns one text for each failed test: the reason in its first line, then the end of what it printed. Whoever
     shows a part of a log only, shows the reason at least."""
@@ -30,8 +49,9 @@ def failures(path: str) -> list[str]:
         if case.get("status") != "fail":
             continue
         printed = [line[:SHOWN_WIDTH] for line in (case.findtext("system-out") or "").rstrip().splitlines()]
-        first = f"{case.get('name', '?')}: {reason_of(printed)}"
-        texts.append("\n".join([first] + ["    " + line for line in printed[-SHOWN_LINES:]]))
+        for name, lines in parts(printed):
+            first = f"{case.get('name', '?')}{' ' if name else ''}{name}: {reason_of(lines)}"
+            texts.append("\n".join([first] + ["    " + line for line in lines[-SHOWN_LINES:]]))
     return texts
 
 

@@ -5,7 +5,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::address_space_test {
 namespace {
 
 std::vector<profile::ProcessRow> processes(std::uint32_t count) {
@@ -108,4 +108,4 @@ TEST(IntervalIndex, OverlappingRanges) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::address_space_test

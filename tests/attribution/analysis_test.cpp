@@ -29,7 +29,7 @@ alignas(64) TwoCounters attribution_test_counters;
 }
 }
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::analysis_test {
 namespace {
 
 using profile::SampleRow;
@@ -225,4 +225,4 @@ TEST_F(AnalysisTest, AnUnknownEstimatorIsRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::analysis_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::block_groups_test {
 namespace {
 
 using Groups = std::vector<std::vector<std::uint32_t>>;
@@ -110,4 +110,4 @@ TEST(BlockGroups, EveryBlockIsInOneGroup) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::block_groups_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::code_choice_test {
 namespace {
 
 CodeCandidate candidate(const std::string& function, const std::string& file, std::uint64_t begin) {
@@ -86,4 +86,4 @@ TEST(CodeChoice, WhatCanNotBeShownIsRefusedWithItsReason) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::code_choice_test

@@ -5,7 +5,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::code_time_test {
 namespace {
 
 /// One module: work() at [0x100, 0x200) with an outer loop [0x110, 0x190) and in it an inner one [0x140, 0x160) whose
@@ -171,4 +171,4 @@ TEST(ShareInterval, Wilson) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::code_time_test

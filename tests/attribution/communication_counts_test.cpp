@@ -11,7 +11,7 @@
 #include "attribution/estimate/estimator.h"
 #include "rows.h"
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::communication_counts_test {
 namespace {
 
 using namespace test;
@@ -401,4 +401,4 @@ TEST(CountedAmount, OfAFewWatchesThatHappenToBeAlikeIsNotTold) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::communication_counts_test

@@ -11,7 +11,7 @@
 #include "attribution/objects/near_callers.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::communication_test {
 namespace {
 
 constexpr std::uint64_t bias = 0x400000;
@@ -595,4 +595,4 @@ TEST_F(CommunicationTest, NothingSeenNothingListed) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::communication_test

@@ -10,7 +10,7 @@
 #include "attribution/comparison/condition.h"
 #include "attribution/comparison/entries.h"
 
-namespace crosstalk::attribution::comparison::test {
+namespace crosstalk::attribution::comparison::test::comparison_test {
 namespace {
 
 Figure around(double value, double half) { return {value, Interval{value - half, value + half}}; }
@@ -423,4 +423,4 @@ TEST(Builds, OfOneBuildNothingHasMoved) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::comparison::test
+}  // namespace crosstalk::attribution::comparison::test::comparison_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution::comparison::test {
+namespace crosstalk::attribution::comparison::test::condition_test {
 namespace {
 
 Row row(const std::string& name, std::uint32_t line, Figure before, Figure after) {
@@ -140,4 +140,4 @@ TEST(Condition, NamesMayHaveStars) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::comparison::test
+}  // namespace crosstalk::attribution::comparison::test::condition_test

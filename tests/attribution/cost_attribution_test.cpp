@@ -8,7 +8,7 @@
 #include "attribution/estimate/estimator.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::cost_attribution_test {
 namespace {
 
 constexpr double ms = 1e6;
@@ -267,4 +267,4 @@ TEST(MatrixOf, ABusyThreadsTimeIsNoChance) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::cost_attribution_test

@@ -10,7 +10,7 @@
 
 #include "attribution/counters/counted_evidence.h"
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::counter_sums_test {
 namespace {
 
 using profile::CounterQuantity;
@@ -341,4 +341,4 @@ TEST(CountedEvidence, bytes_from_memory_are_at_least_those_that_are_counted) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::counter_sums_test

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::data_source_test {
 namespace {
 
 using Level = MemoryLevel;
@@ -141,4 +141,4 @@ TEST(DataSource, AnyValueHasNames) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::data_source_test

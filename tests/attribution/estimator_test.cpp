@@ -11,7 +11,7 @@
 #include "attribution/estimate/strata.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::estimator_test {
 namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
@@ -741,4 +741,4 @@ TEST(EstimatorSimulation, CoveredWithFewWatches) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::estimator_test

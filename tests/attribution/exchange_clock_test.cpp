@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::exchange_clock_test {
 namespace {
 
 constexpr auto rbx = static_cast<std::size_t>(Register::rbx);
@@ -224,4 +224,4 @@ TEST_F(AdvanceTest, OtherFramesAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::exchange_clock_test

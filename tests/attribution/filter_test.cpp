@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::filter_test {
 namespace {
 
 Amount seen(double cost_s) {
@@ -200,4 +200,4 @@ TEST(Filter, AnObjectWithBracketsIsFoundByItsName) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::filter_test

@@ -6,7 +6,7 @@
 
 #include "attribution/gain_limits.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::gain_test {
 namespace {
 
 constexpr profile::CoreTimes core{500, 4000, 2000};  // 2 GHz
@@ -133,4 +133,4 @@ TEST(GainLimits, NoMoreThanThoseHaveWhoPay) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::gain_test

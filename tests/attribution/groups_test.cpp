@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::groups_test {
 namespace {
 
 Amount seen(double cost_s) {
@@ -153,4 +153,4 @@ TEST(SumOfAmounts, WhatWasNotSeenAddsNothing) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::groups_test

@@ -8,7 +8,7 @@
 
 #include "attribution/estimate/quantiles.h"
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::intervals_test {
 namespace {
 
 TEST(GammaQuantile, IsThatOfKnownDistributions) {
@@ -74,4 +74,4 @@ TEST(EventInterval, WithoutVarianceIsAPoint) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::intervals_test

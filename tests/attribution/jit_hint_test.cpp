@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::jit_hint_test {
 namespace {
 
 std::vector<profile::ProcessRow> processes(const char* executable) {
@@ -56,4 +56,4 @@ TEST(JitHint, OnlyWhereItMatters) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::jit_hint_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::line_lattice_test {
 namespace {
 
 constexpr std::uint64_t base = 0x10000;
@@ -130,4 +130,4 @@ TEST(LineLattice, ASweepThatIsLongerThanAllTogetherWouldHaveItStaysAsItIs) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::line_lattice_test

@@ -6,7 +6,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::loop_busy_test {
 namespace {
 
 using models::CycleClass;
@@ -100,4 +100,4 @@ TEST_F(LoopBusy, NoMoreIsSpunThanWasWaited) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::loop_busy_test

@@ -12,7 +12,7 @@
 #include "tests/attribution/loop_function.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::loop_lookahead_test {
 namespace {
 
 constexpr std::uint64_t base = 0x400000;
@@ -247,4 +247,4 @@ TEST(LookaheadAmount, FewWalksOrManyThatAreCutGiveNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::loop_lookahead_test

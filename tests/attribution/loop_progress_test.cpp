@@ -12,7 +12,7 @@
 #include "tests/attribution/loop_function.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::loop_progress_test {
 namespace {
 
 constexpr std::uint64_t base = 0x400000;
@@ -242,4 +242,4 @@ TEST_F(LoopProgressTest, ALoopWaitsForTheFunctionThatItCalled) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::loop_progress_test

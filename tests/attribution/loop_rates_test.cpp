@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::loop_rates_test {
 namespace {
 
 using symbolizer::LoopMoment;
@@ -208,4 +208,4 @@ TEST(Speed, NeedsFourSteps) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::loop_rates_test

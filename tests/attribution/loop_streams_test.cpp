@@ -7,7 +7,7 @@
 #include "attribution/busy/loop_standing.h"
 #include "attribution/busy/stream_samples.h"
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::loop_streams_test {
 namespace {
 
 constexpr auto rax = static_cast<std::size_t>(Register::rax);
@@ -122,4 +122,4 @@ TEST(LoopStanding, LooksBackOverWhatWasFinished) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::loop_streams_test

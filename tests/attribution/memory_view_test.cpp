@@ -14,7 +14,7 @@
 #include "profile/writer.h"
 #include "rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::memory_view_test {
 namespace {
 
 using profile::SourceKind;
@@ -347,4 +347,4 @@ TEST_F(MemoryViewTest, EstimatesAgreeWithTheTruthOfAProgramThatIsSampled) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::memory_view_test

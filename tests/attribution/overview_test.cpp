@@ -10,7 +10,7 @@
 #include "attribution/sentences.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::overview_test {
 namespace {
 
 bool has(const std::vector<Warning>& warnings, const std::string& code) {
@@ -691,4 +691,4 @@ TEST(Findings, SmallObjectsAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::overview_test

@@ -7,7 +7,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::ownership_timeline_test {
 namespace {
 
 using profile::AddressFrom;
@@ -433,4 +433,4 @@ TEST(TouchedBytes, ThreadLocalNeedsTheThreadPointer) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::ownership_timeline_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::probe_effect_test {
 namespace {
 
 SeenCommunication seen(std::uint32_t producer, std::uint32_t consumer, bool true_sharing, std::uint64_t stored_ns) {
@@ -67,4 +67,4 @@ TEST(ProbeEffect, NothingOfNothing) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::probe_effect_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution {
+namespace crosstalk::attribution::program_names_test {
 namespace {
 
 profile::ProcessRow process(const std::string& executable, const std::string& command) {
@@ -41,4 +41,4 @@ TEST(ProgramNames, AModuleIsItsProgramWhereThatHasOneName) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution
+}  // namespace crosstalk::attribution::program_names_test

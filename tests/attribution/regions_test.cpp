@@ -8,7 +8,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::regions_test {
 namespace {
 
 using models::CycleClass;
@@ -139,4 +139,4 @@ TEST_F(Regions, RowsOfWhatIsNotKnownAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::regions_test

@@ -5,7 +5,7 @@
 
 #include "attribution/objects/own_code.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::sharing_kind_test {
 namespace {
 
 TEST(Purpose, ByFunctionsOfLibraries) {
@@ -87,4 +87,4 @@ TEST(OwnCode, RuntimeLibrariesByPath) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::sharing_kind_test

@@ -8,7 +8,7 @@
 
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::third_parties_test {
 namespace {
 
 constexpr float named = 0.75F + 0.25F / 7;
@@ -261,4 +261,4 @@ TEST(OwnershipTimeline, WithoutAStateNothingIsKnownToHaveChanged) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::third_parties_test

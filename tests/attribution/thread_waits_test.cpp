@@ -7,7 +7,7 @@
 #include "attribution/busy/loop_figures.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::thread_waits_test {
 namespace {
 
 using models::CycleClass;
@@ -116,4 +116,4 @@ TEST_F(ThreadWaits, AreNotKnownOfAThreadWhoseTimesAreNot) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::thread_waits_test

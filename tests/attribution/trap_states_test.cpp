@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::trap_states_test {
 namespace {
 
 constexpr std::uint64_t far = 1ULL << 40U;
@@ -45,4 +45,4 @@ TEST(TrapStates, GiveBackWhatWasAdded) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::trap_states_test

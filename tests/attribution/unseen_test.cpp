@@ -10,7 +10,7 @@
 #include "attribution/estimate/intervals.h"
 #include "tests/attribution/rows.h"
 
-namespace crosstalk::attribution::test {
+namespace crosstalk::attribution::test::unseen_test {
 namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
@@ -177,4 +177,4 @@ TEST(Unseen, LimitsHold) {
 }
 
 }  // namespace
-}  // namespace crosstalk::attribution::test
+}  // namespace crosstalk::attribution::test::unseen_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk {
+namespace crosstalk::proc_fields_test {
 namespace {
 
 TEST(ProcField, FindsWholeNamesOnly) {
@@ -38,4 +38,4 @@ TEST(ProcFileField, IsReadFromTheKernel) {
 }
 
 }  // namespace
-}  // namespace crosstalk
+}  // namespace crosstalk::proc_fields_test

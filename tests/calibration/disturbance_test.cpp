@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::disturbance_test {
 namespace {
 
 TEST(Disturbance, IsASwitchThatWasNotAskedFor) {
@@ -58,4 +58,4 @@ TEST(StealTime, CanBeAskedAnywhere) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::disturbance_test

@@ -13,7 +13,7 @@
 #include "collectors/calibration/line_exchange.h"
 #include "collectors/calibration/traffic_kernels.h"
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::kernels_test {
 namespace {
 
 using models::Instruction;
@@ -247,4 +247,4 @@ TEST(LineExchange, ContendedAdditionsAllArrive) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::kernels_test

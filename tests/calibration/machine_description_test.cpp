@@ -9,7 +9,7 @@
 
 #include "collectors/calibration/bench.h"
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::machine_description_test {
 namespace {
 
 std::string cpuinfo(const std::string& field) {
@@ -79,4 +79,4 @@ TEST(ProcessorPairs, AreSomeOfEachNearnessWhereTheyAreMany) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::machine_description_test

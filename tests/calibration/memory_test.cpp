@@ -9,7 +9,7 @@
 #include "collectors/calibration/pointer_chain.h"
 #include "collectors/calibration/working_set.h"
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::memory_test {
 namespace {
 
 using models::Level;
@@ -104,4 +104,4 @@ TEST(WorkingSet, IsRefusedWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::memory_test

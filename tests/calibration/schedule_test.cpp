@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::schedule_test {
 namespace {
 
 TEST(Schedule, EveryFigureHasAnEqualPartOfWhatIsLeft) {
@@ -39,4 +39,4 @@ TEST(Schedule, PreparationsLeaveTimeForFigures) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::schedule_test

@@ -8,7 +8,7 @@
 
 #include "collectors/calibration/machine_description.h"
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::team_test {
 namespace {
 
 TEST(Team, EveryMemberWorksOnItsProcessor) {
@@ -47,4 +47,4 @@ TEST(Team, SaysThatAMemberDidNotHaveItsProcessor) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::team_test

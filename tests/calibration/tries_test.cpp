@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace crosstalk::collectors::calibration {
+namespace crosstalk::collectors::calibration::tries_test {
 namespace {
 
 /// Tries that nothing disturbed.
@@ -134,4 +134,4 @@ TEST(Tries, FindsHowManyRoundsTakeATry) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors::calibration
+}  // namespace crosstalk::collectors::calibration::tries_test

@@ -11,7 +11,7 @@
 
 #include "collectors/probe.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::calibrate_test {
 namespace {
 
 double now_s() {
@@ -114,4 +114,4 @@ TEST(Calibrate, IsQuickAndLeavesTheCallerAsItWas) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::calibrate_test

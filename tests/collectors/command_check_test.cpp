@@ -14,7 +14,7 @@
 
 #include "collectors/probe.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::command_check_test {
 namespace {
 
 class CommandCheck : public testing::Test {
@@ -184,4 +184,4 @@ TEST_F(CommandCheck, ScriptsOfScriptsEnd) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::command_check_test

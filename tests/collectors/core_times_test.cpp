@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+namespace crosstalk::collectors::core_times_test {
 namespace {
 
 using crosstalk::collectors::forward_ps;
@@ -28,3 +29,4 @@ TEST(CoreTimes, EveryFigureIsMeasured) {
 }
 
 }  // namespace
+}  // namespace crosstalk::collectors::core_times_test

@@ -15,7 +15,7 @@
 #include "base/split.h"
 #include "described_machine.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::counter_groups_test {
 namespace {
 
 using profile::CounterQuantity;
@@ -514,4 +514,4 @@ TEST(CounterRows, are_numbered_in_the_order_of_groups) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::counter_groups_test

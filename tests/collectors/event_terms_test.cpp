@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::event_terms_test {
 namespace {
 
 const EventFormat format = {{"event", "config:0-7,32-35"}, {"umask", "config:8-15"},  {"inv", "config:23"},
@@ -72,4 +72,4 @@ TEST(EventTerms, PlacesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::event_terms_test

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::event_trial_test {
 namespace {
 
 MemoryEvent of_a_thread() {
@@ -81,4 +81,4 @@ TEST(EventTrial, AUnitThatTheKernelDoesNotHaveIsRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::event_trial_test

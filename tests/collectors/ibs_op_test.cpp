@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::ibs_op_test {
 namespace {
 
 constexpr std::uint64_t rip_invalid = std::uint64_t{1} << 38U;
@@ -79,4 +79,4 @@ TEST(IbsOp, TooFewBytesAreNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::ibs_op_test

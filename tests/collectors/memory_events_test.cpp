@@ -9,7 +9,7 @@
 
 #include "tests/collectors/described_machine.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::memory_events_test {
 namespace {
 
 struct Expected {
@@ -238,4 +238,4 @@ TEST(MachineDescription, OfNothingIsEmpty) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::memory_events_test

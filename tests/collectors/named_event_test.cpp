@@ -5,7 +5,7 @@
 
 #include "tests/collectors/described_machine.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::named_event_test {
 namespace {
 
 using profile::SourceKind;
@@ -168,4 +168,4 @@ TEST(Libpfm4, KnowsTheKernelsOwnEventsEverywhere) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::named_event_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::observation_test {
 namespace {
 
 TEST(Observation, OfAClockIsWrittenAsTimeWithoutAnAccess) {
@@ -55,4 +55,4 @@ TEST(Observation, OfHardwareKeepsWhatItToldOfTheAccess) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::observation_test

@@ -12,7 +12,7 @@
 #include "collectors/probe_pmu.h"
 #include "collectors/probe_system.h"
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::probe_test {
 namespace {
 
 const Facility* find(const std::vector<Facility>& facilities, const std::string& name) {
@@ -158,4 +158,4 @@ TEST(Probe, WatchpointsThatDoNotFireAreNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::probe_test

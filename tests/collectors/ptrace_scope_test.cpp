@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::ptrace_scope_test {
 namespace {
 
 TEST(PtraceScope, Advice) {
@@ -16,4 +16,4 @@ TEST(PtraceScope, Advice) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::ptrace_scope_test

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::ring_cursor_test {
 namespace {
 
 using Ring = std::array<std::byte, 64>;
@@ -63,4 +63,4 @@ TEST(RingCursor, WhatCanBeNoRecordIsGivenUpWithAllBehindIt) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::ring_cursor_test

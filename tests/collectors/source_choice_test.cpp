@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::collectors {
+namespace crosstalk::collectors::source_choice_test {
 namespace {
 
 using profile::SourceKind;
@@ -65,4 +65,4 @@ TEST(SourceChoice, OneThatIsInsistedOnIsHadOrRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::collectors
+}  // namespace crosstalk::collectors::source_choice_test

@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::attached_processes_test {
 namespace {
 
 constexpr std::uint64_t begin_ns = 1000;
@@ -120,4 +120,4 @@ TEST_F(AttachedProcessesTest, AnEndBeforeTheDelayIsOverIsSaid) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::attached_processes_test

@@ -13,7 +13,7 @@
 #include "daemon/process_state.h"
 #include "profile/arena.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::launch_test {
 namespace {
 
 Result<Child> start_held(const std::string& file, const std::vector<std::string>& command) {
@@ -172,4 +172,4 @@ TEST(SignalWatch, TakesSignalsAndRestores) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::launch_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::module_table_test {
 namespace {
 
 profile::ModuleRow module(std::uint32_t process, std::uint64_t begin, const std::string& path) {
@@ -63,4 +63,4 @@ TEST(ModuleTable, PluginsThatComeAndGoAreNotRememberedForEver) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::module_table_test

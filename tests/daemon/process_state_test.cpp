@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::process_state_test {
 namespace {
 
 TEST(ProcessState, SaysWhoseChildAProcessIs) {
@@ -85,4 +85,4 @@ TEST_F(StopWith, NothingIsStoppedForACommandThatGoesOn) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::process_state_test

@@ -10,7 +10,7 @@
 #include "profile/ring.h"
 #include "tests/daemon/collected_rows.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::record_decoder_test {
 namespace {
 
 using namespace profile;
@@ -724,4 +724,4 @@ TEST_F(Interpreter, readings_of_counters_become_rows_of_their_thread) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::record_decoder_test

@@ -9,7 +9,7 @@
 
 #include "tests/daemon/collected_rows.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::region_table_test {
 namespace {
 
 using profile::RegionId;
@@ -135,4 +135,4 @@ TEST_F(Regions, NamesAreOnePrintableLine) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::region_table_test

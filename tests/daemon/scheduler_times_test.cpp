@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::scheduler_times_test {
 namespace {
 
 void run_for(std::uint64_t ns) {
@@ -49,4 +49,4 @@ TEST(SchedulerTimes, TwoThreadsOnOneProcessorWaitForEachOther) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::scheduler_times_test

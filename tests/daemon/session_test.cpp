@@ -19,7 +19,7 @@
 
 #include "profile/reader.h"
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::session_test {
 namespace {
 
 using profile::ProfileReader;
@@ -315,4 +315,4 @@ TEST_F(ARecorderOfItsOwn, KilledItLeavesAReadableProfileAndTheCommandAlive) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::session_test

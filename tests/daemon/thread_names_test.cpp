@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::thread_names_test {
 namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
@@ -38,4 +38,4 @@ TEST(ThreadNames, AreLookedAtSoonAndThenOnceASecond) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::thread_names_test

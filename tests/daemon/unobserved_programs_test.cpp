@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::unobserved_programs_test {
 namespace {
 
 using profile::NoticeState;
@@ -106,4 +106,4 @@ TEST(UnobservedProgramsTest, NoticesAreTakenInOrderAndFreed) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::unobserved_programs_test

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace crosstalk::daemon {
+namespace crosstalk::daemon::wait_rows_test {
 namespace {
 
 using profile::ThreadWaitRow;
@@ -75,4 +75,4 @@ TEST_F(WaitRows, KindsThatDoNotExistAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace crosstalk::daemon
+}  // namespace crosstalk::daemon::wait_rows_test

@@ -15,7 +15,7 @@
 #include "driver/text_layout.h"
 #include "models/machine_json.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::calibrate_test {
 namespace {
 
 TEST(CalibrateOptions, AreReadAndRefused) {
@@ -128,4 +128,4 @@ TEST_F(MachineFile, IsNotAskedWhereTheProfileHasTheFigures) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::calibrate_test

@@ -8,7 +8,7 @@
 #include "driver/report_options.h"
 #include "driver/suggestion.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::command_line_test {
 namespace {
 
 RecordRequest recorded(const Arguments& arguments) {
@@ -342,4 +342,4 @@ TEST(Suggestions, InErrors) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::command_line_test

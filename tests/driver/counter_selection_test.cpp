@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::counter_selection_test {
 namespace {
 
 using collectors::CounterEvent;
@@ -90,4 +90,4 @@ TEST(CounterSelection, AWrongNameIsRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::counter_selection_test

@@ -9,7 +9,7 @@
 #include "attribution/busy/loop_figures.h"
 #include "sample_analysis.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::csv_report_test {
 namespace {
 
 /// Fields of each row, by the rules of RFC 4180.
@@ -211,4 +211,4 @@ TEST(CsvReport, ControlCharactersAreSpelled) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::csv_report_test

@@ -11,7 +11,7 @@
 #include "driver/diff_report.h"
 #include "sample_analysis.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::diff_test {
 namespace {
 
 struct Made {
@@ -151,4 +151,4 @@ TEST(DiffConditions, AreSaidInWords) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::diff_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::doctor_test {
 namespace {
 
 collectors::Probe made_probe(bool perf) {
@@ -61,4 +61,4 @@ TEST(Doctor, JsonHoldsTheSame) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::doctor_test

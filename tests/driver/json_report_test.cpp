@@ -13,7 +13,7 @@
 #include "attribution/busy/loop_figures.h"
 #include "sample_analysis.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::json_report_test {
 namespace {
 
 using nlohmann::json;
@@ -301,4 +301,4 @@ TEST(JsonReport, SurvivesNamesThatAreNoUtf8AndNumbersThatAreNone) {
 TEST(JsonReport, AnEmptyAnalysisIsValid) { EXPECT_TRUE(json::accept(render_json({}, std::nullopt))); }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::json_report_test

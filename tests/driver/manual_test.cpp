@@ -22,7 +22,7 @@
 #include "models/machine_json.h"
 #include "sample_analysis.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::manual_test {
 namespace {
 
 std::string read(const std::string& path) {
@@ -152,4 +152,4 @@ TEST(Manual, DescribesEveryFieldOfTheJsonDiff) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::manual_test

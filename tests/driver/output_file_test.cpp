@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::output_file_test {
 namespace {
 
 NameFacts facts() {
@@ -68,4 +68,4 @@ TEST_F(OutputFile, RefusesDirectoriesDevicesAndForbiddenPlaces) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::output_file_test

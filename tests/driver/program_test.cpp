@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+namespace crosstalk::driver::program_test {
 namespace {
 
 struct Ran {
@@ -203,3 +204,4 @@ TEST_F(Program, DoctorAnswersInBothForms) {
 }
 
 }  // namespace
+}  // namespace crosstalk::driver::program_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::source_selection_test {
 namespace {
 
 using collectors::MemoryEvent;
@@ -144,4 +144,4 @@ TEST(SourceSelection, EventsThatAreNamed) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::source_selection_test

@@ -11,6 +11,7 @@
 #include "attribution/busy/loop_figures.h"
 #include "sample_analysis.h"
 
+namespace crosstalk::driver::svg_busy_test {
 namespace {
 
 using namespace crosstalk;
@@ -109,3 +110,4 @@ TEST(BusyPicture, SaysWhatIsMissing) {
 }
 
 }  // namespace
+}  // namespace crosstalk::driver::svg_busy_test

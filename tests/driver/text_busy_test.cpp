@@ -10,7 +10,7 @@
 #include "sample_analysis.h"
 #include "text_lines.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::text_busy_test {
 namespace {
 
 using attribution::Analysis;
@@ -234,4 +234,4 @@ TEST(TextBusy, FitsTheWidthInEveryCharsetWhateverIsKnown) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::text_busy_test

@@ -6,7 +6,7 @@
 #include "sample_analysis.h"
 #include "text_lines.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::text_code_test {
 namespace {
 
 using test::line_with;
@@ -87,4 +87,4 @@ TEST(TextCode, FitsTheWidth) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::text_code_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::text_layout_test {
 namespace {
 
 TEST(DisplayWidth, CountsColumnsNotBytes) {
@@ -82,4 +82,4 @@ TEST(Numbers, HaveThreeDigitsAndAUnit) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::text_layout_test

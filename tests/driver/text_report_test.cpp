@@ -11,7 +11,7 @@
 #include "sample_analysis.h"
 #include "text_lines.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::text_report_test {
 namespace {
 
 using test::lines_of;
@@ -360,4 +360,4 @@ TEST(HeatLevel, StepsAtFixedShares) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::text_report_test

@@ -10,7 +10,7 @@
 #include "sample_analysis.h"
 #include "text_lines.h"
 
-namespace crosstalk::driver {
+namespace crosstalk::driver::text_source_test {
 namespace {
 
 using test::line_with;
@@ -151,4 +151,4 @@ TEST(FetchProgress, SaysHowFarItIs) {
 }
 
 }  // namespace
-}  // namespace crosstalk::driver
+}  // namespace crosstalk::driver::text_source_test

@@ -14,7 +14,7 @@
 #include "collectors/in_target/access/instruction_decoder.h"
 #include "collectors/in_target/access/predecessors.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::access_code_test {
 
 namespace {
 
@@ -198,4 +198,4 @@ TEST(AccessCache, OtherCodeAtAnotherAddressIsNotTakenForIt) {
 
 }  // namespace
 
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::access_code_test

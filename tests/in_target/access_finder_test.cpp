@@ -8,7 +8,7 @@
 
 #include "collectors/in_target/access/finder.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::access_finder_test {
 
 namespace {
 
@@ -312,4 +312,4 @@ TEST_F(AccessFinderTest, HostileRegistersGiveNothing) {
 
 }  // namespace
 
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::access_finder_test

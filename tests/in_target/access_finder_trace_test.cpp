@@ -12,7 +12,7 @@
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 
-namespace crosstalk::test {
+namespace crosstalk::test::access_finder_trace_test {
 
 namespace {
 
@@ -220,4 +220,4 @@ TEST(AccessFinderTrace, UnoptimizedFunctions) {
 
 }  // namespace
 
-}  // namespace crosstalk::test
+}  // namespace crosstalk::test::access_finder_trace_test

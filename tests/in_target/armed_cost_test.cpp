@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::armed_cost_test {
 namespace {
 
 profile::SessionConfig prices() {
@@ -76,4 +76,4 @@ TEST(RunningMean, ForgetsSlowly) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::armed_cost_test

@@ -8,7 +8,7 @@
 
 #include "collectors/in_target/interpose/core_interface.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::block_table_test {
 namespace {
 
 constexpr std::uint64_t site = 0x401000;
@@ -161,4 +161,4 @@ TEST(BlockTable, WhatAThreadHasMadeIsFoundByItsThreadPointer) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::block_table_test

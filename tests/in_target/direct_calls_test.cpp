@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::direct_calls_test {
 namespace {
 
 using Code = std::vector<std::uint8_t>;
@@ -77,4 +77,4 @@ TEST(DirectCalls, ThisProgramMakesNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::direct_calls_test

@@ -17,7 +17,7 @@
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 
-namespace crosstalk::test {
+namespace crosstalk::test::emulator_test {
 
 namespace {
 
@@ -279,4 +279,4 @@ TEST(Emulator, AgreesWithTheProcessorOnCompiledFunctions) {
 
 }  // namespace
 
-}  // namespace crosstalk::test
+}  // namespace crosstalk::test::emulator_test

@@ -27,7 +27,7 @@
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::found_threads_test {
 namespace {
 
 struct World {
@@ -277,26 +277,30 @@ TEST_F(FoundThreads, WhoTicksAndFindsNoRoomIsLeftAlone) {
 }
 
 }  // namespace
+}  // namespace crosstalk::in_target::found_threads_test
 
 // What the unit meets in a target.
+namespace crosstalk::in_target {
 
 long start_thread_timer(std::int32_t tid, std::uint64_t /*first_ns*/, std::uint64_t /*period_ns*/) {
-  world->timers[++world->last_timer] = tid;
-  if (world->ends_with_next_timer) {
+  found_threads_test::world->timers[++found_threads_test::world->last_timer] = tid;
+  if (found_threads_test::world->ends_with_next_timer) {
     runtime().observing.store(false);
     forget_found_threads();
   }
-  return world->last_timer;
+  return found_threads_test::world->last_timer;
 }
-void delete_thread_timer(std::int32_t id) { world->timers.erase(id); }
-void emit_message(const char* code, const char* /*text*/) { world->said.emplace_back(code); }
+void delete_thread_timer(std::int32_t id) { found_threads_test::world->timers.erase(id); }
+void emit_message(const char* code, const char* /*text*/) { found_threads_test::world->said.emplace_back(code); }
 void step_aside(const char* code, const char* /*text*/, StepAside /*how*/) { ADD_FAILURE() << code; }
-void tell_end_of_calling_thread(std::uint64_t thread_pointer) { world->ends_told.push_back(thread_pointer); }
-void start_clock(ThreadState& /*self*/) { ++world->clocks_started; }
+void tell_end_of_calling_thread(std::uint64_t thread_pointer) {
+  found_threads_test::world->ends_told.push_back(thread_pointer);
+}
+void start_clock(ThreadState& /*self*/) { ++found_threads_test::world->clocks_started; }
 ThreadState* begin_thread(std::uint64_t /*low*/, std::uint64_t /*high*/, std::uint64_t /*thread_pointer*/,
                           std::uint64_t /*start_routine*/) {
-  return world->has_room ? registry().find(kernel_thread_id()) : nullptr;
+  return found_threads_test::world->has_room ? registry().find(kernel_thread_id()) : nullptr;
 }
-void end_lost_thread(ThreadState& /*thread*/, std::int32_t tid) { world->lost.push_back(tid); }
+void end_lost_thread(ThreadState& /*thread*/, std::int32_t tid) { found_threads_test::world->lost.push_back(tid); }
 
 }  // namespace crosstalk::in_target

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::handler_stack_test {
 namespace {
 
 volatile char& byte_at(std::uint64_t address) { return *reinterpret_cast<volatile char*>(address); }  // NOLINT
@@ -123,4 +123,4 @@ TEST(HandlerStacks, GoToOneThreadEach) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::handler_stack_test

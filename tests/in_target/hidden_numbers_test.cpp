@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::hidden_numbers_test {
 namespace {
 
 rlimit limit_now() {
@@ -195,4 +195,4 @@ TEST_F(HiddenNumbers, AVforkChildDoesNotTakeItsParentsFlag) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::hidden_numbers_test

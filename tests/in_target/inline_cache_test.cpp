@@ -15,7 +15,7 @@
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 
-namespace crosstalk::test {
+namespace crosstalk::test::inline_cache_test {
 
 namespace {
 
@@ -173,4 +173,4 @@ TEST(InlineCacheEntry, ATurnGoesByTheFlagsOfItsTerms) {
 
 }  // namespace
 
-}  // namespace crosstalk::test
+}  // namespace crosstalk::test::inline_cache_test

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+namespace crosstalk::in_target::interposition_test {
 namespace {
 
 struct Run {
@@ -97,3 +98,4 @@ TEST(Interposition, ChildrenAreNotObservedWhenNotWanted) {
 TEST(Interposition, ModulesAreReportedAsTheyComeAndGo) { EXPECT_EQ(run({"modules_program", {}, {}, "", ""}), 0); }
 
 }  // namespace
+}  // namespace crosstalk::in_target::interposition_test

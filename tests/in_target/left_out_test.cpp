@@ -12,7 +12,7 @@
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/objects/block_table.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::left_out_test {
 namespace {
 
 using left_out::Map;
@@ -167,4 +167,4 @@ TEST(LeftOut, NeighboursOfManyThreadsAreToldApart) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::left_out_test

@@ -16,7 +16,7 @@
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
 
-namespace crosstalk::test {
+namespace crosstalk::test::lookahead_test {
 namespace {
 
 using in_target::AccessFinder;
@@ -367,4 +367,4 @@ TEST(WalkMemoryTest, StoresLieOverWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace crosstalk::test
+}  // namespace crosstalk::test::lookahead_test

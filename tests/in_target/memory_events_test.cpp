@@ -23,7 +23,7 @@
 #include "collectors/observer/perf_attributes.h"
 #include "tests/collectors/perf_events_here.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::memory_events_test {
 namespace {
 
 constexpr std::size_t page = 4096;
@@ -247,4 +247,4 @@ TEST_F(MemoryEventsTest, ARingThatTheProgramHasWrittenIntoIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::memory_events_test

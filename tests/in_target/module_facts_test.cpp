@@ -13,7 +13,7 @@
 
 #include "collectors/in_target/objects/modules.h"
 
-namespace crosstalk::in_target::modules {
+namespace crosstalk::in_target::modules::module_facts_test {
 namespace {
 
 /// A module that is nothing but notes, at the address of `bytes`.
@@ -150,4 +150,4 @@ TEST(ModuleFacts, WhatASharedMappingIsOf) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target::modules
+}  // namespace crosstalk::in_target::modules::module_facts_test

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::off_limits_test {
 namespace {
 
 constexpr std::uint64_t page = 4096;
@@ -50,4 +50,4 @@ TEST(OffLimits, AreTheKernelsPagesAndNotWhatIsMappedBesideThem) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::off_limits_test

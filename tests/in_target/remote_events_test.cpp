@@ -10,7 +10,7 @@
 
 #include "tests/in_target/fake_kernel.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::remote_events_test {
 namespace {
 
 constexpr std::uint32_t watch = 7;
@@ -157,4 +157,4 @@ TEST_F(RemoteEvents, OnlyOneHasTheRightToOpen) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::remote_events_test

@@ -9,7 +9,7 @@
 
 #include "collectors/in_target/processes/cross_process_state.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::shared_maps_test {
 namespace {
 
 constexpr std::uint64_t page = 4096;
@@ -194,4 +194,4 @@ TEST(SharedLineNames, TellLinesAndObjectsApart) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::shared_maps_test

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <vector>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::signal_frame_test {
 namespace {
 
 constexpr std::uint64_t state_bytes = 2696;
@@ -132,4 +132,4 @@ TEST(FramePlace, IsWhereTheKernelPutsTheFrame) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::signal_frame_test

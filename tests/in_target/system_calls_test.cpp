@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::system_calls_test {
 namespace {
 
 TEST(SystemCalls, CurrentCpuIsTheOneThatTheThreadIsBoundTo) {
@@ -35,4 +35,4 @@ TEST(SystemCalls, ClocksGoOnWithoutTheVdso) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::system_calls_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::task_status_test {
 namespace {
 
 TaskStatus parsed(const std::string& line) {
@@ -94,4 +94,4 @@ TEST(TaskStatus, AFirstThreadThatHasLeftTheOthersRunsNoCode) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::task_status_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers of the kernel, and what else decides whether one may be started as the test has it.
+// Timers of the kernel; whether the program has descriptors to spare is as the test has it (fake_kernel.h).
 #include "collectors/in_target/sampling/thread_timer.h"
 
 #include <errno.h>
@@ -19,11 +19,10 @@
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_status.h"
+#include "tests/in_target/fake_kernel.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::thread_timer_test {
 namespace {
-
-bool clock_signal_taken = true;
 
 constexpr std::uint64_t soon_ns = 5'000'000;  // more than a tick
 constexpr std::uint64_t never_ns = 3'600'000'000'000;
@@ -138,10 +137,22 @@ std::size_t startable(std::size_t most) {
 class ThreadTimer : public testing::Test {
  protected:
   void SetUp() override {
-    clock_signal_taken = true;
+    // The signal is had once libc has installed a handler, whichever.
+    struct sigaction any {};
+    any.sa_sigaction = ignore;
+    ASSERT_EQ(::sigaction(SIGTRAP, &any, &trap_before_), 0);
+    ASSERT_TRUE(take_clock_signal(ignore, SA_SIGINFO));
     forget_thread_timers();  // asks for the allowance anew
   }
-  void TearDown() override { forget_thread_timers(); }
+  void TearDown() override {
+    forget_thread_timers();
+    release_clock_signal();
+    ::sigaction(SIGTRAP, &trap_before_, nullptr);
+  }
+  static void ignore(int /*number*/, siginfo_t* /*info*/, void* /*context*/) {}
+
+  test::FakeKernel kernel_;
+  struct sigaction trap_before_ {};
 };
 
 TEST_F(ThreadTimer, TicksByTheCpuTimeOfItsThread) {
@@ -219,7 +230,7 @@ TEST_F(ThreadTimer, TakesAnEighthOfWhatTheProgramMayQueue) {
 
 TEST_F(ThreadTimer, TakesLittleWhereItCanNotBeSeenHowMuchIsFree) {
   const Lowered limit(RLIMIT_SIGPENDING, free_beside_queued(6400));
-  const Lowered descriptors(RLIMIT_NOFILE, 16);  // none to spare to read /proc by: what is queued is not known
+  kernel_.spare_numbers = false;  // no descriptor to read /proc by: what is queued is not known
   const std::size_t count = startable(6400);
   EXPECT_GT(count, 90U);
   EXPECT_LT(count, 200U);  // with those of others for free ones
@@ -240,7 +251,7 @@ TEST_F(ThreadTimer, NoneWhereTheProgramNeedsTheRoom) {
 }
 
 TEST_F(ThreadTimer, NoneWithoutTheSignal) {
-  clock_signal_taken = false;
+  release_clock_signal();
   EXPECT_EQ(startable(1), 0U);
 }
 
@@ -254,7 +265,4 @@ TEST_F(ThreadTimer, ForgoneForGood) {
 }
 
 }  // namespace
-
-bool has_clock_signal() { return clock_signal_taken; }
-
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::thread_timer_test

@@ -11,30 +11,18 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/sampling/clocks.h"
-#include "collectors/in_target/sampling/memory_events.h"
-#include "collectors/in_target/sampling/presence.h"
-#include "collectors/in_target/sampling/thread_timer.h"
-#include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "profile/records.h"
 #include "profile/ring_reader.h"
 #include "tests/in_target/fake_kernel.h"
+#include "tests/in_target/fake_target.h"
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::threads_test {
 namespace {
 
 constexpr std::uint32_t slots = 64;
 constexpr std::uint32_t ring_bytes = 16 * page_bytes;
-
-std::uint32_t clocks_stopped = 0;
-std::uint32_t accesses_told = 0, accesses_closed = 0;  // the former: while their events were there still
-std::uint32_t regions_begun_of = 0;
-std::uint32_t regions_ended_of = 0;
-std::uint32_t waits_begun_of = 0;
-std::uint32_t waits_ended = 0;
-std::uint64_t life_ns = 0;
 
 /// Memory as the recorder makes it: a part that all share, and rings behind it in the file.
 std::byte* end_of_shared_part() {
@@ -70,13 +58,9 @@ class Threads : public testing::Test {
   Threads() {
     static std::byte* const shared_end = end_of_shared_part();
     EXPECT_TRUE(runtime().rings.start(shared_end, slots, ring_bytes));
-    clocks_stopped = 0;
-    accesses_told = accesses_closed = 0;
-    waits_ended = 0;
-    regions_ended_of = 0;
-    life_ns = 0;
   }
   test::FakeKernel kernel_;
+  test::FakeTarget target_;
 };
 
 TEST_F(Threads, OneBeginsInTheLowestFreeSlotAndSaysSo) {
@@ -84,8 +68,8 @@ TEST_F(Threads, OneBeginsInTheLowestFreeSlotAndSaysSo) {
   ThreadState* const self = begin_thread(0x1000, 0x9000, 0x7777);
   ASSERT_NE(self, nullptr);
   EXPECT_EQ(self->number, 2U);
-  EXPECT_EQ(waits_begun_of, 2U);
-  EXPECT_EQ(regions_begun_of, 2U);
+  EXPECT_EQ(target_.waits_begun_of, 2U);
+  EXPECT_EQ(target_.regions_begun_of, 2U);
   EXPECT_EQ(current_thread(), self);
   EXPECT_EQ(state_of(1), profile::SlotState::live);
   EXPECT_EQ(runtime().arena.slot(1)->tid.load(), kernel_thread_id());
@@ -131,12 +115,12 @@ TEST_F(Threads, TheEndHasItsTimesAndTheNameItHadThen) {
   EXPECT_STREQ(ends[0].name, "late");
   EXPECT_GT(ends[0].cpu_ns, 5'000'000U);
   EXPECT_GE(ends[0].voluntary_switches, 1U);
-  EXPECT_EQ(life_ns, ends[0].cpu_ns);
-  EXPECT_EQ(clocks_stopped, 1U);
-  EXPECT_EQ(accesses_told, 1U);
-  EXPECT_EQ(accesses_closed, 1U);
-  EXPECT_EQ(waits_ended, 1U);
-  EXPECT_NE(regions_ended_of, 0U);
+  EXPECT_EQ(target_.life_ns, ends[0].cpu_ns);
+  EXPECT_EQ(target_.clocks_stopped, 1U);
+  EXPECT_EQ(target_.accesses_told, 1U);
+  EXPECT_EQ(target_.accesses_closed, 1U);
+  EXPECT_EQ(target_.waits_ended, 1U);
+  EXPECT_NE(target_.regions_ended_of, 0U);
   EXPECT_EQ(state_of(0), profile::SlotState::ended);
   EXPECT_EQ(registry().live(), 0U);
 }
@@ -214,16 +198,4 @@ TEST_F(Threads, ALostThreadIsEndedByItsNumberOnly) {
 }
 
 }  // namespace
-
-void stop_clock(ThreadState& /*self*/) { ++clocks_stopped; }
-void take_last_accesses(ThreadState& /*self*/) { accesses_told += accesses_closed == 0 ? 1 : 0; }
-void MemoryEvents::close(ThreadState& /*thread*/) { ++accesses_closed; }
-void charge_presence(ThreadState& /*self*/) {}
-void begin_waits(const ThreadState& self) { waits_begun_of = self.number; }
-void end_waits() { ++waits_ended; }
-void begin_regions(const ThreadState& self) { regions_begun_of = self.number; }
-void end_regions(const ThreadState& self) { regions_ended_of = self.number; }
-void note_life(std::uint64_t cpu_ns, std::uint64_t /*switches*/) { life_ns = cpu_ns; }
-void delete_thread_timer(std::int32_t /*id*/) {}
-
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::threads_test

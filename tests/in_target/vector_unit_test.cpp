@@ -15,7 +15,7 @@
 #include "collectors/in_target/access/instruction_decoder.h"
 #include "tests/in_target/native_step.h"
 
-namespace crosstalk::test {
+namespace crosstalk::test::vector_unit_test {
 namespace {
 
 using in_target::DecodedInstruction;
@@ -464,4 +464,4 @@ TEST(VectorUnit, ResultsOfWhatWouldTrapAreUnknown) {
 }
 
 }  // namespace
-}  // namespace crosstalk::test
+}  // namespace crosstalk::test::vector_unit_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::in_target {
+namespace crosstalk::in_target::watch_events_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -27,4 +27,4 @@ TEST(WatchEvents, AreEndedByAnAlarmUnlessThatIsDearAndLate) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target
+}  // namespace crosstalk::in_target::watch_events_test

@@ -11,7 +11,7 @@
 #include "collectors/in_target/watch/watch_events.h"
 #include "tests/in_target/fake_kernel.h"
 
-namespace crosstalk::in_target::test {
+namespace crosstalk::in_target::test::watch_unit_test {
 namespace {
 
 using profile::RecordType;
@@ -423,4 +423,4 @@ TEST_F(WatchUnitTest, AThreadThatSwitchesOftenAndIsInTheKernelHasNoAlarm) {
 }
 
 }  // namespace
-}  // namespace crosstalk::in_target::test
+}  // namespace crosstalk::in_target::test::watch_unit_test

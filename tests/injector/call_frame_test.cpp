@@ -10,7 +10,7 @@
 
 #include "collectors/in_target/sys/signal_frame.h"
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::call_frame_test {
 namespace {
 
 constexpr std::uint64_t features = 7;  // x87, SSE, AVX
@@ -142,4 +142,4 @@ TEST(Restorer, IsFoundWhereverItIs) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::call_frame_test

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::dynamic_symbols_test {
 namespace {
 
 /// The C library that this process has mapped: its bias and file. Sanitizers stand in for functions of it.
@@ -54,4 +54,4 @@ TEST(DynamicSymbols, FunctionsAreNamedByWhatIsPublic) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::dynamic_symbols_test

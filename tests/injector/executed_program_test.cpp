@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::executed_program_test {
 namespace {
 
 /// A child that waits for a line, and then does as it says: executes another program.
@@ -145,4 +145,4 @@ TEST(ExecutedProgram, OneThatExecutesItselfAtTheSameAddresses) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::executed_program_test

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::preconditions_test {
 namespace {
 
 /// A child that waits, of a program that can be injected into.
@@ -68,4 +68,4 @@ TEST(Preconditions, AStoppedProcess) {
 TEST(Preconditions, ThereIsNoSuchProcess) { EXPECT_NE(message_of(INT32_MAX).find("no process"), std::string::npos); }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::preconditions_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::safe_point_test {
 namespace {
 
 using Stack = std::vector<StackFunction>;
@@ -99,4 +99,4 @@ TEST(SafePoint, StacksThatAreNotKnownToTheirEnd) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::safe_point_test

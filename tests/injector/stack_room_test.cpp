@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <string>
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::stack_room_test {
 namespace {
 
 /// Runs `body` for ever in a child, on a stack of `bytes` with a guard page below it, and says what is found there.
@@ -79,4 +79,4 @@ TEST(StackRoom, ThreadsThatExecuteAnotherProgramInTheKernelsWords) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::stack_room_test

@@ -19,7 +19,7 @@
 
 #include "collectors/injector/target_code.h"
 
-namespace crosstalk::injector {
+namespace crosstalk::injector::tracee_test {
 namespace {
 
 struct Shared {
@@ -250,4 +250,4 @@ TEST(Doing, IsReadOffWhatTheKernelSays) {
 }
 
 }  // namespace
-}  // namespace crosstalk::injector
+}  // namespace crosstalk::injector::tracee_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace crosstalk::models {
+namespace crosstalk::models::application_class_test {
 namespace {
 
 using A = ApplicationClass;
@@ -97,4 +97,4 @@ TEST(ApplicationClass, ABodyIsSimpleOnlyIfAllOfItIsKnown) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::application_class_test

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-namespace crosstalk::models {
+namespace crosstalk::models::busy_time_test {
 namespace {
 
 constexpr double giga = 1e9;
@@ -193,4 +193,4 @@ TEST(Classify, MoreThanAllOfTheTimeIsSaidToBeImpossible) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::busy_time_test

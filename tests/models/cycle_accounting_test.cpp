@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace crosstalk::models {
+namespace crosstalk::models::cycle_accounting_test {
 namespace {
 
 TEST(CycleAccounting, WithoutEvidenceNothingIsAttributed) {
@@ -110,4 +110,4 @@ TEST(CycleAccounting, ImbalanceIsWhatABarrierWouldCost) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::cycle_accounting_test

@@ -8,7 +8,7 @@
 
 #include "machine_example.h"
 
-namespace crosstalk::models {
+namespace crosstalk::models::machine_json_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -93,4 +93,4 @@ TEST(MachineJson, PassesOverWhatLaterVersionsAdd) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::machine_json_test

@@ -8,7 +8,7 @@
 
 #include "machine_example.h"
 
-namespace crosstalk::models {
+namespace crosstalk::models::machine_test {
 namespace {
 
 TEST(Machine, KnowsLanesAndFlops) {
@@ -156,4 +156,4 @@ TEST(MachineCheck, AnotherMachineIsRefusedNamingWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::machine_test

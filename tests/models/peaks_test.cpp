@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::models {
+namespace crosstalk::models::peaks_test {
 namespace {
 
 Figure measured(double value, std::optional<double> theoretical = std::nullopt) {
@@ -166,4 +166,4 @@ TEST(Peaks, CountsOfAMixAreSums) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::peaks_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::models {
+namespace crosstalk::models::processor_facts_test {
 namespace {
 
 Identity processor(const char* vendor, std::uint32_t family, std::uint32_t model) {
@@ -56,4 +56,4 @@ TEST(ProcessorFacts, GivesBandwidthsOfTheFirstLevel) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::processor_facts_test

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace crosstalk::models {
+namespace crosstalk::models::stream_traffic_test {
 namespace {
 
 constexpr std::uint64_t kib = 1024;
@@ -171,4 +171,4 @@ TEST(StreamTraffic, NoStreamsMoveNothing) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::stream_traffic_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace crosstalk::models {
+namespace crosstalk::models::tuning_catalogue_test {
 namespace {
 
 bool advises(const TuningEvidence& evidence, const std::string& section) {
@@ -186,4 +186,4 @@ TEST(TuningCatalogue, GivesAFewTheWeightiestFirst) {
 }
 
 }  // namespace
-}  // namespace crosstalk::models
+}  // namespace crosstalk::models::tuning_catalogue_test

@@ -9,7 +9,7 @@
 
 #include "collectors/observer/counter_reader.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::counter_records_test {
 namespace {
 
 /// Words, with a header in front.
@@ -83,4 +83,4 @@ TEST(CounterRemarks, say_what_was_missing_and_nothing_else) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::counter_records_test

@@ -18,7 +18,7 @@
 #include "collectors/probe_perf.h"
 #include "tests/collectors/perf_events_here.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::kernel_events_test {
 namespace {
 
 using Counter = std::atomic<std::uint64_t>;
@@ -136,4 +136,4 @@ TEST_F(KernelEvents, AThreadThatIsGoneIsNotFound) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::kernel_events_test

@@ -14,7 +14,7 @@
 #include "collectors/observer/sample_view.h"
 #include "collectors/pmu/memory_events.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::measured_access_test {
 namespace {
 
 // Each at a multiple of 16, behind instructions that do nothing.
@@ -162,4 +162,4 @@ TEST_F(MeasuredAccessTest, IbsSaysMoreThanTheKernelMakesOfIt) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::measured_access_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::measured_samples_test {
 namespace {
 
 std::string text_of(const MeasuredSamples& samples, const std::string& code) {
@@ -69,4 +69,4 @@ TEST(MeasuredSamples, WhoHasTheClockAloneIsSaid) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::measured_samples_test

@@ -15,7 +15,7 @@
 #include "collectors/observer/sample_view.h"
 #include "tests/collectors/perf_events_here.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::memory_sampler_test {
 namespace {
 
 collectors::MemoryEvent loads(std::uint64_t period) {
@@ -237,4 +237,4 @@ TEST(MemorySampler, OfAThreadThatIsGoneThereIsNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::memory_sampler_test

@@ -9,7 +9,7 @@
 #include "collectors/memory_samples/ibs_op.h"
 #include "kmod/crosstalk_ibs.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::module_sampler_test {
 namespace {
 
 constexpr std::uint64_t loaded = 1, missed = 1U << 7U, address_valid = 1U << 17U, eight_bytes = 4U << 22U;
@@ -59,4 +59,4 @@ TEST(ModuleSamples, WithoutAnInstruction) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::module_sampler_test

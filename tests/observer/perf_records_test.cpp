@@ -4,7 +4,7 @@
 #include "collectors/observer/perf_types.h"
 #include "tests/observer/perf_bytes.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::perf_records_test {
 namespace {
 
 TEST(PerfRecords, ASampleHasItsFieldsInTheKernelsOrder) {
@@ -192,4 +192,4 @@ TEST(PerfRecords, AStackThatIsLongerThanTheRecordIsRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::perf_records_test

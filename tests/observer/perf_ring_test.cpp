@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::perf_ring_test {
 namespace {
 
 constexpr std::size_t ring_bytes = 16;
@@ -57,4 +57,4 @@ TEST(PerfRing, MoreThanThereCanBeIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::perf_ring_test

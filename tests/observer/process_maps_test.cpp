@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::process_maps_test {
 namespace {
 
 constexpr const char* text =
@@ -72,4 +72,4 @@ TEST(ProcessMaps, ALineOfSharedMemoryIsFoundWhereverItIsMapped) {
 TEST(ProcessMaps, NothingIsMappedByNoText) { EXPECT_TRUE(parse_maps("").empty()); }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::process_maps_test

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::sample_view_test {
 namespace {
 
 // Behind instructions that do nothing: mov (%rsp),%rax; mov (%rax),%rcx; jmp self. Aligned so that it lies on one page.
@@ -75,4 +75,4 @@ TEST_F(SampleViewTest, AnAddressWhereNothingIsMappedIsNoAccess) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::sample_view_test

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <thread>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::target_process_test {
 namespace {
 
 /// A child of the test that sleeps, or has ended and is not asked how.
@@ -134,4 +134,4 @@ TEST(TargetProcess, ArgumentsAreToldFromTheZerosBehindATitle) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::target_process_test

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::tracing_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -64,4 +64,4 @@ TEST(Tracing, WhoTracesAnotherThreadIsNoted) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::tracing_test

@@ -14,7 +14,7 @@
 
 #include "profile/ring_reader.h"
 
-namespace crosstalk::observer {
+namespace crosstalk::observer::watches_test {
 namespace {
 
 constexpr std::uint64_t line = 0x10000;
@@ -354,4 +354,4 @@ TEST_F(WatchesTest, TheEndClosesAll) {
 }
 
 }  // namespace
-}  // namespace crosstalk::observer
+}  // namespace crosstalk::observer::watches_test

@@ -6,7 +6,7 @@
 
 #include "tests/perf_data/file_bytes.h"
 
-namespace crosstalk::perf_data {
+namespace crosstalk::perf_data::reader_test {
 namespace {
 
 using testing::ElementsAre;
@@ -315,4 +315,4 @@ TEST(PerfRoundQueue, EqualTimesStayInOrder) {
 }
 
 }  // namespace
-}  // namespace crosstalk::perf_data
+}  // namespace crosstalk::perf_data::reader_test

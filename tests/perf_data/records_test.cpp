@@ -4,7 +4,7 @@
 #include "collectors/perf_data/record_decoder.h"
 #include "tests/perf_data/file_bytes.h"
 
-namespace crosstalk::perf_data {
+namespace crosstalk::perf_data::records_test {
 namespace {
 
 constexpr std::uint64_t usual = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU;
@@ -268,4 +268,4 @@ TEST(PerfEvents, EventsThatCanNotBeToldApartAreRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::perf_data
+}  // namespace crosstalk::perf_data::records_test

@@ -7,7 +7,7 @@
 #include "collectors/perf_data/record_decoder.h"
 #include "tests/perf_data/file_bytes.h"
 
-namespace crosstalk::perf_data {
+namespace crosstalk::perf_data::samples_test {
 namespace {
 
 Attribute attribute_of(ByteOrder order, const AttributeText& text) {
@@ -257,4 +257,4 @@ TEST(PerfSamples, MoreStackUsedThanThereIsIsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace crosstalk::perf_data
+}  // namespace crosstalk::perf_data::samples_test

@@ -11,7 +11,7 @@
 #include "collectors/perf_import/mappings.h"
 #include "collectors/perf_import/sample_rows.h"
 
-namespace crosstalk::perf_import {
+namespace crosstalk::perf_import::rows_test {
 namespace {
 
 using profile::SourceKind;
@@ -232,4 +232,4 @@ TEST(PerfMachine, ItsTopologyIsKept) {
 }
 
 }  // namespace
-}  // namespace crosstalk::perf_import
+}  // namespace crosstalk::perf_import::rows_test

@@ -9,7 +9,7 @@
 
 #include "profile/reader.h"
 
-namespace crosstalk::perf_import {
+namespace crosstalk::perf_import::tasks_test {
 namespace {
 
 class TasksTest : public testing::Test {
@@ -161,4 +161,4 @@ TEST_F(TasksTest, BuildIdsComeWithMappingsOrByName) {
 }
 
 }  // namespace
-}  // namespace crosstalk::perf_import
+}  // namespace crosstalk::perf_import::tasks_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::batch_queue_test {
 namespace {
 
 constexpr int many = 20 * static_cast<int>(BatchQueue<int>::batch_rows) + 7;  // several times round, and a part
@@ -94,4 +94,4 @@ TEST(BatchQueue, WhatTheUserThrowsEndsBoth) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::batch_queue_test

@@ -5,7 +5,7 @@
 
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::full_disk_test {
 namespace {
 
 void limit_file_size(rlim_t bytes) {
@@ -68,4 +68,4 @@ TEST(FullDisk, IsSaidOnceAndWritingCanBeTakenUpAgain) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::full_disk_test

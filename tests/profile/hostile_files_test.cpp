@@ -6,7 +6,7 @@
 
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::hostile_files_test {
 namespace {
 
 void execute(const std::string& path, const std::string& sql) {
@@ -340,4 +340,4 @@ TEST_F(HostileFile, FlippedBytesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::hostile_files_test

@@ -5,7 +5,7 @@
 #include "profile/schema.h"
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::old_version_test {
 namespace {
 
 using test::a_sample;
@@ -102,4 +102,4 @@ TEST_F(OldVersion, TheRest) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::old_version_test

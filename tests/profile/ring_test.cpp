@@ -15,7 +15,7 @@
 
 #include "profile/ring_reader.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::ring_test {
 namespace {
 
 constexpr std::uint32_t ring_bytes = 4096;
@@ -265,4 +265,4 @@ TEST(HostileRing, AnArenaMustLieWithinItsMapping) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::ring_test

@@ -6,7 +6,7 @@
 
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::rotation_test {
 namespace {
 
 using Names = std::set<std::string>;
@@ -122,4 +122,4 @@ TEST(KilledRecorder, WithoutTheLogWhatIsInTheFileIsRead) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::rotation_test

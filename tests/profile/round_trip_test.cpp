@@ -8,7 +8,7 @@
 #include "profile/codec.h"
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::round_trip_test {
 namespace {
 
 using test::a_process;
@@ -743,4 +743,4 @@ TEST_F(RoundTrip, CommittedRowsAreReadableWhileTheWriterGoesOn) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::round_trip_test

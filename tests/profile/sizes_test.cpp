@@ -7,7 +7,7 @@
 
 #include "tests/profile/profile_files.h"
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::sizes_test {
 namespace {
 
 constexpr int sample_count = 1'000'000;
@@ -82,4 +82,4 @@ TEST(Sizes, AMillionSamplesTakeLessThanEightyBytesEach) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::sizes_test

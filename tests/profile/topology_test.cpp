@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::profile {
+namespace crosstalk::profile::topology_test {
 namespace {
 
 // Two packages of two cores; the first package's cores have two threads each and an L2 of their own.
@@ -48,4 +48,4 @@ TEST(Topology, GarbageIsRefused) {
 }
 
 }  // namespace
-}  // namespace crosstalk::profile
+}  // namespace crosstalk::profile::topology_test

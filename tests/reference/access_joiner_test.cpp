@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::access_joiner_test {
 namespace {
 
 std::vector<JoinedAccess> joined(const std::vector<Piece>& pieces, const InstructionFacts& facts) {
@@ -63,4 +63,4 @@ TEST(AccessJoiner, AnotherInstructionIsAnotherAccess) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::access_joiner_test

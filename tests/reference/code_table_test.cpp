@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::code_table_test {
 namespace {
 
 const std::vector<std::uint8_t> nop = {0x90};
@@ -36,4 +36,4 @@ TEST(CodeTable, AnInstructionIsExecutedWithEachBlockThatHoldsIt) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::code_table_test

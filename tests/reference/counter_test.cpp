@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::counter_test {
 namespace {
 
 constexpr std::size_t plenty = 64U << 20U;
@@ -109,4 +109,4 @@ TEST_F(Counting, SaysWhenTheLimitIsReached) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::counter_test

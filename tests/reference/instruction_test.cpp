@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::instruction_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -81,4 +81,4 @@ TEST(Instruction, BytesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::instruction_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::line_state_test {
 namespace {
 
 constexpr auto load = AccessKind::load;
@@ -210,4 +210,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RandomHistories,
                                          Shape{12, 64, 100}));
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::line_state_test

@@ -7,7 +7,7 @@
 
 #include "tests/reference/module_map.h"
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::modules_test {
 namespace {
 
 constexpr const char* maps =
@@ -89,4 +89,4 @@ TEST(ModuleMap, ReadsThePartsOfThisProgram) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::modules_test

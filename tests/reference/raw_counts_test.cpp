@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::raw_counts_test {
 namespace {
 
 RawCounts small() {
@@ -86,4 +86,4 @@ TEST(RawCounts, AnErrorInTheirPlaceIsPassedOn) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::raw_counts_test

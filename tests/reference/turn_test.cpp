@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace crosstalk::reference {
+namespace crosstalk::reference::turn_test {
 namespace {
 
 TEST(Turn, OneAtATime) {
@@ -102,4 +102,4 @@ TEST(Turn, TheEndWakesWhoWaits) {
 }
 
 }  // namespace
-}  // namespace crosstalk::reference
+}  // namespace crosstalk::reference::turn_test

@@ -11,7 +11,7 @@
 
 #include "tests/simulation/study.h"
 
-namespace crosstalk::simulation {
+namespace crosstalk::simulation::estimators_test {
 namespace {
 
 using attribution::Estimator;
@@ -293,4 +293,4 @@ TEST(TooFew, IsNoNumber) {
 }
 
 }  // namespace
-}  // namespace crosstalk::simulation
+}  // namespace crosstalk::simulation::estimators_test

@@ -8,7 +8,7 @@
 #include "tests/simulation/run.h"
 #include "tests/simulation/watching.h"
 
-namespace crosstalk::simulation {
+namespace crosstalk::simulation::simulation_test {
 namespace {
 
 constexpr Access load_of(std::uint32_t word) { return {0, word, AccessKind::load}; }
@@ -251,4 +251,4 @@ TEST(Simulate, LostTrapsLeaveGaps) {
 }
 
 }  // namespace
-}  // namespace crosstalk::simulation
+}  // namespace crosstalk::simulation::simulation_test

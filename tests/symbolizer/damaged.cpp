@@ -9,7 +9,7 @@
 
 #include "fixture.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::damaged_test {
 namespace {
 
 std::vector<char> bytes_of(const std::string& path) {
@@ -107,4 +107,4 @@ TEST(NotElf, IsMissing) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::damaged_test

@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::data_test {
 namespace {
 
 class Data : public testing::TestWithParam<const char*> {
@@ -136,4 +136,4 @@ INSTANTIATE_TEST_SUITE_P(Builds, ThreadLocalData,
                          [](const auto& suite) { return std::string(suite.param); });
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::data_test

@@ -7,7 +7,7 @@
 
 #include "symbolizer/elf/demangle.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::demangling_test {
 namespace {
 
 TEST(Demangling, CxxWithItsParameters) {
@@ -67,4 +67,4 @@ TEST(Demangling, NamesThatWouldGrowWithoutBoundStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::demangling_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::disassembly_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -36,4 +36,4 @@ TEST(Disassembly, WhatIsNoInstructionHasNoText) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::disassembly_test

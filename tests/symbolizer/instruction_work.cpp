@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::instruction_work_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -63,4 +63,4 @@ TEST(InstructionWork, FloatingPoint) {
 TEST(InstructionWork, NoInstructionNoWork) { EXPECT_FALSE(work_of(Bytes{0x06})); }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::instruction_work_test

@@ -6,7 +6,7 @@
 
 #include "fixture.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::instructions_test {
 namespace {
 
 /// The accesses of the fixture's `accesses`, instruction by instruction.
@@ -138,4 +138,4 @@ TEST(Decoding, TruncatedBytes) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::instructions_test

@@ -8,7 +8,7 @@
 
 #include "symbolizer/loops/waiting.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::iteration_time_test {
 namespace {
 
 using Code = std::vector<std::uint8_t>;
@@ -183,4 +183,4 @@ TEST(Waiting, UpdatesOfAWord) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::iteration_time_test

@@ -12,7 +12,7 @@
 #include "symbolizer/elf/jit_dump.h"
 #include "symbolizer/symbolizer.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::jit_dumps_test {
 namespace {
 
 /// Writes records as the specification has them.
@@ -185,4 +185,4 @@ TEST(JitDumps, FoundWhereAgentsPutThemAndOnlyOfTheirProcess) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::jit_dumps_test

@@ -9,7 +9,7 @@
 
 #include "fixture.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::lines_test {
 namespace {
 
 /// Every address of a function where some instruction begins, by asking which accesses or lines are there.
@@ -138,4 +138,4 @@ TEST(LinesOfCode, UnknownAddressGivesNothing) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::lines_test

@@ -95,7 +95,7 @@ extern const std::uint8_t scalars[], scalars_loop[], scalars_end[];
 extern const std::uint8_t either_way[], either_way_loop[], either_way_end[];
 }
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::loop_body_test {
 namespace {
 
 std::uint64_t address(const std::uint8_t* label) { return reinterpret_cast<std::uint64_t>(label); }
@@ -234,4 +234,4 @@ TEST(LoopOperands, WhatDoesNotMoveAndWhatIsLoadedAreTold) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::loop_body_test

@@ -201,7 +201,7 @@ extern const std::uint8_t exits[], exits_inner[], exits_end[];
 extern const std::uint8_t push_loop[], push_loop_header[], push_loop_inside[], push_loop_end[];
 }
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::loop_counters_test {
 namespace {
 
 std::uint64_t address(const std::uint8_t* label) { return reinterpret_cast<std::uint64_t>(label); }
@@ -452,4 +452,4 @@ TEST(IterationWork, OfALoopAroundIsWithoutTheInnerOnes) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::loop_counters_test

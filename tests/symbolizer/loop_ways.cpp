@@ -33,7 +33,7 @@ extern "C" {
 extern const std::uint8_t four_turnings[], four_turnings_end[], ninety_turnings[], ninety_turnings_end[];
 }
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::loop_ways_test {
 namespace {
 
 std::size_t ways_round_the_only_loop(std::span<const std::uint8_t> code) {
@@ -55,4 +55,4 @@ TEST(LoopWays, ASearchThatFindsNoneEnds) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::loop_ways_test

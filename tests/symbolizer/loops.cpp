@@ -9,7 +9,7 @@
 #include "fixture.h"
 #include "symbolizer/loops/natural_loops.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::loops_test {
 namespace {
 
 const Loop* loop_from(const FunctionLoops& loops, const std::string& mark) {
@@ -145,4 +145,4 @@ TEST(NaturalLoops, SelfLoopAndDominators) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::loops_test

@@ -10,7 +10,7 @@
 #include "fixture.h"
 #include "symbolizer/elf/module_file.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::modules_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -222,4 +222,4 @@ TEST(Modules, DebugLinkChecksum) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::modules_test

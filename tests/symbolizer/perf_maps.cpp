@@ -8,7 +8,7 @@
 #include "symbolizer/elf/perf_map.h"
 #include "symbolizer/symbolizer.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::perf_maps_test {
 namespace {
 
 TEST(PerfMaps, NamesByRange) {
@@ -44,4 +44,4 @@ TEST(PerfMaps, ReadUnderSysroot) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::perf_maps_test

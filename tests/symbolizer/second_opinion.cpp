@@ -15,7 +15,7 @@
 
 #include "fixture.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::second_opinion_test {
 namespace {
 
 struct Opinions {
@@ -129,4 +129,4 @@ TEST(SecondOpinion, ThroughTheStandardLibrary) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::second_opinion_test

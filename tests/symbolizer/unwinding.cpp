@@ -14,7 +14,7 @@
 #include "fixtures/deep_calls.h"
 #include "symbolizer/dwarf/expression.h"
 
-namespace crosstalk::symbolizer {
+namespace crosstalk::symbolizer::unwinding_test {
 namespace {
 
 /// The modules of this process, as a recording has them.
@@ -234,4 +234,4 @@ TEST(Expressions, ArithmeticBranchesAndBounds) {
 }
 
 }  // namespace
-}  // namespace crosstalk::symbolizer
+}  // namespace crosstalk::symbolizer::unwinding_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::block_threshold_test {
 namespace {
 
 constexpr std::uint64_t window_ns = 20'000'000;
@@ -117,4 +117,4 @@ TEST(BlockThreshold, TheBudgetHolds) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::block_threshold_test

@@ -7,7 +7,7 @@
 
 #include "profile/arena.h"
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::board_test {
 namespace {
 
 constexpr std::uint64_t base = 0x7f0000000000;
@@ -107,4 +107,4 @@ TEST_F(Boards, NonsenseIsIgnored) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::board_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::budget_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -93,4 +93,4 @@ TEST(Budget, WhatIsLostTakesAQuarterAtMost) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::budget_test

@@ -5,7 +5,7 @@
 
 #include "collectors/watch_policy/budget.h"
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::rests_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -99,4 +99,4 @@ TEST(Rests, AreOfAllProcessesThatShareThem) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::rests_test

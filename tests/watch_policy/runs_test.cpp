@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::runs_test {
 namespace {
 
 constexpr std::uint64_t deadline = 1'000'000;
@@ -122,4 +122,4 @@ TEST(WatchProgress, BeginsAfresh) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::runs_test

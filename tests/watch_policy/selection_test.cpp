@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::selection_test {
 namespace {
 
 constexpr int draws = 20'000;
@@ -152,4 +152,4 @@ TEST(ArmedDraw, APartnerTakesOneOfThePlaces) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::selection_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::stack_allowance_test {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
@@ -35,4 +35,4 @@ TEST(StackAllowance, WhatWasNotTakenIsNotKeptForLong) {
 TEST(StackAllowance, NoneIsNone) { EXPECT_FALSE(pay_for_stack(0, 100 * second, 0)); }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::stack_allowance_test

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::thread_clock_test {
 namespace {
 
 constexpr std::uint64_t us = 1000;
@@ -137,4 +137,4 @@ TEST(BriefClock, stands_for_others_only_up_to_an_age) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::thread_clock_test

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace crosstalk::watch_policy {
+namespace crosstalk::watch_policy::words_test {
 namespace {
 
 constexpr int draws = 40'000;
@@ -161,4 +161,4 @@ TEST(Words, WithOneRegisterACoinDecides) {
 }
 
 }  // namespace
-}  // namespace crosstalk::watch_policy
+}  // namespace crosstalk::watch_policy::words_test
