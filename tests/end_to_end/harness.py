@@ -72,6 +72,11 @@ def verify(reason):
     return decorate
 
 
+def together(case):
+    """Above a class of tests: they run in one process and share what setUpClass() makes (cmake/python_tests.cmake)."""
+    return case
+
+
 # ---- what the machine gives ---------------------------------------------------------------------------------
 
 SILENT = -1  # it can be set, and nothing is reported

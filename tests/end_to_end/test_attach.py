@@ -101,6 +101,7 @@ class Sharing(Attachment):
         self.assertIn("ping_pong", report["command"])
         self.assertEqual(os.path.basename(report["lines"][0]["file"]), "ping_pong.cpp")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_false_sharing(self):
         report = self.check("false_sharing")
@@ -108,6 +109,7 @@ class Sharing(Attachment):
         self.assertEqual(os.path.basename(loop["file"]), "false_sharing.cpp")
         self.assertGreater(loop["share"], 0.8)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_false_sharing_in_a_static_program(self):
         self.check("static/false_sharing")
@@ -119,6 +121,7 @@ class Sharing(Attachment):
         self.assertLess(harness.total_cost(report), 0.02 * harness.cpu_seconds(report))
 
 
+@harness.verify("how much was seen decides whether the matrix is close")
 class Mixed(Attachment):
     @needs_watchpoints
     def test_both_sorts_of_sharing(self):
@@ -132,6 +135,7 @@ class Mixed(Attachment):
         self.assertEqual(pairs, {(one, other), (other, one)})
 
 
+@harness.verify("how much was seen decides whether the matrix is close")
 class Several(Attachment):
     """Several processes in one session."""
 
@@ -246,7 +250,11 @@ class Unharmed(Attachment):
             fields = dict(line.rstrip("\n").split(":", 1) for line in status)
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
             mapped = maps.read()
-        kept = ("TracerPid", "SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads", "FDSize", "Seccomp")
+        timers = f"/proc/{pid}/timers"  # each holds a queued signal; SigQ counts those of all processes of the user
+        if os.path.exists(timers):
+            with open(timers, encoding="ascii") as file:
+                mapped += file.read()
+        kept = ("TracerPid", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Threads", "FDSize", "Seccomp")
         return {key: fields.get(key) for key in kept}, mapped, sorted(os.listdir(f"/proc/{pid}/fd"))
 
     @needs_events
@@ -356,6 +364,7 @@ class Traced(Attachment):
         self.assertEqual([time_ns - came_ns for time_ns in opened if time_ns > came_ns + 0.5e9], [])
 
 
+@harness.verify("attaches for long")
 class Often(Attachment):
     @needs_events
     def test_a_busy_server_does_not_notice_it(self):
@@ -369,6 +378,7 @@ class Often(Attachment):
         self.assertEqual(json.loads(out)["failures"], 0)
 
 
+@harness.verify("kills at many moments")
 class Killed(Attachment):
     """The recorder is killed at random moments: the server goes on, and what is left of the profile is whole."""
 
@@ -530,6 +540,7 @@ class FirstThread(Attachment):
         self.check_after(process, result.profile, begin_ns + int(3.5e9))
 
 
+@harness.verify("compares measured costs")
 class Budget(Attachment):
     @needs_events
     def test_threads_that_switch_all_the_time(self):
@@ -540,6 +551,7 @@ class Budget(Attachment):
         self.assertIn("starts_perhaps_missed", {warning["code"] for warning in report["warnings"]})
 
 
+@harness.together
 class Refusals(Attachment):
     def refused(self, pid, word):
         result = harness.run([harness.CROSSTALK, "record", "-o", self.path("no.db"), "-p", str(pid)])

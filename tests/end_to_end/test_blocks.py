@@ -31,6 +31,7 @@ class Blocks(harness.Case):
         self.assertEqual(len(rows), 1, [row["name"] for row in rows])
         self.assertEqual((rows[0]["blocks"], rows[0]["site"]), (6, None))
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_a_block_that_costs_nearly_all_is_named(self):
         report, rows = self.rows("--use", "hot", "--blocks", "12", "--hot", "5", least_blocks=5)
@@ -42,6 +43,7 @@ class Blocks(harness.Case):
         sentences = [finding["sentence"] for finding in report["findings"]]
         self.assertTrue(any("`Node.exchanged " in sentence for sentence in sentences), sentences)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_blocks_of_pairs_of_threads_are_told_apart(self):
         _, rows = self.rows("--use", "pairs", "--blocks", "2")

@@ -16,6 +16,7 @@ class BriefThreads(harness.Case):
         self.assertEqual(recorded.status, 0, recorded.stderr)
         return self.report(recorded.profile), json.loads(recorded.stdout)
 
+    @harness.verify("shares come from samples")
     def test_samples_stand_for_all_of_their_time(self):
         report, truth = self.observe_lives("--period", "8ms", seconds=8)
         self.assertGreater(truth["threads"], 200)
@@ -25,6 +26,7 @@ class BriefThreads(harness.Case):
         cpu_s = sum(thread["cpu_s"] or 0 for thread in report["threads"])
         self.assertAlmostEqual(cpu_s / truth["cpu_s"], 1, delta=0.25, msg="a thread's time is not its sample's")
 
+    @harness.verify("shares come from samples")
     def test_their_loops_have_their_shares(self):
         # Ticks of the kernel are when such threads begin and are preempted: clocks that go by them see one loop or the
         # other, on a busy machine above all.
@@ -40,6 +42,7 @@ class BriefThreads(harness.Case):
         # To begin and to end takes a part of a millisecond (docs/overhead.md); a storm of interrupts takes all of it.
         self.assertTrue(0 < report["sampling"]["overhead"]["fraction"] < 0.2, report["sampling"]["overhead"])
 
+    @harness.verify("shares come from samples")
     def test_a_finer_clock_keeps_no_thread_from_its_work(self):
         bare = harness.run([harness.workload("brief_threads"), "--life", "0.001", "--seconds", "2"])
         recorded = self.record([harness.workload("brief_threads"), "--life", "0.001", "--seconds", "2"],
@@ -60,6 +63,7 @@ class BriefThreads(harness.Case):
         everything = json.dumps([report["findings"], report["warnings"]])
         self.assertNotIn("record for longer", everything, "the program has ended")
 
+    @harness.verify("shares come from samples")
     @needs_watchpoints
     def test_their_communication_is_found(self):
         report, _ = self.observe_lives()

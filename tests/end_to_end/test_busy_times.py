@@ -164,6 +164,7 @@ class BusyTimes(harness.Case):
             self.assertIn("indices", " ".join(remedy["title"] for remedy in rows["chase"]["advice"]))
 
 
+@harness.verify("compares measured times with what the machine can do")
 class CalibratedBusyTimes(LimitedLoops):
     @classmethod
     def setUpClass(cls):

@@ -33,6 +33,8 @@ def figures(machine):
 
 
 class Calibration(unittest.TestCase):
+    """In a folder that holds the user's configuration."""
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="crosstalk-test-")
         self.addCleanup(self.folder.cleanup)
@@ -51,6 +53,9 @@ class Calibration(unittest.TestCase):
         with open(self.file, encoding="utf-8") as file:
             return json.load(file)
 
+
+class Measured(Calibration):
+    @harness.verify("measures for half a minute")
     def test_figures_are_complete_and_plausible(self):
         run = self.calibrate("--json")
         machine = json.loads(run.stdout)
@@ -106,6 +111,7 @@ class Calibration(unittest.TestCase):
                 if add and fma:
                     self.assertGreater(fma, 0.7 * add)
 
+    @harness.verify("measures for half a minute")
     def test_a_busy_machine_costs_figures_and_neither_the_whole_nor_minutes(self):
         for _ in range(2 * len(os.sched_getaffinity(0))):
             loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -119,16 +125,40 @@ class Calibration(unittest.TestCase):
         for name, row in rows.items():
             self.assertEqual(row["value"] is None, bool(row.get("refused")), name)
 
+    def test_what_can_not_be_written_is_refused_at_once(self):
+        run = self.crosstalk("calibrate", "-o", "/proc/machine.json", timeout=10)
+        self.assertEqual(run.status, 125)
+        self.assertEqual(run.stdout, "")
+        self.assertIn("can not be written", run.stderr)
+
+
+@harness.together
+class Calibrated(Calibration):
+    """What is done with the figures of one calibration."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory(prefix="crosstalk-test-") as folder:
+            cls.measured = harness.run([harness.CROSSTALK, "calibrate", "--quick"], timeout=2 * SOON_ENOUGH_S, cwd=folder,
+                                       env=dict(os.environ, XDG_CONFIG_HOME=folder))
+            with open(os.path.join(folder, "crosstalk", "machine.json"), encoding="utf-8") as file:
+                cls.figures = file.read()
+
+    def put_figures(self):
+        os.makedirs(os.path.dirname(self.file))
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(self.figures)
+
     def test_tables_show_what_was_measured(self):
-        run = self.calibrate()
+        run = self.measured
         for words in ("Floating point", "Bytes moved", "latency of a load", "locked add", "Frequency"):
             self.assertIn(words, run.stdout)
-        self.assertIn("crosstalk: wrote " + self.file, run.stderr)
+        self.assertIn("crosstalk: wrote ", run.stderr)
         self.assertNotIn("\x1b", run.stdout + run.stderr)
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 100)
 
     def test_profiles_take_the_figures_along(self):
-        self.calibrate("-q")
+        self.put_figures()
         profile = os.path.join(self.folder.name, "run.db")
         self.assertEqual(self.crosstalk("record", "-q", "-o", profile, "true").status, 0)
         with sqlite3.connect(profile) as database:
@@ -143,12 +173,12 @@ class Calibration(unittest.TestCase):
         self.assertEqual(self.crosstalk("record", "-q", "-o", profile, "true").status, 0)
         before = json.loads(self.crosstalk("report", profile, "--format", "json").stdout)
         self.assertIsNone(before["machine"]["calibration"])
-        self.calibrate("-q")
+        self.put_figures()
         after = json.loads(self.crosstalk("report", profile, "--format", "json").stdout)
         self.assertEqual(after["machine"]["calibration"]["measured_at"], self.stored()["measured_at"])
 
     def test_another_machines_file_is_refused_naming_the_field(self):
-        self.calibrate("-q")
+        self.put_figures()
         self.edit(lambda machine: machine["identity"].update(name="Another"))
         self.expect_refused_stamp("identity.name is 'Another'")
         self.edit(lambda machine: machine["latencies"][0].update(value=1e9))
@@ -169,12 +199,6 @@ class Calibration(unittest.TestCase):
         self.assertIn("crosstalk: warning: " + self.file + ": ", run.stderr)
         self.assertIn(words, run.stderr)
         self.assertIn("crosstalk calibrate", run.stderr)
-
-    def test_what_can_not_be_written_is_refused_at_once(self):
-        run = self.crosstalk("calibrate", "-o", "/proc/machine.json", timeout=10)
-        self.assertEqual(run.status, 125)
-        self.assertEqual(run.stdout, "")
-        self.assertIn("can not be written", run.stderr)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import harness
 from harness import CROSSTALK, run, workload
 
 
+@harness.together
 class Statuses(harness.Case):
     def status_of(self, *command):
         return run([CROSSTALK, "record", "-q", "-o", self.path("s.db"), "--", *command]).status
@@ -92,6 +93,7 @@ class Recordings(harness.Case):
         self.inside("--no-children")
 
 
+@harness.together
 class Words(harness.Case):
     """stdout and stderr are the command's."""
 
@@ -126,6 +128,7 @@ class Words(harness.Case):
         self.assertEqual(process.stdout, "through\n")
 
 
+@harness.together
 class Files(harness.Case):
     def test_default_name(self):
         result = run([CROSSTALK, "record", "-q", "--", "true"], cwd=self.folder)
@@ -194,6 +197,7 @@ class Files(harness.Case):
         self.assertIn("has only", result.stderr)
 
 
+@harness.together
 class Refusals(harness.Case):
     def damaged(self, change):
         result = self.record([workload("false_sharing"), "--seconds", "0.5"])
@@ -238,6 +242,7 @@ class Refusals(harness.Case):
             self.assert_one_line_error(run([CROSSTALK, "report", self.path("run.db"), *option]))
 
 
+@harness.together
 class Report(harness.Case):
     def test_head(self):
         report, truth = self.observe("false_sharing", "--seconds", "1")

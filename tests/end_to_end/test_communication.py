@@ -61,20 +61,24 @@ class Communication(harness.Case):
     def test_ping_pong(self):
         self.check("ping_pong", "--seconds", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_ping_pong_on_futexes(self):
         # Nearly all its time is the kernel's: few samples have an address, and costs are known roughly.
         self.check("ping_pong", "--seconds", "4", "--wait", "futex", "--lines", "128", distance=0.4)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_ring(self):
         # Its threads yield without pause: their watchpoints are opened for each watch.
         self.check("ring", "--seconds", "8", "--threads", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_halo_exchange(self):
         self.check("halo_exchange", "--iterations", "220000", "--threads", "2")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_halo_exchange_of_three(self):
         self.check("halo_exchange", "--iterations", "150000", "--threads", "3")
@@ -83,48 +87,59 @@ class Communication(harness.Case):
     def test_false_sharing(self):
         self.check("false_sharing", "--seconds", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_false_sharing_of_small_counters(self):
         self.check("false_sharing", "--seconds", "3", "--stride", "4", "--bytes", "4")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_false_sharing_at_both_ends_of_a_line(self):
         self.check("false_sharing", "--seconds", "3", "--stride", "56")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_one_writer_many_readers(self):
         self.check("one_writer_many_readers", "--seconds", "4", "--threads", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_migrating_object(self):
         self.check("migrating_object", "--seconds", "4", "--threads", "2")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_pipeline(self):
         self.check("pipeline", "--seconds", "4", "--threads", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_all_to_all(self):
         # Which of the two waits longer for the other's letters is not forced: it differs between processors.
         self.check("all_to_all", "--seconds", "4", "--threads", "2", "--lines", "64", distance=0.4)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_all_to_all_of_three(self):
         # The threads yield at their barriers and are watchable for a part of the time.
         self.check("all_to_all", "--seconds", "10", "--threads", "3", "--lines", "64", distance=0.35)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_reduction_of_two(self):
         self.check("reduction_tree", "--seconds", "4", "--threads", "2", "--lines", "1024")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_work_stealing(self):
         self.check("work_stealing", "--seconds", "4", "--threads", "2")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_mixed(self):
         self.check("mixed", "--seconds", "8", "--true-tenths", "5")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_mixed_of_three(self):
         # A watch covers two of the three threads' words: whose was the third store shows in the line's state.
@@ -137,14 +152,17 @@ class Communication(harness.Case):
         self.check_directions(costs, truth)
         self.assertLessEqual(harness.matrix_distance(costs, truth), MAX_DISTANCE, costs)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_mostly_false(self):
         self.check("mixed", "--seconds", "8", "--true-tenths", "2")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_openmp_reduction(self):
         self.check("openmp_reduction", "--seconds", "3")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_clone_threads(self):
         self.check("clone_threads", "--seconds", "3")

@@ -7,6 +7,7 @@ import harness
 from harness import workload
 
 
+@harness.together
 class CompiledCode(harness.Case):
     def record_in(self, folder, names):
         os.makedirs(folder)

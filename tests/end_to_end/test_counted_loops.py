@@ -36,6 +36,7 @@ class Case(test_busy_times.LimitedLoops):
             self.assertAlmostEqual(found, known, delta=limit * known)
 
 
+@harness.verify("rates come from samples")
 class CountedLoops(Case):
     def test_work_of_numerical_loops_is_what_they_count(self):
         report, truth = self.observe("numeric_loops", "--seconds", "21")
@@ -44,6 +45,7 @@ class CountedLoops(Case):
                 self.check_work(row_of(report, loop), loop)
 
 
+@harness.verify("compares measured times with what the machine can do")
 class CalibratedLoops(Case):
     @classmethod
     def setUpClass(cls):

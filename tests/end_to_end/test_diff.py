@@ -28,6 +28,7 @@ class Diff(harness.Case):
     def profile(self, name, *arguments, output):
         return self.recorded(name, *arguments, output=output).profile
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_padding_is_told(self):
         with_sharing = self.recorded("false_sharing", "--seconds", "4", output="shared.db")

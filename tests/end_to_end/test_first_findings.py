@@ -29,6 +29,7 @@ PROGRAMS = {
 NAMELESS = re.compile(r"memory at |memory that has no name|heap block of |stack of thread|data of |thread-local storage of ")
 
 
+@harness.verify("how much was seen decides whether the matrix is close")
 class FirstFindings(harness.Case):
     @needs_watchpoints
     def test_names_are_the_programs_own(self):

@@ -15,6 +15,7 @@ def allowed():
         return {line.split("#")[0].strip() for line in file} - {""}
 
 
+@harness.together
 class Imports(harness.Case):
     def symbols(self, *options):
         result = run(["nm", "-D", *options, COLLECTOR])

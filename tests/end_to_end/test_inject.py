@@ -99,6 +99,7 @@ class Sharing(Injection):
     def test_ping_pong(self):
         self.check("ping_pong")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @needs_watchpoints
     def test_false_sharing(self):
         self.check("false_sharing")
@@ -200,6 +201,7 @@ class NothingDiffers(Injection):
         self.assertEqual(json.loads(out)["failures"], 0)
 
 
+@harness.verify("kills at many moments")
 class Killed(test_attach.Killed):
     # One that comes while a call of the last one's goes on is refused, or finds its library about to leave.
     def check_recorder(self, ended, said):
@@ -280,6 +282,7 @@ class Ends(Injection):
         self.assertEqual((process.returncode, err), (0, ""))
 
 
+@harness.together
 class Refusals(Injection):
     def refused(self, pid, word):
         result = harness.run([harness.CROSSTALK, "record", "-q", "-o", self.path("no.db"), "-p", str(pid), "--inject"])

@@ -24,6 +24,7 @@ def shared_lines(path):
         return {number for number, line in enumerate(file, 1) if re.search(r"// shared$", line.rstrip())}
 
 
+@harness.verify("how much was seen decides whether the matrix is close")
 class Attached(harness.Case):
     def build(self, compiler, *options):
         if shutil.which(compiler) is None:

@@ -32,6 +32,7 @@ class LoopRates(harness.Case):
         self.assertAlmostEqual(found, known, delta=max(error * known, 1.5 * (high - low) / 2))
         return abs(found - known) <= error * known
 
+    @harness.verify("rates come from samples")
     def test_rates_are_those_that_loops_count(self):
         report, truth = self.observe("loop_rates", "--seconds", "20")
         near = 0
@@ -53,6 +54,7 @@ class LoopRates(harness.Case):
                 self.assertEqual(rates["walks"] > 0, loop["function"] in WALKED)
         self.assertGreaterEqual(near, LEAST_SHAPES)
 
+    @harness.verify("rates come from samples")
     def test_loops_that_numbers_vectors_and_exchanges_decide_on_have_rates(self):
         report, truth = self.observe("loop_rates", "--seconds", "12", "--only", "decided")
         self.assertEqual(len(truth["loops"]), 3)
@@ -75,6 +77,7 @@ class LoopRates(harness.Case):
         self.assertEqual(rates["flops_per_s"], 0)
         self.assertEqual((rates["walks"], rates["walked"]), (0, []))
 
+    @harness.verify("rates come from samples")
     def test_visits_that_beat_with_the_clock_give_no_wrong_rate(self):
         for visit in ("0.0038", "0.0019", "0.003"):
             report, truth = self.observe("loop_rates", "--seconds", "4", "--visit", visit, "--spread", "0", "--only",

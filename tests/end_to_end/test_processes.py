@@ -32,11 +32,13 @@ class Processes(harness.Case):
         self.assertEqual(entry["name"], "anonymous shared memory")
         self.assertIn("map_shared", entry["allocated_at"])
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_two_that_send_each_other_urgent_signals(self):
         _, truth = self.exchange(2, "anonymous", 4, "--wake", "urgent")
         self.assertGreater(min(truth["urged"]), 10, "the program's signals are its own")
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_three_with_a_memfd_at_different_addresses(self):
         # Three that yield on two processors switch all the time: within 3 % they are watched too seldom to tell them apart.
@@ -50,11 +52,13 @@ class Processes(harness.Case):
             threads.setdefault(row["offset"], set()).add(row["thread"])
         self.assertGreaterEqual(sum(len(of_word) > 1 for of_word in threads.values()), 3, threads)
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_two_with_a_file(self):
         report, _ = self.exchange(2, "file", 4)
         self.assertIn("/table-", report["objects"][0]["name"])
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_two_with_a_segment_at_different_addresses(self):
         report, truth = self.exchange(2, "sysv", 4)
@@ -63,6 +67,7 @@ class Processes(harness.Case):
         self.assertEqual(entry["name"], "System V segment 0x00000000")
         self.assertIn("map_own", entry["allocated_at"])
 
+    @harness.verify("how much was seen decides whether the matrix is close")
     @harness.needs_watchpoints
     def test_who_is_blocked_is_not_disturbed(self):
         """A process is armed from outside: a call in which it is blocked goes on, and no time-out begins anew."""

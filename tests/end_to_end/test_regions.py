@@ -17,6 +17,7 @@ def by_path(report):
 
 
 class Regions(harness.Case):
+    @harness.verify("CPU times come from samples")
     def test_times_are_those_of_the_programs_own_clocks(self):
         report, truth = self.observe("regions", "--rounds", "60", options=["--waits", "--event", "task-clock"])
         regions = by_path(report)

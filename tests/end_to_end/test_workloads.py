@@ -32,6 +32,7 @@ def cells(matrix):
             for consumer, count in enumerate(row) if count != 0}
 
 
+@harness.together
 class Workloads(harness.Case):
     def truth(self, name, *arguments):
         result = run([workload(name), *arguments])
@@ -212,6 +213,7 @@ class Workloads(harness.Case):
             self.assertEqual(len(set(truth["tids"])), truth["threads"])
 
 
+@harness.verify("each access is accounted for by programs that are built for it")
 class SecondOpinion(harness.Case):
     """The truths against an account of every access by the definitions (tests/workloads/accountant.cpp)."""
 
