@@ -26,6 +26,19 @@ namespace crosstalk::collectors {
 
 namespace {
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define CROSSTALK_UNDER_SANITIZER
+#endif
+#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define CROSSTALK_UNDER_SANITIZER
+#endif
+#if defined(CROSSTALK_UNDER_SANITIZER)
+constexpr bool under_sanitizer = true;
+#else
+constexpr bool under_sanitizer = false;
+#endif
+
 using Stage = TrialFindings::Stage;
 
 /// In lines of their own: what lies beside a word is nobody's.
@@ -269,13 +282,7 @@ TrialEnd end_of(pid_t child, int pipe, int limit_ms) {
 
 /// A child that shares our memory costs a fiftieth of one that copies it. But before Linux 5.16 a child whose death
 /// makes a core takes all with it that share its memory, and the sanitizers keep what they know of a thread in memory.
-bool can_share_memory() {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return false;
-#else
-  return blocked_traps_wait_by_release();
-#endif
-}
+bool can_share_memory() { return !under_sanitizer && blocked_traps_wait_by_release(); }
 
 /// Runs `work` in a child, which ends by itself.
 TrialEnd run_child(int (*work)(void*), Assigned assigned, int limit_ms) {
