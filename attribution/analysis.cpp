@@ -41,6 +41,7 @@
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/sample_digest.h"
 #include "attribution/timeline/third_parties.h"
+#include "attribution/watch_sight.h"
 #include "base/concurrently.h"
 #include "base/units.h"
 
@@ -171,23 +172,35 @@ profile::SampleParts parts_of(const AnalysisOptions& options) {
   return options.code ? profile::SampleParts::all : profile::SampleParts::accesses;
 }
 
-/// Has the recorder said so?
-bool lacks_watchpoints(const std::vector<Warning>& warnings) {
-  return std::any_of(warnings.begin(), warnings.end(), [](const Warning& warning) {
-    return warning.code == "watchpoints_unavailable" || warning.code == "perf_forbidden";
-  });
+/// Of what watchpoints could not see, nothing is known: neither that there is none nor how much it is at most.
+void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
+  Expansion& expansion = estimated.expansion;
+  if (sight.sees == WatchSight::Sees::everything) {
+    return;
+  }
+  expansion.unseen.reset();
+  expansion.unseen_counts.reset();
+  expansion.zeros_unknown = true;
+  if (sight.sees == WatchSight::Sees::nothing) {
+    expansion.unknown = sight.because;
+    for (Contribution& contribution : estimated.contributions) {
+      contribution.cost = 0;
+    }
+  }
 }
 
 /// What is made of samples as they pass, each once.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
-                std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata)
+                std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
+                std::span<const profile::WatchRow> trapless)
       : progress(view),
         positions(view),
         consumers(timelines),
         stores(timelines, profile.threads()),
         digest(profile.threads(), spaces, lines, strata),
-        instructions(view) {}
+        instructions(view),
+        telling(trapless, profile.threads()) {}
 
   void add(const profile::SampleRow& sample, bool by_instruction) {
     if (by_instruction) {
@@ -200,6 +213,7 @@ struct SampleReaders {
     consumers.add(sample);
     stores.add(sample);
     memory.add(sample);
+    telling.add(sample);
   }
 
   std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
@@ -209,6 +223,7 @@ struct SampleReaders {
   SampleDigest digest;
   ProcessorTimes processors;
   InstructionFigures instructions;
+  TellingWatches telling;
   MemorySamples memory;
 };
 
@@ -283,7 +298,9 @@ Result<void> Course::read_traps() {
 }
 
 Result<void> Course::read_samples() {
-  samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_);
+  // Of a recording with a trap, watchpoints are known to fire.
+  const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
+  samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_, trapless);
   const bool by_instruction = options_.code.has_value();
   const auto take = [&](const profile::SampleRow& sample) { samples_->add(sample, by_instruction); };
   if (auto read = profile_.for_each_sample(take, parts_of(options_)); !read) {
@@ -292,6 +309,7 @@ Result<void> Course::read_samples() {
   strata_.finish();
   analysis_.session = profile_.session();
   analysis_.processes = profile_.processes();
+  analysis_.sight = watch_sight(profile_.session(), profile_.messages(), samples_->telling.count());
   return {};
 }
 
@@ -347,6 +365,7 @@ Result<void> Course::estimate_costs() {
   };
   concurrently(count, [&] {
     estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), told_.timelines, strata_), strata_);
+    forget_what_was_not_seen(analysis_.sight, estimated_);
     estimated_.expansion.count_unknown = why_no_counts(profile_.events());
     limit_to_cpu_time(estimated_.contributions, estimated_.expansion.strata, profile_.threads());
     Gains(view_, stacks_, time_.loops, profile_.session()).find(estimated_.contributions, estimated_.expansion);
@@ -416,6 +435,9 @@ void Course::fill_warnings() {
   fill_program(profile_, defects, analysis_);
   std::vector<Warning>& warnings = analysis_.warnings;
   warnings = warnings_of(profile_.session(), profile_.messages(), analysis_.sampling, analysis_.communication, defects);
+  if (analysis_.sight.found_late) {
+    warnings.push_back({"watchpoints_silent", analysis_.sight.because + "; " + analysis_.sight.remedy});
+  }
   if (options_.machine == nullptr && !options_.uncalibrated.empty() && !analysis_.loops.empty()) {
     warnings.push_back({"no_calibration", options_.uncalibrated});
   }
@@ -429,7 +451,7 @@ void Course::fill_warnings() {
   }
   // Where nothing was recorded here, or nothing could be watched, more of it would not help.
   const auto& unknown = estimated_.expansion.unknown;
-  if (unknown && !profile::is_imported(analysis_.session) && !lacks_watchpoints(warnings)) {
+  if (unknown && !profile::is_imported(analysis_.session) && analysis_.sight.sees != WatchSight::Sees::nothing) {
     warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_.session)});
   }
 }

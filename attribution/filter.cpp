@@ -284,6 +284,9 @@ Result<void> keep_module(Analysis& analysis, const std::string& pattern) {
   return {};
 }
 
+/// What could not be seen is in no row.
+bool is_about_blindness(const Finding& finding) { return finding.kind == "blind"; }
+
 void keep_costs(Analysis& analysis, double least_s) {
   Communication& communication = analysis.communication;
   const auto by_cost = [least_s](const auto& row) { return row.cost_s < least_s; };
@@ -295,7 +298,8 @@ void keep_costs(Analysis& analysis, double least_s) {
   std::erase_if(communication.lines, by_cost);
   std::erase_if(communication.line_pairs, by_cost);
   std::erase_if(communication.objects, by_cost);
-  std::erase_if(analysis.findings, by_cost);
+  std::erase_if(analysis.findings,
+                [&](const Finding& finding) { return by_cost(finding) && !is_about_blindness(finding); });
   std::erase_if(analysis.loops, [least_s](const LoopRow& row) { return row.cpu_s < least_s; });
   std::erase_if(analysis.functions, by_time);
   std::erase_if(analysis.code_lines, by_time);
@@ -311,7 +315,7 @@ void keep_findings(Analysis& analysis) {
     objects.insert(row.name);
   }
   std::erase_if(analysis.findings, [&objects](const Finding& finding) {
-    return finding.object.empty() || !objects.contains(finding.object);
+    return !is_about_blindness(finding) && (finding.object.empty() || !objects.contains(finding.object));
   });
 }
 

@@ -12,6 +12,7 @@
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/sharing_kind.h"
 #include "attribution/sentences.h"
+#include "attribution/watch_sight.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -313,6 +314,9 @@ std::string nothing_seen(const Analysis& analysis) {
   }
   std::string text = "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") +
                      " and " + count_of(s.armed, "watched line", "watched lines") + ".";
+  if (analysis.sight.sees == WatchSight::Sees::part) {
+    return text;  // no limit can be given
+  }
   if (const auto& unseen = analysis.communication.unseen; unseen && analysis.cpu_s > 0) {
     const double share = (unseen->cost.true_s + unseen->cost.false_s) / analysis.cpu_s;
     if (share > much_unseen) {
@@ -324,6 +328,9 @@ std::string nothing_seen(const Analysis& analysis) {
   }
   return text;
 }
+
+/// Watchpoints were blind, and who can not look does not say what was seen.
+bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == WatchSight::Sees::nothing; }
 
 }  // namespace
 
@@ -356,8 +363,13 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return importance(a) > importance(b); });
   findings.resize(std::min(findings.size(), max_objects));
-  if (findings.empty()) {
+  if (findings.empty() && !can_not_be_told(analysis)) {
     findings.push_back({nothing_seen(analysis), 0, "none"});
+  }
+  if (const std::string blindness = blindness_in_words(analysis.sight); !blindness.empty()) {
+    // Where nothing could be seen, what seems to have been is found in other ways, and comes after that.
+    const bool first = analysis.sight.sees == WatchSight::Sees::nothing;
+    findings.insert(first ? findings.begin() : findings.end(), {blindness, 0, "blind"});
   }
   for (const auto& [text, kind] : {std::pair{in_the_kernel(analysis), "kernel"},
                                    std::pair{with_doubt(hottest(analysis), analysis.sampling.samples), "loop"}}) {

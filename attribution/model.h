@@ -334,11 +334,21 @@ struct Communication {
   std::vector<ObjectRow> objects;      // most cost first
 };
 
+/// Whether watchpoints could show what there was to see (watch_sight.h).
+struct WatchSight {
+  enum class Sees : std::uint8_t { everything, part, nothing };
+  Sees sees = Sees::everything;  // also where nothing speaks against it
+  std::string because = {};      // of the others: why, words that follow a colon
+  std::string unseen = {};       // of `part`: the accesses that may go unseen, in words
+  std::string remedy = {};       // what would help; empty: nothing is known that would
+  bool found_late = false;       // by what the watches did not see, not by the recorder's self-test
+};
+
 /// The first thing a person reads. Sentences are complete and plain.
 struct Finding {
   std::string sentence;
   double cost_s = 0;
-  std::string kind = {};  // sharing_kind_name(), "loop", "kernel", "hint" or "none"
+  std::string kind = {};  // sharing_kind_name(), "loop", "kernel", "hint", "blind" or "none"
   std::optional<double> gain_s = {};
   std::optional<Interval> gain_ci95 = {};
   std::string object = {}, producer = {}, consumer = {};  // the latter two: "file:line"; empty: none, or not known
@@ -353,6 +363,7 @@ struct Analysis {
   std::vector<Warning> warnings;
   SamplingSummary sampling;
   Communication communication;
+  WatchSight sight = {};               // what watchpoints could show of it
   std::vector<LoopRow> loops;          // by share, parents may come after children; ids are stable
   std::vector<WaitPlace> wait_places;  // most first
   std::vector<RegionSummary> regions;  // each right before those inside it

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <ctime>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -36,6 +37,8 @@ struct Costs {
   // Of an armed watchpoint: extra time of a copy in thousandths, and picoseconds for each byte.
   std::uint32_t copy_permille = 0, byte_ps = 0;
   std::uint32_t transfer_call = 0;
+  // Accesses to a word that was watched, and the signals that told of them.
+  std::uint32_t watched_accesses = 0, signals_of_them = 0;
 };
 
 constexpr int give_up_ms = 300;
@@ -84,7 +87,7 @@ std::uint32_t measure_signal() {
 }
 
 /// One watchpoint trap with an empty handler.
-std::uint32_t measure_trap() {
+std::uint32_t measure_trap(Costs& costs) {
   handle(SIGTRAP);
   const auto store = [] { watched_variable = watched_variable + 1; };
   const double plain = least_ns(4, 50, store);
@@ -98,6 +101,8 @@ std::uint32_t measure_trap() {
   const double trapped = least_ns(batches, calls, store);
   ::ioctl(watch.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   // The increment may be one instruction or two (load, store): count the traps that really came.
+  costs.watched_accesses = batches * calls;
+  costs.signals_of_them = static_cast<std::uint32_t>(signals_seen);
   const double traps_per_store = static_cast<double>(signals_seen) / (batches * calls);
   return traps_per_store < 0.5 ? 0 : as_cost((trapped - plain) / traps_per_store);
 }
@@ -321,8 +326,8 @@ std::uint32_t measure_transfer_call() {
   Costs costs;
   costs.signal = measure_signal();
   costs.transfer_call = measure_transfer_call();
-  if (probe.watchpoints_allowed) {
-    costs.trap = measure_trap();
+  if (probe.watchpoints_inside) {
+    costs.trap = measure_trap(costs);
     measure_slower_copies(costs);
   }
   if (probe.perf_allowed) {
@@ -377,12 +382,25 @@ bool available(const Probe& probe, const char* name) {
 
 }  // namespace
 
-void calibrate(const Probe& probe, profile::SessionConfig& config) {
+void doubt_signals(std::uint32_t accesses, std::uint32_t signals, Probe& probe) {
+  if (2 * signals >= accesses) {
+    return;
+  }
+  probe.watch_trial.verdict = profile::TrialVerdict::partly;
+  probe.watch_trial.silent |= profile::trial_sigtrap;
+  probe.watch_trial.why = "of " + std::to_string(accesses) + " accesses to a watched word, a signal told of " +
+                          std::to_string(signals) + " only";
+  take_verdict(probe);
+}
+
+void calibrate(Probe& probe, profile::SessionConfig& config) {
+  const Costs costs = measure_in_child(probe);
+  doubt_signals(costs.watched_accesses, costs.signals_of_them, probe);
   config.perf_allowed = probe.perf_allowed ? 1 : 0;
-  config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
+  config.watchpoints_allowed = probe.watchpoints_inside ? 1 : 0;
   config.timer_allowed = available(probe, "POSIX timer") ? 1 : 0;
   config.watchpoints = std::min(config.watchpoints, probe.debug_registers);
-  const Costs costs = measure_in_child(probe);
+  config.dead_watchpoints = watchpoints_led_astray() ? 1 : 0;
   take(costs.signal, config.signal_cost_ns);
   take(costs.trap, config.trap_cost_ns);
   take(costs.switch_clock, config.switch_cost_ns);

@@ -11,6 +11,8 @@
 #include "collectors/probe_perf.h"
 #include "collectors/probe_pmu.h"
 #include "collectors/probe_system.h"
+#include "collectors/surroundings.h"
+#include "collectors/watchpoint_trial.h"
 
 namespace crosstalk::collectors {
 
@@ -56,32 +58,72 @@ Facility task_clock_facility(int paranoid, SystemCallFilter filter) {
   return facility;
 }
 
-Facility watchpoint_facility(int paranoid, SystemCallFilter filter, std::uint32_t& registers) {
-  Facility facility{"watchpoints", false, "", ""};
-  int error = 0;
-  registers = count_debug_registers(error);
-  facility.available = registers > 0;
-  if (registers > 0 && !watchpoints_fire()) {
-    registers = 0;
-    facility.available = false;
-    facility.found = "they can be set, but accesses to a watched word are not reported";
-    facility.remedy = "record where the host of this virtual machine passes debug exceptions on";
-  } else if (registers > 0) {
-    facility.found = std::to_string(registers) + " of 4 debug registers free";
-  } else if (error == ENOSPC) {
+/// What keeps watchpoints from firing lies outside of this system, if anywhere.
+void add_cause(profile::WatchTrial& trial) {
+  const Surroundings around = surroundings();
+  const bool whole = trial.verdict == profile::TrialVerdict::never;
+  const std::string cause = cause_of_silence(around, whole ? Silence::whole : Silence::in_part);
+  trial.why += cause.empty() ? "" : ": " + cause;
+  trial.remedy = remedy_of_silence(around);
+}
+
+/// Of watchpoints that can not be opened.
+void explain_refusal_of_watchpoints(int error, int paranoid, SystemCallFilter filter, profile::WatchTrial& trial) {
+  Facility facility;
+  if (error == ENOSPC) {
     facility.found = "all debug registers are in use";
     facility.remedy = "end the debugger or tracer that watches this process";
   } else {
     explain_refusal(error, paranoid, filter, facility);
+    if (facility.remedy.empty()) {  // a kernel that has none to give
+      const Surroundings around = surroundings();
+      const std::string cause = around.sandbox.empty() ? "" : cause_of_silence(around, Silence::whole);
+      facility.found += cause.empty() ? "" : ": " + cause;
+      facility.remedy = around.sandbox.empty() ? "" : remedy_of_silence(around);
+    }
   }
-  return facility;
+  trial.why = facility.found;
+  trial.remedy = facility.remedy;
+}
+
+/// Tries them, and finds out why they do not do what they should.
+profile::WatchTrial watch_trial(int paranoid, SystemCallFilter filter) {
+  int error = 0;
+  const std::uint32_t registers = count_debug_registers(error);
+  TrialOutcome tried = try_watchpoints();
+  profile::WatchTrial& trial = tried.trial;
+  if (registers == 0) {  // not with a signal, which targets need, whatever can be had without
+    trial = {};
+    trial.verdict = profile::TrialVerdict::not_opened;
+    tried.open_error = error;
+  }
+  trial.registers = registers;
+  switch (trial.verdict) {
+    case profile::TrialVerdict::never:
+    case profile::TrialVerdict::partly:
+      add_cause(trial);
+      break;
+    case profile::TrialVerdict::not_opened:
+      explain_refusal_of_watchpoints(tried.open_error, paranoid, filter, trial);
+      break;
+    case profile::TrialVerdict::untestable:
+      trial.why = "cannot be tested: " + trial.why;
+      break;
+    case profile::TrialVerdict::fires:
+    case profile::TrialVerdict::unknown:
+      break;
+  }
+  return trial;
 }
 
 // Both send SIGTRAP, which a program may block at any time.
-void refuse_traps(Facility& facility) {
-  facility.available = false;
-  facility.found = "Linux " + kernel_release() + " kills programs that get one while they block SIGTRAP";
-  facility.remedy = "Linux 5.19 or newer";
+void refuse_traps(Probe& result, Facility& clock) {
+  clock.available = false;
+  clock.found = "Linux " + kernel_release() + " kills programs that get a signal of perf while they block SIGTRAP";
+  clock.remedy = "Linux 5.19 or newer";
+  result.watch_trial.verdict = profile::TrialVerdict::not_opened;
+  result.watch_trial.why = clock.found;
+  result.watch_trial.remedy = clock.remedy;
 }
 
 Facility timer_facility() {
@@ -117,6 +159,23 @@ Facility filter_facility(SystemCallFilter filter) {
 
 }  // namespace
 
+Facility watchpoint_facility(const profile::WatchTrial& trial) {
+  const std::string free = std::to_string(trial.registers) + " of 4 debug registers free";
+  if (trial.verdict == profile::TrialVerdict::fires) {
+    return {"watchpoints", true, free + ", and they fire", ""};
+  }
+  if (profile::is_worth_arming(trial)) {
+    return {"watchpoints", true, free + ", but " + trial.why, ""};
+  }
+  return {"watchpoints", false, trial.why, trial.remedy};
+}
+
+void take_verdict(Probe& probe) {
+  probe.watchpoints_allowed = profile::is_worth_arming(probe.watch_trial);
+  probe.watchpoints_inside = probe.watchpoints_allowed && (probe.watch_trial.silent & profile::trial_sigtrap) == 0;
+  probe.debug_registers = probe.watchpoints_allowed ? probe.watch_trial.registers : 0;
+}
+
 Probe probe() {
   Probe result;
   result.paranoid = perf_event_paranoid();
@@ -124,15 +183,13 @@ Probe probe() {
 
   result.facilities.push_back(kernel_facility());
   Facility clock = task_clock_facility(result.paranoid, filter);
-  Facility watchpoints = watchpoint_facility(result.paranoid, filter, result.debug_registers);
-  if (watchpoints.available && blocked_trap_kills()) {
-    refuse_traps(watchpoints);
-    refuse_traps(clock);
-    result.debug_registers = 0;
+  result.watch_trial = watch_trial(result.paranoid, filter);
+  if ((clock.available || profile::is_worth_arming(result.watch_trial)) && blocked_traps_kill()) {
+    refuse_traps(result, clock);
   }
   result.perf_allowed = clock.available;
-  result.watchpoints_allowed = watchpoints.available;
-  result.facilities.push_back(watchpoints);
+  take_verdict(result);
+  result.facilities.push_back(watchpoint_facility(result.watch_trial));
   result.facilities.push_back(clock);
   result.facilities.push_back(timer_facility());
   result.facilities.push_back(filter_facility(filter));

@@ -10,20 +10,30 @@
 #include "base/result.h"
 #include "collectors/facility.h"
 #include "profile/arena.h"
+#include "profile/watch_trial.h"
 
 namespace crosstalk::collectors {
 
 struct Probe {
   std::vector<Facility> facilities;
-  bool perf_allowed = false, watchpoints_allowed = false;
-  std::uint32_t debug_registers = 0;  // free now, 0..4
+  bool perf_allowed = false;
+  profile::WatchTrial watch_trial;    // what watchpoints do here, tried just now
+  bool watchpoints_allowed = false;   // by what was tried they may be armed
+  bool watchpoints_inside = false;    // the same of a collector inside of a target, which is told by signals
+  std::uint32_t debug_registers = 0;  // free now, 0..4; 0 where nothing may be armed
   int paranoid = -1;                  // /proc/sys/kernel/perf_event_paranoid; -1: not there
 };
 
 [[nodiscard]] Probe probe();
+/// What follows from `watch_trial` for the rest.
+void take_verdict(Probe& probe);
+[[nodiscard]] Facility watchpoint_facility(const profile::WatchTrial& trial);
 /// Measures signal, trap and switch costs on this machine (some 10 ms) and fills the calibrated and probed
-/// fields of `config`. Never fails: what can not be measured keeps its default.
-void calibrate(const Probe& probe, profile::SessionConfig& config);
+/// fields of `config`. Never fails: what can not be measured keeps its default. Watchpoints that fired in the self-test
+/// and hold still while their cost is measured are corrected in `probe`.
+void calibrate(Probe& probe, profile::SessionConfig& config);
+/// What `signals` of `accesses` to a watched word say of the self-test's verdict.
+void doubt_signals(std::uint32_t accesses, std::uint32_t signals, Probe& probe);
 
 /// A command that can be executed here.
 struct JudgedCommand {

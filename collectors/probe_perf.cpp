@@ -2,14 +2,15 @@
 #include "collectors/probe_perf.h"
 
 #include <linux/hw_breakpoint.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "collectors/breakpoint_address.h"
 
 namespace crosstalk::collectors {
 
@@ -26,13 +27,20 @@ perf_event_attr user_mode_event() {
   return attributes;
 }
 
+const char* dead_watchpoints() { return std::getenv(dead_watchpoints_variable); }
+
+bool are_dead_at_once() {
+  const char* const wish = dead_watchpoints();
+  return wish != nullptr && std::strcmp(wish, "later") != 0;
+}
+
 }  // namespace
 
 perf_event_attr watchpoint_attributes(std::uint64_t address, std::uint32_t bytes) {
   perf_event_attr attributes = user_mode_event();
   attributes.type = PERF_TYPE_BREAKPOINT;
   attributes.bp_type = HW_BREAKPOINT_RW;
-  attributes.bp_addr = address;
+  attributes.bp_addr = breakpoint_address(address, are_dead_at_once());
   attributes.bp_len = bytes;
   attributes.sample_period = 1;
   return attributes;
@@ -43,6 +51,14 @@ perf_event_attr task_clock_attributes(std::uint64_t period_ns) {
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_TASK_CLOCK;
   attributes.sample_period = period_ns;
+  return attributes;
+}
+
+perf_event_attr page_fault_attributes() {
+  perf_event_attr attributes = user_mode_event();
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_PAGE_FAULTS;
+  attributes.sample_period = 1;
   return attributes;
 }
 
@@ -69,39 +85,6 @@ std::uint32_t count_debug_registers(int& error) {
   return most;
 }
 
-// Counted only: no signal is sent.
-bool watchpoints_fire() {
-  alignas(8) static volatile std::uint64_t watched = 0;
-  perf_event_attr attributes = watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched), 8);
-  attributes.sigtrap = 0;
-  attributes.remove_on_exec = 0;
-  attributes.sample_period = 0;
-  attributes.disabled = 0;
-  const OpenedEvent event = open_event(attributes);
-  watched = watched + 1;
-  std::uint64_t count = 0;
-  return event.fd.valid() && ::read(event.fd.get(), &count, sizeof count) == static_cast<ssize_t>(sizeof count) &&
-         count != 0;
-}
-
-bool blocked_trap_kills() {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    alignas(8) static volatile std::uint64_t watched = 0;
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    sigset_t trap;
-    sigemptyset(&trap);
-    sigaddset(&trap, SIGTRAP);
-    ::sigprocmask(SIG_BLOCK, &trap, nullptr);
-    perf_event_attr attributes = watchpoint_attributes(reinterpret_cast<std::uint64_t>(&watched), 8);
-    attributes.disabled = 0;
-    const OpenedEvent event = open_event(attributes);
-    watched = 1;
-    ::_exit(0);
-  }
-  int status = 0;
-  return child > 0 && ::waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP;
-}
+bool watchpoints_led_astray() { return dead_watchpoints() != nullptr; }
 
 }  // namespace crosstalk::collectors

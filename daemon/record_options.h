@@ -26,6 +26,7 @@ struct RecordOptions {
   std::string command_text;               // how the report calls what is recorded; empty: as `command`
   bool from_outside = false;              // a collector outside of the targets tells of their ends
   profile::SessionConfig config;          // calibrated and probed by the caller
+  profile::WatchTrial watch_trial;        // made by the caller
   profile::CoreTimes core;                // measured by the caller
   std::string machine;                    // text of this machine's file; empty: it was not measured
   std::string method_name, source_name;   // as the report shows them

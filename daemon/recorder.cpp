@@ -63,6 +63,7 @@ void Recorder::begin() {
   session_.config = options_->config;
   session_.core = options_->core;
   session_.machine = options_->machine;
+  session_.watch_trial = options_->watch_trial;
   describe_host(session_);
   put_given();
   arena_.header().heartbeat_ns.store(now_ns_, std::memory_order_relaxed);

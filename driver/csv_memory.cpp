@@ -64,22 +64,22 @@ constexpr std::array<std::string_view, 43> columns = {"part",
                                                       "object",
                                                       "object_offset"};
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
-std::string known(const std::optional<double>& value) { return value ? number(*value) : ""; }
+std::string memory_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+std::string known_memory(const std::optional<double>& value) { return value ? memory_number(*value) : ""; }
 std::string line_number(std::uint32_t line) { return line == 0 ? "" : std::to_string(line); }
 
 /// A row by the names of its columns.
-using Row = std::map<std::string_view, std::string>;
+using MemoryCells = std::map<std::string_view, std::string>;
 
-class Table {
+class MemoryTable {
  public:
-  Table() {
+  MemoryTable() {
     for (const std::string_view column : columns) {
       text_ += (text_.empty() ? "" : ",") + std::string(column);
     }
     text_ += '\n';
   }
-  void add(const Row& row) {
+  void add(const MemoryCells& row) {
     bool first = true;
     for (const std::string_view column : columns) {
       const auto field = row.find(column);
@@ -103,17 +103,17 @@ std::string joined(const std::vector<Number>& numbers) {
   return text;
 }
 
-void add_latency(Row& row, const std::optional<attribution::LatencyFigures>& latency) {
+void add_latency(MemoryCells& row, const std::optional<attribution::LatencyFigures>& latency) {
   if (latency) {
     row["latency.samples"] = std::to_string(latency->samples);
-    row["latency.median"] = number(latency->median);
-    row["latency.p90"] = number(latency->p90);
-    row["latency.mean"] = number(latency->mean);
+    row["latency.median"] = memory_number(latency->median);
+    row["latency.p90"] = memory_number(latency->p90);
+    row["latency.mean"] = memory_number(latency->mean);
     row["latency.max"] = std::to_string(latency->greatest);
   }
 }
 
-void add_figures(Row& row, const AccessFigures& figures) {
+void add_figures(MemoryCells& row, const AccessFigures& figures) {
   row["samples"] = std::to_string(figures.samples);
   row["loads"] = std::to_string(figures.loads);
   row["stores"] = std::to_string(figures.stores);
@@ -125,26 +125,26 @@ void add_figures(Row& row, const AccessFigures& figures) {
   row["store_hits"] = std::to_string(figures.store_hits);
   row["store_misses"] = std::to_string(figures.store_misses);
   row["store_unknown"] = std::to_string(figures.stores - figures.store_hits - figures.store_misses);
-  row["accesses"] = known(figures.accesses);
-  row["hitm"] = known(figures.hitm);
-  row["cost_cycles"] = known(figures.cost_cycles);
-  row["cost_s"] = known(figures.cost_s);
+  row["accesses"] = known_memory(figures.accesses);
+  row["hitm"] = known_memory(figures.hitm);
+  row["cost_cycles"] = known_memory(figures.cost_cycles);
+  row["cost_s"] = known_memory(figures.cost_s);
   add_latency(row, figures.latency);
 }
 
-void add_totals(Table& table, const Memory& memory) {
-  Row total = {{"part", "total"}};
+void add_totals(MemoryTable& table, const Memory& memory) {
+  MemoryCells total = {{"part", "total"}};
   add_figures(total, memory.totals);
   table.add(total);
-  Row shared = {{"part", "shared_total"}};
+  MemoryCells shared = {{"part", "shared_total"}};
   add_figures(shared, memory.on_shared_lines);
   table.add(shared);
   for (const attribution::SourceRow& source : memory.sources) {
-    Row row = {{"part", "source"},
-               {"name", attribution::memory_level_name(source.level)},
-               {"samples", std::to_string(source.samples)},
-               {"share", number(source.share)},
-               {"accesses", known(source.accesses)}};
+    MemoryCells row = {{"part", "source"},
+                       {"name", attribution::memory_level_name(source.level)},
+                       {"samples", std::to_string(source.samples)},
+                       {"share", memory_number(source.share)},
+                       {"accesses", known_memory(source.accesses)}};
     add_latency(row, source.latency);
     table.add(row);
   }
@@ -160,76 +160,76 @@ void add_totals(Table& table, const Memory& memory) {
   }
 }
 
-void add_rows(Table& table, const Memory& memory) {
+void add_rows(MemoryTable& table, const Memory& memory) {
   for (const attribution::MemoryLine& line : memory.lines) {
-    Row row = {{"part", "line"},
-               {"function", line.function},
-               {"file", line.file},
-               {"module", line.module},
-               {"line", line_number(line.line)}};
+    MemoryCells row = {{"part", "line"},
+                       {"function", line.function},
+                       {"file", line.file},
+                       {"module", line.module},
+                       {"line", line_number(line.line)}};
     add_figures(row, line.figures);
     table.add(row);
   }
   for (const attribution::MemoryObject& object : memory.objects) {
-    Row row = {{"part", "object"}, {"name", object.name}};
+    MemoryCells row = {{"part", "object"}, {"name", object.name}};
     add_figures(row, object.figures);
     table.add(row);
   }
   for (const attribution::MemoryLoop& loop : memory.loops) {
-    Row row = {{"part", "loop"},
-               {"name", std::to_string(loop.id)},
-               {"function", loop.function},
-               {"file", loop.file},
-               {"module", loop.module},
-               {"line", line_number(loop.line_begin)},
-               {"line_end", line_number(loop.line_end)}};
+    MemoryCells row = {{"part", "loop"},
+                       {"name", std::to_string(loop.id)},
+                       {"function", loop.function},
+                       {"file", loop.file},
+                       {"module", loop.module},
+                       {"line", line_number(loop.line_begin)},
+                       {"line_end", line_number(loop.line_end)}};
     add_figures(row, loop.figures);
     table.add(row);
   }
 }
 
-void add_shared_lines(Table& table, const Memory& memory) {
+void add_shared_lines(MemoryTable& table, const Memory& memory) {
   for (std::size_t i = 0; i < memory.shared_lines.size(); ++i) {
     const attribution::SharedLine& line = memory.shared_lines[i];
     const std::string address = fmt::format("0x{:x}", line.address);
     const std::string rank = std::to_string(i + 1);
-    Row row = {{"part", "shared_line"},
-               {"rank", rank},
-               {"address", address},
-               {"object", line.object},
-               {"object_offset", std::to_string(line.object_offset)},
-               {"threads", joined(line.threads)},
-               {"nodes", joined(line.nodes)},
-               {"share", line.figures.tells_hitm() ? number(line.hitm_share) : ""}};
+    MemoryCells row = {{"part", "shared_line"},
+                       {"rank", rank},
+                       {"address", address},
+                       {"object", line.object},
+                       {"object_offset", std::to_string(line.object_offset)},
+                       {"threads", joined(line.threads)},
+                       {"nodes", joined(line.nodes)},
+                       {"share", line.figures.tells_hitm() ? memory_number(line.hitm_share) : ""}};
     add_figures(row, line.figures);
     table.add(row);
     for (const attribution::SharedOffset& at : line.offsets) {
-      Row offset = {{"part", "shared_offset"},   {"rank", rank},
-                    {"address", address},        {"offset", std::to_string(at.offset)},
-                    {"field", at.field},         {"function", at.function},
-                    {"file", at.file},           {"line", line_number(at.line)},
-                    {"module", at.module},       {"threads", joined(at.threads)},
-                    {"nodes", joined(at.nodes)}, {"processors", std::to_string(at.processors)}};
+      MemoryCells offset = {{"part", "shared_offset"},   {"rank", rank},
+                            {"address", address},        {"offset", std::to_string(at.offset)},
+                            {"field", at.field},         {"function", at.function},
+                            {"file", at.file},           {"line", line_number(at.line)},
+                            {"module", at.module},       {"threads", joined(at.threads)},
+                            {"nodes", joined(at.nodes)}, {"processors", std::to_string(at.processors)}};
       add_figures(offset, at.figures);
       table.add(offset);
     }
   }
 }
 
-void add_pairs(Table& table, const attribution::SampledSharing& sharing) {
-  const auto if_told = [&](double value) { return sharing.hitm_known ? number(value) : std::string(); };
+void add_pairs(MemoryTable& table, const attribution::SampledSharing& sharing) {
+  const auto if_told = [&](double value) { return sharing.hitm_known ? memory_number(value) : std::string(); };
   for (const attribution::SampledPair& pair : sharing.pairs) {
-    Row row = {{"part", "sampled_pair"},
-               {"producer", std::to_string(pair.producer)},
-               {"consumer", std::to_string(pair.consumer)},
-               {"hitm", known(pair.hitm)},
-               {"hitm_samples", if_told(pair.hitm_samples)},
-               {"hitm_remote_samples", if_told(pair.hitm_remote_samples)},
-               {"overlapping_samples", if_told(pair.overlapping_samples)},
-               {"possible_samples", number(pair.possible_samples)}};
+    MemoryCells row = {{"part", "sampled_pair"},
+                       {"producer", std::to_string(pair.producer)},
+                       {"consumer", std::to_string(pair.consumer)},
+                       {"hitm", known_memory(pair.hitm)},
+                       {"hitm_samples", if_told(pair.hitm_samples)},
+                       {"hitm_remote_samples", if_told(pair.hitm_remote_samples)},
+                       {"overlapping_samples", if_told(pair.overlapping_samples)},
+                       {"possible_samples", memory_number(pair.possible_samples)}};
     if (pair.hitm_ci95) {
-      row["hitm_ci95.low"] = number(pair.hitm_ci95->front());
-      row["hitm_ci95.high"] = number(pair.hitm_ci95->back());
+      row["hitm_ci95.low"] = memory_number(pair.hitm_ci95->front());
+      row["hitm_ci95.high"] = memory_number(pair.hitm_ci95->back());
     }
     table.add(row);
   }
@@ -238,7 +238,7 @@ void add_pairs(Table& table, const attribution::SampledSharing& sharing) {
 }  // namespace
 
 std::string memory_csv(const Memory& memory) {
-  Table table;
+  MemoryTable table;
   if (!memory.unknown.empty()) {
     table.add({{"part", "unknown"}, {"name", memory.unknown}});
     return table.take();

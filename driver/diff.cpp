@@ -27,8 +27,7 @@ namespace {
 using attribution::Analysis;
 using attribution::comparison::Comparison;
 
-constexpr int exit_condition_holds = 1;
-constexpr int exit_not_compared = 2;  // as diff(1) and cmp(1) have it
+constexpr int exit_not_compared = exit_undecided;  // as diff(1) and cmp(1) have it
 
 Result<Analysis> read(const std::string& name, const DiffRequest& request) {
   const auto profile = profile::ProfileReader::open(name);
@@ -72,17 +71,14 @@ std::string render(const DiffReport& report, const DiffRequest& request) {
 }
 
 /// On standard error, so that what a script fails for is seen wherever the report went.
-bool any_holds(const DiffReport& report) {
-  bool holds = false;
+void say_conditions(const DiffReport& report) {
   for (const JudgedCondition& judged : report.conditions) {
     if (judged.judgement.holds) {
-      holds = true;
       log_error(condition_in_words(judged));
     } else if (!judged.judgement.judged) {
       log_warning(condition_in_words(judged));
     }
   }
-  return holds;
 }
 
 int diff_failed(const Error& error) {
@@ -121,10 +117,22 @@ int compare_profiles(const DiffRequest& request) {
     log_error("standard output can not be written");
     return exit_not_compared;
   }
-  return any_holds(report) ? exit_condition_holds : exit_ok;
+  say_conditions(report);
+  return status_of(report.conditions);
 }
 
 }  // namespace
+
+int status_of(const std::vector<JudgedCondition>& conditions) {
+  bool undecided = false;
+  for (const JudgedCondition& judged : conditions) {
+    if (judged.judgement.holds) {
+      return exit_condition_holds;
+    }
+    undecided = undecided || !judged.judgement.blind.empty();
+  }
+  return undecided ? exit_undecided : exit_ok;
+}
 
 int run_diff(const Arguments& arguments) { return serve(parse_diff(arguments), compare_profiles); }
 

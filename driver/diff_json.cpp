@@ -172,6 +172,7 @@ Json conditions(const DiffReport& report) {
   for (const JudgedCondition& judged : report.conditions) {
     Json json = {{"condition", judged.condition.text},
                  {"holds", judged.judgement.judged ? Json(judged.judgement.holds) : Json(nullptr)},
+                 {"undecided_because", known_text(judged.judgement.blind)},
                  {"of", known_text(judged.judgement.of)},
                  {"threshold", number_or_null(judged.condition.threshold)}};
     add(json, "value", "", judged.judgement.figure);

@@ -15,6 +15,11 @@ struct JudgedCondition {
   attribution::comparison::Condition condition;
   attribution::comparison::Judgement judgement;
 };
+inline constexpr int exit_condition_holds = 1;
+/// No condition holds, and of one nobody could see what would decide it: silence of a blind mechanism passes no gate.
+inline constexpr int exit_undecided = 2;
+[[nodiscard]] int status_of(const std::vector<JudgedCondition>& conditions);
+
 /// All that is shown. The analyses outlive it.
 struct DiffReport {
   std::string before_file, after_file;

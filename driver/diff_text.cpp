@@ -267,7 +267,10 @@ std::string condition_in_words(const JudgedCondition& judged) {
                                                   : number(figure.ci95->low) + " to " + number(figure.ci95->high);
   }
   if (!judged.judgement.judged) {
-    return "not judged: " + condition.text + " (not known, or nothing of that name in either profile)";
+    return "not judged: " + condition.text + " (" +
+           (judged.judgement.blind.empty() ? "not known, or nothing of that name in either profile"
+                                           : judged.judgement.blind) +
+           ")";
   }
   return std::string(judged.judgement.holds ? "holds: " : "does not hold: ") + condition.text +
          (value.empty() ? "" : " (it is " + value + ")") +

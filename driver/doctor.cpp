@@ -15,6 +15,7 @@
 #include "collectors/probe.h"
 #include "collectors/probe_pmu.h"
 #include "driver/collector_path.h"
+#include "driver/json_values.h"
 #include "driver/log.h"
 #include "driver/serve.h"
 #include "driver/subcommands.h"
@@ -47,6 +48,7 @@ Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& c
   Diagnosis diagnosis;
   diagnosis.facilities = probe.facilities;
   diagnosis.facilities.push_back(collector);
+  diagnosis.watch_trial = probe.watch_trial;
   const bool clock = probe.perf_allowed || has(probe.facilities, "POSIX timer");
   diagnosis.can_record = has(probe.facilities, "kernel") && collector.available && clock;
   diagnosis.sees_communication = diagnosis.can_record && probe.watchpoints_allowed;
@@ -85,7 +87,8 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
   if (!diagnosis.can_record) {
     canvas.paragraph("", "No program can be recorded here.");
   } else if (!diagnosis.sees_communication) {
-    canvas.paragraph("", "Recording shows where the time goes, but no communication: that needs watchpoints.");
+    canvas.paragraph("",
+                     "Recording shows where the time goes, but no communication: that needs watchpoints that fire.");
   } else {
     const std::vector<std::string> sources = sources_of(diagnosis);
     canvas.paragraph("", "Recording shows where the time goes and which threads communicate. " +
@@ -96,7 +99,6 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
 }
 
 std::string render_diagnosis_json(const Diagnosis& diagnosis) {
-  using Json = nlohmann::ordered_json;
   Json facilities = Json::array();
   for (const collectors::Facility& facility : diagnosis.facilities) {
     facilities.push_back({{"name", facility.name},
@@ -109,6 +111,7 @@ std::string render_diagnosis_json(const Diagnosis& diagnosis) {
                        {"can_record", diagnosis.can_record},
                        {"sees_communication", diagnosis.sees_communication},
                        {"sources", sources},
+                       {"watchpoints", watch_trial(diagnosis.watch_trial)},
                        {"facilities", facilities}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

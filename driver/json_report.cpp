@@ -193,7 +193,7 @@ Json settings(const attribution::SamplingSummary& summary, const profile::Sessio
           {"board_slots", config.board_slots}};
 }
 
-Json sampling(const attribution::SamplingSummary& summary, const profile::SessionConfig& config) {
+Json sampling(const attribution::SamplingSummary& summary, const profile::Session& session) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
     events.push_back(
@@ -216,8 +216,9 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
           {"with_address", summary.with_address},
           {"user_mode", summary.user_mode},
           {"unknown_frames", known(summary.unknown_frames)},
+          {"watchpoints", watch_trial(session.watch_trial)},
           {"events", events},
-          {"settings", settings(summary, config)},
+          {"settings", settings(summary, session.config)},
           {"settings_unknown", known_text(summary.settings_unknown)},
           {"overhead",
            {{"fraction", known(summary.overhead_fraction)},
@@ -419,7 +420,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   Json report = head(analysis);
   if (wants(View::summary)) {
     report["findings"] = findings(analysis);
-    report["sampling"] = sampling(analysis.sampling, analysis.session.config);
+    report["sampling"] = sampling(analysis.sampling, analysis.session);
   }
   if (wants(View::matrix)) {
     report["communication"] = communication(analysis.communication);

@@ -34,4 +34,17 @@ inline Json interval(const std::optional<attribution::Interval>& value) {
 inline Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 inline Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
 
+/// What the self-test of watchpoints found; null: nobody made it.
+inline Json watch_trial(const profile::WatchTrial& trial) {
+  const std::string verdict = profile::verdict_name(trial.verdict);
+  if (verdict.empty()) {
+    return nullptr;
+  }
+  return {{"registers", trial.registers},
+          {"self_test", verdict},
+          {"silent", Json(profile::names_of_accesses(trial.silent))},
+          {"why", known_text(trial.why)},
+          {"remedy", known_text(trial.remedy)}};
+}
+
 }  // namespace crosstalk::driver

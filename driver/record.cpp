@@ -23,6 +23,7 @@
 #include "driver/inject.h"
 #include "driver/log.h"
 #include "driver/machine_file.h"
+#include "driver/machine_limits.h"
 #include "driver/memory_sampling.h"
 #include "driver/output_file.h"
 #include "driver/progress_line.h"
@@ -44,48 +45,18 @@ struct Preparation {
   CounterSelection counters;
 };
 
-const collectors::Facility* facility(const collectors::Probe& probe, const std::string& name) {
-  const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
-                                  [&](const collectors::Facility& f) { return f.name == name; });
-  return found == probe.facilities.end() ? nullptr : &*found;
-}
-
 Result<void> check_machine(const RecordRequest& request, const collectors::Probe& probe) {
-  const auto* const kernel = facility(probe, "kernel");
+  const auto* const kernel = facility_of(probe, "kernel");
   if (kernel != nullptr && !kernel->available) {
     return fail(ErrorCode::unsupported, kernel->found + " is too old: crosstalk needs " + kernel->remedy);
   }
-  const auto* const clock = facility(probe, "perf task-clock");
+  const auto* const clock = facility_of(probe, "perf task-clock");
   if (request.config.clock == profile::ClockKind::perf && !probe.perf_allowed && clock != nullptr) {
     return fail(ErrorCode::permission, "--event task-clock: " + clock->found +
                                            (clock->remedy.empty() ? "" : "; to allow it: " + clock->remedy) +
                                            "; or use --event thread-timer");
   }
   return {};
-}
-
-/// What the machine withholds, as warnings that the profile keeps.
-std::vector<profile::MessageRow> limits_of(const RecordRequest& request, const collectors::Probe& probe) {
-  const auto remedy = [](const collectors::Facility& f) {
-    return f.remedy.empty() ? std::string() : "; to allow them: " + f.remedy;
-  };
-  std::vector<profile::MessageRow> limits;
-  const auto* const clock = facility(probe, "perf task-clock");
-  const auto* const watchpoints = facility(probe, "watchpoints");
-  if (!probe.perf_allowed && clock != nullptr) {
-    limits.push_back({"perf_forbidden", "perf events are forbidden (" + clock->found +
-                                            "), so a POSIX timer samples and no watchpoint can see communication" +
-                                            remedy(*clock)});
-  } else if (!probe.watchpoints_allowed && watchpoints != nullptr) {
-    limits.push_back({"watchpoints_unavailable", "no watchpoints (" + watchpoints->found +
-                                                     "), so communication can not be seen" + remedy(*watchpoints)});
-  } else if (probe.debug_registers < request.config.watchpoints) {
-    limits.push_back({"debug_registers_in_use",
-                      fmt::format("only {} of 4 debug registers are free, so less communication is seen; a debugger "
-                                  "or another profiler may hold the others",
-                                  probe.debug_registers)});
-  }
-  return limits;
 }
 
 /// What the machine seems to withhold then is what the recording around us uses.
@@ -116,7 +87,7 @@ std::string what_from_outside(const RecordRequest& request, const collectors::Ju
 
 /// Events of others' threads must be allowed.
 Result<void> check_events(const RecordRequest& request, const collectors::Probe& probe) {
-  const auto* const clock = facility(probe, "perf task-clock");
+  const auto* const clock = facility_of(probe, "perf task-clock");
   if (!probe.perf_allowed && clock != nullptr) {
     return fail(ErrorCode::permission, "perf events are forbidden (" + clock->found + ")" +
                                            (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy));
@@ -250,7 +221,7 @@ void stamp_machine(daemon::RecordOptions& options) {
 
 /// Everything that has to hold before the command may start.
 Result<Preparation> prepare(const RecordRequest& request) {
-  const collectors::Probe probe = collectors::probe();
+  collectors::Probe probe = collectors::probe();
   if (auto fit = check_machine(request, probe); !fit) {
     return tl::unexpected<Error>(fit.error());
   }
@@ -284,6 +255,10 @@ Result<Preparation> prepare(const RecordRequest& request) {
   options.output = *output;
   options.config = request.config;
   collectors::calibrate(probe, options.config);
+  options.watch_trial = probe.watch_trial;
+  if (options.from_outside) {  // no signal has to tell of accesses
+    options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
+  }
   options.core = collectors::measure_core_times();
   stamp_machine(options);
   const profile::SessionConfig& costs = options.config;
@@ -301,7 +276,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   options.method_name = method_name(request.config.method);
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =
-      options.recorded_itself ? inside_another() : limits_of(request, probe);
+      options.recorded_itself ? inside_another() : limits_of(request.config, probe, options.from_outside);
   options.warnings.insert(options.warnings.end(), limits.begin(), limits.end());
   return prepared;
 }

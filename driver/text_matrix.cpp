@@ -204,6 +204,10 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", "No pair fits the filter.");
     return;
   }
+  if (analysis.sight.sees == attribution::WatchSight::Sees::nothing) {
+    canvas.paragraph("  ", "Not known: crosstalk could not watch memory here, so communication could not be seen.");
+    return;
+  }
   canvas.paragraph("  ", analysis.sampling.armed == 0
                              ? "Not known: no line was watched, so communication could not be seen."
                              : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));

@@ -76,6 +76,26 @@ std::string source_text(const SamplingSummary& sampling) {
              : " Sources: " + sampling.source_choice + ".";
 }
 
+/// Whether the watchpoints did what they were opened for; nothing where nobody tried.
+std::string watchpoints_text(const profile::WatchTrial& trial) {
+  switch (trial.verdict) {
+    case profile::TrialVerdict::fires:
+      return fmt::format(" Watchpoints fire ({} debug registers).", trial.registers);
+    case profile::TrialVerdict::partly:
+      return fmt::format(" Watchpoints fire in part ({} debug registers): not for all {}.", trial.registers,
+                         profile::accesses_in_words(trial.silent));
+    case profile::TrialVerdict::never:
+      return " Watchpoints do not fire: nothing was watched.";
+    case profile::TrialVerdict::not_opened:
+      return " Watchpoints could not be opened: nothing was watched.";
+    case profile::TrialVerdict::untestable:
+      return " Watchpoints could not be tested: nothing was watched.";
+    case profile::TrialVerdict::unknown:
+      break;
+  }
+  return {};
+}
+
 }  // namespace
 
 void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
@@ -126,6 +146,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
               ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
                             percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
+  text += watchpoints_text(analysis.session.watch_trial);
   text += observation_text(analysis);
   text += source_text(sampling);
   canvas.heading("Sampling",

@@ -15,6 +15,7 @@
 #include "profile/arena.h"
 #include "profile/records.h"
 #include "profile/region_row.h"
+#include "profile/watch_trial.h"
 
 namespace crosstalk::profile {
 
@@ -53,6 +54,7 @@ struct Session {
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk
+  WatchTrial watch_trial;             // what watchpoints did when the recording began
   SessionConfig config;
 };
 

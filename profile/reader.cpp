@@ -181,7 +181,8 @@ Result<void> ProfileReader::State::load_meta() {
       assign(field, found->second);
     }
   });
-  if (!sound(session.config) || session.line_bytes == 0 || (session.line_bytes & (session.line_bytes - 1)) != 0) {
+  if (!sound(session.config) || session.watch_trial.verdict > TrialVerdict::untestable || session.line_bytes == 0 ||
+      (session.line_bytes & (session.line_bytes - 1)) != 0) {
     return corrupt("table meta has a setting out of its range");
   }
   return {};

@@ -30,6 +30,11 @@ void visit_session(S& session, Visitor&& visit) {
   visit("waits.threads", session.waits.threads);
   visit("waits.ran_ns", session.waits.ran_ns);
   visit("waits.waited_ns", session.waits.waited_ns);
+  visit("watchpoints.self_test", session.watch_trial.verdict);
+  visit("watchpoints.silent", session.watch_trial.silent);
+  visit("watchpoints.registers", session.watch_trial.registers);
+  visit("watchpoints.why", session.watch_trial.why);
+  visit("watchpoints.remedy", session.watch_trial.remedy);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("version", session.version);

@@ -94,6 +94,19 @@ bool same_build(const Analysis& before, const Analysis& after) {
   return !before.build_id.empty() && before.build_id == after.build_id;
 }
 
+std::string blindness(const Analysis& analysis, const std::string& name) {
+  const WatchSight& sight = analysis.sight;
+  switch (sight.sees) {
+    case WatchSight::Sees::nothing:
+      return "the recording " + name + " could not watch memory: " + sight.because;
+    case WatchSight::Sees::part:
+      return "the recording " + name + " may have missed communication by " + sight.unseen + ": " + sight.because;
+    case WatchSight::Sees::everything:
+      break;
+  }
+  return {};
+}
+
 std::vector<Warning> differences(const Analysis& before, const Analysis& after) {
   std::vector<Warning> warnings;
   const profile::Session& was = before.session;

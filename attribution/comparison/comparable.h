@@ -19,6 +19,9 @@ struct UnitChoice {
 /// Whether both are of the very same program file: then its code is where it was.
 [[nodiscard]] bool same_build(const Analysis& before, const Analysis& after);
 
+/// Why the watchpoints of a profile could not show all communication; `name`: "before" or "after". Empty: they could.
+[[nodiscard]] std::string blindness(const Analysis& analysis, const std::string& name);
+
 /// One for each thing that differs and should not.
 [[nodiscard]] std::vector<Warning> differences(const Analysis& before, const Analysis& after);
 

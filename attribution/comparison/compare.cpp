@@ -255,6 +255,13 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
   result.threads = rows_of(sides, pair_by_key(threads_before, threads_after));
   result.loops = loop_changes(sides, places);
   result.warnings = differences(before, after);
+  result.blind_before = blindness(before, "before");
+  result.blind_after = blindness(after, "after");
+  for (const std::string& blind : {result.blind_before, result.blind_after}) {
+    if (!blind.empty()) {
+      result.warnings.push_back({"watchpoints_blind", blind});
+    }
+  }
   result.in_common = program_of(before.session.command) == program_of(after.session.command) ||
                      any_in_both(result.objects) || any_in_both(result.lines) || any_in_both(result.loops) ||
                      share_a_source_file(before, after);

@@ -82,6 +82,8 @@ struct Comparison {
   std::vector<Row> objects, lines, threads;  // the surest and greatest change first
   std::vector<LoopChange> loops;
   std::vector<Warning> warnings;
+  // Why watchpoints could not show all there was to see, in words that name the profile; empty: they could.
+  std::string blind_before, blind_after;
   std::vector<Statement> statements;  // the first says whether it helped; never empty
   bool in_common = true;              // anything is in both profiles
 };

@@ -340,21 +340,21 @@ Judgement judge_any(const Condition& condition, const std::vector<Row>& rows, co
   return result;
 }
 
-}  // namespace
-
-Result<Condition> parse_condition(std::string_view text) {
-  Condition condition;
-  condition.text = std::string(text);
-  Reader reader(text);
-  for (const auto read : {read_figure, read_selection, read_threshold}) {
-    if (auto done = read(reader, condition); !done) {
-      return fail(ErrorCode::invalid_argument, "'" + condition.text + "': " + done.error().message);
-    }
+/// Costs that are known are known to be there; whether there is more, and how much there was, is not known.
+Judgement within_sight(const Condition& condition, Judgement judgement, const Comparison& comparison) {
+  const bool certain = judgement.holds && is_greater(condition.comparator) && !condition.of_change;
+  const std::string& why =
+      condition.of_change && !comparison.blind_before.empty() ? comparison.blind_before : comparison.blind_after;
+  if (why.empty() || condition.metric == Metric::cpu_s || certain) {
+    return judgement;
   }
-  return condition;
+  judgement.judged = judgement.holds = false;
+  judgement.of.clear();
+  judgement.blind = why;
+  return judgement;
 }
 
-Judgement judge(const Condition& condition, const Comparison& comparison) {
+Judgement judge_as_seen(const Condition& condition, const Comparison& comparison) {
   switch (condition.selection) {
     case Selection::any_object:
       return judge_any(condition, comparison.objects, comparison);
@@ -371,6 +371,24 @@ Judgement judge(const Condition& condition, const Comparison& comparison) {
   }
   const bool cpu = condition.metric == Metric::cpu_s;
   return judge_pair(condition, cpu ? of_cpu_time(comparison) : of_row(comparison.total, condition.metric), comparison);
+}
+
+}  // namespace
+
+Result<Condition> parse_condition(std::string_view text) {
+  Condition condition;
+  condition.text = std::string(text);
+  Reader reader(text);
+  for (const auto read : {read_figure, read_selection, read_threshold}) {
+    if (auto done = read(reader, condition); !done) {
+      return fail(ErrorCode::invalid_argument, "'" + condition.text + "': " + done.error().message);
+    }
+  }
+  return condition;
+}
+
+Judgement judge(const Condition& condition, const Comparison& comparison) {
+  return within_sight(condition, judge_as_seen(condition, comparison), comparison);
 }
 
 bool matches(std::string_view pattern, std::string_view name) {

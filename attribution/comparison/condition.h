@@ -42,6 +42,7 @@ struct Judgement {
   bool holds = false;
   bool judged = false;  // the figure is known well enough to say
   std::string of;       // the row of which it holds, of "any"; else empty
+  std::string blind;    // why nobody could see what would decide it; empty: that is not why it is not judged
   Figure figure;        // in the unit of the threshold
 };
 [[nodiscard]] Judgement judge(const Condition& condition, const Comparison& comparison);

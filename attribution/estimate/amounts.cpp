@@ -184,7 +184,7 @@ class AmountSums {
     amount.one_processor = detections_ > 0 && one_processor_;
     amount.seen = static_cast<std::uint64_t>(std::llround(seen_));
     counts_.fill(amount, expansion.counts);
-    if (expansion.unknown) {
+    if (expansion.unknown || (expansion.zeros_unknown && detections_ <= 0)) {
       return amount;
     }
     if (totals.has_time) {

@@ -11,6 +11,9 @@
 #include <fstream>
 #include <string>
 
+#include "collectors/breakpoint_address.h"
+#include "collectors/probe_perf.h"
+
 namespace crosstalk::observer {
 namespace {
 
@@ -118,7 +121,9 @@ EventCounts read_counts(const OpenEvent& event) {
 }
 
 std::optional<OpenEvent> open_breakpoint(pid_t tid, const WatchedPlace& place, const OpenEvent& clock) {
-  Opened opened = open_event(watch_attributes(place), tid);
+  perf_event_attr attributes = watch_attributes(place);
+  attributes.bp_addr = collectors::breakpoint_address(attributes.bp_addr, collectors::watchpoints_led_astray());
+  Opened opened = open_event(attributes, tid);
   if (opened.error != 0 || !write_into_ring(opened.event, clock.fd.get())) {
     return std::nullopt;
   }

@@ -73,8 +73,10 @@ class AnalysisTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
   }
 
-  void start(profile::ProfileWriter& writer) {
+  void start(profile::ProfileWriter& writer, const profile::WatchTrial& trial = {}) {
     profile::Session session;
+    session.watch_trial = trial;
+    session.config.watchpoints_allowed = is_worth_arming(trial) ? 1 : 0;
     session.command = "test";
     session.begin_ns = 1;
     session.end_ns = 1000 * ms + 1;
@@ -109,7 +111,7 @@ class AnalysisTest : public testing::Test {
   }
 
   /// A watch by `s`, then a store by the other thread, then one by itself: each to its own counter.
-  void watch(profile::ProfileWriter& writer, SampleRow s, std::uint32_t id) {
+  void watch(profile::ProfileWriter& writer, SampleRow s, std::uint32_t id, std::uint32_t traps = 2) {
     s.watch = WatchId{id};
     s.flags |= profile::sample_armed;
     put(writer, s);
@@ -118,6 +120,7 @@ class AnalysisTest : public testing::Test {
     row.thread = s.thread;
     row.time_ns = s.time_ns;
     row.line = s.address & ~63ULL;
+    row.threads = row.armed = 1;
     const std::uint8_t own = s.thread.value == 0 ? 0 : 8;
     const auto other = static_cast<std::uint8_t>(8 - own);
     row.words = {{own, 8, 0, 1.0F}, {other, 8, 0, 0.5F}};
@@ -130,7 +133,7 @@ class AnalysisTest : public testing::Test {
     row.sample_from = s.from;
     row.sample_flags = s.flags;
     put(writer, row);
-    for (std::uint32_t i = 0; i < 2; ++i) {
+    for (std::uint32_t i = 0; i < traps; ++i) {
       profile::TrapRow trap;
       trap.watch = row.id;
       trap.sequence = i;
@@ -198,6 +201,47 @@ TEST_F(AnalysisTest, FalseSharingOfTwoCounters) {
   EXPECT_NE(analysis->findings[0].sentence.find("Threads 0 and 1 exchange"), std::string::npos);
   EXPECT_TRUE(std::any_of(analysis->warnings.begin(), analysis->warnings.end(),
                           [](const Warning& w) { return w.code == "no_counts_without_pmu"; }));
+}
+
+TEST_F(AnalysisTest, WatchesThatNeverTrapOnASharedLineAreNoEvidence) {
+  auto writer = profile::ProfileWriter::create(path_);
+  ASSERT_TRUE(writer) << writer.error().message;
+  start(*writer, {profile::TrialVerdict::fires, 0, 4, "", ""});
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    SampleRow s = sample(i % 2, 10 * ms + i * ms);
+    s.access = AccessKind::store;
+    watch(*writer, s, i + 1, 0);
+  }
+  ASSERT_TRUE(writer->finish());
+  const auto analysis = read();
+  ASSERT_TRUE(analysis) << analysis.error().message;
+  EXPECT_EQ(analysis->sight.sees, WatchSight::Sees::nothing);
+  EXPECT_TRUE(analysis->findings[0].sentence.starts_with("Crosstalk could not watch"))
+      << analysis->findings[0].sentence;
+  EXPECT_FALSE(analysis->communication.unseen) << "no limit rests on what could not be seen";
+  EXPECT_FALSE(analysis->threads[0].communication_s);
+  const auto has = [&](const std::string& code) {
+    return std::any_of(analysis->warnings.begin(), analysis->warnings.end(),
+                       [&](const Warning& warning) { return warning.code == code; });
+  };
+  EXPECT_TRUE(has("watchpoints_silent"));
+  EXPECT_FALSE(has("too_few_events")) << "more of it would not help";
+}
+
+TEST_F(AnalysisTest, OfPartSightWhatWasNotSeenIsUnknown) {
+  auto writer = profile::ProfileWriter::create(path_);
+  ASSERT_TRUE(writer) << writer.error().message;
+  start(*writer, {profile::TrialVerdict::partly, profile::trial_locked, 4, "why", ""});
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    watch(*writer, sample(i % 2, 10 * ms + i * ms), i + 1);
+  }
+  ASSERT_TRUE(writer->finish());
+  const auto analysis = read();
+  ASSERT_TRUE(analysis) << analysis.error().message;
+  ASSERT_EQ(analysis->communication.cells.size(), 2U);
+  EXPECT_TRUE(analysis->communication.cells[0].false_sharing.cost_s) << "it was seen";
+  EXPECT_FALSE(analysis->communication.cells[0].true_sharing.cost_s) << "it may have been by locked updates";
+  EXPECT_FALSE(analysis->communication.unseen);
 }
 
 TEST_F(AnalysisTest, AnEmptyProfileHasAFinding) {

@@ -21,11 +21,11 @@ double now_s() {
 }
 
 TEST(Calibrate, FillsWhatTheProbeFound) {
-  const Probe found = probe();
+  Probe found = probe();
   profile::SessionConfig config;
   calibrate(found, config);
   EXPECT_EQ(config.perf_allowed, found.perf_allowed ? 1U : 0U);
-  EXPECT_EQ(config.watchpoints_allowed, found.watchpoints_allowed ? 1U : 0U);
+  EXPECT_EQ(config.watchpoints_allowed, found.watchpoints_inside ? 1U : 0U);
   EXPECT_EQ(config.timer_allowed, 1U);
   EXPECT_LE(config.watchpoints, found.debug_registers);
 }
@@ -33,13 +33,15 @@ TEST(Calibrate, FillsWhatTheProbeFound) {
 TEST(Calibrate, KeepsASmallerWishForWatchpoints) {
   profile::SessionConfig config;
   config.watchpoints = 1;
-  calibrate(probe(), config);
+  Probe found = probe();
+  calibrate(found, config);
   EXPECT_LE(config.watchpoints, 1U);
 }
 
 TEST(Calibrate, MeasuresCostsOfAPlausibleSize) {
   profile::SessionConfig config;
-  calibrate(probe(), config);
+  Probe found = probe();
+  calibrate(found, config);
   EXPECT_GT(config.signal_cost_ns, 50U);
   EXPECT_LT(config.signal_cost_ns, 1'000'000U);
   EXPECT_GT(config.trap_cost_ns, 50U);
@@ -81,7 +83,8 @@ TEST(Calibrate, TimeOfOthersIsNotTakenForTheCostOfASample) {
   for (int i = 0; i < 5; ++i) {
     profile::SessionConfig config;
     config.perf_sample_cost_ns = 0;
-    calibrate(probe(), config);
+    Probe found = probe();
+    calibrate(found, config);
     costs.push_back(config.perf_sample_cost_ns);  // 0: it took too long, and the default would stay
   }
   std::sort(costs.begin(), costs.end());
@@ -91,7 +94,8 @@ TEST(Calibrate, TimeOfOthersIsNotTakenForTheCostOfASample) {
 TEST(Calibrate, WithoutRightsItKeepsTheDefaults) {
   const profile::SessionConfig defaults;
   profile::SessionConfig config;
-  calibrate(Probe{}, config);
+  Probe none;
+  calibrate(none, config);
   EXPECT_EQ(config.trap_cost_ns, defaults.trap_cost_ns);
   EXPECT_EQ(config.switch_cost_ns, defaults.switch_cost_ns);
   EXPECT_EQ(config.watchpoints, 0U);
@@ -104,7 +108,8 @@ TEST(Calibrate, IsQuickAndLeavesTheCallerAsItWas) {
   ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
   profile::SessionConfig config;
   const double begin = now_s();
-  calibrate(probe(), config);
+  Probe found = probe();
+  calibrate(found, config);
   EXPECT_LT(now_s() - begin, 1.0);  // some 20 ms on a quiet machine
   ASSERT_EQ(::sched_getaffinity(0, sizeof(after), &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));

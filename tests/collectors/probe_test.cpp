@@ -149,12 +149,36 @@ TEST(Probe, WatchpointsThatDoNotFireAreNone) {
   int error = 0;
   const bool can_be_set = count_debug_registers(error) > 0;
   const Probe found = probe();
-  EXPECT_EQ(found.watchpoints_allowed, can_be_set && watchpoints_fire() && !blocked_trap_kills());
+  EXPECT_EQ(found.watch_trial.verdict == profile::TrialVerdict::not_opened, !can_be_set || !found.perf_allowed);
+  EXPECT_EQ(found.watchpoints_allowed, profile::is_worth_arming(found.watch_trial));
+  EXPECT_LE(found.watchpoints_inside, found.watchpoints_allowed);
   EXPECT_EQ(found.debug_registers > 0, found.watchpoints_allowed);
   const Facility* const facility = find(found.facilities, "watchpoints");
   ASSERT_NE(facility, nullptr);
   EXPECT_EQ(facility->available, found.watchpoints_allowed);
   EXPECT_NE(facility->found, "");
+}
+
+TEST(Probe, SaysOfWatchpointsWhatTheirTestFound) {
+  profile::WatchTrial trial;
+  trial.registers = 4;
+  trial.verdict = profile::TrialVerdict::fires;
+  EXPECT_TRUE(watchpoint_facility(trial).available);
+  EXPECT_EQ(watchpoint_facility(trial).found, "4 of 4 debug registers free, and they fire");
+  trial.verdict = profile::TrialVerdict::partly;
+  trial.silent = profile::trial_locked;
+  trial.why = "watchpoints do not report all locked updates";
+  trial.remedy = "record elsewhere";
+  EXPECT_TRUE(watchpoint_facility(trial).available);
+  EXPECT_EQ(watchpoint_facility(trial).found,
+            "4 of 4 debug registers free, but watchpoints do not report all locked updates");
+  for (const auto verdict :
+       {profile::TrialVerdict::never, profile::TrialVerdict::not_opened, profile::TrialVerdict::untestable}) {
+    trial.verdict = verdict;
+    EXPECT_FALSE(watchpoint_facility(trial).available);
+    EXPECT_EQ(watchpoint_facility(trial).found, trial.why);
+    EXPECT_EQ(watchpoint_facility(trial).remedy, trial.remedy);
+  }
 }
 
 }  // namespace

@@ -138,6 +138,33 @@ TEST(DiffCsv, HasAsManyFieldsInEachRow) {
   EXPECT_GT(rows, 5U);
 }
 
+TEST(DiffConditions, SilenceOfABlindMechanismPassesNoGate) {
+  Made made;
+  const auto status = [&](std::initializer_list<const char*> texts) {
+    const auto report = made.report();
+    std::vector<JudgedCondition> conditions;
+    for (const char* const text : texts) {
+      const auto condition = attribution::comparison::parse_condition(text);
+      conditions.push_back({*condition, attribution::comparison::judge(*condition, report.comparison)});
+    }
+    return status_of(conditions);
+  };
+  EXPECT_EQ(status({}), 0);
+  EXPECT_EQ(status({"change(cost_s) > 1000"}), 0);
+  EXPECT_EQ(status({"cost_s of object nobody > 0"}), 0) << "nothing of that name";
+  made.after.communication = {};
+  made.after.sight = {attribution::WatchSight::Sees::nothing, "they do not fire", "", "", false};
+  EXPECT_EQ(status({"change(cost_s) > 1000"}), exit_undecided);
+  EXPECT_EQ(status({"cost_s of any object > 2 %"}), exit_undecided);
+  EXPECT_EQ(status({"cpu_s > 4"}), 0);
+  EXPECT_EQ(status({"change(cost_s) > 1000", "cpu_s > 2"}), exit_condition_holds) << "what holds is decided";
+  const auto report = made.report();
+  const auto condition = attribution::comparison::parse_condition("change(cost_s) > 1000");
+  const JudgedCondition judged{*condition, attribution::comparison::judge(*condition, report.comparison)};
+  EXPECT_EQ(condition_in_words(judged),
+            "not judged: change(cost_s) > 1000 (the recording after could not watch memory: they do not fire)");
+}
+
 TEST(DiffConditions, AreSaidInWords) {
   const Made made;
   const auto report = made.report();

@@ -52,6 +52,28 @@ TEST(Doctor, ShowsRemediesWhole) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
+TEST(Doctor, SaysOfWatchpointsWhatTheirTestFound) {
+  collectors::Probe probe = made_probe(true);
+  probe.watch_trial = {profile::TrialVerdict::never, profile::trial_all, 4,
+                       "watchpoints can be set, but accesses to a watched word are not reported: this is a virtual "
+                       "machine (KVM), whose host keeps debug exceptions to itself",
+                       "record on the host itself"};
+  collectors::take_verdict(probe);
+  probe.facilities[1] = collectors::watchpoint_facility(probe.watch_trial);
+  const Diagnosis diagnosis = diagnose(probe, collector);
+  EXPECT_TRUE(diagnosis.can_record);
+  EXPECT_FALSE(diagnosis.sees_communication);
+  const std::string text = render_diagnosis(diagnosis, {200, Charset::ascii, false});
+  EXPECT_NE(text.find("no   watchpoints"), std::string::npos) << text;
+  EXPECT_NE(text.find("this is a virtual machine (KVM)"), std::string::npos) << text;
+  EXPECT_NE(text.find("> record on the host itself\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("no communication: that needs watchpoints that fire"), std::string::npos) << text;
+  const auto report = nlohmann::json::parse(render_diagnosis_json(diagnosis));
+  EXPECT_EQ(report["watchpoints"]["self_test"], "never");
+  EXPECT_EQ(report["watchpoints"]["silent"].size(), 5U);
+  EXPECT_EQ(report["watchpoints"]["remedy"], "record on the host itself");
+}
+
 TEST(Doctor, JsonHoldsTheSame) {
   const auto report = nlohmann::json::parse(render_diagnosis_json(diagnose(made_probe(false), collector)));
   EXPECT_EQ(report["schema"], "crosstalk.doctor/1");

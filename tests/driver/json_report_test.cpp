@@ -61,6 +61,24 @@ TEST(JsonReport, HasTheSamplingOfTheContract) {
   expect_keys(sampling["overhead"], {"fraction", "handlers_s", "switches_s", "stand_ins_s", "memory_bytes"});
 }
 
+TEST(JsonReport, SaysWhatTheSelfTestOfWatchpointsFound) {
+  auto analysis = test::sample_analysis();
+  const auto watchpoints = [&] { return json::parse(render_json(analysis, std::nullopt))["sampling"]["watchpoints"]; };
+  EXPECT_TRUE(watchpoints().is_null()) << "a profile of before there was one";
+  for (const auto& [verdict, name] :
+       {std::pair(profile::TrialVerdict::fires, "fires"), std::pair(profile::TrialVerdict::partly, "partly"),
+        std::pair(profile::TrialVerdict::never, "never"), std::pair(profile::TrialVerdict::not_opened, "not_opened"),
+        std::pair(profile::TrialVerdict::untestable, "untestable")}) {
+    analysis.session.watch_trial = {verdict, profile::trial_locked | profile::trial_sigtrap, 3, "why", ""};
+    const json found = watchpoints();
+    EXPECT_EQ(found["registers"], 3);
+    EXPECT_EQ(found["self_test"], name);
+    EXPECT_EQ(found["silent"], (json{"locked_update", "sigtrap"}));
+    EXPECT_EQ(found["why"], "why");
+    EXPECT_TRUE(found["remedy"].is_null());
+  }
+}
+
 TEST(JsonReport, HasTheCommunicationOfTheContract) {
   const json report = whole();
   for (const char* const name : {"cells", "cores", "invalidations"}) {

@@ -226,6 +226,34 @@ TEST(TextReport, NothingSeenIsSaidNotDrawn) {
   EXPECT_NE(render_text(analysis, View::summary, nullptr, {}).find("Not known"), std::string::npos);
 }
 
+TEST(TextReport, WhereNothingCouldBeWatchedThatIsSaid) {
+  auto analysis = test::sample_analysis();
+  analysis.communication = {};
+  analysis.sight.sees = attribution::WatchSight::Sees::nothing;
+  const std::string text = render_text(analysis, View::summary, nullptr, {});
+  EXPECT_NE(text.find("Not known: crosstalk could not watch memory here"), std::string::npos) << text;
+  EXPECT_EQ(text.find("No communication was seen"), std::string::npos) << text;
+}
+
+TEST(TextReport, SaysWhatTheSelfTestOfWatchpointsFound) {
+  auto analysis = test::sample_analysis();
+  const auto says = [&](const char* sentence) {
+    return render_text(analysis, View::threads, nullptr, {200, Charset::ascii, false}).find(sentence) !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(says("Watchpoints"));
+  analysis.session.watch_trial = {profile::TrialVerdict::fires, 0, 4, "", ""};
+  EXPECT_TRUE(says("Watchpoints fire (4 debug registers)."));
+  analysis.session.watch_trial = {profile::TrialVerdict::partly, profile::trial_locked, 4, "why", ""};
+  EXPECT_TRUE(says("Watchpoints fire in part (4 debug registers): not for all locked updates."));
+  analysis.session.watch_trial.verdict = profile::TrialVerdict::never;
+  EXPECT_TRUE(says("Watchpoints do not fire: nothing was watched."));
+  analysis.session.watch_trial.verdict = profile::TrialVerdict::not_opened;
+  EXPECT_TRUE(says("Watchpoints could not be opened: nothing was watched."));
+  analysis.session.watch_trial.verdict = profile::TrialVerdict::untestable;
+  EXPECT_TRUE(says("Watchpoints could not be tested: nothing was watched."));
+}
+
 TEST(TextReport, WhatWasNotSeenHasALimit) {
   auto analysis = test::sample_analysis();
   const std::string limit = "less than 12.0 ms of true and 340 ms of";

@@ -123,7 +123,7 @@ std::uint32_t FakeKernel::access(ThreadState& thread, std::uint64_t address, boo
       reinterpret_cast<std::uint64_t>(store ? &store_code[behind_access] : &load_code[behind_access]);
   at_trap[Register::rsp] = reinterpret_cast<std::uint64_t>(&at_trap);
   std::uint32_t fired = 0;
-  for (std::uint32_t event = 0; event < max_words; ++event) {
+  for (std::uint32_t event = 0; event < max_words && !dead; ++event) {
     const WatchPlace at = place(thread, event);
     const bool hit = at.mode == WatchMode::read_write || (at.mode == WatchMode::write_only && store);
     if (hit && address < at.address + at.length && at.address < address + 8) {

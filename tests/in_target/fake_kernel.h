@@ -45,6 +45,7 @@ class FakeKernel {
   std::uint32_t registers = 4;  ///< that a thread gets; more are refused with ENOSPC
   bool spare_numbers = true;    ///< the program has more than a few descriptors left
   std::uint32_t alarms_set = 0;
+  bool dead = false;                ///< watchpoints can be set, and none fires
   std::function<void()> after_set;  ///< what happens once, right after a watchpoint was set: another thread's doing
   std::vector<FakeEvent> events;    ///< by descriptor - 1
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "collectors/observer/perf_types.h"
-#include "collectors/probe_perf.h"
+#include "collectors/watchpoint_trial.h"
 #include "tests/collectors/perf_events_here.h"
 
 namespace crosstalk::observer::kernel_events_test {
@@ -97,8 +97,8 @@ TEST_F(KernelEvents, ABreakpointReportsSoManyAccessesAndNoMore) {
   if (!breakpoint) {
     GTEST_SKIP() << "no debug register is free";
   }
-  if (!collectors::watchpoints_fire()) {
-    GTEST_SKIP() << "debug exceptions do not come: the host of this virtual machine keeps them to itself";
+  if (const auto trial = collectors::try_watchpoints().trial; !profile::is_worth_arming(trial)) {
+    GTEST_SKIP() << trial.why;
   }
   child_.await(1000);
   EXPECT_TRUE(samples(breakpoint->id).empty());

@@ -63,6 +63,11 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_EQ(got.config.method, Method::next_store);
   EXPECT_EQ(got.config.board_slots, 256U);
   EXPECT_EQ(got.config.seed, want.config.seed);
+  EXPECT_EQ(got.watch_trial.verdict, TrialVerdict::partly);
+  EXPECT_EQ(got.watch_trial.silent, want.watch_trial.silent);
+  EXPECT_EQ(got.watch_trial.registers, 3U);
+  EXPECT_EQ(got.watch_trial.why, want.watch_trial.why);
+  EXPECT_EQ(got.watch_trial.remedy, want.watch_trial.remedy);
 }
 
 TEST_F(RoundTrip, AnUnknownExitStatusStaysUnknown) {

@@ -76,6 +76,7 @@ struct Observer {
   double tick_skew_ns = 0;
   Source source = Source::clock;
   Counting counting;
+  bool dead = false;  // watchpoints can be set, and none fires
 };
 
 struct Scenario {

@@ -198,7 +198,7 @@ std::uint32_t Watching::access(std::uint32_t thread, const Access& access, doubl
   }
   std::uint32_t trapped = 0;
   for (Slot& slot : slot_) {
-    if (slot.watch == 0 || slot.line != address_of(access.line)) {
+    if (observer_.dead || slot.watch == 0 || slot.line != address_of(access.line)) {
       continue;
     }
     for (std::uint32_t w = 0; w < slot.choice.words && slot.watch != 0; ++w) {

@@ -354,6 +354,7 @@ __attribute__((constructor(101))) void on_load() {
   install_handlers();
   r.budget.start(r.config.budget, &cross_process_state().budget);
   const std::uint32_t words = r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0;
+  lead_watchpoints_astray(r.config.dead_watchpoints != 0);
   watch_unit().start(words, r.config.horizon_ns);
   board().start(r.config.board_slots);
   end_threads_with_a_key();

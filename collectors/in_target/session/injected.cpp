@@ -271,6 +271,7 @@ const char* begin_session(const char* arena) {
   }
   prepare_once();
   r.budget.start(r.config.budget, &cross_process_state().budget);
+  lead_watchpoints_astray(r.config.dead_watchpoints != 0);
   watch_unit().start(r.config.watchpoints_allowed != 0 ? r.config.watchpoints : 0, r.config.horizon_ns);
   board().start(r.config.board_slots);
   take_signals();

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/breakpoint_address.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/watch_policy/thread_clock.h"
@@ -20,12 +21,14 @@ constinit std::atomic<std::uint32_t> open_count = 0;
 constinit std::atomic<std::uint32_t> clock_count = 0;  // of open_count
 constinit std::atomic<std::uint64_t> last_closed_ns = 0;
 
+constinit std::atomic<bool> led_astray{false};
+
 perf_event_attr watch_attributes(const WatchPlace& place, std::uint64_t mark) {
   perf_event_attr attr;
   std::memset(&attr, 0, sizeof attr);
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_BREAKPOINT;
-  attr.bp_addr = place.address;
+  attr.bp_addr = collectors::breakpoint_address(place.address, led_astray.load(std::memory_order_relaxed));
   attr.bp_len = place.length;
   attr.bp_type = place.mode == WatchMode::write_only ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
   attr.sample_period = 1;
@@ -169,6 +172,8 @@ long stop_alarm(const OwnedEvent& event) {
 }
 
 void close_event(OwnedEvent& event) { close_if_open(event); }
+
+void lead_watchpoints_astray(bool on) { led_astray.store(on, std::memory_order_relaxed); }
 
 void switch_off_before_closing(bool on) { switches_off.store(on, std::memory_order_relaxed); }
 

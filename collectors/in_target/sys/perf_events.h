@@ -58,6 +58,10 @@ long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
 
+/// From now on watchpoints are set where nobody accesses anything: a test asks for it
+/// (collectors/breakpoint_address.h).
+void lead_watchpoints_astray(bool on);
+
 /// Are events switched off before they are closed? A child that the program has forked may have copies of descriptors,
 /// by which an event lives on, and its signals must not come once our handlers are gone. But not in such a child
 /// itself, which would switch off its parent's.

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is around this system and may keep debug exceptions to itself: a hypervisor, a sandbox's kernel, a container.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace crosstalk::collectors {
+
+struct Surroundings {
+  std::string hypervisor;    // "KVM", "Hyper-V", ...; "an unknown hypervisor"; empty: none is told of
+  std::string product;       // as the machine's firmware calls it: "Google Compute Engine"; empty: not known
+  std::string confidential;  // "AMD SEV-SNP", "Intel TDX": memory that the host can not read; empty: none is told of
+  std::string sandbox;       // whose kernel is no Linux: "gVisor", "WSL1"; empty: none
+  std::string container;     // "docker", "podman", "a container"; empty: none is told of
+};
+[[nodiscard]] Surroundings surroundings();
+
+/// The name of the hypervisor that signs so in CPUID leaf 0x40000000; the signature itself where it is not known.
+[[nodiscard]] std::string hypervisor_of(std::string_view signature);
+/// By the text of /proc/version.
+[[nodiscard]] std::string sandbox_of(std::string_view version);
+
+/// The cause of watchpoints that report nothing, or not everything, in words that follow what was found: "this is a
+/// virtual machine (KVM, Google Compute Engine), whose host keeps debug exceptions to itself"; empty: none can be told.
+enum class Silence : std::uint8_t { whole, in_part };
+[[nodiscard]] std::string cause_of_silence(const Surroundings& around, Silence silence);
+/// What to do about it; empty: nothing is known that would help.
+[[nodiscard]] std::string remedy_of_silence(const Surroundings& around);
+
+}  // namespace crosstalk::collectors

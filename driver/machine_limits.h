@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine withholds from a recording.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectors/probe.h"
+#include "profile/arena.h"
+#include "profile/model.h"
+
+namespace crosstalk::driver {
+
+/// nullptr: the probe did not ask for it.
+[[nodiscard]] const collectors::Facility* facility_of(const collectors::Probe& probe, const std::string& name);
+
+/// As warnings that the profile keeps, each with what would help. `from_outside`: no collector is in the targets.
+[[nodiscard]] std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
+                                                         const collectors::Probe& probe, bool from_outside);
+
+}  // namespace crosstalk::driver

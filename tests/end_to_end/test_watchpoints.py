@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debug registers that never fire: nothing is armed, and every report begins with that. Machines have them for real, or
+by the switch that leads watchpoints to where nobody accesses anything (docs/testing.md)."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import harness
+from harness import needs_events, needs_watchpoints
+
+DEAD = {**os.environ, harness.DEAD_SWITCH: "1"}
+DEAD_LATER = {**os.environ, harness.DEAD_SWITCH: "later"}
+BLIND = "Crosstalk could not watch memory here"
+SHARING = ("false_sharing", "--seconds", "2")
+HOLDS, UNDECIDED = 1, 2
+
+
+class DeadWatchpoints(harness.Case):
+    """With the switch, so that it is the same everywhere."""
+
+    def check_blind(self, profile, verdict="never"):
+        report = self.report(profile)
+        sampling = report["sampling"]
+        self.assertGreater(sampling["samples"], 100)
+        self.assertEqual((sampling["armed"], sampling["traps"]), (0, 0))
+        self.assertEqual(sampling["watchpoints"]["self_test"], verdict)
+        self.assertTrue(sampling["watchpoints"]["why"])
+        findings = report["findings"]
+        self.assertTrue(findings[0]["sentence"].startswith(BLIND), findings)
+        self.assertEqual(findings[0]["kind"], "blind")
+        self.assertFalse([f for f in findings if "was seen" in f["sentence"] or "no communication" in f["sentence"]])
+        self.assertIsNone(report["communication"]["unseen"])
+        self.assertEqual(report["communication"]["cells"], [])
+        self.assertIn("watchpoints_unavailable", {warning["code"] for warning in report["warnings"]})
+        text = harness.run([harness.CROSSTALK, "report", "-i", profile, "--format", "text"])
+        self.assertEqual(text.status, 0, text.stderr)
+        first = next(line for line in text.stdout.splitlines()[2:] if line.strip())
+        self.assertIn(BLIND, first, text.stdout)
+
+    def recorded(self, *options, output="run.db", environment=None):
+        profile = self.path(output)
+        result = harness.run([harness.CROSSTALK, "record", "-o", profile, *options, "--", harness.workload(SHARING[0]),
+                              *SHARING[1:]], env=environment or DEAD)
+        self.assertEqual(result.status, 0, result.stderr)
+        return profile, [line for line in result.stderr.splitlines() if "watchpoints" in line]
+
+    @needs_events
+    def test_a_command_is_recorded_with_nothing_armed(self):
+        profile, said = self.recorded()
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("nothing is watched, so communication between threads can not be seen", said[0])
+        self.check_blind(profile)
+
+    @needs_events
+    def test_so_it_is_from_outside(self):
+        profile, said = self.recorded("--observer")
+        self.assertEqual(len(said), 1, said)
+        self.check_blind(profile)
+
+    @needs_events
+    def test_so_it_is_of_a_running_process(self):
+        for name, how in (("outside", []), ("inside", ["--inject"])):
+            with self.subTest(name):
+                process = subprocess.Popen([harness.workload(SHARING[0]), "--seconds", "6"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    profile = self.path(f"{name}.db")
+                    result = harness.run([harness.CROSSTALK, "record", "-q", "-o", profile, "-p", str(process.pid), *how,
+                                          "--duration", "2"], env=DEAD)
+                    if result.status != 0 and "ptrace" in result.stderr:
+                        self.skipTest(result.stderr)
+                    self.assertEqual(result.status, 0, result.stderr)
+                finally:
+                    process.kill()
+                    process.wait()
+                self.check_blind(profile)
+
+    @needs_events
+    def test_a_gate_is_undecided(self):
+        profile, _ = self.recorded()
+        for condition in ("change(cost_s) > 2 %", "cost_s > 2 %", "cost_s of any object > 2 %"):
+            result = harness.run([harness.CROSSTALK, "diff", "--fail-if", condition, profile, profile])
+            self.assertEqual(result.status, UNDECIDED, result.stderr)
+            self.assertIn("not judged: " + condition, result.stderr)
+            self.assertIn("could not watch memory", result.stderr)
+        by_time = harness.run([harness.CROSSTALK, "diff", "--fail-if", "cpu_s > 0", profile, profile])
+        self.assertEqual(by_time.status, HOLDS, by_time.stderr)
+
+    @needs_events
+    def test_the_doctor_says_so(self):
+        found = harness.run([harness.CROSSTALK, "doctor", "--format", "json"], env=DEAD)
+        self.assertEqual(found.status, 0, found.stderr)
+        diagnosis = json.loads(found.stdout)
+        self.assertFalse(diagnosis["sees_communication"])
+        self.assertEqual(diagnosis["watchpoints"]["self_test"], "never")
+        self.assertEqual(set(diagnosis["watchpoints"]["silent"]),
+                         {"store", "load", "locked_update", "other_thread", "sigtrap"})
+        facility = next(f for f in diagnosis["facilities"] if f["name"] == "watchpoints")
+        self.assertFalse(facility["available"])
+        self.assertEqual(facility["found"], diagnosis["watchpoints"]["why"])
+
+
+class ThisMachine(harness.Case):
+    """Without the switch."""
+
+    def self_test(self):
+        found = harness.run([harness.CROSSTALK, "doctor", "--format", "json"])
+        return json.loads(found.stdout)["watchpoints"]
+
+    def test_the_self_test_agrees_with_a_look_of_our_own(self):
+        reason = harness.why_no_watchpoints()
+        found = self.self_test()
+        print(found, reason)
+        if reason is None:
+            self.assertIn(found["self_test"], ("fires", "partly"), found)
+            self.assertGreater(found["registers"], 0)
+        elif harness.watchpoints_are_silent():
+            self.assertEqual(found["self_test"], "never", found)
+        else:
+            self.assertEqual(found["self_test"], "not_opened", found)
+
+    @needs_events
+    def test_dead_registers_of_the_machine_itself_are_told(self):
+        if not harness.watchpoints_are_silent():
+            self.skipTest("watchpoints fire here, or can not be opened")
+        result = self.record([harness.workload(SHARING[0]), *SHARING[1:]])
+        self.assertEqual(result.status, 0, result.stderr)
+        DeadWatchpoints.check_blind(self, result.profile)
+
+    @needs_watchpoints
+    def test_watchpoints_that_die_after_their_test_are_found_late(self):
+        result = self.record([harness.workload(SHARING[0]), "--seconds", "8"], ["--period", "1ms", "--budget", "20"],
+                             env=DEAD_LATER)
+        self.assertEqual(result.status, 0, result.stderr)
+        report = self.report(result.profile)
+        self.assertEqual(report["sampling"]["traps"], 0)
+        if report["sampling"]["armed"] < 400:
+            self.skipTest(f"only {report['sampling']['armed']} lines could be watched on this busy machine")
+        self.assertTrue(report["findings"][0]["sentence"].startswith(BLIND), report["findings"])
+        self.assertIn("watchpoints_silent", {warning["code"] for warning in report["warnings"]})
+        self.assertIsNone(report["communication"]["unseen"])
+        gate = harness.run([harness.CROSSTALK, "diff", "--fail-if", "cost_s > 2 %", result.profile, result.profile])
+        self.assertEqual(gate.status, UNDECIDED, gate.stderr)
+
+    @needs_watchpoints
+    def test_where_they_fire_nothing_of_that_is_said(self):
+        result = self.record([harness.workload(SHARING[0]), *SHARING[1:]])
+        report = self.report(result.profile)
+        self.assertGreater(report["sampling"]["traps"], 0)
+        self.assertFalse([f for f in report["findings"] if f["sentence"].startswith(BLIND)])
+        self.assertFalse({w["code"] for w in report["warnings"]} & {"watchpoints_unavailable", "watchpoints_silent"})
+
+
+if __name__ == "__main__":
+    harness.main()
