@@ -29,8 +29,12 @@ class Unavailable(Exception):
 @contextlib.contextmanager
 def _alone(name):
     """Tests run side by side: one of them fetches or builds."""
-    os.makedirs(FOLDER, exist_ok=True)
-    with open(os.path.join(FOLDER, name + ".lock"), "w", encoding="ascii") as lock:
+    try:
+        os.makedirs(FOLDER, exist_ok=True)
+        lock = open(os.path.join(FOLDER, name + ".lock"), "w", encoding="ascii")  # pylint: disable=consider-using-with
+    except OSError as error:
+        raise Unavailable(f"{FOLDER} can not be written ({error.strerror}): CROSSTALK_GUEST_FOLDER names another") from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -81,8 +85,12 @@ def sharing_modules():
 def _fetch():
     """Brings the image and the modules into FOLDER, once."""
     vmlinuz, modules = (os.path.join(FOLDER, f"{what}-{release()}") for what in ("vmlinuz", "modules"))
+    def there():
+        return os.path.exists(vmlinuz) and os.path.isdir(modules)
+    if there():
+        return
     with _alone("image"):
-        if os.path.exists(vmlinuz) and os.path.isdir(modules):
+        if there():  # by another test, meanwhile
             return
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
             os.mkdir(folder + "/modules")

@@ -180,7 +180,8 @@ def judge(runner, test, seconds):
         status, said = runner.run(test, seconds)
     except GuestError as error:
         said = str(error)
-        return Verdict("failed", said.splitlines()[0], time.monotonic() - began), said
+        why = re.sub(r"; it(s console|\x20printed):$", "", said.splitlines()[0])
+        return Verdict("failed", why, time.monotonic() - began), said
     verdict = {0: "passed", SKIPPED: "skipped"}.get(status, "failed")
     reason = "" if verdict == "passed" else reason_of(status, said)
     return Verdict(verdict, reason, time.monotonic() - began), said
@@ -211,24 +212,29 @@ class State:
         stamps = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in files]
         return hashlib.sha256(repr(stamps).encode()).hexdigest()
 
+    def _log(self, test):
+        return os.path.join(self.folder, re.sub(r"[^\w.-]+", "_", test.name)[-120:] + ".log")
+
     def get(self, test):
+        """Its verdict, and what it printed; None where it has to be run."""
         entry = self._verdicts.get(test.name)
         if entry is None or entry["of"] != self._stamp(test):
             return None
-        return Verdict(entry["verdict"], entry["reason"], entry["seconds"])
+        with open(self._log(test), encoding="utf-8") as file:
+            return Verdict(entry["verdict"], entry["reason"], entry["seconds"]), file.read()
 
     def put(self, test, verdict, said):
+        with open(self._log(test), "w", encoding="utf-8") as file:
+            file.write(said)
         self._verdicts[test.name] = {"of": self._stamp(test), **dataclasses.asdict(verdict)}
         with open(self._path + ".new", "w", encoding="utf-8") as file:
             json.dump(self._verdicts, file, indent=1)
         os.replace(self._path + ".new", self._path)
-        with open(os.path.join(self.folder, re.sub(r"[^\w.-]+", "_", test.name)[-120:] + ".log"), "w", encoding="utf-8") as file:
-            file.write(said)
 
 
-def print_verdict(test, verdict, said):
+def print_verdict(test, verdict, said, when=""):
     reason = f": {verdict.reason}" if verdict.reason else ""
-    print(f"{verdict.verdict} {test.name} ({verdict.seconds:.0f} s){reason}", flush=True)
+    print(f"{when}{verdict.verdict} {test.name} ({verdict.seconds:.0f} s){reason}", flush=True)
     if verdict.verdict == "failed":
         print("".join(f"    {line}\n" for line in said.rstrip().splitlines()[-SHOWN_LINES:]), end="", flush=True)
 
@@ -239,8 +245,8 @@ def run_all(tests, state, limit_s, total_s):
     for test in tests:
         known = state.get(test)
         if known:
-            verdicts[test.name] = known
-            print_verdict(test, known, "(from an earlier start)")
+            verdicts[test.name] = known[0]
+            print_verdict(test, *known, "earlier: ")
     left = [test for test in tests if test.name not in verdicts]
     if not left:
         return verdicts
