@@ -3,7 +3,7 @@
 
 The headers are installed as a package (docs/dependencies.md, group `kernel`). The kernel's image of the same version is
 not: to install one changes what a machine boots, and takes half a gigabyte. It is taken out of the package as
-downloaded, once, into FOLDER. As a program, fetches it: `./dev deps kernel` does.
+downloaded, once, into FOLDER, with the few modules that guests need. As a program, fetches them: `./dev deps kernel` does.
 """
 
 import contextlib
@@ -29,8 +29,12 @@ class Unavailable(Exception):
 @contextlib.contextmanager
 def _alone(name):
     """Tests run side by side: one of them fetches or builds."""
-    os.makedirs(FOLDER, exist_ok=True)
-    with open(os.path.join(FOLDER, name + ".lock"), "w", encoding="ascii") as lock:
+    try:
+        os.makedirs(FOLDER, exist_ok=True)
+        lock = open(os.path.join(FOLDER, name + ".lock"), "w", encoding="ascii")  # pylint: disable=consider-using-with
+    except OSError as error:
+        raise Unavailable(f"{FOLDER} can not be written ({error.strerror}): CROSSTALK_GUEST_FOLDER names another") from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -52,24 +56,50 @@ def headers():
     return folder
 
 
-# ---- the image ------------------------------------------------------------------------------------------------
+# ---- the image and the modules that come with it --------------------------------------------------------------
+
+# What a folder of the host is mounted with (9p by virtio), each after those that it needs.
+SHARING = ("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci",
+           "9pnet", "9pnet_virtio", "netfs", "fscache", "9p")
+
 
 def image():
     """Path of the kernel's image; fetched if need be."""
     installed = f"/boot/vmlinuz-{release()}"
     if os.access(installed, os.R_OK):
         return installed
-    path = os.path.join(FOLDER, f"vmlinuz-{release()}")
+    _fetch()
+    return os.path.join(FOLDER, f"vmlinuz-{release()}")
+
+
+def sharing_modules():
+    """Paths of the modules SHARING, in the order in which they are to be loaded; fetched if need be."""
+    installed = glob.glob(f"/lib/modules/{release()}/kernel/**/*.ko", recursive=True)
+    path_of = {os.path.basename(path).removesuffix(".ko"): path for path in installed}
+    if not set(SHARING) <= set(path_of):
+        _fetch()
+        path_of = {name: os.path.join(FOLDER, f"modules-{release()}", name + ".ko") for name in SHARING}
+    return [path_of[name] for name in SHARING]
+
+
+def _fetch():
+    """Brings the image and the modules into FOLDER, once."""
+    vmlinuz, modules = (os.path.join(FOLDER, f"{what}-{release()}") for what in ("vmlinuz", "modules"))
+    def there():
+        return os.path.exists(vmlinuz) and os.path.isdir(modules)
+    if there():
+        return
     with _alone("image"):
-        if not os.path.exists(path):
-            _fetch_image(path)
-    return path
-
-
-def _fetch_image(path):
-    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        _extract(_download(f"linux-image-{release()}", folder), f"./boot/vmlinuz-{release()}", folder + "/vmlinuz")
-        os.rename(folder + "/vmlinuz", path)
+        if there():  # by another test, meanwhile
+            return
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            os.mkdir(folder + "/modules")
+            wanted = {f"vmlinuz-{release()}": folder + "/vmlinuz",
+                      **{name + ".ko": f"{folder}/modules/{name}.ko" for name in SHARING}}
+            _extract(_download(f"linux-image-{release()}", folder), wanted)
+            shutil.rmtree(modules, ignore_errors=True)
+            os.rename(folder + "/modules", modules)
+            os.rename(folder + "/vmlinuz", vmlinuz)
 
 
 def _download(package, folder):
@@ -88,18 +118,22 @@ def _download(package, folder):
     return files[0]
 
 
-def _extract(package, member, path):
+def _extract(package, wanted):
+    """Takes files out of a package: {name without its folder: path to write}."""
+    left = dict(wanted)
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
         try:
             with tarfile.open(fileobj=archive.stdout, mode="r|") as files:
                 for entry in files:
-                    if entry.name == member:
+                    path = left.pop(os.path.basename(entry.name), None) if entry.isfile() else None
+                    if path:
                         with open(path, "wb") as out:
                             shutil.copyfileobj(files.extractfile(entry), out)
+                    if not left:
                         return
         finally:
-            archive.kill()  # the image comes first, thousands of modules behind it
-    raise Unavailable(f"{package} has no {member}")
+            archive.kill()  # hundreds of modules follow
+    raise Unavailable(f"{package} has no {', '.join(sorted(left))}")
 
 
 # ---- modules --------------------------------------------------------------------------------------------------
@@ -146,6 +180,6 @@ def _copy_sources(folder, extra, build):
 
 if __name__ == "__main__":
     try:
-        print(image())
+        print(image(), *sharing_modules(), sep="\n")
     except Unavailable as error:
         sys.exit(str(error))

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests in guests rest on: status and files come back, hangs and dying kernels are told, watchpoints trap."""
+"""What tests in guests rest on: status and files come back, what a script leaves is ended, hangs and dying kernels are
+told, watchpoints trap."""
 
 import json
+import threading
+import time
 
 import kernel_case
-from guest import GuestError
+from guest import Guest
+from kernel_case import GuestError
 
 
 class Harness(kernel_case.GuestCase):
@@ -17,16 +21,45 @@ class Harness(kernel_case.GuestCase):
         processors, release = result.output.split()
         self.assertEqual(processors, "2")
         self.assertRegex(release, r"-amd64$")
-        self.assertIn("Linux version", result.dmesg)
+        self.assertIn("Linux version", guest.machine.boot_log)
         self.assertEqual(result.complaints(), [])
 
-    def test_a_hang_ends_at_the_time_limit(self):
-        with self.assertRaisesRegex(GuestError, "its script was running after 4 s; its console:(.|\n)*going to sleep"):
-            self.guest().run("echo going to sleep; sleep 1000", seconds=4)
+    def test_a_hanging_script_is_ended_and_the_guest_goes_on(self):
+        guest = self.guest()
+        with self.assertRaisesRegex(GuestError, "the script was running after 2 s; it printed:\n(.|\n)*going to sleep"):
+            guest.run("echo going to sleep; sleep 4321 & sleep 4321", seconds=2)
+        self.assertEqual(guest.run("ps | grep 'sleep [4]'; true").output, "")
+
+    def test_what_a_script_leaves_is_taken_away(self):
+        guest = self.guest()
+        guest.run("""sleep 4321 & echo 0 >/sys/devices/system/cpu/cpu1/online
+            echo 2 >/proc/sys/kernel/perf_event_paranoid; echo 1 >/proc/sys/kernel/yama/ptrace_scope""")
+        found = guest.run("""ps | grep 'sleep [4]'; cat /sys/devices/system/cpu/online
+            cat /proc/sys/kernel/perf_event_paranoid /proc/sys/kernel/yama/ptrace_scope""")
+        self.assertEqual(found.output.split(), ["0-1", "3", "0"])
+
+
+class Lost(kernel_case.GuestCase):
+    """A guest that is lost fails the script that it ran, and all that come after it, at once."""
+    shares_guest = False
+
+    def check(self, guest, script, told):
+        with self.assertRaisesRegex(GuestError, told):
+            guest.run(script, seconds=4)
+        began = time.monotonic()
+        with self.assertRaisesRegex(GuestError, f"lost before: {told}"):
+            Guest(guest.machine).run("true")
+        self.assertLess(time.monotonic() - began, 1)
+
+    def test_a_hanging_guest_is_told(self):
+        guest = self.own_guest(answer_limit_s=3)
+        pause = threading.Timer(2, guest.machine.pause)
+        pause.start()
+        self.addCleanup(pause.join)
+        self.check(guest, "echo about to hang; sleep 4321", "its script was running after 4 s; its console:(.|\n)*about to hang")
 
     def test_a_dying_kernel_is_told(self):
-        with self.assertRaisesRegex(GuestError, "it ended by itself; its console:(.|\n)*Kernel panic"):
-            self.guest().run("echo c >/proc/sysrq-trigger")
+        self.check(self.own_guest(), "echo c >/proc/sysrq-trigger", "it ended by itself; its console:(.|\n)*Kernel panic")
 
 
 class Watchpoints(kernel_case.GuestCase):

@@ -16,7 +16,7 @@ UNLOAD = "rmmod crosstalk_ibs || exit 1\n"
 
 class ModuleCase(kernel_case.GuestCase):
     def guest_with(self, *programs):
-        guest = self.guest(memory_mb=1024)
+        guest = self.guest()
         guest.add_module(FOLDER)
         for name in programs:
             guest.add_program(kernel_case.program(name), f"/usr/bin/{name}")

@@ -12,9 +12,9 @@ IBS_MODULE = os.path.join(os.path.dirname(os.path.dirname(kernel_case.HERE)), "k
 
 
 class Discovery(kernel_case.GuestCase):
-    def doctor(self, processor):
+    def doctor(self):
         """What `crosstalk doctor` says without a unit, and with the emulated one."""
-        guest = self.guest(processor=processor)
+        guest = self.guest()
         guest.add_program(harness.CROSSTALK)
         guest.add_program(harness.COLLECTOR)
         guest.add_module(MODULE)
@@ -25,12 +25,13 @@ class Discovery(kernel_case.GuestCase):
         return result.files["before"].decode(), result.files["after"].decode()
 
     def test_op_sampling_is_found(self):
-        before, after = self.doctor("amd")
+        before, after = self.doctor()
         self.assertNotIn("ibs_op//", before)
         self.assertIn("ibs_op//", after)
 
+    @kernel_case.guest_kind(kernel_case.INTEL)
     def test_load_and_store_events_are_found(self):
-        before, after = self.doctor("intel")
+        before, after = self.doctor()
         self.assertNotIn("cpu/mem-loads/", before)
         self.assertIn("cpu/mem-loads/, cpu/mem-stores/", after)
 
@@ -65,8 +66,8 @@ class Discovery(kernel_case.GuestCase):
 class Refusals(kernel_case.GuestCase, harness.Case):
     """What keeps threads from sampling themselves is said, in one line, and the clock does it."""
 
-    def run_in_guest(self, processor, script, unit=""):
-        guest = self.guest(processor=processor, processors=1)
+    def run_in_guest(self, script, unit=""):
+        guest = self.guest()
         guest.add_module(MODULE)
         for program in (harness.CROSSTALK, harness.COLLECTOR, harness.workload("ping_pong")):
             guest.add_program(program)
@@ -74,10 +75,11 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         guest.add("/etc/passwd", b"root:x:0:0::/root:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n")
         return self.run_well(guest, f"chmod 1777 /tmp; insmod /modules/emulated_pmu.ko {unit} || exit 1\n{script}")
 
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
     def test_where_little_memory_may_be_locked_and_where_events_are_forbidden(self):
         record = f"{harness.CROSSTALK} record --budget 100 --source pebs"
         player = f"{harness.workload('ping_pong')} --seconds 2"
-        result = self.run_in_guest("intel", f"""
+        result = self.run_in_guest(f"""
             (ulimit -l 16; {record} -o $RESULTS/little.db -- {player}) >/dev/null || exit 1
             su other -c "{record} -o /tmp/x.db -- {player}" >$RESULTS/forbidden 2>&1; true""")
         profile = self.path("little.db")
@@ -93,11 +95,12 @@ class Refusals(kernel_case.GuestCase, harness.Case):
         self.assertIn("kernel.perf_event_paranoid", forbidden)
         self.assertEqual(len(forbidden.splitlines()), 1, forbidden)
 
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
     def test_that_events_never_had_a_counter_is_said(self):
         """Another user's event is pinned to the only counter: the kernel takes theirs, and they never count."""
         record = f"{harness.CROSSTALK} record --budget 100 --source pebs"
         player = f"{harness.workload('ping_pong')} --seconds 3"
-        result = self.run_in_guest("intel", f"""
+        result = self.run_in_guest(f"""
             perf_samples unit=cpu config=0x01cd config1=3 period=1000000000 precise=3 exclude_kernel=1 each_cpu=1 \\
               pinned=1 samples=1000000 >/dev/null & holder=$!
             sleep 1
@@ -117,10 +120,11 @@ class Refusals(kernel_case.GuestCase, harness.Case):
                 self.assertEqual({event["source"] for event in report["sampling"]["events"] if event["samples"] > 0}, {"clock"})
                 self.assertEqual(report["sampling"]["source_choice"], "pebs: chosen")
 
+    @kernel_case.guest_kind(kernel_case.AMD_1)
     def test_where_ibs_is_for_processors_only(self):
         record = f"{harness.CROSSTALK} record -v"
         player = f"{harness.workload('ping_pong')} --seconds 0.1"
-        result = self.run_in_guest("amd", f"""
+        result = self.run_in_guest(f"""
             {record} -o /tmp/auto.db -- {player} >$RESULTS/auto 2>&1 || exit 1
             {record} --source ibs -o /tmp/ibs.db -- {player} >$RESULTS/ibs 2>&1 || exit 1""")
         automatic, asked = result.files["auto"].decode(), result.files["ibs"].decode()
@@ -133,10 +137,10 @@ class Refusals(kernel_case.GuestCase, harness.Case):
 class Recording(kernel_case.GuestCase, harness.Case):
     """An emulator's traps are slow and few: enough to tell who communicates and where, not how much."""
 
-    def record(self, sources, processor, check, seconds=10, options="", unit="", processors=2):
+    def record(self, sources, check, seconds=10, options="", unit=""):
         """Records a ping-pong in a guest by each of the sources, and checks the reports that are made of it here:
         check(source, report, truth). `unit`: parameters of the emulated one."""
-        guest = self.guest(processor=processor, processors=processors)
+        guest = self.guest()
         guest.add_module(MODULE)
         guest.add_module(IBS_MODULE)
         player = harness.workload("ping_pong")
@@ -191,15 +195,16 @@ class Recording(kernel_case.GuestCase, harness.Case):
             if source != "clock":
                 self.check_where_they_play(report, truth)
                 self.check_measured(report, ["micro_ops", "cycles"])
-        self.record(["clock", "ibs", "ibs-kmod"], "amd", check)
+        self.record(["clock", "ibs", "ibs-kmod"], check)
 
+    @kernel_case.guest_kind(kernel_case.INTEL)
     def test_who_plays_is_found_on_intel(self):
         def check(_, report, truth):
             self.check_who_plays(report, truth)
             self.check_where_they_play(report, truth)
             self.check_measured(report, ["loads", "stores", "accesses"])
             self.check_observed(report, "outside")
-        self.record(["pebs"], "intel", check, options="--observer")
+        self.record(["pebs"], check, options="--observer")
 
     def check_observed(self, report, how):
         self.assertEqual({process["observation"] for process in report["processes"]}, {how})
@@ -215,18 +220,20 @@ class Recording(kernel_case.GuestCase, harness.Case):
         self.assertEqual(set(counts), set(events))
         self.assertGreater(counts[events[0]], 10, counts)  # a thread that waits for the ball stores nothing
 
+    # On one processor the ball is passed at each switch of threads, however little of its own processors the host has for
+    # the guest's.
+    @kernel_case.guest_kind(kernel_case.INTEL_1)
     def test_who_plays_is_found_from_inside_on_intel(self):
         def check(_, report, truth):
             self.check_inside(report, truth, ["cpu/mem-loads/", "cpu/mem-stores/"])
-        # On one processor the ball is passed at each switch of threads, however little of its own processors the host
-        # has for the guest's.
-        self.record(["pebs"], "intel", check, processors=1)
+        self.record(["pebs"], check)
 
+    @kernel_case.guest_kind(kernel_case.AMD_1)
     def test_who_plays_is_found_from_inside_on_amd(self):
         """Kernels from 6.2 on take IBS for threads; that they can leave out the kernel is newer still."""
         def check(_, report, truth):
             self.check_inside(report, truth, ["ibs_op//"])
-        self.record(["ibs"], "amd", check, unit="per_thread=1", processors=1)
+        self.record(["ibs"], check, unit="per_thread=1")
 
 
 if __name__ == "__main__":
