@@ -310,5 +310,21 @@ CATALOGUE = [
 ]
 
 
+# What `./dev test` runs of it, the rest being left to `./dev verify hostile`: programs of each group, those first that
+# have found most defects.
+CHOSEN_WITHIN = (
+    "timers.own_timers", "timers.churn", "signals.handlers", "signals.masks", "signals.queue", "seccomp.alone_prctl",
+    "seccomp.together_tsync", "interrupted_calls.system_calls", "interrupted_calls.short_futex",
+    "stacks.faults_on_alternate_8192", "stacks.handler_by_system_call", "states.rewrites_code", "threads.cancelled",
+    "threads.registers", "marks.in_threads",
+)
+CHOSEN_AROUND = (
+    "attached.handlers_outside", "attached.handlers_inject", "attached.exec_inject", "memory.truncated_file",
+    "memory.small_stack", "descriptors.close_all_loop", "descriptors.chosen_numbers", "children.exec_from_a_thread",
+    "children.kill_recorder", "children.environment", "children.small_static", "children.terminal_interrupt",
+    "namespaces.pid", "libraries.come_and_go", "openmp.own_tool",
+)
+
+
 def groups():
     return sorted({program.name.split(".")[0] for program in CATALOGUE})

@@ -8,11 +8,12 @@ import comparison
 from comparison import harness
 
 
-class Hostile(unittest.TestCase):
-    def no_difference(self, group):
+class Compared(unittest.TestCase):
+    def no_difference(self, group, names=None):
+        """Of the programs of a group, or those of these names."""
         compared = 0
         for program in catalogue.CATALOGUE:
-            if not program.name.startswith(group + "."):
+            if program.name not in names if names else not program.name.startswith(group + "."):
                 continue
             lacks = comparison.missing(program)
             if lacks:
@@ -25,6 +26,20 @@ class Hostile(unittest.TestCase):
         if compared == 0:
             self.skipTest(f"no program of {group} can run here")
 
+
+
+class Chosen(Compared):
+    """Some of each class, in two parts that run side by side."""
+
+    def test_within_a_process(self):
+        self.no_difference("chosen", catalogue.CHOSEN_WITHIN)
+
+    def test_around_a_process(self):
+        self.no_difference("chosen", catalogue.CHOSEN_AROUND)
+
+
+@harness.verify("takes a quarter of an hour")
+class Hostile(Compared):
     def test_attached(self):
         self.no_difference("attached")
 
@@ -71,10 +86,16 @@ class Hostile(unittest.TestCase):
         self.no_difference("timers")
 
 
+@harness.together
 class Catalogue(unittest.TestCase):
     def test_each_group_has_a_test(self):
         tests = {name.removeprefix("test_") for name in dir(Hostile) if name.startswith("test_")}
         self.assertEqual(tests, set(catalogue.groups()))
+
+    def test_chosen_programs_are_there_and_of_each_group(self):
+        chosen = catalogue.CHOSEN_WITHIN + catalogue.CHOSEN_AROUND
+        self.assertLessEqual(set(chosen), {program.name for program in catalogue.CATALOGUE})
+        self.assertEqual({name.split(".")[0] for name in chosen}, set(catalogue.groups()))
 
     def test_names_are_unique(self):
         names = [program.name for program in catalogue.CATALOGUE]
