@@ -130,6 +130,7 @@ class BusyTimes(harness.Case):
         self.assertEqual(len(messages), 1)
         self.assertIn("crosstalk calibrate", messages[0])
 
+    @harness.verify("rates come from samples")
     def test_work_and_waits_are_known_without_one(self):
         report, truth = self.observe("busy_loops", "--seconds", "8", "--far", "64")
         rows = {loop["function"]: row_of(report, loop["function"]) for loop in truth["loops"]}

@@ -171,6 +171,7 @@ class NothingDiffers(Injection):
         self.assertEqual({place: after[place] for place in changed}, {place: before[place] for place in changed})
         self.assertEqual([place for place, word in after.items() if begin <= word < end], [])
 
+    @harness.verify("attaches for long")
     @needs_events
     def test_a_busy_server_does_not_notice_it(self):
         process = self.start([harness.workload("busy_server"), "--threads", "16", "--seconds", "25"])

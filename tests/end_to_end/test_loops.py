@@ -8,9 +8,8 @@ import harness
 MAX_ERROR = 0.03  # of all CPU time
 
 
-@harness.together
-class Loops(harness.Case):
-    """One recording of two threads for all that is asked of it."""
+class Recorded(harness.Case):
+    """One recording for all that is asked of it."""
     recordings = {}
 
     def observe_loops(self, *arguments):
@@ -24,6 +23,9 @@ class Loops(harness.Case):
                 outermost.setdefault(name, []).append(row)
         return report, truth, outermost
 
+
+@harness.verify("shares come from samples")
+class Shares(Recorded):
     def check_shares(self, *arguments):
         report, truth, outermost = self.observe_loops(*arguments)
         self.assertTrue(truth["loops"])
@@ -40,6 +42,9 @@ class Loops(harness.Case):
     def test_shares_of_one_thread(self):
         self.check_shares("--threads", "1", "--seconds", "4")
 
+
+@harness.together
+class Loops(Recorded):
     def test_places(self):
         _, truth, outermost = self.observe_loops("--threads", "2", "--seconds", "4")
         for loop in truth["loops"]:
