@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "attribution/objects/sharing_kind.h"
 #include "driver/diff_report.h"
+#include "driver/json_values.h"
 
 namespace crosstalk::driver {
 
@@ -20,7 +20,6 @@ using attribution::comparison::Place;
 using attribution::comparison::Row;
 using attribution::comparison::Subject;
 using attribution::comparison::Unit;
-using Json = nlohmann::ordered_json;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 Json value_of(const Figure& figure) { return figure.value ? number_or_null(*figure.value) : Json(nullptr); }
@@ -28,7 +27,6 @@ Json interval_of(const Figure& figure) {
   return figure.ci95 ? Json::array({number_or_null(figure.ci95->low), number_or_null(figure.ci95->high)})
                      : Json(nullptr);
 }
-Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// "cost_s" and "cost_ci95": names of units stand with the value only, as in a report.
 void add(Json& to, const std::string& name, const std::string& unit, const Figure& figure) {
