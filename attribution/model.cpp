@@ -14,9 +14,26 @@ Interval limited(const Interval& interval, double most) {
   return {std::min(interval.low, most), std::min(interval.high, most)};
 }
 
+/// A sort of sharing of which nothing was seen and nothing is known: some accesses go unseen.
+bool is_out_of_sight(const Amount& amount) { return !amount.cost_s && amount.detections <= 0; }
+
+Amount nothing_beside(const Amount& seen) {
+  Amount nothing;
+  nothing.cost_s = nothing.gain_s = 0;
+  nothing.cost_ci95 = nothing.gain_ci95 = Interval{0, 0};
+  nothing.payers_s = seen.payers_s;
+  return nothing;
+}
+
 }  // namespace
 
 Sum sum_of(const Amount& a, const Amount& b) {
+  if (is_out_of_sight(a) && b.cost_s) {
+    return sum_of(nothing_beside(b), b);
+  }
+  if (is_out_of_sight(b) && a.cost_s) {
+    return sum_of(a, nothing_beside(a));
+  }
   Sum sum;
   sum.cost_s = a.cost_s.value_or(0) + b.cost_s.value_or(0);
   sum.cost_ci95 = both(a.cost_ci95, b.cost_ci95);

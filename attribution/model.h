@@ -48,7 +48,8 @@ struct Cell {
   [[nodiscard]] double detections() const { return true_sharing.detections + false_sharing.detections; }
 };
 /// Both sorts together, or several rows: intervals are added end by end, which is wider than need be. The gain is no
-/// more than the time of those who pay, where both sorts know it.
+/// more than the time of those who pay, where both sorts know it. A sort of which nothing is known, as some accesses go
+/// unseen, adds nothing to one that was seen.
 struct Sum {
   double cost_s = 0;
   std::optional<Interval> cost_ci95;

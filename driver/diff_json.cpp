@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "attribution/objects/sharing_kind.h"
 #include "driver/diff_report.h"
@@ -21,12 +21,8 @@ using attribution::comparison::Row;
 using attribution::comparison::Subject;
 using attribution::comparison::Unit;
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json value_of(const Figure& figure) { return figure.value ? number_or_null(*figure.value) : Json(nullptr); }
-Json interval_of(const Figure& figure) {
-  return figure.ci95 ? Json::array({number_or_null(figure.ci95->low), number_or_null(figure.ci95->high)})
-                     : Json(nullptr);
-}
+Json value_of(const Figure& figure) { return known(figure.value); }
+Json interval_of(const Figure& figure) { return interval(figure.ci95); }
 
 /// "cost_s" and "cost_ci95": names of units stand with the value only, as in a report.
 void add(Json& to, const std::string& name, const std::string& unit, const Figure& figure) {
@@ -137,8 +133,8 @@ Json profile(const std::string& file, const Analysis& analysis) {
           {"command", session.command},
           {"exit_status", session.exit_status ? Json(*session.exit_status) : Json(nullptr)},
           {"complete", session.complete},
-          {"duration_s", number_or_null(analysis.duration_s)},
-          {"cpu_s", number_or_null(analysis.cpu_s)},
+          {"duration_s", number(analysis.duration_s)},
+          {"cpu_s", number(analysis.cpu_s)},
           {"threads", analysis.threads.size()},
           {"samples", analysis.sampling.samples},
           {"machine",
@@ -172,7 +168,7 @@ Json conditions(const DiffReport& report) {
                  {"holds", judged.judgement.judged ? Json(judged.judgement.holds) : Json(nullptr)},
                  {"undecided_because", known_text(judged.judgement.blind)},
                  {"of", known_text(judged.judgement.of)},
-                 {"threshold", number_or_null(judged.condition.threshold)}};
+                 {"threshold", number(judged.condition.threshold)}};
     add(json, "value", "", judged.judgement.figure);
     list.push_back(std::move(json));
   }
@@ -190,7 +186,7 @@ std::string render_diff_json(const DiffReport& report) {
                      {"after", profile(report.after_file, *report.after)},
                      {"unit", c.unit == Unit::seconds ? "seconds" : "share"},
                      {"unit_reason", c.unit_reason},
-                     {"run_to_run", number_or_null(c.run_to_run)},
+                     {"run_to_run", number(c.run_to_run)},
                      {"warnings", warnings(c)},
                      {"statements", statements(c)},
                      {"conditions", conditions(report)},

@@ -97,6 +97,16 @@ TEST_F(WatchUnitTest, APartnerThatHasEndedIsNotWhoHasItsNumberNow) {
   EXPECT_LT(armed(), times);
 }
 
+TEST_F(WatchUnitTest, OfDeadWatchpointsNothingIsTold) {
+  start(2);
+  kernel_.dead = true;
+  ASSERT_TRUE(open(0));
+  EXPECT_EQ(mode(1), WatchMode::read_write);
+  EXPECT_EQ(access(1, true), 0U);
+  EXPECT_EQ(mode(1), WatchMode::read_write) << "it still waits";
+  EXPECT_TRUE(of_type<profile::WatchTrap>(kernel_.records(*thread_[1]), RecordType::watch_trap).empty());
+}
+
 TEST_F(WatchUnitTest, FollowsTheRunsOfTheLinesOwners) {
   start(2);
   ASSERT_TRUE(open(0));

@@ -250,9 +250,10 @@ std::uint64_t telling_watches(const SimulatedRun& run) {
 }
 
 TEST(Simulate, DeadWatchpointsAreFoundOutByTheWatchesThatShouldHaveTrapped) {
-  for (const char* const name : {"ping_pong", "false_sharing", "ring", "all_to_all"}) {
+  for (const char* const name : {"ping_pong", "false_sharing", "all_to_all", "own_words"}) {
     Scenario dead = scenario(name);
     dead.observer.dead = true;
+    dead.duration_ns = 3e9;
     const SimulatedRun run = simulate(dead, 1);
     EXPECT_TRUE(run.traps.empty()) << name;
     EXPECT_GE(telling_watches(run), attribution::enough_telling_watches) << name;
