@@ -10,7 +10,7 @@
 namespace crosstalk::collectors {
 namespace {
 
-std::optional<std::uint64_t> number_of(std::string_view text) {
+std::optional<std::uint64_t> term_number(std::string_view text) {
   const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   text.remove_prefix(hexadecimal ? 2 : 0);
   constexpr int ten = 10;
@@ -28,8 +28,8 @@ struct Bits {
 std::optional<Bits> bits_of(std::string_view text) {
   constexpr unsigned word_bits = 64;
   const std::size_t dash = text.find('-');
-  const auto first = number_of(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : number_of(text.substr(dash + 1));
+  const auto first = term_number(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : term_number(text.substr(dash + 1));
   if (!first || !last || *first > *last || *last >= word_bits) {
     return std::nullopt;
   }
@@ -102,7 +102,7 @@ Result<EventConfig> encode_terms(const EventFormat& format, std::string_view ter
     const std::size_t equals = term.find('=');
     const std::string_view name = term.substr(0, equals);
     const auto value =
-        equals == std::string_view::npos ? std::optional<std::uint64_t>(1) : number_of(term.substr(equals + 1));
+        equals == std::string_view::npos ? std::optional<std::uint64_t>(1) : term_number(term.substr(equals + 1));
     if (!value) {
       return wrong("'" + std::string(term) + "' has no number");
     }
