@@ -13,6 +13,7 @@ import mmap
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -132,8 +133,10 @@ class Machine:
         ours, its = socket.socketpair()
         self._control = ours
         shares = {"share": (self.shared, "off"), **({"root": ("/", "on")} if self.kind.root else {})}
-        command = [QEMU, "-accel", "tcg,thread=multi", "-cpu", PROCESSORS[self.kind.processor], "-smp", str(self.kind.processors),
-                   "-m", str(self.kind.memory_mb), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+        # However this process ends, the guest does not outlive it.
+        command = ["setpriv", "--pdeathsig", "KILL", "--", QEMU, "-accel", "tcg,thread=multi",
+                   "-cpu", PROCESSORS[self.kind.processor], "-smp", str(self.kind.processors), "-m", str(self.kind.memory_mb),
+                   "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                    "-serial", "stdio", "-chardev", f"socket,id=control,fd={its.fileno()}", "-serial", "chardev:control",
                    "-kernel", image, "-initrd", self._folder.name + "/initramfs",
                    "-append", f"{COMMAND_LINE} tsc_early_khz={time_stamp_khz()}"]
@@ -219,7 +222,7 @@ class Machine:
 
     def pause(self):
         """Lets it answer no more, as one whose kernel hangs."""
-        self._qemu.send_signal(19)
+        self._qemu.send_signal(signal.SIGSTOP)
 
     def close(self):
         self._lost = self._lost or "it was ended"

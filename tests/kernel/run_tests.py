@@ -11,6 +11,7 @@ status is 77 where all were skipped.
 
 import glob
 import os
+import signal
 import sys
 import time
 import unittest
@@ -83,4 +84,5 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # guests are ended, and their folders taken away
     sys.exit(main(sys.argv[1:]))

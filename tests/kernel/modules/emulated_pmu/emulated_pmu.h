@@ -106,6 +106,7 @@ struct emulated_kernel_functions {
 				   struct pt_regs *regs);
 	int (*insn_decode)(struct insn *insn, const void *code, int length, int mode);
 	void __user *(*insn_get_addr_ref)(struct insn *insn, struct pt_regs *regs);
+	struct idr *pmu_idr; /* units by the types of their events */
 };
 extern struct emulated_kernel_functions emulated_kernel;
 int emulated_find_kernel_functions(void);

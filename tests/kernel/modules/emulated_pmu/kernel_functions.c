@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf_event_overflow() and the instruction decoder are not exported: a kprobe tells where the
- * table of symbols is.
+ * perf_event_overflow(), the instruction decoder and perf's table of units are not exported: a
+ * kprobe tells where the table of symbols is.
  */
 #include <linux/kprobes.h>
 
@@ -22,7 +22,8 @@ int emulated_find_kernel_functions(void)
 	emulated_kernel.perf_event_overflow = (void *)lookup("perf_event_overflow");
 	emulated_kernel.insn_decode = (void *)lookup("insn_decode");
 	emulated_kernel.insn_get_addr_ref = (void *)lookup("insn_get_addr_ref");
-	if (!emulated_kernel.perf_event_overflow || !emulated_kernel.insn_decode ||
+	emulated_kernel.pmu_idr = (void *)lookup("pmu_idr");
+	if (!emulated_kernel.pmu_idr || !emulated_kernel.perf_event_overflow || !emulated_kernel.insn_decode ||
 	    !emulated_kernel.insn_get_addr_ref)
 		return -ENOENT;
 	return 0;

@@ -171,6 +171,18 @@ int emulated_check_event(struct perf_event *event, struct emulated_event *ours)
 	return is_ibs() ? check_ibs(event, ours) : check_cpu(event, ours);
 }
 
+/* This kernel lets the first unit only take events of threads, and remembers it when that unit has gone: whoever comes
+ * again has to say that there are several. */
+static int register_unit(const char *name, int type)
+{
+	int ret;
+
+	unit.capabilities |= PERF_PMU_CAP_HETEROGENEOUS_CPUS;
+	ret = perf_pmu_register(&unit, name, type);
+	unit.capabilities &= ~PERF_PMU_CAP_HETEROGENEOUS_CPUS;
+	return ret;
+}
+
 static int register_ibs_unit(void)
 {
 	if (swfilt)
@@ -182,7 +194,7 @@ static int register_ibs_unit(void)
 	unit.attr_groups = ibs_groups;
 	emulated_counter_count = 1;
 	emulated_rate = emulated_rate ?: 100;
-	return perf_pmu_register(&unit, "ibs_op", -1);
+	return register_unit("ibs_op", -1);
 }
 
 static int register_cpu_unit(void)
@@ -190,7 +202,7 @@ static int register_cpu_unit(void)
 	unit.attr_groups = cpu_groups;
 	emulated_counter_count = clamp(counters, 1, EMULATED_GENERAL);
 	emulated_rate = emulated_rate ?: 10;
-	return perf_pmu_register(&unit, "cpu", PERF_TYPE_RAW);
+	return register_unit("cpu", PERF_TYPE_RAW);
 }
 
 static int __init emulated_pmu_init(void)
@@ -210,7 +222,12 @@ static int __init emulated_pmu_init(void)
 
 static void __exit emulated_pmu_exit(void)
 {
+	int type = unit.type;
+
 	perf_pmu_unregister(&unit);
+	/* Units of fixed types are not meant to go: this kernel would keep the place, with us in it. */
+	if (type < PERF_TYPE_MAX)
+		idr_remove(emulated_kernel.pmu_idr, type);
 	emulated_stepping_exit();
 }
 
