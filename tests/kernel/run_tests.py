@@ -51,10 +51,11 @@ def tests_of(name):
     return sorted((test for test in all_tests() if str(kernel_case.kind_of(test)).lower() == name), key=kernel_case.is_last)
 
 
-def last_line(text):
-    """Of a traceback: the first line of its error, which is all that one line can hold."""
+def error_of(text):
+    """Of a traceback: the first line of its error, which may have many."""
     lines = text.strip().splitlines()
-    return next((line for line in reversed(lines) if line[:1].strip() and ":" in line), lines[-1])
+    last_place = max((at for at, line in enumerate(lines) if line.startswith("  File ")), default=-1)
+    return next((line for line in lines[last_place + 1:] if line[:1].strip()), lines[-1])
 
 
 def run(name):
@@ -66,7 +67,7 @@ def run(name):
         print(f"skipped {test.id()}: {reason}")
     bad = [*result.failures, *result.errors]
     for test, text in bad:
-        print(f"FAILED {test.id()}: {last_line(text)}")
+        print(f"FAILED {test.id()}: {error_of(text)}")
     print(f"{name}: {result.testsRun - len(bad) - len(result.skipped)} passed, {len(bad)} failed, {len(result.skipped)} skipped")
     if bad or result.unexpectedSuccesses:
         return 1
