@@ -19,17 +19,17 @@ namespace test {
 namespace {
 
 constexpr std::uint32_t threads_most = 64;
-constexpr std::uint32_t ring_bytes = 1U << 18U;
+constexpr std::uint32_t bytes_of_a_ring = 1U << 18U;
 constexpr std::int32_t first_invented_tid = 1'000'000'000;
 
 FakeKernel* kernel = nullptr;
 
 /// A page of its own for `mov %rax, (%rdi)` and one for `mov (%rdi), %rax`: code around an instruction is read as far
 /// as its page goes.
-constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t access_at = page_bytes / 2;
+constexpr std::size_t code_page_bytes = 4096;
+constexpr std::size_t access_at = code_page_bytes / 2;
 constexpr std::size_t behind_access = access_at + 3;
-using CodePage = std::array<std::uint8_t, page_bytes>;
+using CodePage = std::array<std::uint8_t, code_page_bytes>;
 
 constexpr CodePage page_with(std::uint8_t opcode) {
   CodePage code{};
@@ -37,8 +37,8 @@ constexpr CodePage page_with(std::uint8_t opcode) {
   code[access_at] = 0x48, code[access_at + 1] = opcode, code[access_at + 2] = 0x07;
   return code;
 }
-alignas(page_bytes) constinit const CodePage store_code = page_with(0x89);
-alignas(page_bytes) constinit const CodePage load_code = page_with(0x8b);
+alignas(code_page_bytes) constinit const CodePage store_code = page_with(0x89);
+alignas(code_page_bytes) constinit const CodePage load_code = page_with(0x8b);
 
 FakeEvent* event_of(const OwnedEvent& event) {
   const auto index = static_cast<std::size_t>(event.fd) - 1;
@@ -55,7 +55,7 @@ long open(std::uint32_t word, OwnedEvent& event) {
 }  // namespace
 
 struct FakeKernel::Ring {
-  std::vector<std::byte> bytes = std::vector<std::byte>(ring_bytes);
+  std::vector<std::byte> bytes = std::vector<std::byte>(bytes_of_a_ring);
   std::unique_ptr<profile::RingReader> reader;
 };
 
@@ -95,7 +95,8 @@ ThreadState& FakeKernel::add_thread() {
   thread.watchpoints = &slot.watchpoints;
   thread.number = index + 1;
   thread.random = index + 1;
-  thread.watch_tried = false;
+  thread.handler_stack = nullptr;
+  thread.watch_tried = thread.blocks_traps = false;
   thread.keeps_events = true;
   thread.stray_traps = 0;
   for (OwnedEvent& event : thread.watch_event) {
@@ -105,8 +106,8 @@ ThreadState& FakeKernel::add_thread() {
   thread.alarm_since_ns = thread.alarm_until_ns = thread.alarm_ns = 0;
   thread.on_demand.store(0);
   rings_.push_back(std::make_unique<Ring>());
-  thread.ring.attach(&slot, rings_.back()->bytes.data(), ring_bytes);
-  rings_.back()->reader = std::make_unique<profile::RingReader>(slot, rings_.back()->bytes.data(), ring_bytes);
+  thread.ring.attach(&slot, rings_.back()->bytes.data(), bytes_of_a_ring);
+  rings_.back()->reader = std::make_unique<profile::RingReader>(slot, rings_.back()->bytes.data(), bytes_of_a_ring);
   thread.phase.store(static_cast<std::uint32_t>(ThreadPhase::live));
   return thread;
 }

@@ -298,14 +298,12 @@ TEST_F(Handlers, ABlockedTrapStaysPendingAndWatchingEnds) {
   target_.blocks_trap = true;
   send(plain_signal(SIGTRAP, SI_TKILL));
   EXPECT_EQ(target_.aside, Steps{"sigtrap_used"});
-  sigset_t trap;
-  sigemptyset(&trap);
-  sigaddset(&trap, SIGTRAP);
+  const std::uint64_t trap = std::uint64_t{1} << (SIGTRAP - 1);
   siginfo_t info{};
   const timespec at_once{};
-  EXPECT_EQ(::sigtimedwait(&trap, &info, &at_once), SIGTRAP);
+  EXPECT_EQ(system_call(SYS_rt_sigtimedwait, &trap, &info, &at_once, sizeof trap), SIGTRAP);
   EXPECT_EQ(info.si_code, SI_TKILL) << "as it came";
-  ::pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
+  system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, nullptr, sizeof trap);
   EXPECT_TRUE(target_.handed_over.empty());
 }
 

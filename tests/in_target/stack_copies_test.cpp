@@ -59,7 +59,9 @@ class StackCopies : public testing::Test {
     EXPECT_EQ(slice.registers[Register::rsp], rsp);
     EXPECT_EQ(slice.registers[Register::rbx], 0xbU);
     std::vector<std::uint64_t> found(slice.bytes / sizeof(std::uint64_t));
-    std::memcpy(found.data(), buffer.data() + sizeof slice, slice.bytes);
+    if (!found.empty()) {
+      std::memcpy(found.data(), buffer.data() + sizeof slice, slice.bytes);
+    }
     return found;
   }
 

@@ -14,6 +14,7 @@
 
 #include "collectors/in_target/access/instruction_decoder.h"
 #include "tests/in_target/native_step.h"
+#include "tests/repeats.h"
 
 namespace crosstalk::test::vector_unit_test {
 namespace {
@@ -431,7 +432,7 @@ void Comparison::run(std::size_t wanted, bool some_unknown, bool traps) {
 }
 
 TEST(VectorUnit, AgreesWithTheProcessorOnRandomInstructions) {
-  constexpr std::size_t wanted = 60'000;
+  constexpr std::size_t wanted = repeats(60'000);
   Comparison comparison(1);
   comparison.run(wanted, false, false);
   comparison.expect_right();
@@ -448,7 +449,7 @@ TEST(VectorUnit, AgreesWithTheProcessorOnRandomInstructions) {
 }
 
 TEST(VectorUnit, SaysNothingWrongWhereOperandsAreUnknown) {
-  constexpr std::size_t wanted = 10'000;
+  constexpr std::size_t wanted = repeats(10'000);
   Comparison comparison(2);
   comparison.run(wanted, true, false);
   comparison.expect_right();
@@ -457,7 +458,7 @@ TEST(VectorUnit, SaysNothingWrongWhereOperandsAreUnknown) {
 
 TEST(VectorUnit, ResultsOfWhatWouldTrapAreUnknown) {
   Comparison comparison(3);
-  comparison.run(10'000, false, true);
+  comparison.run(repeats(10'000), false, true);
   comparison.expect_right();
   std::printf("%zu trapped\n", comparison.trapped());
   EXPECT_GT(comparison.trapped(), 100U);

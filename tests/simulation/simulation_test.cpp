@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator itself: the truth by its definition, the collector's rules, and rows that fit together.
+// The simulator itself: the truth by its definition, and the collector's rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,45 +106,6 @@ TEST(Watching, ClosesWhenFullOrAfterItsTime) {
   EXPECT_LT(watches[0].close_ns, 2010U);
 }
 
-TEST(Watching, WordsAreDrawnWithTheProbabilityThatIsRecorded) {
-  constexpr int draws = 20'000;
-  int drawn = 0;
-  double recorded = 0;
-  for (std::uint64_t seed = 0; seed < draws; ++seed) {
-    Watching watching(Observer{}, 2, word_bytes, seed);
-    auto sample = sample_at(0, 1, 0, 1000);
-    watching.sample(sample, sample.cpu_ns);
-    const auto watches = watching.take_watches();
-    ASSERT_EQ(watches.size(), 1U);
-    ASSERT_EQ(watches[0].words.size(), 2U);
-    EXPECT_EQ(watches[0].words[0].offset, 0);
-    EXPECT_NE(watches[0].words[1].offset, 0);
-    drawn += watches[0].words[1].offset == 3 * word_bytes ? 1 : 0;
-    recorded = watches[0].words[1].probability;
-  }
-  EXPECT_NEAR(recorded, 1.0 / 7, 1e-6);
-  EXPECT_NEAR(drawn / static_cast<double>(draws), recorded, 5 * std::sqrt(recorded / draws));
-}
-
-TEST(Watching, APartnersWordIsDrawnThreeTimesInFour) {
-  constexpr int draws = 20'000;
-  int drawn = 0;
-  for (std::uint64_t seed = 0; seed < draws; ++seed) {
-    Watching watching(Observer{}, 2, word_bytes, seed);
-    auto partner = sample_at(1, 1, 4, 1000, AccessKind::store);
-    watching.sample(partner, partner.cpu_ns);
-    auto sample = sample_at(0, 1, 0, 2000);
-    watching.sample(sample, sample.cpu_ns);
-    ASSERT_NE(sample.flags & profile::sample_suspected, 0);
-    const auto watches = watching.take_watches();
-    ASSERT_EQ(watches.size(), 2U);
-    const bool named = watches[1].words[1].offset == 4 * word_bytes;
-    drawn += named ? 1 : 0;
-    EXPECT_NEAR(watches[1].words[1].probability, named ? 0.75 + 0.25 / 7 : 0.25 / 7, 1e-6);
-  }
-  EXPECT_NEAR(drawn / static_cast<double>(draws), 0.75 + 0.25 / 7, 0.015);
-}
-
 TEST(Simulate, TheSameSeedGivesTheSameRun) {
   const SimulatedRun a = simulate(scenario("mixed"), 3);
   const SimulatedRun b = simulate(scenario("mixed"), 3);
@@ -153,35 +114,6 @@ TEST(Simulate, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(a.cpu_s, b.cpu_s);
   EXPECT_EQ(a.traps.size(), b.traps.size());
   EXPECT_NE(a.cpu_s, c.cpu_s);
-}
-
-TEST(Simulate, RowsFitTogether) {
-  for (const Scenario& scenario : scenarios()) {
-    SCOPED_TRACE(std::string(scenario.name));
-    const SimulatedRun run = simulate(scenario, 1);
-    const bool comes_and_goes = scenario.life_ns > 0;
-    EXPECT_EQ(run.threads.size() % scenario.threads, 0U);
-    EXPECT_EQ(run.threads.size() > scenario.threads, comes_and_goes);
-    double sampled_s = 0;
-    std::size_t armed = 0;
-    for (const profile::SampleRow& sample : run.samples) {
-      sampled_s += static_cast<double>(sample.cpu_ns) / 1e9;
-      armed += (sample.flags & profile::sample_armed) != 0 ? 1 : 0;
-    }
-    // Whether a thread that lives for a part of a period is sampled is chance: one in four of 7,000 is, to 2 %. Samples
-    // that count stand for no time.
-    EXPECT_NEAR(sampled_s, scenario.observer.source == Source::clock ? run.cpu_s : 0,
-                (comes_and_goes ? 0.1 : 0.01) * run.cpu_s);
-    EXPECT_EQ(armed, run.watches.size());
-    EXPECT_GT(armed, 20U);
-    for (std::size_t i = 0; i < run.watches.size(); ++i) {
-      EXPECT_EQ(run.watches[i].id.value, i + 1);
-      EXPECT_TRUE(run.watches[i].close);
-    }
-    EXPECT_TRUE(std::is_sorted(run.traps.begin(), run.traps.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.watch.value, a.sequence) < std::pair(b.watch.value, b.sequence);
-    }));
-  }
 }
 
 TEST(Simulate, PatternsExchangeWhatTheyAreNamedAfter) {
