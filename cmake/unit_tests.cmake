@@ -30,15 +30,15 @@ function(crosstalk_unit_entry name target filter labels timeout environment)
 endfunction()
 
 # crosstalk_test_program(NAME SOURCES file... [HELPERS file...] [LIBRARIES library...] [DEFINITIONS definition...]
-#                        [DEPENDS target...] [CONCURRENT file...] [SHARDS n] [TIMEOUT seconds] [PLAIN] [STATISTICAL])
+#                        [DEPENDS target...] [CONCURRENT file...] [SHARDS n] [TIMEOUT seconds] [PLAIN] [VERIFY])
 # The program test_NAME. A start under a sanitizer takes a quarter of a second, so ctest has one entry for all its tests,
 # unit.NAME, or SHARDS of them, unit.NAME.1 and so on, which run side by side.
 #   HELPERS      what the tests need and has no tests
 #   CONCURRENT   those of SOURCES whose subject threads share: the thread sanitizer's build has these, with HELPERS
 #   PLAIN        a sanitizer would change what is tested: in builds without one only
-#   STATISTICAL  test suites called Statistical... are an entry of their own, verify.NAME with the label `verify`
+#   VERIFY       takes minutes: with the label `verify`, for `./dev verify` only
 function(crosstalk_test_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 want "PLAIN;STATISTICAL" "SHARDS;TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 want "PLAIN;VERIFY" "SHARDS;TIMEOUT"
     "SOURCES;HELPERS;LIBRARIES;DEFINITIONS;DEPENDS;CONCURRENT")
   if(want_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "crosstalk_test_program(${name}) knows no ${want_UNPARSED_ARGUMENTS}")
@@ -58,18 +58,18 @@ function(crosstalk_test_program name)
   if(NOT want_TIMEOUT)
     set(want_TIMEOUT 300)
   endif()
-  set(filter "*")
-  if(want_STATISTICAL)
-    set(filter "-Statistical*:*/Statistical*")
-    crosstalk_unit_entry(verify.${name} ${target} "Statistical*:*/Statistical*" verify 3600 "")
+  if(want_VERIFY)
+    set_target_properties(${target} PROPERTIES CROSSTALK_VERIFY ON)
+    crosstalk_unit_entry(unit.${name} ${target} "*" "unit;verify" 3600 "")
+    return()
   endif()
   if(NOT want_SHARDS OR want_SHARDS EQUAL 1)
-    crosstalk_unit_entry(unit.${name} ${target} "${filter}" unit ${want_TIMEOUT} "")
+    crosstalk_unit_entry(unit.${name} ${target} "*" unit ${want_TIMEOUT} "")
     return()
   endif()
   foreach(shard RANGE 1 ${want_SHARDS})
     math(EXPR index "${shard} - 1")
-    crosstalk_unit_entry(unit.${name}.${shard} ${target} "${filter}" unit ${want_TIMEOUT}
+    crosstalk_unit_entry(unit.${name}.${shard} ${target} "*" unit ${want_TIMEOUT}
       "GTEST_TOTAL_SHARDS=${want_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
