@@ -180,6 +180,7 @@ void enter_target_handler(void (* /*handler*/)(int, siginfo_t*, void*), bool /*o
 
 void close_clock_event(OwnedEvent& event) { close_event(event); }
 void switch_off_before_closing(bool /*on*/) {}
+void lead_watchpoints_astray(bool /*on*/) {}
 void forget_events_open() {}
 void reserve_hidden_numbers(int /*any_fd*/) {}
 void raise_limits_in(std::int32_t /*pid*/) {}

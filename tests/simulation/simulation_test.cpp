@@ -192,13 +192,6 @@ TEST(Simulate, DeadWatchpointsAreFoundOutByTheWatchesThatShouldHaveTrapped) {
   }
 }
 
-TEST(Simulate, LiveWatchpointsAreNeverTakenForDead) {
-  for (const Scenario& scenario : scenarios()) {
-    const SimulatedRun run = simulate(scenario, 1);
-    EXPECT_TRUE(!run.traps.empty() || telling_watches(run) == 0) << scenario.name;
-  }
-}
-
 TEST(Simulate, LostTrapsLeaveGaps) {
   const SimulatedRun run = simulate(scenario("lost_traps"), 1);
   std::size_t gaps = 0;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that a simulated run leaves fit together, whatever is simulated.
+// Whatever is simulated: the rows that a run leaves fit together, and watchpoints that fire are never taken for dead.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "attribution/watch_sight.h"
 #include "tests/simulation/run.h"
 
-namespace crosstalk::simulation::rows_test {
+namespace crosstalk::simulation::every_scenario_test {
 namespace {
 
-TEST(Simulate, RowsFitTogether) {
+TEST(EveryScenario, RowsFitTogether) {
   for (const Scenario& scenario : scenarios()) {
     SCOPED_TRACE(std::string(scenario.name));
     const SimulatedRun run = simulate(scenario, 1);
@@ -40,5 +41,21 @@ TEST(Simulate, RowsFitTogether) {
   }
 }
 
+/// Watches that had to trap where watchpoints work.
+std::uint64_t telling_watches(const SimulatedRun& run) {
+  attribution::TellingWatches telling(run.watches, run.threads);
+  for (const profile::SampleRow& sample : run.samples) {
+    telling.add(sample);
+  }
+  return telling.count();
+}
+
+TEST(EveryScenario, LiveWatchpointsAreNeverTakenForDead) {
+  for (const Scenario& scenario : scenarios()) {
+    const SimulatedRun run = simulate(scenario, 1);
+    EXPECT_TRUE(!run.traps.empty() || telling_watches(run) == 0) << scenario.name;
+  }
+}
+
 }  // namespace
-}  // namespace crosstalk::simulation::rows_test
+}  // namespace crosstalk::simulation::every_scenario_test
