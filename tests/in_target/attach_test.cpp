@@ -267,6 +267,7 @@ TEST_F(Attach, AForkedChildIsObservedAnew) {
   ThreadState& self = observe();
   self.watch_event[0].fd = 1;
   kernel_.events.push_back({0, true, {0x1000, 8, WatchMode::read_write}});
+  runtime().budget.earn(1'000'000);
   runtime().budget.spend(1'000'000);
   const int found = in_child([this] {
     const Runtime& r = runtime();

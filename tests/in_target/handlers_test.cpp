@@ -18,6 +18,7 @@
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/task_status.h"
 #include "tests/in_target/fake_kernel.h"
 #include "tests/in_target/fake_target.h"
 
@@ -28,6 +29,7 @@ using Steps = std::vector<std::string>;
 
 constexpr int trap_perf = 6;  // si_code of a perf event's SIGTRAP
 constexpr std::uint32_t raised_while_blocked = 1;
+constexpr std::uint64_t trap_bit = std::uint64_t{1} << (SIGTRAP - 1);
 constexpr std::uint64_t horizon_ns = 3'600'000'000'000;
 
 alignas(64) constinit std::uint64_t line[8] = {};
@@ -197,9 +199,8 @@ TEST_F(Handlers, TheSessionIsOverWhenTheRecorderIsGoneAndSilent) {
 TEST_F(Handlers, WhereMasksAreLeftAloneAThreadThatBlocksTrapsIsNotWatched) {
   runtime().injected = true;
   self_.timer_number = 1;
-  const std::uint64_t trap = std::uint64_t{1} << (SIGTRAP - 1);
   std::uint64_t before = 0;
-  system_call(SYS_rt_sigprocmask, SIG_BLOCK, &trap, &before, sizeof before);
+  system_call(SYS_rt_sigprocmask, SIG_BLOCK, &trap_bit, &before, sizeof before);
   send(timer_signal(0));
   EXPECT_TRUE(self_.blocks_traps);
   EXPECT_TRUE(self_.watch_tried) << "it does not try to be watched";
@@ -268,7 +269,7 @@ TEST_F(Handlers, TheProgramsHandlerRunsWithTheMaskThatItAskedFor) {
   }
   const std::uint64_t none = 0;
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none);
-  EXPECT_EQ(mask, std::uint64_t{1} << (SIGUSR2 - 1) | std::uint64_t{1} << (SIGTRAP - 1));
+  EXPECT_EQ(mask, std::uint64_t{1} << (SIGUSR2 - 1) | trap_bit);
 }
 
 TEST_F(Handlers, OfTheClocksSignalOnlyOurTicksAreOurs) {
@@ -298,12 +299,14 @@ TEST_F(Handlers, ABlockedTrapStaysPendingAndWatchingEnds) {
   target_.blocks_trap = true;
   send(plain_signal(SIGTRAP, SI_TKILL));
   EXPECT_EQ(target_.aside, Steps{"sigtrap_used"});
-  const std::uint64_t trap = std::uint64_t{1} << (SIGTRAP - 1);
+  TaskStatus status;
+  ASSERT_TRUE(read_task_status(kernel_thread_id(), status));
+  EXPECT_NE(status.pending & trap_bit, 0U) << "for the thread that it was sent to";
   siginfo_t info{};
   const timespec at_once{};
-  EXPECT_EQ(system_call(SYS_rt_sigtimedwait, &trap, &info, &at_once, sizeof trap), SIGTRAP);
+  EXPECT_EQ(system_call(SYS_rt_sigtimedwait, &trap_bit, &info, &at_once, sizeof trap_bit), SIGTRAP);
   EXPECT_EQ(info.si_code, SI_TKILL) << "as it came";
-  system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, nullptr, sizeof trap);
+  system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap_bit, nullptr, sizeof trap_bit);
   EXPECT_TRUE(target_.handed_over.empty());
 }
 
