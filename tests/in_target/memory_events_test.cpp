@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "collectors/in_target/session/runtime.h"
@@ -201,8 +203,12 @@ TEST_F(MemoryEventsTest, AForkedChildForgetsItsParents) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  MemoryEvents::deliver(self_, [](const PastAccess&) {});  // faults for what the child had copies of
-  touch();                                                 // the parent's event counts on
+  // The parent faults for what the child had copies of, so often in a large program that the kernel throttles the event
+  // until its thread is switched to the next time.
+  MemoryEvents::deliver(self_, [](const PastAccess&) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  MemoryEvents::deliver(self_, [](const PastAccess&) {});
+  touch();  // the parent's event counts on
   std::size_t here = 0;
   MemoryEvents::deliver(self_, [&](const PastAccess& access) { here += is_here(access.seen.address) ? 1 : 0; });
   EXPECT_EQ(here, pages);
