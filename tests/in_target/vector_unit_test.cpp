@@ -432,7 +432,7 @@ void Comparison::run(std::size_t wanted, bool some_unknown, bool traps) {
 }
 
 TEST(VectorUnit, AgreesWithTheProcessorOnRandomInstructions) {
-  constexpr std::size_t wanted = repeats(60'000);
+  constexpr std::size_t wanted = 60'000;  // fewer do not meet each operation
   Comparison comparison(1);
   comparison.run(wanted, false, false);
   comparison.expect_right();
