@@ -16,6 +16,7 @@
 #include "collectors/in_target/access/instruction_decoder.h"
 #include "tests/in_target/access_fixtures.h"
 #include "tests/in_target/access_trace.h"
+#include "tests/repeats.h"
 
 namespace crosstalk::test::emulator_test {
 
@@ -272,7 +273,8 @@ TEST(Emulator, AgreesWithTheProcessorOnCompiledFunctions) {
   for (int i = 0; i < optimized::fixture_count; ++i) {
     SCOPED_TRACE(optimized::fixtures[i].name);
     Predictor predictor;
-    trace(optimized::fixtures[i].run, 6000, [&](const TraceStep& step, pid_t pid) { predictor.visit(step, pid); });
+    trace(optimized::fixtures[i].run, repeats(6000),
+          [&](const TraceStep& step, pid_t pid) { predictor.visit(step, pid); });
     predictor.expect_right(100);
   }
 }

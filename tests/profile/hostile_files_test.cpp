@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/profile/profile_files.h"
+#include "tests/repeats.h"
 
 namespace crosstalk::profile::hostile_files_test {
 namespace {
@@ -329,7 +330,7 @@ TEST_F(HostileFile, ValuesOutOfRange) {
 TEST_F(HostileFile, FlippedBytesNeverCrash) {
   const std::string whole = test::contents(path_);
   std::mt19937 random(7);  // NOLINT: the same file each time
-  for (int round = 0; round < 300; ++round) {
+  for (std::size_t round = 0; round < repeats(300); ++round) {
     std::string bytes = whole;
     for (int i = 0; i < 8; ++i) {
       bytes[random() % (round % 2 == 0 ? 600 : bytes.size())] = static_cast<char>(random());

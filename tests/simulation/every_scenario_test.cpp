@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever is simulated: the rows that a run leaves fit together, and watchpoints that fire are never taken for dead.
+// Whatever is simulated: the rows that a run leaves fit together, and watchpoints are taken for dead only where they
+// are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,6 +49,17 @@ std::uint64_t telling_watches(const SimulatedRun& run) {
     telling.add(sample);
   }
   return telling.count();
+}
+
+TEST(EveryScenario, DeadWatchpointsAreFoundOutByTheWatchesThatShouldHaveTrapped) {
+  for (const char* const name : {"ping_pong", "false_sharing", "all_to_all", "own_words"}) {
+    Scenario dead = scenario(name);
+    dead.observer.dead = true;
+    dead.duration_ns = 3e9;
+    const SimulatedRun run = simulate(dead, 1);
+    EXPECT_TRUE(run.traps.empty()) << name;
+    EXPECT_GE(telling_watches(run), attribution::enough_telling_watches) << name;
+  }
 }
 
 TEST(EveryScenario, LiveWatchpointsAreNeverTakenForDead) {

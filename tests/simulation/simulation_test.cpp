@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attribution/watch_sight.h"
 #include "tests/simulation/run.h"
 #include "tests/simulation/watching.h"
 
@@ -170,26 +169,6 @@ TEST(Simulate, SamplesOfFastLoadsAndWithoutAddressesAreNotThere) {
   const auto samples = [](const char* name) { return static_cast<double>(simulate(scenario(name), 1).samples.size()); };
   EXPECT_GT(samples("accesses_skid"), 5000);
   EXPECT_NEAR(samples("accesses_no_address") / samples("accesses_skid"), 0.75, 0.03);
-}
-
-/// Watches that had to trap where watchpoints work.
-std::uint64_t telling_watches(const SimulatedRun& run) {
-  attribution::TellingWatches telling(run.watches, run.threads);
-  for (const profile::SampleRow& sample : run.samples) {
-    telling.add(sample);
-  }
-  return telling.count();
-}
-
-TEST(Simulate, DeadWatchpointsAreFoundOutByTheWatchesThatShouldHaveTrapped) {
-  for (const char* const name : {"ping_pong", "false_sharing", "all_to_all", "own_words"}) {
-    Scenario dead = scenario(name);
-    dead.observer.dead = true;
-    dead.duration_ns = 3e9;
-    const SimulatedRun run = simulate(dead, 1);
-    EXPECT_TRUE(run.traps.empty()) << name;
-    EXPECT_GE(telling_watches(run), attribution::enough_telling_watches) << name;
-  }
 }
 
 TEST(Simulate, LostTrapsLeaveGaps) {
