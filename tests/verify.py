@@ -19,6 +19,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "end_to_end"))
+import harness  # noqa: E402  (after its folder is known)
+
 FOLDER = ROOT / "build" / "verify"
 SKIPPED = 77  # exit status of what this machine cannot run
 
@@ -30,6 +33,7 @@ class Group:
     command: str  # of a shell, in the project's folder
     figures: str = ""  # pattern of the lines of its output that hold figures; its groups are printed
     needs: tuple = ()  # programs without which it cannot run
+    watchpoints: bool = False  # it can say nothing where debug registers do not fire
 
 
 CTEST = "ctest --output-on-failure --test-dir build/"
@@ -53,10 +57,11 @@ GROUPS = [
     Group("lint", "clang-tidy, manual pages, who includes whom", "./dev lint", r"^(lint: .*)$"),
     Group("fuzz", "each reader of bytes, for a minute, by libFuzzer", "./dev fuzz 60",
           r"^(stat::number_of_executed_units:.*)$"),
-    Group("estimators", "estimators against simulated truth", "./dev bench estimators --runs 60 steady bursts"),
-    Group("accuracy", "reports against what workloads force", "./dev bench accuracy --table --runs 1 --output build/verify/accuracy.md",
+    Group("estimators", "estimators against simulated truth", "./dev bench estimators --runs 60 ping_pong mixed ticks",
           r"^(\|.*\|)$"),
-    Group("advice", "programs as found and as advised", "./dev bench advice --runs 3 --print", r"^(\|.*\|)$"),
+    Group("accuracy", "reports against what workloads force", "./dev bench accuracy --table --quick", r"^(\|.*\|)$", watchpoints=True),
+    Group("advice", "programs as found and as advised", "./dev bench advice --runs 3 --print", r"^(\|.*\|)$",
+          watchpoints=True),
     Group("overhead", "recorded against bare runs", "./dev bench overhead --pairs 10 --turns 4 --only pigz", r"^(\|.*\|)$"),
     Group("soak", "the recorder's memory does not grow", "./dev soak 600", r"^(.*MB.*)$"),
 ]
@@ -76,7 +81,10 @@ def sources_hash() -> str:
 
 def lacking(group: Group) -> str:
     missing = [program for program in group.needs if shutil.which(program) is None]
-    return f"there is no {', '.join(missing)} here" if missing else ""
+    if missing:
+        return f"there is no {', '.join(missing)} here"
+    why = harness.why_no_watchpoints() if group.watchpoints else None
+    return f"watchpoints: {why}" if why else ""
 
 
 def figures_of(group: Group, log: pathlib.Path) -> str:
