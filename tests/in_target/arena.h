@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "profile/ring.h"
 #include "profile/ring_reader.h"
 #include "profile/wait_table.h"
+#include "tests/in_target/split_records.h"
 
 namespace crosstalk::in_target::test {
 
@@ -69,15 +69,7 @@ class Arena {
     profile::RingReader reader(slot(index), ring, ring_bytes_);
     std::vector<std::byte> batch;
     reader.drain(batch);
-    Records found;
-    for (std::size_t at = 0; at + sizeof(profile::RecordHeader) <= batch.size();) {
-      profile::RecordHeader header;
-      std::memcpy(&header, batch.data() + at, sizeof header);
-      found.emplace_back(batch.begin() + static_cast<std::ptrdiff_t>(at),
-                         batch.begin() + static_cast<std::ptrdiff_t>(at + header.size));
-      at += header.size;
-    }
-    return found;
+    return split_records(batch);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "profile/ring_reader.h"
+#include "tests/in_target/split_records.h"
 
 namespace crosstalk::in_target {
 namespace test {
@@ -144,15 +145,7 @@ void FakeKernel::close_descriptors() {
 std::vector<std::vector<std::byte>> FakeKernel::records(ThreadState& thread) {
   std::vector<std::byte> batch;
   rings_[thread.number - 1]->reader->drain(batch);
-  std::vector<std::vector<std::byte>> found;
-  for (std::size_t at = 0; at + sizeof(profile::RecordHeader) <= batch.size();) {
-    profile::RecordHeader header;
-    std::memcpy(&header, batch.data() + at, sizeof header);
-    found.emplace_back(batch.begin() + static_cast<std::ptrdiff_t>(at),
-                       batch.begin() + static_cast<std::ptrdiff_t>(at + header.size));
-    at += header.size;
-  }
-  return found;
+  return split_records(batch);
 }
 
 }  // namespace test

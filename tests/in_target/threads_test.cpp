@@ -17,6 +17,7 @@
 #include "profile/ring_reader.h"
 #include "tests/in_target/fake_kernel.h"
 #include "tests/in_target/fake_target.h"
+#include "tests/in_target/split_records.h"
 
 namespace crosstalk::in_target::threads_test {
 namespace {
@@ -38,15 +39,7 @@ std::vector<std::vector<std::byte>> records_of(profile::ThreadSlot& slot, std::u
   profile::RingReader reader(slot, runtime().rings.ring(index), ring_bytes);
   std::vector<std::byte> batch;
   reader.drain(batch);
-  std::vector<std::vector<std::byte>> found;
-  for (std::size_t at = 0; at < batch.size();) {
-    profile::RecordHeader header;
-    std::memcpy(&header, batch.data() + at, sizeof header);
-    found.emplace_back(batch.begin() + static_cast<std::ptrdiff_t>(at),
-                       batch.begin() + static_cast<std::ptrdiff_t>(at + header.size));
-    at += header.size;
-  }
-  return found;
+  return test::split_records(batch);
 }
 
 profile::SlotState state_of(std::uint32_t index) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/simulation/run.h"
+#include "tests/simulation/sample_at.h"
 #include "tests/simulation/watching.h"
 
 namespace crosstalk::simulation::simulation_test {
@@ -51,19 +52,6 @@ TEST(SharedLine, AnOwnAccessForgetsWhatCameBefore) {
   line.touch(1, load_of(4));
   line.touch(0, store_to(6));
   EXPECT_FALSE(line.transfer(1, load_of(0))->true_sharing);
-}
-
-profile::SampleRow sample_at(std::uint32_t thread, std::uint32_t line, std::uint32_t word, std::uint64_t time_ns,
-                             AccessKind kind = AccessKind::load) {
-  profile::SampleRow row;
-  row.thread = ThreadId{thread};
-  row.time_ns = time_ns;
-  row.cpu_ns = 200'000;
-  row.address = address_of(line) + word * word_bytes;
-  row.width = word_bytes;
-  row.access = kind;
-  row.from = profile::AddressFrom::retired;
-  return row;
 }
 
 TEST(Watching, FollowsRunsOfOwners) {
