@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# crosstalk_python_tests(LABEL label FILES file... [ENVIRONMENT setting...] [SERIAL class...] [SERIAL_ALL] [VERIFY_ALL]
+# crosstalk_python_tests(LABEL label FILES file... [ENVIRONMENT setting...] [SERIAL class...] [VERIFY_ALL]
 #                        [TOGETHER_ALL] [TIMEOUT s])
 # Each test method of the files (unittest; test_SUBJECT.py) is a test of its own for ctest, LABEL.SUBJECT.CLASS.METHOD, so
-# that a report names what failed. A test that ends with 77 was skipped. Those of the classes SERIAL, or all, run alone:
-# they compare measured times with the truth, and the machine may have only two processors. A test or class below a
+# that a report names what failed. A test that ends with 77 was skipped. Those of the classes SERIAL run alone: they
+# compare measured times with the truth, and the machine may have only two processors. A test or class below a
 # decorator @verify(...) has the label `verify`: `./dev test` leaves it out, `./dev verify` runs it, alone.
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 function(crosstalk_python_tests)
-  cmake_parse_arguments(PARSE_ARGV 0 want "SERIAL_ALL;VERIFY_ALL;TOGETHER_ALL" "LABEL;TIMEOUT" "FILES;ENVIRONMENT;SERIAL")
+  cmake_parse_arguments(PARSE_ARGV 0 want "VERIFY_ALL;TOGETHER_ALL" "LABEL;TIMEOUT" "FILES;ENVIRONMENT;SERIAL")
   if(NOT want_TIMEOUT)
     set(want_TIMEOUT 180)
   endif()
@@ -55,7 +55,7 @@ function(crosstalk_python_tests)
         ENVIRONMENT "${want_ENVIRONMENT}")
       if(verified OR verified_class OR want_VERIFY_ALL)
         set_tests_properties(${name} PROPERTIES LABELS "${want_LABEL};verify" RUN_SERIAL TRUE)
-      elseif(want_SERIAL_ALL OR class IN_LIST want_SERIAL)
+      elseif(class IN_LIST want_SERIAL)
         set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
       endif()
       set(verified FALSE)
