@@ -172,7 +172,7 @@ profile::SampleParts parts_of(const AnalysisOptions& options) {
   return options.code ? profile::SampleParts::all : profile::SampleParts::accesses;
 }
 
-/// Of what watchpoints could not see, nothing is known: neither that there is none nor how much it is at most.
+/// Drops zeros and upper limits of communication that the watchpoints could not have seen: they are unknown.
 void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   Expansion& expansion = estimated.expansion;
   if (sight.sees == WatchSight::Sees::everything) {
@@ -189,7 +189,7 @@ void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   }
 }
 
-/// What is made of samples as they pass, each once.
+/// All consumers of the sample stream; each sample passes them once.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
                 std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
@@ -298,7 +298,7 @@ Result<void> Course::read_traps() {
 }
 
 Result<void> Course::read_samples() {
-  // Of a recording with a trap, watchpoints are known to fire.
+  // A recording with a trap proves that watchpoints fire.
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
   samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_, trapless);
   const bool by_instruction = options_.code.has_value();
@@ -397,7 +397,7 @@ Result<void> Course::list_code() {
   return {};
 }
 
-/// What hardware samples tell, by loop among others.
+/// Builds the memory view from hardware samples, by line, object and loop.
 Result<void> Course::view_memory() {
   analysis_.loops = std::move(time_.loops);
   auto memory =
