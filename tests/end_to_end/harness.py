@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 CROSSTALK = os.environ.get("CROSSTALK", "crosstalk")
@@ -61,6 +62,25 @@ def run(command, timeout=120, **options):
             os.killpg(process.pid, signal.SIGKILL)
             raise
     return Run(shell_status(process.returncode), out, err)
+
+
+def wait_until(condition, seconds=60):
+    """Until condition() holds, however slow the machine is: then its value. Nobody waits longer than `seconds`."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"what is waited for has not come within {seconds} s")
+        time.sleep(0.02)
+    return value
+
+
+def samples_in(profile):
+    """How many a recording that goes on has written; 0 before it has begun."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{profile}?mode=ro", uri=True)) as database:
+            return database.execute("SELECT COUNT(*) FROM sample").fetchone()[0]
+    except sqlite3.Error:
+        return 0
 
 
 def verify(reason):

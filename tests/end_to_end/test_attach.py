@@ -263,7 +263,7 @@ class Unharmed(Attachment):
         before = self.facts(process.pid)
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p", str(process.pid),
                                "--duration", "3"], stderr=subprocess.PIPE, text=True) as recorder:
-            time.sleep(2)
+            harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
             during = self.facts(process.pid)
             self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
         self.assertEqual(during, before)
@@ -276,7 +276,7 @@ class Unharmed(Attachment):
         process = self.start([harness.workload("false_sharing"), "--seconds", "6"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
                                str(process.pid)], stderr=subprocess.DEVNULL) as recorder:
-            time.sleep(2.5)
+            harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
             recorder.kill()
         out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0)
@@ -289,7 +289,7 @@ class Unharmed(Attachment):
         process = self.start([harness.workload("false_sharing"), "--seconds", "4"])
         recorder = subprocess.Popen([harness.CROSSTALK, "record", "-q", "--budget", "100", "--period", "100us", "-o",
                                      self.path("run.db"), "-p", str(process.pid)], stderr=subprocess.DEVNULL)
-        time.sleep(1.5)
+        harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
         recorder.send_signal(signal.SIGSTOP)
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0)
@@ -442,7 +442,7 @@ class Ends(Attachment):
         process = self.start([harness.workload("false_sharing"), "--seconds", "30"])
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
                                str(process.pid)], stderr=subprocess.PIPE, text=True) as recorder:
-            time.sleep(2.5)
+            harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
             recorder.send_signal(signal.SIGINT)
             self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
         self.assertIsNone(process.poll())
@@ -493,7 +493,7 @@ class Threads(Attachment):
     def test_threads_without_descriptors_are_named(self):
         process = self.start([sys.executable, "-c", "import threading, time\n"
                               "for _ in range(100): threading.Thread(target=time.sleep, args=(6,)).start()"])
-        time.sleep(1)
+        harness.wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 100)
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         result = self.attach(process.pid, "--duration", "1", preexec_fn=few)
         self.assertEqual(result.status, 0, result.stderr)
@@ -569,7 +569,7 @@ class Refusals(Attachment):
 
     def test_a_zombie(self):
         with subprocess.Popen(["/bin/true"]) as process:
-            time.sleep(STARTED_S)
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             self.refused(process.pid, "zombie")
 
     @unittest.skipUnless(os.path.exists("/proc/2/status"), "kernel threads are not to be seen here")

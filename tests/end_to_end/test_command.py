@@ -161,9 +161,9 @@ class Files(harness.Case):
 
     def test_profile_of_a_killed_recorder(self):
         profile = self.path("k.db")
-        with subprocess.Popen([CROSSTALK, "record", "-o", profile, "--", workload("false_sharing"), "--seconds", "3"],
+        with subprocess.Popen([CROSSTALK, "record", "-o", profile, "--", workload("false_sharing"), "--seconds", "4"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
-            time.sleep(1.5)
+            harness.wait_until(lambda: harness.samples_in(profile) > 50)
             recorder.kill()
             out, _ = recorder.communicate(timeout=30)
         self.assertEqual(json.loads(out)["workload"], "false_sharing", "the command goes on without its recorder")
@@ -175,8 +175,8 @@ class Files(harness.Case):
     def test_interrupt_ends_the_recording_in_order(self):
         profile = self.path("c.db")
         with subprocess.Popen([CROSSTALK, "record", "-q", "-o", profile, "--", workload("false_sharing"), "--seconds",
-                               "30"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as recorder:
-            time.sleep(1.0)
+                               "60"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as recorder:
+            harness.wait_until(lambda: harness.samples_in(profile) > 50)
             os.killpg(recorder.pid, signal.SIGINT)  # as a terminal does
             recorder.communicate(timeout=20)
         self.assertEqual(recorder.returncode, 128 + signal.SIGINT)

@@ -156,14 +156,15 @@ class NothingDiffers(Injection):
 
     @needs_events
     def test_tables_of_addresses(self):
-        process = self.start([harness.workload("busy_server"), "--seconds", "12"])
+        process = self.start([harness.workload("busy_server"), "--seconds", "60"])
         before, _ = words_of_modules(process.pid)
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p", str(process.pid),
-                               "--inject", "--duration", "3"]) as recorder:
-            time.sleep(2)
+                               "--inject"]) as recorder:
+            harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
             process.send_signal(signal.SIGSTOP)  # the maps that are read stay what they are
             during, (begin, end) = words_of_modules(process.pid)
             process.send_signal(signal.SIGCONT)
+            recorder.send_signal(signal.SIGINT)
             self.assertEqual(recorder.wait(timeout=60), 0)
         changed = [place for place, word in during.items() if begin <= word < end]
         self.assertGreater(len(changed), 10, "calls of functions that are stood in for")
@@ -259,7 +260,7 @@ class Ends(Injection):
         before = signal_state(process.pid)
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("run.db"), "-p",
                                str(process.pid), "--inject"], stderr=subprocess.PIPE, text=True) as recorder:
-            time.sleep(2)
+            harness.wait_until(lambda: harness.samples_in(self.path("run.db")) > 0)
             recorder.send_signal(signal.SIGINT)
             self.assertEqual((recorder.wait(timeout=60), recorder.stderr.read()), (0, ""))
         self.assertIsNone(process.poll())
@@ -304,7 +305,7 @@ class Refusals(Injection):
     def test_a_stopped_process(self):
         process = self.start(["/bin/sleep", "30"])
         process.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         self.refused(process.pid, "stopped")
         process.send_signal(signal.SIGCONT)
 
@@ -324,8 +325,8 @@ class Refusals(Injection):
 
     def test_a_program_that_is_observed_already(self):
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("first.db"),
-                               harness.workload("false_sharing"), "--seconds", "4"], stdout=subprocess.DEVNULL) as first:
-            time.sleep(2)
+                               harness.workload("false_sharing"), "--seconds", "6"], stdout=subprocess.DEVNULL) as first:
+            harness.wait_until(lambda: harness.samples_in(self.path("first.db")) > 0)
             with open(f"/proc/{first.pid}/task/{first.pid}/children", encoding="ascii") as children:
                 self.refused(int(children.read().split()[0]), "from its start")
             self.assertEqual(first.wait(timeout=60), 0)

@@ -126,7 +126,8 @@ class Waiting(Checked):
         sleeper = workload("waiting")
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "--waits", "-o", profile, "--", sleeper, "--at", "barrier",
                                "--rounds", "100000"], stdout=subprocess.DEVNULL) as recorder:
-            time.sleep(2)
+            harness.wait_until(lambda: harness.samples_in(profile) > 0)
+            time.sleep(1)
             children = subprocess.run(["pgrep", "-P", str(recorder.pid)], capture_output=True, text=True, check=False)
             for pid in children.stdout.split():
                 os.kill(int(pid), signal.SIGKILL)

@@ -2,6 +2,9 @@
 #include "collectors/in_target/objects/block_table.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 #include <vector>
@@ -143,6 +146,50 @@ TEST(BlockTable, AReaderNeverSeesAMixture) {
   }
   EXPECT_EQ(mixed, 0U);
   EXPECT_GT(found, wanted);
+}
+
+// In a process whose first table is in use: is a block still named after threads with heaps of their own have begun at
+// once, of which one replaces the table and the others allocate meanwhile?
+bool keeps_its_name_while_threads_begin() {
+  constexpr std::uint64_t early = 0x55'1238'5040;  // shares places with others' blocks in the first table only
+  constexpr std::uint64_t ranges = 0x7f00'0000'0000;
+  blocks::insert(early, 52, site, profile::BlockKind::heap);
+  std::atomic<int> waiting{4};
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = static_cast<std::uint64_t>(waiting); t-- > 0;) {
+    threads.emplace_back([&, t] {
+      for (waiting.fetch_sub(1); waiting.load() > 0;) {
+        sched_yield();
+      }
+      for (std::uint64_t i = 0; i < 2048; ++i) {  // half of the first table, a 32nd of the full one
+        blocks::insert(ranges + (t << blocks::range_bits) + i * 32, 24, site + 1, profile::BlockKind::heap);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  BlockInfo info;
+  return find_block(early, info) && info.site == site;
+}
+
+void replace_the_first_table_often() {
+  for (int i = 0; i < 30; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      _exit(keeps_its_name_while_threads_begin() ? 0 : 1);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || status != 0) {
+      _exit(1);
+    }
+  }
+  _exit(0);
+}
+
+TEST(BlockTableDeathTest, ABlockKeepsItsNameWhileAnotherThreadReplacesTheFirstTable) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // executes the program again: its first table is empty
+  EXPECT_EXIT(replace_the_first_table_often(), testing::ExitedWithCode(0), "");
 }
 
 // Before anything is tracked, too: a clock may run out in the midst of the session's beginning.

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -109,17 +111,17 @@ void carry_over(Entry* table) {
 }
 
 constinit std::atomic<bool> no_full_table{false};
+constinit std::atomic<bool> replacing{false};  // or done, or refused
 
 // Once: where there is no memory for the full table, the first one has to do.
 void replace_first_table() {
-  static constinit std::atomic<bool> tried{false};
-  if (tried.exchange(true, std::memory_order_relaxed)) {
+  if (replacing.exchange(true, std::memory_order_relaxed)) {
     return;
   }
   constexpr std::size_t bytes = (full_layout.entries * sizeof(Entry) + page_bytes - 1) & ~(page_bytes - 1);
   auto* const table = static_cast<Entry*>(map_own_memory(bytes));
   if (table == nullptr) {
-    no_full_table.store(true, std::memory_order_relaxed);
+    no_full_table.store(true, std::memory_order_release);
     return;
   }
   being_replaced.store(true, std::memory_order_relaxed);
@@ -132,18 +134,41 @@ void replace_first_table() {
 
 bool lacks_full_table() { return no_full_table.load(std::memory_order_relaxed); }
 
-void widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
-  Extent& extent = extents[level - lowest_level];
-  const bool full = shared.full_table.load(std::memory_order_relaxed) != nullptr;
+namespace {
+
+struct Bounds {
+  std::uint64_t begin, end;
+};
+
+// What the extent of a level is when [begin, end) is in it: by many kilobytes at a time.
+Bounds widened(const Extent& extent, std::uint64_t begin, std::uint64_t end, bool full) {
   const std::uint64_t within = (std::uint64_t{1} << (full ? 20U : 16U)) - 1;
-  raise(extent.inverted_begin, ~(begin & ~within));
-  raise(extent.end, (end | within) + 1);
-  const std::uint64_t lowest = ~extent.inverted_begin.load(std::memory_order_relaxed);
-  const std::uint64_t last = extent.end.load(std::memory_order_relaxed) - 1;
-  const bool in_one_range = lowest >> range_bits == last >> range_bits;
-  if (!full && (!in_one_range || (last - lowest) >> level > first_layout.places[level - lowest_level].mask)) {
+  return {std::min(begin & ~within, ~extent.inverted_begin.load(std::memory_order_relaxed)),
+          std::max((end | within) + 1, extent.end.load(std::memory_order_relaxed))};
+}
+
+bool fits_first_table(const Bounds& bounds, unsigned level) {
+  const std::uint64_t last = bounds.end - 1;
+  return bounds.begin >> range_bits == last >> range_bits &&
+         (last - bounds.begin) >> level <= first_layout.places[level - lowest_level].mask;
+}
+
+}  // namespace
+
+bool widen(unsigned level, std::uint64_t begin, std::uint64_t end) {
+  Extent& extent = extents[level - lowest_level];
+  bool full = shared.full_table.load(std::memory_order_acquire) != nullptr;
+  if (!full && !fits_first_table(widened(extent, begin, end, full), level)) {
     replace_first_table();
+    full = shared.full_table.load(std::memory_order_acquire) != nullptr;
+    if (!full && !no_full_table.load(std::memory_order_acquire)) {
+      return false;
+    }
   }
+  const Bounds bounds = widened(extent, begin, end, full);
+  raise(extent.inverted_begin, ~bounds.begin);
+  raise(extent.end, bounds.end);
+  return true;
 }
 
 namespace {
@@ -252,6 +277,9 @@ void forget_blocks() {
 }
 
 void blocks_after_fork() {
+  if (blocks::shared.full_table.load(std::memory_order_relaxed) == nullptr) {
+    blocks::replacing.store(false, std::memory_order_relaxed);  // the parent's thread that was at it is not here
+  }
   const std::uint32_t now = blocks::shared.generation.load(std::memory_order_relaxed);
   blocks::shared.generation.store(now % 15 + 1, std::memory_order_relaxed);
 }

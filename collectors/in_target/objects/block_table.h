@@ -145,8 +145,9 @@ struct Extent {
 };
 
 /// Widens the extent of a level, by many kilobytes at a time: a heap that grows must not do so at each allocation, as
-/// all threads read extents. Replaces the first table when it has become too small. Lock-free, any context.
-void widen(unsigned level, std::uint64_t begin, std::uint64_t end);
+/// all threads read extents. Replaces the first table before it is too small. False: another thread is replacing it,
+/// and the block, which would take an older one's place in the first table, must stay unnamed. Lock-free, any context.
+[[nodiscard]] bool widen(unsigned level, std::uint64_t begin, std::uint64_t end);
 /// The heap is larger than the first table, and there was no memory for the full one: blocks lose their places to newer
 /// ones early. Signal-safe.
 bool lacks_full_table();
@@ -206,8 +207,9 @@ inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site,
   const Extent& extent = extents[level - lowest_level];
   if (__builtin_expect(~begin > extent.inverted_begin.load(std::memory_order_relaxed) ||
                            begin + bytes > extent.end.load(std::memory_order_relaxed),
-                       0)) {
-    widen(level, begin, begin + bytes);
+                       0) &&
+      !widen(level, begin, begin + bytes)) {
+    return;
   }
   const std::uint64_t stamp = next_stamp();
   const std::uint64_t packed = pack(site, stamp);
