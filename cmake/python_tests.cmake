@@ -5,6 +5,8 @@
 # that a report names what failed. A test that ends with 77 was skipped. Those of the classes SERIAL run alone: they
 # compare measured times with the truth, and the machine may have only two processors. A test or class below a
 # decorator @verify(...) has the label `verify`: `./dev test` leaves it out, `./dev verify` runs it, alone.
+# The system's own interpreter: a version manager's is a shell script, which takes longer to start than most tests run.
+find_program(Python3_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 function(crosstalk_python_tests)
@@ -50,7 +52,7 @@ function(crosstalk_python_tests)
         set(name ${want_LABEL}.${subject}.${class}.${method})
         set(chosen ${class}.${method})
       endif()
-      add_test(NAME ${name} COMMAND Python3::Interpreter -B ${test_file} ${chosen})
+      add_test(NAME ${name} COMMAND Python3::Interpreter -X pycache_prefix=${CMAKE_BINARY_DIR}/bytecode ${test_file} ${chosen})
       set_tests_properties(${name} PROPERTIES LABELS ${want_LABEL} SKIP_RETURN_CODE 77 TIMEOUT ${want_TIMEOUT}
         ENVIRONMENT "${want_ENVIRONMENT}")
       if(verified OR verified_class OR want_VERIFY_ALL)

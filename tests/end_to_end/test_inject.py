@@ -189,7 +189,7 @@ class NothingDiffers(Injection):
 
     @needs_events
     def test_a_recorder_that_is_killed(self):
-        process = self.start([harness.workload("busy_server"), "--seconds", "14"])
+        process = self.start([harness.workload("busy_server"), "--seconds", "100"])
         for seconds in (0.02, 0.1, 1.5):
             with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("killed.db"), "-p",
                                    str(process.pid), "--inject"], stderr=subprocess.DEVNULL) as recorder:
@@ -198,6 +198,7 @@ class NothingDiffers(Injection):
         result = self.inject(process.pid, "--duration", "1", output="after.db")
         self.assertEqual((result.status, result.stderr), (0, ""))
         self.assertGreater(self.report(result.profile)["sampling"]["samples"], 0)
+        process.terminate()
         out, err = process.communicate(timeout=60)
         self.assertEqual((process.returncode, err), (0, ""))
         self.assertEqual(json.loads(out)["failures"], 0)
@@ -325,11 +326,13 @@ class Refusals(Injection):
 
     def test_a_program_that_is_observed_already(self):
         with subprocess.Popen([harness.CROSSTALK, "record", "-q", "-o", self.path("first.db"),
-                               harness.workload("false_sharing"), "--seconds", "6"], stdout=subprocess.DEVNULL) as first:
+                               harness.workload("false_sharing"), "--seconds", "60"], stdout=subprocess.DEVNULL) as first:
             harness.wait_until(lambda: harness.samples_in(self.path("first.db")) > 0)
             with open(f"/proc/{first.pid}/task/{first.pid}/children", encoding="ascii") as children:
-                self.refused(int(children.read().split()[0]), "from its start")
-            self.assertEqual(first.wait(timeout=60), 0)
+                observed = int(children.read().split()[0])
+            self.refused(observed, "from its start")
+            os.kill(observed, signal.SIGTERM)
+            self.assertEqual(first.wait(timeout=60), 128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

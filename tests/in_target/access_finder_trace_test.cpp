@@ -178,7 +178,7 @@ struct Totals {
 
 void run(const Fixture* fixtures, int count, const char* how, Totals& totals) {
   for (int i = 0; i < count; ++i) {
-    const std::vector<Record> records = record(fixtures[i], 15000);
+    const std::vector<Record> records = record(fixtures[i], usual_steps());
     ASSERT_GT(records.size(), 100U) << fixtures[i].name;
     const Score next = score_next(records);
     const Score straight = score_retired(records, true);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 namespace crosstalk::test {
@@ -148,6 +149,11 @@ bool trace(const std::function<void()>& function, std::size_t limit,
   while (::waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
   }
   return stopped;
+}
+
+std::size_t usual_steps() {
+  const char* const wanted = std::getenv("CROSSTALK_TEST_STEPS");
+  return wanted == nullptr ? 3000 : std::strtoul(wanted, nullptr, 10);
 }
 
 in_target::CodeReader process_reader(pid_t* pid) { return {pid, read_process, read_process}; }

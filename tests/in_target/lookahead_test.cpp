@@ -97,7 +97,7 @@ Score score(const Fixture& fixture) {
   std::map<std::size_t, Made> walks;
   pid_t child = 0;
   const CodeReader reader = process_reader(&child);
-  trace(fixture.run, 15000, [&](const TraceStep& step, pid_t pid) {
+  trace(fixture.run, usual_steps(), [&](const TraceStep& step, pid_t pid) {
     child = pid;
     if (steps.size() % every == 0) {
       walks[steps.size()] = make_walk(step.registers, step.flags, step.fs_base, reader, {}, step.vectors);
