@@ -37,16 +37,6 @@ std::string firmware_product() {
 
 bool file_exists(const char* path) { return ::access(path, F_OK) == 0; }
 
-std::string container_around() {
-  if (file_exists("/.dockerenv")) {
-    return "docker";
-  }
-  if (file_exists("/run/.containerenv")) {
-    return "podman";
-  }
-  return read_small_file("/run/systemd/container").value_or("");
-}
-
 }  // namespace
 
 std::string hypervisor_of(std::string_view signature) {
@@ -88,7 +78,6 @@ Surroundings surroundings() {
                         : file_exists("/dev/tdx_guest") ? "Intel TDX"
                                                         : "";
   around.sandbox = sandbox_of(read_small_file("/proc/version").value_or(""));
-  around.container = container_around();
   return around;
 }
 
@@ -99,15 +88,11 @@ std::string cause_of_silence(const Surroundings& around, Silence silence) {
   if (around.hypervisor.empty()) {
     return {};
   }
-  std::string machine = around.hypervisor;
-  for (const std::string* fact : {&around.product, &around.confidential}) {
-    machine += fact->empty() ? "" : ", " + *fact;
-  }
-  const std::string container =
-      around.container.empty() ? "" : "; the container (" + around.container + ") has no part in it";
-  return "this is a virtual machine (" + machine + "), whose host " +
-         (silence == Silence::whole ? "keeps debug exceptions to itself" : "does not pass all debug exceptions on") +
-         container;
+  std::string found = "CPUID names " + around.hypervisor;
+  found += around.product.empty() ? "" : ", firmware " + around.product;
+  found += around.confidential.empty() ? "" : ", " + around.confidential;
+  return "this is a virtual machine (" + found + "), whose host " +
+         (silence == Silence::whole ? "keeps debug exceptions to itself" : "does not pass all debug exceptions on");
 }
 
 std::string remedy_of_silence(const Surroundings& around) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is around this system and may keep debug exceptions to itself: a hypervisor, a sandbox's kernel, a container.
+// What is around this system and may keep debug exceptions to itself: a hypervisor, a sandbox's kernel.
 #pragma once
 
 #include <array>
@@ -14,7 +14,6 @@ struct Surroundings {
   std::string product;       // as the machine's firmware calls it: "Google Compute Engine"; empty: not known
   std::string confidential;  // "AMD SEV-SNP", "Intel TDX": memory that the host can not read; empty: none is told of
   std::string sandbox;       // whose kernel is no Linux: "gVisor", "WSL1"; empty: none
-  std::string container;     // "docker", "podman", "a container"; empty: none is told of
 };
 [[nodiscard]] Surroundings surroundings();
 
@@ -24,7 +23,7 @@ struct Surroundings {
 [[nodiscard]] std::string sandbox_of(std::string_view version);
 
 /// The cause of watchpoints that report nothing, or not everything, in words that follow what was found: "this is a
-/// virtual machine (KVM, Google Compute Engine), whose host keeps debug exceptions to itself"; empty: none can be told.
+/// virtual machine (CPUID names KVM, firmware Google Compute Engine), whose host keeps debug exceptions to itself"; empty: none can be told.
 enum class Silence : std::uint8_t { whole, in_part };
 [[nodiscard]] std::string cause_of_silence(const Surroundings& around, Silence silence);
 /// What to do about it; empty: nothing is known that would help.

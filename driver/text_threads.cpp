@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectors/pmu/source_choice.h"
@@ -154,12 +155,20 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   canvas.paragraph("  ", text);
 }
 
+// The first finding says it where nothing could be watched.
+bool is_said_first(const attribution::Warning& warning, const Analysis& analysis) {
+  return warning.code == "watchpoints_unavailable" && analysis.sight.sees == attribution::WatchSight::Sees::nothing;
+}
+
 void draw_warnings(Canvas& canvas, const Analysis& analysis) {
-  if (analysis.warnings.empty()) {
-    return;
-  }
-  canvas.heading("Warnings");
+  bool begun = false;
   for (const attribution::Warning& warning : analysis.warnings) {
+    if (is_said_first(warning, analysis)) {
+      continue;
+    }
+    if (!std::exchange(begun, true)) {
+      canvas.heading("Warnings");
+    }
     canvas.paragraph(std::string("  ") + canvas.sign("• ", "* "), warning.message);
   }
 }

@@ -32,6 +32,13 @@ LEAST_OF_EVENLY = 0.5  # of what each direction would have if all had as much: t
 LEAST_OF_KNOWN = 0.2   # with at least such a part of what is known of them
 
 
+# Who runs tests behind nohup(1) or in the background ignores some of these, and programs inherit that.
+for _number, _usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler),
+                        (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, _usual)
+
+
 @dataclasses.dataclass
 class Run:
     status: int  # as a shell has it: 128 + N for signal N
