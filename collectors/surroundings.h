@@ -23,7 +23,8 @@ struct Surroundings {
 [[nodiscard]] std::string sandbox_of(std::string_view version);
 
 /// The cause of watchpoints that report nothing, or not everything, in words that follow what was found: "this is a
-/// virtual machine (CPUID names KVM, firmware Google Compute Engine), whose host keeps debug exceptions to itself"; empty: none can be told.
+/// virtual machine (CPUID names KVM, firmware Google Compute Engine), whose host keeps debug exceptions to itself";
+/// empty: none can be told.
 enum class Silence : std::uint8_t { whole, in_part };
 [[nodiscard]] std::string cause_of_silence(const Surroundings& around, Silence silence);
 /// What to do about it; empty: nothing is known that would help.
