@@ -39,6 +39,7 @@
 #include "attribution/timeline/address_space.h"
 #include "attribution/timeline/ownership_timeline.h"
 #include "attribution/timeline/probe_effect.h"
+#include "attribution/timeline/probe_timeline.h"
 #include "attribution/timeline/sample_digest.h"
 #include "attribution/timeline/third_parties.h"
 #include "attribution/watch_sight.h"
@@ -104,6 +105,22 @@ void find_interesting(std::span<const OwnershipTimeline> timelines, const Progra
           stacks.want(block->stack, moment);
         }
       }
+    }
+  }
+}
+
+/// The same of probes that saw a store; who stored is not known yet.
+void find_probed(std::span<const profile::WatchRow> watches, const ProgramView& view, const BlockIndex& blocks,
+                 LineSet& lines, StackTable& stacks) {
+  for (const profile::WatchRow& watch : watches) {
+    if (!may_have_seen_store(watch)) {
+      continue;
+    }
+    const Moment moment = view.moment(watch.thread, watch.time_ns);
+    lines.add(moment.process, watch.line);
+    stacks.want(watch.sample_stack, watch.thread, moment);
+    if (const auto* block = blocks.find(moment, watch.sample_address)) {
+      stacks.want(block->stack, moment);
     }
   }
 }
@@ -200,6 +217,12 @@ struct SampleReaders {
         stores(timelines, profile.threads()),
         digest(profile.threads(), spaces, lines, strata),
         instructions(view),
+        probed(
+            profile.watches(), profile.threads(),
+            [&view](ThreadId thread, std::uint64_t time_ns, std::uint64_t ip) {
+              return view.stores_back(view.moment(thread, time_ns), ip);
+            },
+            [&view](const profile::SampleRow& sample) { return view.last_loaded(sample); }),
         telling(trapless, profile.threads()) {}
 
   void add(const profile::SampleRow& sample, bool by_instruction) {
@@ -213,6 +236,7 @@ struct SampleReaders {
     consumers.add(sample);
     stores.add(sample);
     memory.add(sample);
+    probed.add(sample);
     telling.add(sample);
   }
 
@@ -223,6 +247,7 @@ struct SampleReaders {
   SampleDigest digest;
   ProcessorTimes processors;
   InstructionFigures instructions;
+  ProbedLines probed;
   TellingWatches telling;
   MemorySamples memory;
 };
@@ -290,6 +315,7 @@ Result<void> Course::read_traps() {
   told_ = std::move(*told);
   traps_ = told_.traps.size();
   find_interesting(told_.timelines, view_, blocks_, lines_, stacks_);
+  find_probed(profile_.watches(), view_, blocks_, lines_, stacks_);
   want_creations(profile_, view_, stacks_);
   if (options_.start_routines) {
     starts_.want(profile_.watches(), stacks_);
@@ -314,7 +340,10 @@ Result<void> Course::read_samples() {
 }
 
 Result<void> Course::find_producers_and_loops() {
-  const auto find = [&] { find_producers(profile_.watches(), told_.timelines, samples_->stores, profile_.threads()); };
+  const auto find = [&] {
+    find_producers(profile_.watches(), told_.timelines, samples_->stores, profile_.threads());
+    tell_probes(profile_.watches(), told_.timelines, samples_->probed);
+  };
   Result<void> found;
   concurrently(find, [&] {
     found = find_loops();
@@ -359,14 +388,19 @@ Result<void> Course::estimate_costs() {
   objects_.emplace(view_, blocks_, shared_, stacks_);
   const std::vector<SampledAccess> sampled = samples_->digest.accesses();
   CommunicationFiler filer(view_, stacks_, *objects_);
+  const bool probed = profile_.session().config.probes != 0;
   const auto count = [&] {
+    if (probed) {
+      return;
+    }
     counts_ = count_communications({profile_.watches(), told_.traps, told_.timelines, samples_->consumers,
                                     static_cast<double>(profile_.session().config.trap_cost_ns), profile_.threads()});
   };
   concurrently(count, [&] {
     estimated_ = estimate(estimator_, WatchEvidence(profile_.watches(), told_.timelines, strata_), strata_);
     forget_what_was_not_seen(analysis_.sight, estimated_);
-    estimated_.expansion.count_unknown = why_no_counts(profile_.events());
+    estimated_.expansion.count_unknown =
+        probed ? "a probe sees that a line is stored to, not how often" : why_no_counts(profile_.events());
     limit_to_cpu_time(estimated_.contributions, estimated_.expansion.strata, profile_.threads());
     Gains(view_, stacks_, time_.loops, profile_.session()).find(estimated_.contributions, estimated_.expansion);
     filer.locate(estimated_.contributions, estimated_.expansion);
@@ -416,6 +450,7 @@ void Course::fill_sampling() {
                        {digest.samples(), digest.with_address(), digest.user_mode(), profile_.watches().size(), traps_,
                         time_.unknown_frames, digest.measured(), profile_.events()});
   analysis_.sampling.estimator = estimator_.name;
+  analysis_.sampling.unknown_writers = unknown_writers(profile_.watches(), told_.timelines);
 }
 
 void Course::fill_waits_and_regions() {
@@ -450,6 +485,11 @@ void Course::fill_warnings() {
     warnings.push_back({"code_without_names", std::move(*hint)});
   }
   // Where nothing was recorded here, or nothing could be watched, more of it would not help.
+  if (const std::uint64_t unknown = analysis_.sampling.unknown_writers; unknown > 0) {
+    warnings.push_back({"unknown_writers", count_of(unknown, "probe", "probes") +
+                                               " saw a line stored to by a thread that was never sampled storing "
+                                               "there: what that costs is in no figure"});
+  }
   const auto& unknown = estimated_.expansion.unknown;
   if (unknown && !profile::is_imported(analysis_.session) && analysis_.sight.sees != WatchSight::Sees::nothing) {
     warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_.session)});

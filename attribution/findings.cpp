@@ -308,12 +308,20 @@ std::string nothing_seen(const Analysis& analysis) {
     return "Only one thread used CPU time, so there is no communication between threads (" +
            count_of(s.samples, "sample", "samples") + ").";
   }
+  const bool probed = analysis.session.config.probes != 0;
   if (s.armed == 0) {
-    return "No line was watched in " + count_of(s.samples, "sample", "samples") +
-           ", so nothing can be said about communication.";
+    return std::string("No line was ") + (probed ? "probed" : "watched") + " in " +
+           count_of(s.samples, "sample", "samples") + ", so nothing can be said about communication.";
   }
-  std::string text = "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") +
-                     " and " + count_of(s.armed, "watched line", "watched lines") + ".";
+  if (s.unknown_writers > 0) {
+    return "Threads communicate, and it is not known which: " + count_of(s.unknown_writers, "probe", "probes") +
+           " of " + std::to_string(s.armed) +
+           " saw a line stored to by a thread that was never sampled storing there. Record for longer.";
+  }
+  std::string text =
+      "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") + " and " +
+      (probed ? count_of(s.armed, "probed line", "probed lines") : count_of(s.armed, "watched line", "watched lines")) +
+      ".";
   if (analysis.sight.sees == WatchSight::Sees::part) {
     return text;  // no limit can be given
   }

@@ -310,6 +310,7 @@ struct SamplingSummary {
   double stand_ins_s = 0;  // in the collector's functions that stand in for malloc and others; by samples
   std::uint64_t memory_bytes = 0;
   std::string source_choice = {};     // why it is this source; empty: not known
+  std::uint64_t unknown_writers = 0;  // probes that saw a store of which nobody knows whose it was
   std::string settings_unknown = {};  // why neither settings nor what recording took are known; empty: they are
 };
 

@@ -17,6 +17,12 @@ WatchSight blind(std::string because, std::string remedy) {
 /// By the recorder's self-test.
 WatchSight sight_of(const profile::Session& session) {
   const profile::WatchTrial& trial = session.watch_trial;
+  if (session.config.probes != 0) {
+    return {WatchSight::Sees::part,
+            "lines were read twice while a thread stood still instead of being watched, as " + trial.why,
+            "stores that leave a value as it was, and by threads that did not run at the same time", trial.remedy,
+            false};
+  }
   if (!profile::is_worth_arming(trial)) {
     return blind(trial.why, trial.remedy);
   }
@@ -93,7 +99,8 @@ WatchSight watch_sight(const profile::Session& session, std::span<const profile:
     return {};
   }
   WatchSight sight = session.watch_trial.verdict == TrialVerdict::unknown ? sight_of(messages) : sight_of(session);
-  if (sight.sees != WatchSight::Sees::nothing && fruitless >= enough_telling_watches) {
+  const bool watched = session.config.probes == 0;
+  if (watched && sight.sees != WatchSight::Sees::nothing && fruitless >= enough_telling_watches) {
     sight = blind(count_of(fruitless, "line was", "lines were") +
                       " watched that several threads used meanwhile, one of them storing, and not one access was "
                       "reported: watchpoints do not fire here, or did no longer",

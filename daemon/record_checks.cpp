@@ -53,6 +53,11 @@ bool possible(const profile::WatchOpen& record) {
                      [](const profile::WatchWord& word) { return possible(word); });
 }
 
+bool possible(const profile::LineProbe& record) {
+  return record.watch != 0 && record.line % line_bytes == 0 && record.suspected <= 1 &&
+         record.value_bytes <= sizeof record.value;
+}
+
 bool possible(const profile::WatchTrap& record) {
   return record.watch != 0 && record.word < profile::max_watch_words && record.write_only <= 1 &&
          record.has_frame <= 1 && record.has_state <= 1 && record.line % line_bytes == 0;

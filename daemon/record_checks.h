@@ -22,6 +22,7 @@ struct StackView {
 
 [[nodiscard]] bool possible(const profile::Sample& record);
 [[nodiscard]] bool possible(const profile::WatchOpen& record);
+[[nodiscard]] bool possible(const profile::LineProbe& record);
 [[nodiscard]] bool possible(const profile::WatchTrap& record);
 [[nodiscard]] bool possible(const profile::WatchClose& record);
 [[nodiscard]] bool possible(const profile::Block& record);

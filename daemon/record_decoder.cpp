@@ -127,6 +127,8 @@ bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
       return take(slot, view, view.as<profile::Sample>());
     case RecordType::watch_open:
       return take(slot, view.as<profile::WatchOpen>());
+    case RecordType::line_probe:
+      return take(slot, view.as<profile::LineProbe>());
     case RecordType::watch_trap:
       return take(slot, view, view.as<profile::WatchTrap>());
     case RecordType::watch_close: {
@@ -304,6 +306,16 @@ bool RecordDecoder::take(Slot& slot, const profile::WatchOpen& record) {
   const ThreadId thread = thread_of(slot, record.time_ns);
   ++processes_table_.change(thread).armed;
   watches_.open(thread, record);
+  return true;
+}
+
+bool RecordDecoder::take(Slot& slot, const profile::LineProbe& record) {
+  if (!possible(record)) {
+    return false;
+  }
+  const ThreadId thread = thread_of(slot, record.time_ns);
+  ++processes_table_.change(thread).armed;
+  watches_.probe(thread, record);
   return true;
 }
 

@@ -102,6 +102,7 @@ class RecordDecoder {
   void take(Slot& slot, const profile::ModuleUnload& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::Sample& record);
   bool take(Slot& slot, const profile::WatchOpen& record);
+  bool take(Slot& slot, const profile::LineProbe& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::WatchTrap& record);
   bool take(Slot& slot, const profile::Block& record);
   bool take(Slot& slot, const profile::RecordView& view, const profile::SharedMapping& record);

@@ -48,6 +48,28 @@ void WatchJoiner::open(ThreadId thread, const profile::WatchOpen& record) {
   advance(*pending);
 }
 
+void WatchJoiner::probe(ThreadId thread, const profile::LineProbe& record) {
+  Pending* pending = at(record.watch, record.time_ns);
+  if (pending == nullptr || pending->opened) {
+    return;
+  }
+  ++opened_;
+  profile::WatchRow& row = pending->row;
+  row.thread = thread;
+  row.time_ns = record.time_ns;
+  row.line = record.line;
+  row.threads = record.threads;
+  row.armed = record.threads > 0 ? record.threads - 1 : 0;  // whoever stores is seen
+  row.suspected = record.suspected != 0;
+  row.horizon_ns = 0;  // all are as brief as each other
+  row.probe =
+      profile::ProbedLine{record.changed, record.gap_ns, record.value, static_cast<std::uint8_t>(record.value_bytes)};
+  row.close = profile::CloseReason::horizon;
+  row.close_ns = record.time_ns + record.gap_ns;
+  pending->opened = true;
+  advance(*pending);
+}
+
 void WatchJoiner::sample(const profile::SampleRow& sample) {
   Pending* pending = at(sample.watch.value, sample.time_ns);
   if (pending == nullptr || pending->sampled) {

@@ -17,6 +17,8 @@ class WatchJoiner {
 
   /// `record` has been judged sound.
   void open(ThreadId thread, const profile::WatchOpen& record);
+  /// A probe opens and closes at once.
+  void probe(ThreadId thread, const profile::LineProbe& record);
   void sample(const profile::SampleRow& sample);
   void close(const profile::WatchClose& record);
 

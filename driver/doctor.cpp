@@ -51,7 +51,8 @@ Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& c
   diagnosis.watch_trial = probe.watch_trial;
   const bool clock = probe.perf_allowed || has(probe.facilities, "POSIX timer");
   diagnosis.can_record = has(probe.facilities, "kernel") && collector.available && clock;
-  diagnosis.sees_communication = diagnosis.can_record && probe.watchpoints_allowed;
+  diagnosis.sees_communication = diagnosis.can_record;
+  diagnosis.probes_lines = diagnosis.can_record && !probe.watchpoints_inside;
   return diagnosis;
 }
 
@@ -86,14 +87,16 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
   canvas.blank();
   if (!diagnosis.can_record) {
     canvas.paragraph("", "No program can be recorded here.");
-  } else if (!diagnosis.sees_communication) {
-    canvas.paragraph("",
-                     "Recording shows where the time goes, but no communication: that needs watchpoints that fire.");
   } else {
     const std::vector<std::string> sources = sources_of(diagnosis);
     canvas.paragraph("", "Recording shows where the time goes and which threads communicate. " +
                              std::string(sources.size() > 1 ? "Sources: " : "Source: ") +
                              fmt::format("{}.", fmt::join(sources, ", ")));
+    if (diagnosis.probes_lines) {
+      canvas.paragraph("",
+                       "Communication is seen by probes of lines, as watchpoints do not fire: who changes a value, "
+                       "but neither how often nor stores that change none.");
+    }
   }
   return canvas.take();
 }
@@ -110,6 +113,9 @@ std::string render_diagnosis_json(const Diagnosis& diagnosis) {
   const Json report = {{"schema", "crosstalk.doctor/1"},
                        {"can_record", diagnosis.can_record},
                        {"sees_communication", diagnosis.sees_communication},
+                       {"looks_by", !diagnosis.can_record    ? Json(nullptr)
+                                    : diagnosis.probes_lines ? Json("probes")
+                                                             : Json("watchpoints")},
                        {"sources", sources},
                        {"watchpoints", watch_trial(diagnosis.watch_trial)},
                        {"facilities", facilities}};

@@ -19,6 +19,7 @@ struct DoctorRequest {
 struct Diagnosis {
   std::vector<collectors::Facility> facilities;
   bool can_record = false, sees_communication = false;
+  bool probes_lines = false;  // it sees communication by probes of lines, as watchpoints do not fire
   profile::WatchTrial watch_trial;
 };
 [[nodiscard]] Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector);
@@ -26,7 +27,8 @@ struct Diagnosis {
 /// Those that a recording can have here, the best first: "pebs", "ibs", "clock".
 [[nodiscard]] std::vector<std::string> sources_of(const Diagnosis& diagnosis);
 [[nodiscard]] std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style);
-/// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, sources, watchpoints, facilities.
+/// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, looks_by, sources, watchpoints,
+/// facilities.
 [[nodiscard]] std::string render_diagnosis_json(const Diagnosis& diagnosis);
 
 }  // namespace crosstalk::driver

@@ -217,6 +217,9 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
           {"user_mode", summary.user_mode},
           {"unknown_frames", known(summary.unknown_frames)},
           {"watchpoints", watch_trial(session.watch_trial)},
+          {"looked_by", session.config.probes != 0                ? "probes"
+                        : session.config.watchpoints_allowed != 0 ? "watchpoints"
+                                                                  : "nothing"},
           {"events", events},
           {"settings", settings(summary, session.config)},
           {"settings_unknown", known_text(summary.settings_unknown)},

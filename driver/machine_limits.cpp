@@ -10,13 +10,19 @@ namespace {
 
 std::string to_see_it_all(const std::string& remedy) { return remedy.empty() ? "" : "; to see it: " + remedy; }
 
-/// Of watchpoints that may not be armed at all, or not inside of a target.
+/// From outside, of watchpoints that may not be armed.
 profile::MessageRow nothing_watched(const collectors::Probe& probe) {
   const profile::WatchTrial& trial = probe.watch_trial;
-  const std::string remedy = probe.watchpoints_allowed ? "record with --observer" : trial.remedy;
   return {"watchpoints_unavailable", "no watchpoints (" + trial.why +
                                          "): nothing is watched, so communication between threads can not be seen" +
-                                         to_see_it_all(remedy)};
+                                         to_see_it_all(trial.remedy)};
+}
+
+/// Of watchpoints that can not be had inside of a target, where lines are probed in their place.
+profile::MessageRow lines_probed(const collectors::Probe& probe) {
+  return {"lines_probed", "no watchpoints (" + probe.watch_trial.why +
+                              "): lines are read twice while a thread stands still instead, which sees who changes a "
+                              "value, but neither how often nor stores that change none"};
 }
 
 /// Of watchpoints that some accesses escape.
@@ -38,11 +44,14 @@ std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
   const auto* const clock = facility_of(probe, "perf task-clock");
   if (!probe.perf_allowed && clock != nullptr) {
     return {{"perf_forbidden", "perf events are forbidden (" + clock->found +
-                                   "), so a POSIX timer samples and no watchpoint can see communication" +
+                                   "), so a POSIX timer samples and lines are probed instead of being watched" +
                                    (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy)}};
   }
-  if (!(from_outside ? probe.watchpoints_allowed : probe.watchpoints_inside)) {
+  if (from_outside && !probe.watchpoints_allowed) {
     return {nothing_watched(probe)};
+  }
+  if (!from_outside && !probe.watchpoints_inside) {
+    return {lines_probed(probe)};
   }
   std::vector<profile::MessageRow> limits;
   if (const std::uint32_t silent = probe.watch_trial.silent & ~profile::trial_sigtrap; silent != 0) {

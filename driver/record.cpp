@@ -259,6 +259,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   if (options.from_outside) {  // no signal has to tell of accesses
     options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
   }
+  options.config.probes = options.from_outside || probe.watchpoints_inside ? 0 : 1;
   options.core = collectors::measure_core_times();
   stamp_machine(options);
   const profile::SessionConfig& costs = options.config;

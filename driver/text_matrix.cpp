@@ -208,9 +208,11 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", "Not known: crosstalk could not watch memory here, so communication could not be seen.");
     return;
   }
-  canvas.paragraph("  ", analysis.sampling.armed == 0
-                             ? "Not known: no line was watched, so communication could not be seen."
-                             : fmt::format("No communication was seen on {} watched lines.", analysis.sampling.armed));
+  const char* const looked = analysis.session.config.probes != 0 ? "probed" : "watched";
+  canvas.paragraph("  ",
+                   analysis.sampling.armed == 0
+                       ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)
+                       : fmt::format("No communication was seen on {} {} lines.", analysis.sampling.armed, looked));
   draw_unseen(canvas, analysis.communication);
 }
 

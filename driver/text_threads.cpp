@@ -78,7 +78,8 @@ std::string source_text(const SamplingSummary& sampling) {
 }
 
 /// Whether the watchpoints did what they were opened for; nothing where nobody tried.
-std::string watchpoints_text(const profile::WatchTrial& trial) {
+std::string watchpoints_text(const profile::WatchTrial& trial, bool probed) {
+  const std::string instead = probed ? ": lines were probed instead." : ": nothing was watched.";
   switch (trial.verdict) {
     case profile::TrialVerdict::fires:
       return fmt::format(" Watchpoints fire ({} debug registers).", trial.registers);
@@ -86,11 +87,11 @@ std::string watchpoints_text(const profile::WatchTrial& trial) {
       return fmt::format(" Watchpoints fire in part ({} debug registers): not for all {}.", trial.registers,
                          profile::accesses_in_words(trial.silent));
     case profile::TrialVerdict::never:
-      return " Watchpoints do not fire: nothing was watched.";
+      return " Watchpoints do not fire" + instead;
     case profile::TrialVerdict::not_opened:
-      return " Watchpoints could not be opened: nothing was watched.";
+      return " Watchpoints could not be opened" + instead;
     case profile::TrialVerdict::untestable:
-      return " Watchpoints could not be tested: nothing was watched.";
+      return " Watchpoints could not be tested" + instead;
     case profile::TrialVerdict::unknown:
       break;
   }
@@ -132,7 +133,9 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
                               : fmt::format(" of {} ({})", event.name, event.unit);
     break;
   }
-  text += fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
+  text += analysis.session.config.probes != 0
+              ? fmt::format(", {} lines probed", sampling.armed)
+              : fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
   if (sampling.lost > 0) {
     text += fmt::format(", {} records lost", sampling.lost);
   }
@@ -147,7 +150,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
               ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
                             percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
-  text += watchpoints_text(analysis.session.watch_trial);
+  text += watchpoints_text(analysis.session.watch_trial, analysis.session.config.probes != 0);
   text += observation_text(analysis);
   text += source_text(sampling);
   canvas.heading("Sampling",

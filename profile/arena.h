@@ -35,7 +35,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 20;
+inline constexpr std::uint32_t arena_version = 21;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -85,7 +85,9 @@ struct SessionConfig {
   std::uint32_t measure_waits = 0;
   // 1: watchpoints are led to where nobody accesses anything, by a test (collectors/breakpoint_address.h).
   std::uint32_t dead_watchpoints = 0;
-  std::uint32_t reserved[2] = {};
+  // 1: lines are probed (collectors/in_target/probe/) in place of being watched.
+  std::uint32_t probes = 0;
+  std::uint32_t reserved[1] = {};
 };
 
 enum class SlotState : std::uint32_t {

@@ -201,6 +201,15 @@ enum class SampleParts : std::uint8_t {
   accesses,  // all but watch, stack, from and previous_handler_ns, which saves a tenth of the time
 };
 
+/// What two looks at the line of a thread that stood still have shown.
+struct ProbedLine {
+  std::uint64_t changed = 0;     // bit n: byte n differs
+  std::uint32_t gap_ns = 0;      // between the looks
+  std::uint64_t value = 0;       // the sampled bytes at the first look,
+  std::uint8_t value_bytes = 0;  // as many of them; 0: not known
+  bool operator==(const ProbedLine&) const = default;
+};
+
 struct WatchRow {
   WatchId id;
   ThreadId thread;  // whose sample opened it
@@ -225,6 +234,7 @@ struct WatchRow {
   std::optional<LineState> state;    // of the line while the watch was set up; absent before schema version 4
   std::optional<CloseReason> close;  // absent: still open at the end
   std::uint64_t close_ns = 0;
+  std::optional<ProbedLine> probe;  // it was probed, and not watched; absent before schema version 14
 };
 
 /// The lowest words of a thread's stack, from rsp upward.

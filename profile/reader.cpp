@@ -123,6 +123,7 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> look_for_measurements();
   [[nodiscard]] Result<void> load_watches();
   [[nodiscard]] Result<void> load_watch_measurements();
+  [[nodiscard]] Result<void> load_line_probes();
   [[nodiscard]] Result<void> load_events();
   [[nodiscard]] Result<void> load_counters();
   [[nodiscard]] Result<void> load_regions();
@@ -214,6 +215,10 @@ Result<void> ProfileReader::State::load_watches() {
       return result;
     }
   }
+  result = version >= 14 ? load_line_probes() : result;
+  if (!result) {
+    return result;
+  }
   auto watch = watches.begin();  // both are in order of the watch
   return each("watch_word", schema::get_watch_words, [&](ColumnScan& scan) {
     const WatchWordOf of = watch_word_of(scan);
@@ -239,6 +244,19 @@ Result<void> ProfileReader::State::load_watch_measurements() {
     }
     if (scan.sound() && watch != watches.end() && watch->id == of.watch) {
       watch->sample_measurement = of.measurement;
+    }
+  });
+}
+
+Result<void> ProfileReader::State::load_line_probes() {
+  auto watch = watches.begin();  // both are in order of the watch
+  return each("line_probe", schema::get_line_probes, [&](ColumnScan& scan) {
+    const LineProbeOf of = line_probe_of(scan);
+    while (watch != watches.end() && watch->id < of.watch) {
+      ++watch;
+    }
+    if (scan.sound() && watch != watches.end() && watch->id == of.watch) {
+      watch->probe = of.probe;
     }
   });
 }

@@ -236,6 +236,16 @@ MeasurementOf watch_measurement_of(ColumnScan& scan) {
   return of;
 }
 
+LineProbeOf line_probe_of(ColumnScan& scan) {
+  LineProbeOf of;
+  of.watch = WatchId{scan.number<std::uint32_t>("watch")};
+  of.probe.changed = scan.bits();
+  of.probe.gap_ns = scan.number<std::uint32_t>("gap_ns");
+  of.probe.value = scan.bits();
+  of.probe.value_bytes = scan.number<std::uint8_t>("value_bytes", sizeof of.probe.value);
+  return of;
+}
+
 WatchWordOf watch_word_of(ColumnScan& scan) {
   WatchWordOf of;
   of.watch = WatchId{scan.number<std::uint32_t>("watch")};

@@ -123,6 +123,12 @@ struct MeasurementOf {
   Measurement measurement;
 };
 [[nodiscard]] MeasurementOf watch_measurement_of(ColumnScan& scan);
+/// What a probe of a line has shown.
+struct LineProbeOf {
+  WatchId watch;
+  ProbedLine probe;
+};
+[[nodiscard]] LineProbeOf line_probe_of(ColumnScan& scan);
 /// A piece of a watched line: which watch, which of its words.
 struct WatchWordOf {
   WatchId watch;

@@ -33,6 +33,7 @@ enum class RecordType : std::uint16_t {
   lookahead = 14,
   thread_creation = 15,
   counter_reading = 16,  // counter_reading.h
+  line_probe = 17,
 };
 
 struct RecordHeader {
@@ -248,6 +249,22 @@ struct WatchTrap {
   LineState state;         // after the access
   std::uint64_t frame[trap_frame_words] = {};
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
+};
+
+/// A sampled thread stood still, and its line was read twice: bytes that differ were stored meanwhile, by others. Takes
+/// the place of a watch, and has a number among them.
+struct LineProbe {
+  RecordHeader header;
+  std::uint64_t time_ns = 0;    // the sample's
+  std::uint64_t line = 0;       // address of the line
+  std::uint64_t changed = 0;    // bit n: byte n of the line differs between the two looks
+  std::uint32_t watch = 0;      // unique within the arena, > 0
+  std::uint32_t gap_ns = 0;     // from the first look to the second
+  std::uint32_t threads = 0;    // threads of the process alive at the time, the sampled one included
+  std::uint32_t suspected = 0;  // 1: the board knew the line from another thread
+  std::uint64_t value = 0;      // the sampled bytes at the first look, as far as they lie in the line
+  std::uint32_t value_bytes = 0;
+  std::uint32_t reserved = 0;
 };
 
 enum class CloseReason : std::uint32_t { horizon = 1, full = 2, stopped = 4 };

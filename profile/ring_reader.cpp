@@ -32,6 +32,8 @@ std::optional<std::size_t> fixed_bytes(RecordType type) {
       return sizeof(WatchTrap);
     case RecordType::watch_close:
       return sizeof(WatchClose);
+    case RecordType::line_probe:
+      return sizeof(LineProbe);
     case RecordType::block:
       return sizeof(Block);
     case RecordType::message:

@@ -42,6 +42,9 @@ CREATE TABLE watch(
 CREATE TABLE watch_measurement(
   watch INTEGER PRIMARY KEY, source INTEGER NOT NULL, unit INTEGER NOT NULL, weight INTEGER NOT NULL,
   latency_cycles INTEGER, data_source INTEGER);
+CREATE TABLE line_probe(
+  watch INTEGER PRIMARY KEY, changed INTEGER NOT NULL, gap_ns INTEGER NOT NULL, value INTEGER NOT NULL,
+  value_bytes INTEGER NOT NULL);
 CREATE TABLE watch_word(
   watch INTEGER NOT NULL, word INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
   probability REAL NOT NULL, PRIMARY KEY(watch, word)) WITHOUT ROWID;
@@ -88,6 +91,7 @@ const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,
 const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_watch_measurement = "INSERT OR REPLACE INTO watch_measurement VALUES(?,?,?,?,?,?)";
+const char* const put_line_probe = "INSERT OR REPLACE INTO line_probe VALUES(?,?,?,?,?)";
 const char* const put_watch_word = "INSERT OR REPLACE INTO watch_word VALUES(?,?,?,?,?)";
 const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? AND word >= ?";
 const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -147,6 +151,7 @@ const char* const get_watches_before_version_4 =
     "sample_flags, sample_cpu, sample_stack, close, close_time, NULL FROM watch ORDER BY id";
 const char* const get_watch_measurements =
     "SELECT watch, source, unit, weight, latency_cycles, data_source FROM watch_measurement ORDER BY watch";
+const char* const get_line_probes = "SELECT watch, changed, gap_ns, value, value_bytes FROM line_probe ORDER BY watch";
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
 std::string get_traps(std::int64_t of_version) {

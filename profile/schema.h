@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 13;
+inline constexpr std::int64_t version = 14;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -25,6 +25,7 @@ extern const char* const put_sample;
 extern const char* const put_sample_measurement;
 extern const char* const put_watch;
 extern const char* const put_watch_measurement;
+extern const char* const put_line_probe;
 extern const char* const put_watch_word;
 extern const char* const delete_watch_words;
 extern const char* const put_trap;
@@ -54,6 +55,7 @@ extern const char* const get_modules_before_version_8;
 extern const char* const get_watches;
 extern const char* const get_watches_before_version_4;
 extern const char* const get_watch_measurements;  // from version 6 on
+extern const char* const get_line_probes;         // from version 14 on
 extern const char* const get_watch_words;
 /// Of a file of that version, in the order written.
 [[nodiscard]] std::string get_traps(std::int64_t of_version);

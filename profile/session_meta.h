@@ -66,6 +66,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.perf_allowed", config.perf_allowed);
   visit("config.watchpoints_allowed", config.watchpoints_allowed);
   visit("config.timer_allowed", config.timer_allowed);
+  visit("config.probes", config.probes);
 }
 
 }  // namespace crosstalk::profile

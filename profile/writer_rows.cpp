@@ -38,6 +38,15 @@ Result<void> put_measurement(Statement& put, std::int64_t of, const SampleRow& r
   return put.bind_unless_zero(row.call_chain.value).run();
 }
 
+Result<void> put_probe(Statement& put, const WatchRow& row) {
+  return put.bind(std::int64_t{row.id.value})
+      .bind(as_signed(row.probe->changed))
+      .bind(std::int64_t{row.probe->gap_ns})
+      .bind(as_signed(row.probe->value))
+      .bind(std::int64_t{row.probe->value_bytes})
+      .run();
+}
+
 }  // namespace
 
 Result<void> ProfileWriter::put(const ProcessRow& row) {
@@ -163,6 +172,7 @@ Result<void> ProfileWriter::put(const WatchRow& row) {
     }
     Result<void> result = run_with_state(put, row.state);
     result = result ? put_measurement(s.statements.watch_measurement, row) : result;
+    result = result && row.probe ? put_probe(s.statements.line_probe, row) : result;
     return result ? s.put_words(row) : result;
   });
 }

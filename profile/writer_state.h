@@ -18,9 +18,9 @@ namespace crosstalk::profile {
 
 /// A prepared statement for each kind of row.
 struct Statements {
-  sqlite::Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, watch_word,
-      delete_words, trap, block, shared_mapping, lookahead, thread_creation, thread_wait, region, thread_region, event,
-      counter, reading, call_chain, stack, message;
+  sqlite::Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, line_probe,
+      watch_word, delete_words, trap, block, shared_mapping, lookahead, thread_creation, thread_wait, region,
+      thread_region, event, counter, reading, call_chain, stack, message;
 
   [[nodiscard]] Result<void> prepare(const sqlite::Database& database) {
     const std::pair<sqlite::Statement*, const char*> all[] = {
@@ -32,6 +32,7 @@ struct Statements {
         {&sample_measurement, schema::put_sample_measurement},
         {&watch, schema::put_watch},
         {&watch_measurement, schema::put_watch_measurement},
+        {&line_probe, schema::put_line_probe},
         {&watch_word, schema::put_watch_word},
         {&delete_words, schema::delete_watch_words},
         {&trap, schema::put_trap},

@@ -30,6 +30,12 @@ struct AccessPoint {
 };
 static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
+/// The value that a thread has loaded last, of a load that it repeats until another thread stores.
+struct LoadedValue {
+  std::uint64_t value = 0;
+  std::uint8_t bytes = 0;  // of it that were loaded
+};
+
 /// Words of a line: bit n stands for bytes [8n, 8n + 8).
 using WordMask = std::uint8_t;
 [[nodiscard]] inline LineBytes word_of(std::uint32_t word) { return LineBytes::range(8 * std::int64_t{word}, 8); }

@@ -161,4 +161,21 @@ Waiting LoopAnatomy::waits_at(std::uint32_t loop, std::uint64_t address) {
   return most;
 }
 
+std::optional<LoadedRegister> LoopAnatomy::loaded_at(std::uint32_t loop, std::uint64_t address) {
+  std::optional<LoadedRegister> result;
+  address = begin_of(address);
+  for (const Way& way : ways(loop)) {
+    const auto at = std::find(way.addresses.begin(), way.addresses.end(), address);
+    if (at == way.addresses.end()) {
+      continue;
+    }
+    const auto loaded = loaded_register(way.code, static_cast<std::size_t>(at - way.addresses.begin()));
+    if (!loaded || (result && result->reg != loaded->reg)) {
+      return std::nullopt;
+    }
+    result = loaded;
+  }
+  return result;
+}
+
 }  // namespace crosstalk::symbolizer

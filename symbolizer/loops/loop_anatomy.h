@@ -53,6 +53,9 @@ class LoopAnatomy {
   /// Whether who executes the instruction that holds `address`, in `loop`, may go round it without getting anything
   /// done but to look whether another thread has stored (waiting.h).
   [[nodiscard]] Waiting waits_at(std::uint32_t loop, std::uint64_t address);
+  /// The register that has what the load at `address` in `loop` has loaded last, wherever the loop is; nullopt where
+  /// something else writes it, too, or where it is no plain load.
+  [[nodiscard]] std::optional<LoadedRegister> loaded_at(std::uint32_t loop, std::uint64_t address);
 
  private:
   struct Search {

@@ -207,6 +207,30 @@ Update update_of(std::span<const std::uint8_t> code) {
   return decode_full(code, decoded) ? update_of(decoded) : Update::none;
 }
 
+std::optional<LoadedRegister> loaded_register(std::span<const std::span<const std::uint8_t>> way, std::size_t load) {
+  Decoded loading;
+  if (load >= way.size() || !decode_full(way[load], loading) || memory_operand(loading) == nullptr) {
+    return std::nullopt;
+  }
+  const ZydisMnemonic mnemonic = loading.instruction.mnemonic;
+  const bool plain = mnemonic == ZYDIS_MNEMONIC_MOV || mnemonic == ZYDIS_MNEMONIC_MOVZX ||
+                     mnemonic == ZYDIS_MNEMONIC_MOVSX || mnemonic == ZYDIS_MNEMONIC_MOVSXD;
+  if (!plain || kind_of(*memory_operand(loading)) != AccessKind::load ||
+      loading.operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER) {
+    return std::nullopt;
+  }
+  const ZydisRegister filled = whole(loading.operands[0].reg.value);
+  const auto reg = integer_register(filled);
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    Decoded other;
+    if (i != load && (!decode_full(way[i], other) || written_by(std::span(&other, 1)).contains(filled))) {
+      return std::nullopt;
+    }
+  }
+  return reg ? std::optional(LoadedRegister{*reg, static_cast<std::uint8_t>(memory_operand(loading)->size / 8)})
+             : std::nullopt;
+}
+
 Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<const std::size_t> decisions) {
   std::vector<Decoded> decoded(way.size());
   for (std::size_t i = 0; i < way.size(); ++i) {

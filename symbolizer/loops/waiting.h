@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+
+#include "base/registers.h"
 
 namespace crosstalk::symbolizer {
 
@@ -34,5 +37,15 @@ enum class Waiting : std::uint8_t {
 /// `no` for updates that are tried again (a compare and exchange that expects what was loaded), for loops that only
 /// count, for ways that load nothing, and for ways with calls.
 [[nodiscard]] Waiting waits(std::span<const std::span<const std::uint8_t>> way, std::span<const std::size_t> decisions);
+
+/// A register, and how many of its bytes a load has filled.
+struct LoadedRegister {
+  Register reg = Register::rax;
+  std::uint8_t bytes = 0;
+};
+/// The register that the plain load `load` (an index) of a way round a loop fills, if nothing else on the way writes
+/// it: it holds what was loaded last, wherever on the way a thread is.
+[[nodiscard]] std::optional<LoadedRegister> loaded_register(std::span<const std::span<const std::uint8_t>> way,
+                                                            std::size_t load);
 
 }  // namespace crosstalk::symbolizer

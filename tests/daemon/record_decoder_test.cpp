@@ -430,6 +430,29 @@ TEST_F(Interpreter, AWatchIsJoinedWhateverTheOrder) {
   EXPECT_EQ(decoder_.watches(), 3U);
 }
 
+TEST_F(Interpreter, AProbeTakesThePlaceOfAWatchThatIsOver) {
+  begin();
+  LineProbe probe;
+  probe.watch = 4, probe.time_ns = 1000, probe.line = 0x4000, probe.changed = 0xff00, probe.gap_ns = 700;
+  probe.threads = 3, probe.suspected = 1, probe.value = 99, probe.value_bytes = 8;
+  LineProbe hostile = probe;
+  hostile.watch = 5, hostile.value_bytes = 9;
+  LineProbe crooked = probe;
+  crooked.watch = 6, crooked.line = 0x4001;
+  pass({{0, bytes_of(probe, RecordType::line_probe)},
+        {0, bytes_of(hostile, RecordType::line_probe)},
+        {0, bytes_of(crooked, RecordType::line_probe)},
+        {0, sample(1000, 4)}});
+  EXPECT_EQ(decoder_.malformed(), 2U);
+  ASSERT_EQ(sink_.watches.count(4), 1U);
+  const WatchRow& row = sink_.watches[4];
+  EXPECT_EQ(row.probe, (ProbedLine{0xff00, 700, 99, 8}));
+  EXPECT_EQ(row.close_ns, 1700U);
+  EXPECT_EQ(row.sample_ip, 0x1234U);
+  EXPECT_EQ(row.armed, 2U);
+  EXPECT_TRUE(row.words.empty());
+}
+
 TEST_F(Interpreter, StacksGetAscendingIds) {
   begin();
   StackSlice slice;

@@ -25,7 +25,8 @@ TEST(Doctor, SaysWhatCanBeSeen) {
   EXPECT_TRUE(diagnose(made_probe(true), collector).sees_communication);
   const Diagnosis forbidden = diagnose(made_probe(false), collector);
   EXPECT_TRUE(forbidden.can_record);
-  EXPECT_FALSE(forbidden.sees_communication);
+  EXPECT_TRUE(forbidden.sees_communication);
+  EXPECT_TRUE(forbidden.probes_lines);
   EXPECT_FALSE(diagnose(made_probe(true), {"collector", false, "none", ""}).can_record);
 }
 
@@ -62,13 +63,16 @@ TEST(Doctor, SaysOfWatchpointsWhatTheirTestFound) {
   probe.facilities[1] = collectors::watchpoint_facility(probe.watch_trial);
   const Diagnosis diagnosis = diagnose(probe, collector);
   EXPECT_TRUE(diagnosis.can_record);
-  EXPECT_FALSE(diagnosis.sees_communication);
+  EXPECT_TRUE(diagnosis.sees_communication);
+  EXPECT_TRUE(diagnosis.probes_lines);
   const std::string text = render_diagnosis(diagnosis, {200, Charset::ascii, false});
   EXPECT_NE(text.find("no   watchpoints"), std::string::npos) << text;
   EXPECT_NE(text.find("this is a virtual machine (KVM)"), std::string::npos) << text;
   EXPECT_NE(text.find("> record on the host itself\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("no communication: that needs watchpoints that fire"), std::string::npos) << text;
+  EXPECT_NE(text.find("by probes of lines, as watchpoints do not fire"), std::string::npos) << text;
+
   const auto report = nlohmann::json::parse(render_diagnosis_json(diagnosis));
+  EXPECT_EQ(report["looks_by"], "probes");
   EXPECT_EQ(report["watchpoints"]["self_test"], "never");
   EXPECT_EQ(report["watchpoints"]["silent"].size(), 5U);
   EXPECT_EQ(report["watchpoints"]["remedy"], "record on the host itself");

@@ -200,7 +200,8 @@ TEST_F(Program, DoctorAnswersInBothForms) {
   const auto report = nlohmann::json::parse(run({"doctor", "--format", "json"}).out);
   EXPECT_EQ(report["can_record"].get<bool>(), text.status == 0);
   const auto forbidden = nlohmann::json::parse(run({"doctor", "--format", "json"}, false).out);
-  EXPECT_EQ(forbidden["sees_communication"], false);
+  EXPECT_EQ(forbidden["sees_communication"], true);
+  EXPECT_EQ(forbidden["looks_by"], "probes");
 }
 
 }  // namespace

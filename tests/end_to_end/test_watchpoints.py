@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debug registers that never fire: nothing is armed, and every report begins with that. Machines have them for real, or
-by the switch that leads watchpoints to where nobody accesses anything (docs/testing.md)."""
+"""Debug registers that never fire: inside of a target lines are probed instead, from outside nothing is watched, and
+every report says so. Machines have them for real, or by the switch that leads watchpoints to where nobody accesses anything (docs/testing.md)."""
 
 import json
 import os
@@ -39,6 +39,22 @@ class DeadWatchpoints(harness.Case):
         first = next(line for line in text.stdout.splitlines()[2:] if line.strip())
         self.assertIn(BLIND, first, text.stdout)
 
+    def check_probed(self, profile):
+        """Partners are found where they run side by side for long enough, so no cell is asked for here."""
+        report = self.report(profile)
+        sampling = report["sampling"]
+        self.assertEqual((sampling["looked_by"], sampling["traps"]), ("probes", 0))
+        self.assertEqual(sampling["watchpoints"]["self_test"], "never")
+        self.assertGreater(sampling["armed"], 10)
+        findings = report["findings"]
+        self.assertFalse([f for f in findings if f["sentence"].startswith(BLIND)], findings)
+        self.assertEqual([f["kind"] for f in findings].count("blind"), 1, findings)
+        self.assertIsNone(report["communication"]["unseen"])
+        self.assertIn("lines_probed", {warning["code"] for warning in report["warnings"]})
+        for cell in report["communication"]["cells"]:
+            self.assertIsNone(cell["false"]["count"])
+            self.assertEqual(cell["true"]["cost_s"] or 0, 0, "each thread stores to a word of its own")
+
     def recorded(self, *options, output="run.db", environment=None):
         profile = self.path(output)
         result = harness.run([harness.CROSSTALK, "record", "-o", profile, *options, "--", harness.workload(SHARING[0]),
@@ -47,21 +63,22 @@ class DeadWatchpoints(harness.Case):
         return profile, [line for line in result.stderr.splitlines() if "watchpoints" in line]
 
     @needs_events
-    def test_a_command_is_recorded_with_nothing_armed(self):
+    def test_lines_of_a_command_are_probed(self):
         profile, said = self.recorded()
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("lines are read twice", said[0])
+        self.check_probed(profile)
+
+    @needs_events
+    def test_from_outside_nothing_is_watched(self):
+        profile, said = self.recorded("--observer")
         self.assertEqual(len(said), 1, said)
         self.assertIn("nothing is watched, so communication between threads can not be seen", said[0])
         self.check_blind(profile)
 
     @needs_events
-    def test_so_it_is_from_outside(self):
-        profile, said = self.recorded("--observer")
-        self.assertEqual(len(said), 1, said)
-        self.check_blind(profile)
-
-    @needs_events
     def test_so_it_is_of_a_running_process(self):
-        for name, how in (("outside", []), ("inside", ["--inject"])):
+        for name, how, check in (("outside", [], self.check_blind), ("inside", ["--inject"], self.check_probed)):
             with self.subTest(name):
                 process = subprocess.Popen([harness.workload(SHARING[0]), "--seconds", "6"], stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -75,11 +92,11 @@ class DeadWatchpoints(harness.Case):
                 finally:
                     process.kill()
                     process.wait()
-                self.check_blind(profile)
+                check(profile)
 
     @needs_events
     def test_a_gate_is_undecided(self):
-        profile, _ = self.recorded()
+        profile, _ = self.recorded("--observer")
         for condition in ("change(cost_s) > 2 %", "cost_s > 2 %", "cost_s of any object > 2 %"):
             result = harness.run([harness.CROSSTALK, "diff", "--fail-if", condition, profile, profile])
             self.assertEqual(result.status, UNDECIDED, result.stderr)
@@ -93,7 +110,7 @@ class DeadWatchpoints(harness.Case):
         found = harness.run([harness.CROSSTALK, "doctor", "--format", "json"], env=DEAD)
         self.assertEqual(found.status, 0, found.stderr)
         diagnosis = json.loads(found.stdout)
-        self.assertFalse(diagnosis["sees_communication"])
+        self.assertEqual(diagnosis["looks_by"], "probes")
         self.assertEqual(diagnosis["watchpoints"]["self_test"], "never")
         self.assertEqual(set(diagnosis["watchpoints"]["silent"]),
                          {"store", "load", "locked_update", "other_thread", "sigtrap"})
@@ -127,7 +144,7 @@ class ThisMachine(harness.Case):
             self.skipTest("watchpoints fire here, or can not be opened")
         result = self.record([harness.workload(SHARING[0]), *SHARING[1:]])
         self.assertEqual(result.status, 0, result.stderr)
-        DeadWatchpoints.check_blind(self, result.profile)
+        DeadWatchpoints.check_probed(self, result.profile)
 
     @needs_watchpoints
     def test_watchpoints_that_die_after_their_test_are_found_late(self):

@@ -248,11 +248,14 @@ TEST_F(RoundTrip, AWatchIsReplacedByItsClosing) {
   put(watch);
   WatchRow open;
   open.id = WatchId{2};
+  open.probe = ProbedLine{1ULL << 63U, 4000, ~std::uint64_t{0}, 8};
   put(open);
   const ProfileReader reader = read();
   ASSERT_EQ(reader.watches().size(), 2U);
   EXPECT_EQ(reader.watches()[0].id, WatchId{2});
   EXPECT_FALSE(reader.watches()[0].close.has_value());
+  EXPECT_EQ(reader.watches()[0].probe, open.probe);
+  EXPECT_FALSE(reader.watches()[1].probe);
   const WatchRow& got = reader.watches()[1];
   ASSERT_EQ(got.words.size(), 1U);
   EXPECT_EQ(got.words[0].length, 8);

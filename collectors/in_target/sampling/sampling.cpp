@@ -8,6 +8,7 @@
 #include "collectors/in_target/access/target_view.h"
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/objects/block_budget.h"
+#include "collectors/in_target/probe/line_probe.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
@@ -25,6 +26,7 @@
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 #include "collectors/observation.h"
+#include "collectors/watch_policy/probing.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -165,6 +167,54 @@ void watch(SamplePassage& at, const WatchRequest& request) {
   }
 }
 
+/// Can the line be probed? The thread has accessed it or is about to, and others may store.
+bool can_be_probed(const SamplePassage& at, const WatchRequest& request) {
+  const collectors::Observation& seen = at.seen;
+  return !seen.in_kernel && !seen.on_own_stack && !off_limits(seen.address) &&
+         (registry().live() >= 2 || request.shared.others);
+}
+
+void write_probe(SamplePassage& at, const WatchRequest& request, const TwoLooks& looks) {
+  profile::LineProbe record;
+  record.header.type = profile::RecordType::line_probe;
+  record.time_ns = at.seen.time_ns;
+  record.line = at.seen.address & line_mask;
+  record.changed = looks.changed;
+  record.watch = new_watch_id();
+  record.gap_ns = looks.gap_ns;
+  record.threads = registry().live();
+  record.suspected = request.suspected ? 1 : 0;
+  const std::uint64_t offset = at.seen.address - record.line;
+  record.value_bytes = at.seen.width <= sizeof record.value && offset + at.seen.width <= sizeof looks.first
+                           ? at.seen.width
+                           : std::uint32_t{0};
+  std::memcpy(&record.value, reinterpret_cast<const std::byte*>(looks.first.data()) + offset, record.value_bytes);
+  append(at.self, &record, sizeof record, nullptr, 0);
+  at.record.watch = record.watch;
+  at.record.flags |= profile::sample_armed;
+}
+
+/// Reads the line twice, where the draw and the budget allow. The time it takes is not the program's: the next sample
+/// does not stand for it.
+void probe(SamplePassage& at, const WatchRequest& request) {
+  constexpr std::uint64_t cost_ns = 10'000;
+  if (!can_be_probed(at, request)) {
+    return;
+  }
+  at.record.flags |= profile::sample_eligible;
+  const watch_policy::ProbePlan plan = watch_policy::plan_probe(next_random(at.self.random));
+  if (!plan.wanted || !runtime().budget.affords(cost_ns, false)) {
+    return;
+  }
+  const std::uint64_t begin_ns = monotonic_ns();
+  if (const auto looks = look_twice(at.seen.address & line_mask, plan.gap_ns)) {
+    write_probe(at, request, *looks);
+  }
+  const std::uint64_t took_ns = monotonic_ns() - begin_ns;
+  at.self.last_cpu_ns += took_ns;
+  at.apart_ns += took_ns;
+}
+
 /// The block of memory that the access lies in, when it is met first.
 void report_block(const SamplePassage& at) {
   BlockInfo block;
@@ -295,8 +345,9 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
   at.record.region = region_of(self);
   at.record.flags |= is_waiting(self, seen.registers[Register::rsp]) ? profile::sample_waiting : 0;
   if (seen.address != 0) {
-    watch(at, publish(at));
+    const WatchRequest request = publish(at);
     report_block(at);
+    runtime().config.probes != 0 ? probe(at, request) : watch(at, request);
   }
   write(at);
   review_clock(self, seen.thread_cpu_ns);
@@ -317,6 +368,7 @@ void take_last_accesses(ThreadState& self) {
 }
 
 void take_sample(ThreadState& self, const ucontext_t& context) {
+  const HandlerStay stay;
   with_source(self, [&](auto source) {
     collectors::Observation seen = source.deliver(self, context);
     if (self.samples == 0) {

@@ -19,6 +19,7 @@
 #include "collectors/in_target/interpose/off_limits.h"
 #include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/probe/line_probe.h"
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/clocks.h"
@@ -238,6 +239,7 @@ void in_forked_child() {
   Passage::after_fork();
   forget_threads();
   handler_stacks_after_fork();
+  forget_handler_stays();
   if (r.injected) {  // it is left alone at once, as its parent will be later
     unpatch_modules_in_child();
     disown_signals();

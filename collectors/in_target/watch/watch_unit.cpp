@@ -24,10 +24,9 @@ constexpr std::uint64_t first_cost_guess_ns = 150'000;
 
 constinit WatchUnit the_unit;
 
-/// Unique in the recording, > 0.
-std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
-
 }  // namespace
+
+std::uint32_t new_watch_id() { return runtime().arena.header->next_watch.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 WatchUnit& watch_unit() { return the_unit; }
 

@@ -186,4 +186,7 @@ class WatchUnit {
 /// The process's.
 WatchUnit& watch_unit();
 
+/// Unique in the recording, > 0.
+std::uint32_t new_watch_id();
+
 }  // namespace crosstalk::in_target

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/timeline/probe_timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "attribution/timeline/ownership_timeline.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+using LineKey = std::pair<std::uint32_t, std::uint64_t>;  // thread and address
+
+LineBytes bytes_of_mask(std::uint64_t mask) {
+  LineBytes bytes;
+  for (std::int64_t byte = 0; byte < LineBytes::line_bytes; ++byte) {
+    bytes |= (mask >> byte & 1U) != 0 ? LineBytes::range(byte, 1) : LineBytes();
+  }
+  return bytes;
+}
+
+struct Likelihood {
+  double log = 0, active = 0, detection = 1;
+};
+
+Likelihood likelihood(std::span<const ProbeOutcome> outcomes, double hits, double rate) {
+  double detected = 0;
+  for (const ProbeOutcome& outcome : outcomes) {
+    detected += -std::expm1(-rate * outcome.gap_ns);
+  }
+  Likelihood result;
+  result.active = std::min(hits / detected, 1.0);
+  result.detection = detected / static_cast<double>(outcomes.size());
+  for (const ProbeOutcome& outcome : outcomes) {
+    const double chance = std::min(result.active * -std::expm1(-rate * outcome.gap_ns), 1 - 1e-9);
+    result.log += std::log(outcome.changed ? chance : 1 - chance);
+  }
+  return result;
+}
+
+/// What a probe that saw a store says, which stands for `weight` of such.
+OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
+  OwnershipTimeline timeline;
+  AccessPoint consumer = sampled_access(watch);
+  consumer.sampled = false;  // it is seen itself, and not expected to come back
+  const bool same_bytes = changed.overlaps(consumer.bytes);
+  const std::vector<const ProbedLines::Use*> users = lines.who_stored(watch, changed);
+  double samples = 0;
+  for (const ProbedLines::Use* use : users) {
+    samples += use->samples;
+  }
+  for (const ProbedLines::Use* use : users) {
+    AccessPoint store = use->point;
+    store.time_ns = watch.time_ns;
+    store.kind = use->stores ? store.kind : AccessKind::load_store;
+    const double share = use->samples / samples;
+    timeline.accesses.push_back(store);
+    const bool true_sharing = same_bytes && (store.bytes.overlaps(consumer.bytes) || !use->stores);
+    timeline.communications.push_back({store, consumer, true_sharing, weight * share, share});
+  }
+  if (users.empty()) {
+    timeline.interrupted.push_back({consumer, consumer, same_bytes, weight});
+  }
+  return timeline;
+}
+
+}  // namespace
+
+bool may_have_seen_store(const profile::WatchRow& watch) {
+  return watch.probe && (watch.probe->changed != 0 || watch.probe->value_bytes != 0);
+}
+
+StoreRate store_rate(std::span<const ProbeOutcome> outcomes) {
+  constexpr std::size_t least_hits = 8;
+  constexpr double slowest = 1e-6, fastest = 0.1, step = 1.5;  // stores a nanosecond
+  const auto hits = static_cast<double>(
+      std::count_if(outcomes.begin(), outcomes.end(), [](const ProbeOutcome& outcome) { return outcome.changed; }));
+  if (hits < least_hits) {
+    return {outcomes.empty() ? 0 : hits / static_cast<double>(outcomes.size()), 0, 1};
+  }
+  StoreRate best;
+  double best_log = -INFINITY;
+  for (double rate = slowest; rate < fastest; rate *= step) {
+    const Likelihood found = likelihood(outcomes, hits, rate);
+    if (found.log > best_log) {
+      best_log = found.log;
+      best = {found.active, rate, found.detection};
+    }
+  }
+  // What is seen stands for what is there: no more than all partners are active.
+  best.detection = std::max(best.detection, hits / static_cast<double>(outcomes.size()));
+  return best;
+}
+
+ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+                         StoresBack stores_back, LastLoaded last_loaded)
+    : watches_(watches),
+      threads_(threads),
+      stores_back_(std::move(stores_back)),
+      last_loaded_(std::move(last_loaded)),
+      changed_(watches.size()) {
+  std::map<Line, std::uint32_t> probes;
+  for (const profile::WatchRow& watch : watches) {
+    if (const auto process = process_of(watch.thread); process && watch.probe) {
+      ++probes[{*process, watch.line}];
+    }
+  }
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    const profile::WatchRow& watch = watches[i];
+    const auto process = process_of(watch.thread);
+    // Where a thread waits it is sampled again and again: a line that was probed once is not looked at.
+    if (!process || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[{*process, watch.line}] < 2)) {
+      continue;
+    }
+    lines_[{*process, watch.line}];
+    changed_[i] = bytes_of_mask(watch.probe->changed);
+    if (watch.probe->value_bytes != 0) {
+      probes_[{watch.thread.value, watch.time_ns}] = static_cast<std::uint32_t>(i);
+    }
+  }
+}
+
+LineBytes ProbedLines::changed(std::size_t watch) const { return changed_[watch]; }
+
+/// Of a sample that was probed: is the value another one than that which the thread has loaded last?
+void ProbedLines::compare_value(const profile::SampleRow& sample) {
+  const auto found = probes_.find({sample.thread.value, sample.time_ns});
+  const auto loaded = found != probes_.end() ? last_loaded_(sample) : std::nullopt;
+  if (!loaded) {
+    return;
+  }
+  const profile::ProbedLine& probe = *watches_[found->second].probe;
+  const unsigned bits = 8U * std::min<unsigned>(loaded->bytes, probe.value_bytes);
+  const std::uint64_t mask = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  const std::uint64_t difference = (loaded->value ^ probe.value) & mask;
+  const auto offset = static_cast<std::int64_t>(sample.address % LineBytes::line_bytes);
+  for (unsigned byte = 0; 8 * byte < bits; ++byte) {
+    if ((difference >> (8 * byte) & 0xffU) != 0) {
+      changed_[found->second] |= LineBytes::range(offset + byte, 1);
+    }
+  }
+}
+
+std::optional<std::uint32_t> ProbedLines::process_of(ThreadId thread) const {
+  return thread.value < threads_.size() ? std::optional(threads_[thread.value].process.value) : std::nullopt;
+}
+
+bool ProbedLines::are_alone(std::uint32_t process, ThreadId a, ThreadId b) const {
+  constexpr std::uint64_t hardly = 50;  // one in so many samples
+  const auto found = samples_.find(process);
+  if (found == samples_.end()) {
+    return false;
+  }
+  std::uint64_t all = 0;
+  std::uint64_t others = 0;
+  for (const auto& [thread, samples] : found->second) {
+    all += samples;
+    others += thread != a.value && thread != b.value ? samples : 0;
+  }
+  return others * hardly < all;
+}
+
+void ProbedLines::add(const profile::SampleRow& sample) {
+  const auto process = lines_.empty() ? std::nullopt : process_of(sample.thread);
+  if (process) {
+    ++samples_[*process][sample.thread.value];
+  }
+  const std::uint64_t line = sample.address - sample.address % LineBytes::line_bytes;
+  const auto found = process ? lines_.find({*process, line}) : lines_.end();
+  if (found == lines_.end()) {
+    return;
+  }
+  compare_value(sample);
+  AccessPoint point;
+  point.thread = sample.thread;
+  point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
+  point.time_ns = sample.time_ns;
+  point.stack = sample.stack;
+  point.cpu = sample.cpu;
+  point.kind = sample.access;
+  point.line = line;
+  point.bytes =
+      LineBytes::range(static_cast<std::int64_t>(sample.address - line), std::max<std::uint64_t>(sample.width, 1));
+  std::vector<Use>& uses = found->second;
+  const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.point.thread == point.thread && use.point.instruction == point.instruction &&
+           use.point.bytes == point.bytes;
+  });
+  if (known != uses.end()) {
+    known->samples += 1;
+    return;
+  }
+  constexpr std::size_t most = 512;  // threads by instructions
+  if (uses.size() < most) {
+    const bool stores = crosstalk::stores(point.kind) || stores_back_(point.thread, point.time_ns, point.instruction);
+    point.kind = stores && point.kind == AccessKind::load ? AccessKind::load_store : point.kind;
+    uses.push_back({point, stores, 1});
+  }
+}
+
+std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::WatchRow& watch, LineBytes changed) const {
+  std::vector<const Use*> best;
+  const auto process = process_of(watch.thread);
+  const auto found = process ? lines_.find({*process, watch.line}) : lines_.end();
+  if (found == lines_.end()) {
+    return best;
+  }
+  int best_rank = 0;
+  for (const Use& use : found->second) {
+    const bool there = use.point.bytes.overlaps(changed);
+    const int rank = use.point.thread == watch.thread                       ? 0
+                     : there && use.stores                                  ? 3
+                     : !are_alone(*process, use.point.thread, watch.thread) ? 0
+                     : there                                                ? 2
+                                                                            : 1;
+    if (rank > best_rank) {
+      best.clear();
+      best_rank = rank;
+    }
+    if (rank == best_rank && rank > 0) {
+      best.push_back(&use);
+    }
+  }
+  return best;
+}
+
+std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,
+                              std::span<const OwnershipTimeline> timelines) {
+  std::uint64_t unknown = 0;
+  for (std::size_t i = 0; i < watches.size() && i < timelines.size(); ++i) {
+    unknown += watches[i].probe && !timelines[i].interrupted.empty() ? 1 : 0;
+  }
+  return unknown;
+}
+
+void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                 const ProbedLines& lines) {
+  constexpr double any_gap = 1e9;  // what was stored before the looks shows at any gap
+  const auto between_looks = [](const profile::WatchRow& watch) { return watch.probe->changed != 0; };
+  std::map<LineKey, std::vector<ProbeOutcome>> outcomes;  // of a thread's probes of a line
+  for (std::size_t i = 0; i < watches.size(); ++i) {
+    if (watches[i].probe) {
+      const bool changed = !lines.changed(i).empty();
+      const bool before = changed && !between_looks(watches[i]);
+      outcomes[{watches[i].thread.value, watches[i].line}].push_back(
+          {before ? any_gap : static_cast<double>(watches[i].probe->gap_ns), changed});
+    }
+  }
+  std::map<LineKey, double> weights;
+  for (const auto& [line, of_line] : outcomes) {
+    weights[line] = 1 / store_rate(of_line).detection;
+  }
+  for (std::size_t i = 0; i < watches.size() && i < timelines.size(); ++i) {
+    if (watches[i].probe && !lines.changed(i).empty()) {
+      timelines[i] = tell(watches[i], lines.changed(i), weights[{watches[i].thread.value, watches[i].line}], lines);
+    }
+  }
+}
+
+}  // namespace crosstalk::attribution

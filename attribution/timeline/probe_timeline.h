@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes of lines tell (collectors/in_target/probe/): which bytes others stored to while a thread stood still.
+//
+// A probe says what was stored to, and not by whom: those are threads that are known to store there, by their samples.
+// Nor does it say that nothing is stored where it saw nothing: its two looks were perhaps too near to each other. How
+// often that was, the outcomes tell by their gaps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "attribution/timeline/seen.h"
+#include "profile/model.h"
+
+namespace crosstalk::attribution {
+
+/// May a probe that took the watch's place have seen a store? The samples there decide.
+[[nodiscard]] bool may_have_seen_store(const profile::WatchRow& watch);
+
+/// How often a line is stored to, by what probes of it have seen. While a partner is active, the chance that it stores
+/// within a gap g is 1 - exp(-rate g): the victim stands still and does not compete, so `rate` is no rate of the
+/// program's. Whether a partner is active is a matter of the program and of the processors.
+struct StoreRate {
+  double active = 0;     // the chance that a partner is active, 0..1
+  double rate = 0;       // stores a nanosecond of one who is
+  double detection = 1;  // of the probes to which a partner was active, the part that saw a store, 0..1
+};
+struct ProbeOutcome {
+  double gap_ns = 0;
+  bool changed = false;
+};
+/// The most likely rate; a detection of 1 where there are too few outcomes to tell.
+[[nodiscard]] StoreRate store_rate(std::span<const ProbeOutcome> outcomes);
+
+/// Who uses the lines that probes may have seen a store to, by the samples there; and what the probes saw.
+class ProbedLines {
+ public:
+  /// Does the access of the instruction at `ip` store, though it was sampled at its load?
+  using StoresBack = std::function<bool(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip)>;
+  /// What the sampled thread knows of the value there; nullopt: nothing.
+  using LastLoaded = std::function<std::optional<LoadedValue>(const profile::SampleRow& sample)>;
+  /// `watches` and `threads` must outlive this.
+  ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+              StoresBack stores_back, LastLoaded last_loaded);
+  /// To be told of every sample.
+  void add(const profile::SampleRow& sample);
+
+  /// A thread's use of some bytes of a line.
+  struct Use {
+    AccessPoint point;
+    bool stores = false;
+    double samples = 0;
+  };
+  /// Bytes that others have stored to: between the looks, or since the thread's last load, which it repeats to see
+  /// that.
+  [[nodiscard]] LineBytes changed(std::size_t watch) const;
+  /// Those who may have stored to the bytes `changed` of the line of `watch` while its thread stood still: who is known
+  /// to store there. Where that is nobody, the only other thread of the process that does anything, if it uses the
+  /// line: threads that wait for each other are mostly sampled at loads. Empty: nobody is known to.
+  [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
+
+ private:
+  using Line = std::pair<std::uint32_t, std::uint64_t>;  // process and address
+  [[nodiscard]] std::optional<std::uint32_t> process_of(ThreadId thread) const;
+
+  void compare_value(const profile::SampleRow& sample);
+  /// Do only these two threads of the process do anything, as far as samples tell?
+  [[nodiscard]] bool are_alone(std::uint32_t process, ThreadId a, ThreadId b) const;
+
+  std::span<const profile::WatchRow> watches_;
+  std::span<const profile::ThreadRow> threads_;
+  StoresBack stores_back_;
+  LastLoaded last_loaded_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> probes_;  // by thread and time
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> samples_;  // by process and thread
+  std::vector<LineBytes> changed_;                                           // by watch
+  std::map<Line, std::vector<Use>> lines_;
+};
+
+/// Probes that saw a store and name nobody.
+[[nodiscard]] std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,
+                                            std::span<const OwnershipTimeline> timelines);
+
+/// Fills the timelines of probes that saw a store: communications from those who may have stored to the sampled
+/// thread, in shares as they were sampled where there are several, and, where nobody is known to, an interrupted one.
+/// `watches` and `timelines` go together.
+void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
+                 const ProbedLines& lines);
+
+}  // namespace crosstalk::attribution

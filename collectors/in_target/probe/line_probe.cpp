@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectors/in_target/probe/line_probe.h"
+
+#include <array>
+#include <atomic>
+
+#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/try_lock.h"
+#include "profile/arena.h"
+
+namespace crosstalk::in_target {
+namespace {
+
+constexpr std::uint64_t same_tick_ns = 20'000;  // for handlers of the same tick, which take less
+
+constinit std::atomic<std::uint32_t> stays{0};
+constinit ProcessFlag probing;
+
+bool others_stay() { return stays.load(std::memory_order_acquire) > 1; }
+
+/// Spins: a thread that slept would be in another state when it is asked for.
+bool others_have_gone(std::uint64_t until_ns) {
+  while (others_stay()) {
+    if (monotonic_ns() > until_ns) {
+      return false;
+    }
+    __builtin_ia32_pause();
+  }
+  return true;
+}
+
+using Line = LineWords;
+static_assert(sizeof(Line) == profile::cache_line);
+
+bool look(std::uint64_t line, Line& out) {
+  return read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
+}
+
+std::uint64_t different_bytes(const Line& a, const Line& b) {
+  std::uint64_t changed = 0;
+  for (std::size_t word = 0; word < a.size(); ++word) {
+    const std::uint64_t difference = a[word] ^ b[word];
+    for (unsigned byte = 0; byte < sizeof difference; ++byte) {
+      const bool differs = (difference >> (8 * byte) & 0xffU) != 0;
+      changed |= std::uint64_t{differs ? 1U : 0U} << (word * sizeof difference + byte);
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+HandlerStay::HandlerStay() { stays.fetch_add(1, std::memory_order_acq_rel); }
+HandlerStay::~HandlerStay() { stays.fetch_sub(1, std::memory_order_acq_rel); }
+void forget_handler_stays() { stays.store(0, std::memory_order_relaxed); }
+
+std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns) {
+  const TryLock lock(probing, runtime().pid);
+  if (!lock.held() || !others_have_gone(monotonic_ns() + same_tick_ns)) {
+    return std::nullopt;
+  }
+  Line before{};
+  Line after{};
+  if (!look(line, before)) {
+    return std::nullopt;
+  }
+  const std::uint64_t begin_ns = monotonic_ns();
+  std::uint64_t now_ns = begin_ns;
+  while (now_ns - begin_ns < gap_ns) {
+    __builtin_ia32_pause();
+    now_ns = monotonic_ns();
+  }
+  if (!look(line, after) || others_stay()) {
+    return std::nullopt;
+  }
+  return TwoLooks{before, different_bytes(before, after), static_cast<std::uint32_t>(now_ns - begin_ns)};
+}
+
+}  // namespace crosstalk::in_target

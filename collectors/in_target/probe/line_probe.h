@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line probe: a thread stands still in its sample's handler, and its line is read twice. Bytes that differ were
+// stored meanwhile, by others. It needs no debug register, and sees no store that leaves a value as it was.
+//
+// The kernel reads the line for us (read_memory()): a line that another thread has unmapped since is an error, and no
+// fault. Nothing is ever written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace crosstalk::in_target {
+
+/// While it lives, the calling thread is in a sample's handler and stores nothing of its program's. Signal-safe.
+class HandlerStay {
+ public:
+  HandlerStay();
+  ~HandlerStay();
+  HandlerStay(const HandlerStay&) = delete;
+  HandlerStay& operator=(const HandlerStay&) = delete;
+};
+/// After fork: the other threads are not here.
+void forget_handler_stays();
+
+using LineWords = std::array<std::uint64_t, 8>;
+
+struct TwoLooks {
+  LineWords first{};          // the line at the first look
+  std::uint64_t changed = 0;  // bit n: byte n of the line differs
+  std::uint32_t gap_ns = 0;   // from the first look to the second
+};
+
+/// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Nothing where the line can not
+/// be read, where another thread probes at the same time, or where others were in handlers, too: then nobody was free
+/// to store. Signal-safe, never waits for longer than some 20 us more than the gap.
+[[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns);
+
+}  // namespace crosstalk::in_target

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/timeline/probe_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace crosstalk::attribution::probe_timeline_test {
+namespace {
+
+constexpr std::uint64_t line = 0x5000;
+constexpr std::uint64_t own_code = 0x401000, others_code = 0x402000;
+
+double uniform(std::uint64_t& state) { return static_cast<double>(next_random(state) >> 11U) * 0x1p-53; }
+
+/// Probes of a line that a partner, active for a part of the time, stores to at random moments.
+std::vector<ProbeOutcome> outcomes(double active, double rate, int count, std::uint64_t seed) {
+  std::vector<ProbeOutcome> result;
+  std::uint64_t state = random_state(seed, 1);
+  for (int i = 0; i < count; ++i) {
+    const double gap_ns = std::exp2(8 + 6 * uniform(state));
+    result.push_back({gap_ns, uniform(state) < active && uniform(state) < -std::expm1(-rate * gap_ns)});
+  }
+  return result;
+}
+
+TEST(StoreRate, IsToldByTheGaps) {
+  for (const double rate : {1e-4, 1e-3, 1e-2}) {
+    const StoreRate found = store_rate(outcomes(0.6, rate, 5000, 3));
+    EXPECT_NEAR(found.active, 0.6, 0.1) << rate;
+    EXPECT_GT(found.rate, rate / 2.5) << rate;
+    EXPECT_LT(found.rate, rate * 2.5) << rate;
+    EXPECT_GT(found.detection, 0);
+    EXPECT_LE(found.detection, 1);
+  }
+}
+
+TEST(StoreRate, OfFewOutcomesNothingIsMadeUp) {
+  EXPECT_EQ(store_rate({}).detection, 1);
+  EXPECT_EQ(store_rate(outcomes(0, 1, 100, 5)).active, 0);
+  EXPECT_EQ(store_rate(outcomes(0.5, 1, 4, 5)).detection, 1);
+}
+
+class Probes : public testing::Test {
+ protected:
+  Probes() {
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      profile::ThreadRow thread;
+      thread.id = ThreadId{i};
+      thread.process = ProcessId{0};
+      threads_.push_back(thread);
+    }
+  }
+
+  /// A sample of thread 0 at the first word, with a probe.
+  void probe(std::uint64_t changed, std::uint64_t time_ns = 1000, std::uint64_t value = 0) {
+    profile::WatchRow watch;
+    watch.id = WatchId{static_cast<std::uint32_t>(watches_.size()) + 1};
+    watch.thread = ThreadId{0};
+    watch.time_ns = time_ns;
+    watch.line = line;
+    watch.suspected = true;
+    watch.sample_access_ip = own_code;
+    watch.sample_address = line;
+    watch.sample_width = 8;
+    watch.sample_access = AccessKind::load;
+    watch.probe = profile::ProbedLine{changed, 1000, value, 8};
+    watches_.push_back(watch);
+    sample(0, 0, AccessKind::load, own_code, time_ns);
+  }
+  void sample(std::uint32_t thread, std::uint64_t offset, AccessKind kind, std::uint64_t code,
+              std::uint64_t time_ns = 5) {
+    profile::SampleRow row;
+    row.thread = ThreadId{thread};
+    row.time_ns = time_ns;
+    row.access_ip = code;
+    row.address = line + offset;
+    row.width = 8;
+    row.access = kind;
+    samples_.push_back(row);
+  }
+  std::vector<OwnershipTimeline> tell() {
+    ProbedLines lines(
+        watches_, threads_, [&](ThreadId, std::uint64_t, std::uint64_t code) { return code == stores_back_; },
+        [&](const profile::SampleRow&) { return loaded_; });
+    for (const profile::SampleRow& row : samples_) {
+      lines.add(row);
+    }
+    std::vector<OwnershipTimeline> timelines(watches_.size());
+    tell_probes(watches_, timelines, lines);
+    return timelines;
+  }
+
+  std::vector<profile::ThreadRow> threads_;
+  std::vector<profile::WatchRow> watches_;
+  std::vector<profile::SampleRow> samples_;
+  std::uint64_t stores_back_ = 0;
+  std::optional<LoadedValue> loaded_;
+};
+
+TEST_F(Probes, WhatDidNotChangeTellsNothing) {
+  probe(0);
+  sample(1, 8, AccessKind::store, others_code);
+  const auto timelines = tell();
+  EXPECT_TRUE(timelines[0].communications.empty());
+  EXPECT_TRUE(timelines[0].interrupted.empty());
+}
+
+TEST_F(Probes, FalseSharingIsOfOtherBytesThanTheSampled) {
+  probe(0xff00);
+  sample(1, 8, AccessKind::store, others_code);
+  sample(2, 16, AccessKind::store, others_code);
+  const auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  const SeenCommunication& seen = timelines[0].communications[0];
+  EXPECT_EQ(seen.producer.thread, ThreadId{1});
+  EXPECT_EQ(seen.producer.instruction, others_code);
+  EXPECT_EQ(seen.consumer.thread, ThreadId{0});
+  EXPECT_EQ(seen.consumer.instruction, own_code);
+  EXPECT_FALSE(seen.true_sharing);
+  EXPECT_EQ(seen.weight, 1);
+}
+
+TEST_F(Probes, TrueSharingIsOfTheSampledBytesAndSharedOutAsSampled) {
+  probe(0x0f);
+  sample(1, 0, AccessKind::store, others_code);
+  sample(2, 0, AccessKind::store, others_code);
+  sample(2, 0, AccessKind::store, others_code);
+  sample(2, 0, AccessKind::store, others_code);
+  const auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 2U);
+  for (const SeenCommunication& seen : timelines[0].communications) {
+    EXPECT_TRUE(seen.true_sharing);
+    EXPECT_DOUBLE_EQ(seen.share, seen.producer.thread == ThreadId{1} ? 0.25 : 0.75);
+  }
+}
+
+TEST_F(Probes, AThreadThatLoadsAndStoresBackHasStored) {
+  stores_back_ = others_code;
+  probe(0xff00);
+  sample(1, 8, AccessKind::load, others_code);
+  sample(2, 8, AccessKind::load, others_code + 64);
+  const auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{1});
+  EXPECT_EQ(timelines[0].communications[0].producer.kind, AccessKind::load_store);
+}
+
+TEST_F(Probes, WhereNobodyElseWasSampledNobodyIsNamed) {
+  probe(0xff00);
+  const auto timelines = tell();
+  EXPECT_TRUE(timelines[0].communications.empty());
+  EXPECT_EQ(timelines[0].interrupted.size(), 1U);
+}
+
+TEST_F(Probes, AValueThatDiffersFromTheOneLoadedLastWasStored) {
+  loaded_ = LoadedValue{7, 8};
+  probe(0, 1000, 7);
+  probe(0, 2000, 0x107);
+  sample(1, 0, AccessKind::load, others_code);
+  const auto timelines = tell();
+  EXPECT_TRUE(timelines[0].communications.empty());
+  ASSERT_EQ(timelines[1].communications.size(), 1U);
+  EXPECT_EQ(timelines[1].communications[0].producer.thread, ThreadId{1});
+  EXPECT_TRUE(timelines[1].communications[0].true_sharing);
+}
+
+}  // namespace
+}  // namespace crosstalk::attribution::probe_timeline_test
