@@ -256,10 +256,11 @@ Result<Preparation> prepare(const RecordRequest& request) {
   options.config = request.config;
   collectors::calibrate(probe, options.config);
   options.watch_trial = probe.watch_trial;
-  if (options.from_outside) {  // no signal has to tell of accesses
+  const bool from_outside = options.from_outside && !request.inject;
+  if (from_outside) {  // no signal has to tell of accesses
     options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
   }
-  options.config.probes = options.from_outside || probe.watchpoints_inside ? 0 : 1;
+  options.config.probes = from_outside || probe.watchpoints_inside ? 0 : 1;
   options.core = collectors::measure_core_times();
   stamp_machine(options);
   const profile::SessionConfig& costs = options.config;
@@ -277,7 +278,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   options.method_name = method_name(request.config.method);
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =
-      options.recorded_itself ? inside_another() : limits_of(request.config, probe, options.from_outside);
+      options.recorded_itself ? inside_another() : limits_of(request.config, probe, from_outside);
   options.warnings.insert(options.warnings.end(), limits.begin(), limits.end());
   return prepared;
 }

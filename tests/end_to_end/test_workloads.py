@@ -81,7 +81,9 @@ class Workloads(harness.Case):
             self.assertEqual(truth["true_cost"] is not None, name in TIMED, name)
             for sort in ("true", "false") if name in TIMED else ():
                 costs = cells(truth[sort + "_cost"])
-                self.assertLessEqual(set(costs), set(cells(truth[sort + "_matrix"])), (name, sort))
+                # Whoever takes the object first takes it from the main thread: that is timed, and no turn of the game.
+                first = {(0, 1), (0, 2)} if name == "migrating_object" else set()
+                self.assertLessEqual(set(costs) - first, set(cells(truth[sort + "_matrix"])), (name, sort))
                 self.assertLess(sum(costs.values()), (truth["threads"] - 1) * truth["seconds"], (name, sort))
             if truth["true"] > 0 and name in TIMED:  # on a busy machine nobody may take over in so short a time
                 self.assertGreater(sum(map(sum, truth["true_cost"])), 0, name)
