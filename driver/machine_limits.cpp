@@ -22,7 +22,8 @@ profile::MessageRow nothing_watched(const collectors::Probe& probe) {
 profile::MessageRow lines_probed(const collectors::Probe& probe) {
   return {"lines_probed", "no watchpoints (" + probe.watch_trial.why +
                               "): lines are read twice while a thread stands still instead, which sees who changes a "
-                              "value, but neither how often nor stores that change none"};
+                              "value, but neither how often nor stores that change none" +
+                              to_see_it_all(probe.watchpoints_allowed ? "record with --observer" : "")};
 }
 
 /// Of watchpoints that some accesses escape.

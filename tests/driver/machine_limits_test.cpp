@@ -27,7 +27,12 @@ TEST(MachineLimits, WhereNothingCanBeWatchedOneLineSaysSo) {
   for (const TrialVerdict verdict : {TrialVerdict::never, TrialVerdict::not_opened, TrialVerdict::untestable}) {
     const collectors::Probe probe = probe_with(verdict, profile::trial_all);
     EXPECT_EQ(probe.debug_registers, 0U) << "nothing is armed";
-    const auto said = limits(probe);
+    const auto inside = limits(probe);
+    ASSERT_EQ(inside.size(), 1U);
+    EXPECT_EQ(inside[0].code, "lines_probed");
+    EXPECT_EQ(inside[0].text.find("no watchpoints (the cause): lines are read twice"), 0U) << inside[0].text;
+    EXPECT_EQ(inside[0].text.find("--observer"), std::string::npos) << "it would see nothing either";
+    const auto said = limits(probe, true);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_EQ(said[0].code, "watchpoints_unavailable");
     EXPECT_EQ(
@@ -49,7 +54,7 @@ TEST(MachineLimits, WithoutSignalsAnObserverSeesAll) {
   EXPECT_TRUE(limits(probe, true).empty());
   const auto inside = limits(probe);
   ASSERT_EQ(inside.size(), 1U);
-  EXPECT_EQ(inside[0].code, "watchpoints_unavailable");
+  EXPECT_EQ(inside[0].code, "lines_probed");
   EXPECT_NE(inside[0].text.find("record with --observer"), std::string::npos) << inside[0].text;
 }
 
