@@ -109,7 +109,7 @@ void find_interesting(std::span<const OwnershipTimeline> timelines, const Progra
   }
 }
 
-/// The same of probes that saw a store; who stored is not known yet.
+/// The same of probes that may have seen a store; the samples will tell who stored.
 void find_probed(std::span<const profile::WatchRow> watches, const ProgramView& view, const BlockIndex& blocks,
                  LineSet& lines, StackTable& stacks) {
   for (const profile::WatchRow& watch : watches) {
@@ -484,12 +484,12 @@ void Course::fill_warnings() {
   if (auto hint = jit_hint(time_.fileless_s, analysis_.cpu_s, analysis_.communication, profile_.processes())) {
     warnings.push_back({"code_without_names", std::move(*hint)});
   }
-  // Where nothing was recorded here, or nothing could be watched, more of it would not help.
   if (const std::uint64_t unknown = analysis_.sampling.unknown_writers; unknown > 0) {
     warnings.push_back({"unknown_writers", count_of(unknown, "probe", "probes") +
-                                               " saw a line stored to by a thread that was never sampled storing "
-                                               "there: what that costs is in no figure"});
+                                               " saw a store by nobody who was sampled storing there (a thread, "
+                                               "another process or the kernel): what that costs is in no figure"});
   }
+  // Where nothing was recorded here, or nothing could be watched, more of it would not help.
   const auto& unknown = estimated_.expansion.unknown;
   if (unknown && !profile::is_imported(analysis_.session) && analysis_.sight.sees != WatchSight::Sees::nothing) {
     warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_.session)});

@@ -314,9 +314,9 @@ std::string nothing_seen(const Analysis& analysis) {
            count_of(s.samples, "sample", "samples") + ", so nothing can be said about communication.";
   }
   if (s.unknown_writers > 0) {
-    return "Threads communicate, and it is not known which: " + count_of(s.unknown_writers, "probe", "probes") +
-           " of " + std::to_string(s.armed) +
-           " saw a line stored to by a thread that was never sampled storing there. Record for longer.";
+    return "It is not known who communicates: " + count_of(s.unknown_writers, "probe", "probes") + " of " +
+           std::to_string(s.armed) +
+           " saw a store to a line by nobody who was sampled storing there (a thread, another process or the kernel).";
   }
   std::string text =
       "No communication between threads was seen in " + count_of(s.samples, "sample", "samples") + " and " +

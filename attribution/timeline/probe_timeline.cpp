@@ -41,7 +41,7 @@ Likelihood likelihood(std::span<const ProbeOutcome> outcomes, double hits, doubl
   return result;
 }
 
-/// What a probe that saw a store says, which stands for `weight` of such.
+/// The communications that a probe saw, each counted `weight` times: others like it went unseen.
 OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
   OwnershipTimeline timeline;
   AccessPoint consumer = sampled_access(watch);
@@ -90,7 +90,7 @@ StoreRate store_rate(std::span<const ProbeOutcome> outcomes) {
       best = {found.active, rate, found.detection};
     }
   }
-  // What is seen stands for what is there: no more than all partners are active.
+  // The probes that saw nothing can stand for active partners only as far as there are such probes.
   best.detection = std::max(best.detection, hits / static_cast<double>(outcomes.size()));
   return best;
 }
@@ -111,7 +111,7 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
   for (std::size_t i = 0; i < watches.size(); ++i) {
     const profile::WatchRow& watch = watches[i];
     const auto process = process_of(watch.thread);
-    // Where a thread waits it is sampled again and again: a line that was probed once is not looked at.
+    // A thread that waits is sampled again and again, so a value is compared only on lines that were probed twice.
     if (!process || !may_have_seen_store(watch) || (watch.probe->changed == 0 && probes[{*process, watch.line}] < 2)) {
       continue;
     }
@@ -125,7 +125,7 @@ ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<c
 
 LineBytes ProbedLines::changed(std::size_t watch) const { return changed_[watch]; }
 
-/// Of a sample that was probed: is the value another one than that which the thread has loaded last?
+/// Compares the value that a probe read with the one that its thread has loaded last, and notes bytes that differ.
 void ProbedLines::compare_value(const profile::SampleRow& sample) {
   const auto found = probes_.find({sample.thread.value, sample.time_ns});
   const auto loaded = found != probes_.end() ? last_loaded_(sample) : std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes of lines tell (collectors/in_target/probe/): which bytes others stored to while a thread stood still.
+// Turns probes of lines (collectors/in_target/probe/) into communications: bytes changed while a thread stood still, so
+// another thread stored to them.
 //
 // A probe says what was stored to, and not by whom: those are threads that are known to store there, by their samples.
 // Nor does it say that nothing is stored where it saw nothing: its two looks were perhaps too near to each other. How
@@ -37,12 +38,12 @@ struct ProbeOutcome {
 /// The most likely rate; a detection of 1 where there are too few outcomes to tell.
 [[nodiscard]] StoreRate store_rate(std::span<const ProbeOutcome> outcomes);
 
-/// Who uses the lines that probes may have seen a store to, by the samples there; and what the probes saw.
+/// Collects, from samples, which threads use the probed lines, and finds the bytes that others stored to there.
 class ProbedLines {
  public:
   /// Does the access of the instruction at `ip` store, though it was sampled at its load?
   using StoresBack = std::function<bool(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip)>;
-  /// What the sampled thread knows of the value there; nullopt: nothing.
+  /// Returns the value that the sampled thread has loaded last from there; nullopt where that is not known.
   using LastLoaded = std::function<std::optional<LoadedValue>(const profile::SampleRow& sample)>;
   /// `watches` and `threads` must outlive this.
   ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
@@ -59,9 +60,9 @@ class ProbedLines {
   /// Bytes that others have stored to: between the looks, or since the thread's last load, which it repeats to see
   /// that.
   [[nodiscard]] LineBytes changed(std::size_t watch) const;
-  /// Those who may have stored to the bytes `changed` of the line of `watch` while its thread stood still: who is known
-  /// to store there. Where that is nobody, the only other thread of the process that does anything, if it uses the
-  /// line: threads that wait for each other are mostly sampled at loads. Empty: nobody is known to.
+  /// Returns the uses by threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
+  /// those that were sampled storing there. If there are none and the process has only one other busy thread, which
+  /// uses the line, returns that thread's uses: threads that wait are mostly sampled at loads. Else returns none.
   [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
 
  private:

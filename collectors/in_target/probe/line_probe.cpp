@@ -30,14 +30,13 @@ bool others_have_gone(std::uint64_t until_ns) {
   return true;
 }
 
-using Line = LineWords;
-static_assert(sizeof(Line) == profile::cache_line);
+static_assert(sizeof(LineWords) == profile::cache_line);
 
-bool look(std::uint64_t line, Line& out) {
+bool look(std::uint64_t line, LineWords& out) {
   return read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
 }
 
-std::uint64_t different_bytes(const Line& a, const Line& b) {
+std::uint64_t different_bytes(const LineWords& a, const LineWords& b) {
   std::uint64_t changed = 0;
   for (std::size_t word = 0; word < a.size(); ++word) {
     const std::uint64_t difference = a[word] ^ b[word];
@@ -60,8 +59,8 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns) {
   if (!lock.held() || !others_have_gone(monotonic_ns() + same_tick_ns)) {
     return std::nullopt;
   }
-  Line before{};
-  Line after{};
+  LineWords before{};
+  LineWords after{};
   if (!look(line, before)) {
     return std::nullopt;
   }
