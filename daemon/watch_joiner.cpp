@@ -26,47 +26,51 @@ WatchJoiner::Pending* WatchJoiner::at(std::uint32_t watch, std::uint64_t time_ns
   return &made;
 }
 
-void WatchJoiner::open(ThreadId thread, const profile::WatchOpen& record) {
+/// What a watch and a probe begin with alike; null where that is known already, or can not be remembered.
+template <class Record>
+WatchJoiner::Pending* WatchJoiner::begin(ThreadId thread, const Record& record) {
   Pending* pending = at(record.watch, record.time_ns);
   if (pending == nullptr || pending->opened) {
-    return;
+    return nullptr;
   }
   ++opened_;
+  pending->opened = true;
   profile::WatchRow& row = pending->row;
   row.thread = thread;
   row.time_ns = record.time_ns;
   row.line = record.line;
-  row.words.assign(std::begin(record.word), std::begin(record.word) + record.words);
   row.threads = record.threads;
-  row.armed = record.armed;
   row.suspected = record.suspected != 0;
+  return pending;
+}
+
+void WatchJoiner::open(ThreadId thread, const profile::WatchOpen& record) {
+  Pending* pending = begin(thread, record);
+  if (pending == nullptr) {
+    return;
+  }
+  profile::WatchRow& row = pending->row;
+  row.words.assign(std::begin(record.word), std::begin(record.word) + record.words);
+  row.armed = record.armed;
   row.horizon_ns = record.horizon_ns;
   if (record.has_state != 0) {
     row.state = record.state;
   }
-  pending->opened = true;
   advance(*pending);
 }
 
 void WatchJoiner::probe(ThreadId thread, const profile::LineProbe& record) {
-  Pending* pending = at(record.watch, record.time_ns);
-  if (pending == nullptr || pending->opened) {
+  Pending* pending = begin(thread, record);
+  if (pending == nullptr) {
     return;
   }
-  ++opened_;
   profile::WatchRow& row = pending->row;
-  row.thread = thread;
-  row.time_ns = record.time_ns;
-  row.line = record.line;
-  row.threads = record.threads;
   row.armed = record.threads > 0 ? record.threads - 1 : 0;  // whoever stores is seen
-  row.suspected = record.suspected != 0;
-  row.horizon_ns = 0;  // all are as brief as each other
+  row.horizon_ns = 0;                                       // all are as brief as each other
   row.probe =
       profile::ProbedLine{record.changed, record.gap_ns, record.value, static_cast<std::uint8_t>(record.value_bytes)};
   row.close = profile::CloseReason::horizon;
   row.close_ns = record.time_ns + record.gap_ns;
-  pending->opened = true;
   advance(*pending);
 }
 

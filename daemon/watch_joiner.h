@@ -38,6 +38,8 @@ class WatchJoiner {
     bool opened = false, sampled = false, put = false;
   };
   Pending* at(std::uint32_t watch, std::uint64_t time_ns);
+  template <class Record>
+  Pending* begin(ThreadId thread, const Record& record);
   void advance(Pending& pending);
 
   RowSink* sink_;

@@ -37,7 +37,7 @@ Flow flow_of(const ZydisDecodedInstruction& instruction) {
 }
 
 /// Explicit before implied, stores before loads.
-const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
+const ZydisDecodedOperand* preferred_memory_operand(const Decoded& decoded) {
   const ZydisDecodedOperand* best = nullptr;
   int best_score = -1;
   for (const ZydisDecodedOperand& operand : decoded.used()) {
@@ -102,7 +102,7 @@ std::optional<MemoryAccess> memory_access(std::span<const std::uint8_t> code, st
   if (!decode_full(code, decoded) || touches_no_memory(decoded.instruction)) {
     return std::nullopt;
   }
-  const ZydisDecodedOperand* operand = memory_operand(decoded);
+  const ZydisDecodedOperand* operand = preferred_memory_operand(decoded);
   if (operand == nullptr) {
     return std::nullopt;
   }

@@ -11,27 +11,12 @@ namespace {
 
 constexpr int most_instructions = 16;
 
-bool is_of(ZydisRegister written, ZydisRegister used) {
-  return used != ZYDIS_REGISTER_NONE && ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, written) == used;
-}
-
 bool changes(const Decoded& decoded, const ZydisDecodedOperandMem& memory) {
   const auto operands = decoded.used();
   return std::any_of(operands.begin(), operands.end(), [&](const ZydisDecodedOperand& operand) {
     return operand.type == ZYDIS_OPERAND_TYPE_REGISTER && (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0 &&
-           (is_of(operand.reg.value, memory.base) || is_of(operand.reg.value, memory.index));
+           (whole(operand.reg.value) == memory.base || whole(operand.reg.value) == memory.index);
   });
-}
-
-const ZydisDecodedOperand* memory_of(const Decoded& decoded) {
-  if (touches_no_memory(decoded.instruction)) {
-    return nullptr;
-  }
-  const auto operands = decoded.used();
-  const auto found = std::find_if(operands.begin(), operands.end(), [](const ZydisDecodedOperand& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
-  });
-  return found == operands.end() ? nullptr : &*found;
 }
 
 /// Where an operand is: what lies at rip differs by where the instruction ends.
@@ -49,11 +34,11 @@ bool same_operand(const ZydisDecodedOperandMem& a, std::int64_t a_at, const Zydi
 
 bool is_stored_back(std::span<const std::uint8_t> code) {
   Decoded decoded;
-  if (!decode_full(code, decoded) || memory_of(decoded) == nullptr) {
+  if (!decode_full(code, decoded) || memory_operand(decoded) == nullptr) {
     return false;
   }
-  const ZydisDecodedOperandMem loaded = memory_of(decoded)->mem;
-  if (stores(kind_of(*memory_of(decoded)))) {
+  const ZydisDecodedOperandMem loaded = memory_operand(decoded)->mem;
+  if (stores(kind_of(*memory_operand(decoded)))) {
     return true;
   }
   std::uint64_t end = decoded.instruction.length;
@@ -64,7 +49,7 @@ bool is_stored_back(std::span<const std::uint8_t> code) {
       return false;
     }
     end += decoded.instruction.length;
-    const ZydisDecodedOperand* const memory = memory_of(decoded);
+    const ZydisDecodedOperand* const memory = memory_operand(decoded);
     if (memory != nullptr && stores(kind_of(*memory)) &&
         same_operand(loaded, loaded_at, memory->mem, displacement_of(memory->mem, end))) {
       return true;

@@ -4,6 +4,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -81,6 +82,24 @@ inline bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
     default:
       return false;
   }
+}
+
+/// The operand in memory that an instruction accesses; null where it accesses none.
+inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
+  if (touches_no_memory(decoded.instruction)) {
+    return nullptr;
+  }
+  const auto operands = decoded.used();
+  const auto found = std::find_if(operands.begin(), operands.end(), [](const auto& operand) {
+    return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
+  });
+  return found == operands.end() ? nullptr : &*found;
+}
+
+/// The largest register that holds `reg`; itself for those that are part of none.
+inline ZydisRegister whole(ZydisRegister reg) {
+  const ZydisRegister large = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  return large != ZYDIS_REGISTER_NONE ? large : reg;
 }
 
 }  // namespace crosstalk::symbolizer

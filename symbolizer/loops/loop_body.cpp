@@ -17,11 +17,6 @@ bool is_register(const ZydisDecodedOperand& operand) { return operand.type == ZY
 bool is_read(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0; }
 bool is_written(const ZydisDecodedOperand& operand) { return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0; }
 
-ZydisRegister whole(ZydisRegister reg) {
-  const ZydisRegister all = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  return all != ZYDIS_REGISTER_NONE ? all : reg;
-}
-
 bool is_flags(ZydisRegister reg) { return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_FLAGS; }
 
 /// Which registers hold what was loaded from places that change from iteration to iteration.

@@ -11,17 +11,6 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
-  if (touches_no_memory(decoded.instruction)) {
-    return nullptr;
-  }
-  const auto operands = decoded.used();
-  const auto found = std::find_if(operands.begin(), operands.end(), [](const auto& operand) {
-    return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type == ZYDIS_MEMOP_TYPE_MEM;
-  });
-  return found == operands.end() ? nullptr : &*found;
-}
-
 Update update_of(const Decoded& decoded) {
   const ZydisDecodedOperand* memory = memory_operand(decoded);
   if (memory == nullptr || kind_of(*memory) != AccessKind::load_store) {
@@ -48,12 +37,6 @@ Update update_of(const Decoded& decoded) {
     default:
       return Update::bits;
   }
-}
-
-/// The largest register that holds `reg`; itself for those that are part of none.
-ZydisRegister whole(ZydisRegister reg) {
-  const ZydisRegister large = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-  return large != ZYDIS_REGISTER_NONE ? large : reg;
 }
 
 /// Registers that a way writes, as the largest that hold them.
