@@ -22,10 +22,10 @@ inline constexpr std::uint32_t watch_stack_bytes = 1024;
 
 struct ClockSettings {
   std::uint64_t period_ns = 0;
-  bool with_kernel = false;  // also what the thread does in the kernel; not every user may ask for that
+  bool with_kernel = false;        // also what the thread does in the kernel; not every user may ask for that
+  std::uint32_t wakeup_bytes = 1;  // in the ring, after which who waits for it is woken; 1: at each record
 };
-/// A clock of the thread's CPU time. It begins disabled, tells of the threads and processes that the thread makes, and
-/// wakes who waits for it at each record.
+/// A clock of the thread's CPU time. It begins disabled, and tells of the threads and processes that the thread makes.
 [[nodiscard]] perf_event_attr clock_attributes(const ClockSettings& settings);
 
 struct WatchedPlace {

@@ -21,14 +21,14 @@ Sampling::Sampling(Targets& targets, in_target::AccessFinder& finder, watch_poli
       stacks_(targets.arena().config.stacks_per_s) {}
 
 /// A clock's first sample came by chance (watch_policy/thread_clock.h), and stands for a period.
-collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSample& sample) const {
+collectors::Observation Sampling::observe(WatchedThread& thread, const PerfSample& sample) {
   collectors::Observation seen;
   seen.thread = thread.number();
   seen.time_ns = sample.time_ns;
   seen.thread_cpu_ns = thread.cpu_before_ns + sample.count;
   const std::uint64_t clocked_ns =
-      thread.fresh ? targets_.period_ns() : seen.thread_cpu_ns - std::min(thread.cpu_ns, seen.thread_cpu_ns);
-  seen.cpu_ns = static_cast<std::uint64_t>(static_cast<double>(clocked_ns) * thread.scale);
+      thread.fresh ? thread.first_period_ns : seen.thread_cpu_ns - std::min(thread.cpu_ns, seen.thread_cpu_ns);
+  seen.cpu_ns = static_cast<std::uint64_t>(thread.share.take(static_cast<double>(clocked_ns)));
   seen.cpu = static_cast<std::uint16_t>(sample.cpu);
   seen.in_kernel = sample.in_kernel;
   seen.registers = sample.registers;
@@ -105,6 +105,7 @@ void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::S
 
 /// What a sample has cost its thread.
 void Sampling::charge(WatchedThread& thread) {
+  ++samples_;
   ++thread.samples;
   profile::ThreadSlot& slot = thread.records->slot();
   const std::uint64_t cost_ns = targets_.arena().config.perf_sample_cost_ns;
@@ -127,7 +128,7 @@ void Sampling::take(WatchedThread& thread, const PerfSample& sample) {
   }
   collectors::Observation seen = observe(thread, sample);
   if (std::exchange(thread.fresh, false)) {
-    set_event_period(thread.clock, targets_.period_ns());
+    set_event_period(thread.clock, thread.period_ns);
   }
   thread.cpu_ns = seen.thread_cpu_ns;
   profile::ThreadSlot& slot = thread.records->slot();
@@ -150,7 +151,7 @@ Measured Sampling::take(WatchedThread& thread, const PerfSample& sample, const c
   seen.registers = sample.registers;
   seen.flags = sample.flags;
   seen.event = event.number;
-  seen.weight = static_cast<std::uint64_t>(static_cast<double>(weight) * thread.scale);
+  seen.weight = static_cast<std::uint64_t>(static_cast<double>(weight) * thread.share.scale());
   SampleView view(sample, thread.process->memory(), thread.process->maps());
   const Measured measured = measured_access(sample, event, {finder_, view.reader()}, seen);
   if (measured == Measured::access) {

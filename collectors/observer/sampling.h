@@ -25,9 +25,11 @@ class Sampling {
   /// written.
   Measured take(WatchedThread& thread, const PerfSample& sample, const collectors::MemoryEvent& event,
                 std::uint64_t weight);
+  /// Taken so far, of clocks and of memory events.
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
  private:
-  collectors::Observation observe(WatchedThread& thread, const PerfSample& sample) const;
+  static collectors::Observation observe(WatchedThread& thread, const PerfSample& sample);
   void charge(WatchedThread& thread);
   void put(WatchedThread& thread, const PerfSample& sample, const collectors::Observation& seen);
   void locate(const PerfSample& sample, const WatchedThread& thread, collectors::Observation& seen);
@@ -39,6 +41,7 @@ class Sampling {
   watch_policy::Budget& budget_;
   Watches& watches_;
   StackAllowance stacks_;
+  std::uint64_t samples_ = 0;
 };
 
 }  // namespace crosstalk::observer

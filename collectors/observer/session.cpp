@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <iterator>
 #include <string>
@@ -23,11 +22,12 @@ constexpr std::uint64_t second = 1'000'000'000;
 // The kernel takes a record's time before others can see the record.
 constexpr std::uint64_t settling_ns = 30'000;
 constexpr std::uint64_t idle_ns = 20'000'000;
-constexpr std::uint64_t longest_period_ns = 64'000'000;
-constexpr double cycle_ns = 400e6;  // of a thread that rests for a part of it
-constexpr double least_part = 1 / 64.0;
-constexpr double switch_share = 0.4;                    // of the budget
-constexpr std::uint64_t first_review_ns = 200'000'000;  // soon: the threads may be such that switch all the time
+constexpr double cycle_ns = 200e6;                     // of a thread that rests for a part of it
+constexpr double sample_share = 0.35;                  // of the budget: for samples
+constexpr double windows_share = 0.8;                  // for them, and for what clocks add to context switches
+constexpr double sample_guess = 3;                     // what a sample costs to what it costs its thread
+constexpr std::uint64_t first_review_ns = 50'000'000;  // soon: the threads may be such that switch all the time
+constexpr std::uint64_t next_review_ns = 200'000'000;
 
 WatchSettings settings_of(const profile::SessionConfig& config, std::uint32_t registers) {
   return {std::min(registers, config.watchpoints), config.horizon_ns, config.trap_cost_ns, config.stacks_per_s};
@@ -45,7 +45,11 @@ Session::Session(ArenaAccess arena, std::uint32_t registers, bool children, cons
       finder_(std::make_unique<in_target::AccessFinder>()),
       watches_(*this, budget_, settings_of(targets_.arena().config, registers)),
       sampling_(targets_, *finder_, budget_, watches_),
-      review_due_ns_(monotonic_ns() + first_review_ns) {
+      pace_(targets_.arena().config.period_ns, sample_share * targets_.arena().config.budget,
+            sample_guess * targets_.arena().config.perf_sample_cost_ns),
+      begin_ns_(monotonic_ns()),
+      review_due_ns_(begin_ns_ + first_review_ns),
+      reviewed_ns_(begin_ns_) {
   measured_.watchdog = !memory.empty() && collectors::watchdog_competes(memory.front().source);
   budget_.clear();
   budget_.start(targets_.arena().config.budget);
@@ -181,6 +185,7 @@ void Session::handle(WatchedThread& thread, const Arrival& arrival, const PerfSa
   if (arrival.event != nullptr) {
     measured_.count(sampling_.take(thread, sample, *arrival.event, arrival.weight));
   } else if (sample.event == thread.clock.id) {
+    ++spell_.ticks;
     sampling_.take(thread, sample);
   } else {
     watches_.trapped(thread, sample);
@@ -241,7 +246,17 @@ void Session::begin_anew(Target& process) {
   process.begin_anew();
 }
 
+/// The observer's own CPU time since this was called last.
+std::uint64_t Session::spend_own() {
+  const std::uint64_t own_ns = cpu_ns();
+  const std::uint64_t more_ns = own_ns - std::exchange(spent_cpu_ns_, own_ns);
+  budget_.spend(more_ns);
+  return more_ns;
+}
+
 void Session::pass() {
+  const std::uint64_t ticks = spell_.ticks;
+  const std::uint64_t watching_ns = watches_.own_ns();
   const std::uint64_t before_ns = monotonic_ns() - settling_ns;
   collect();
   const auto later = std::find_if(arrivals_.begin(), arrivals_.end(),
@@ -252,12 +267,14 @@ void Session::pass() {
     handle(arrival);
   }
   watches_.settle(before_ns);
+  const std::uint64_t own_ns = spend_own();
+  if (spell_.ticks != ticks) {
+    spell_.cost_ns += static_cast<double>(own_ns - std::min(own_ns, watches_.own_ns() - watching_ns));
+  }
   take_turns(monotonic_ns());
   targets_.retire();
   tend(monotonic_ns());
-  const std::uint64_t own_ns = cpu_ns();
-  budget_.spend(own_ns - spent_cpu_ns_);
-  spent_cpu_ns_ = own_ns;
+  (void)spend_own();
 }
 
 void Session::tend(std::uint64_t now_ns) {
@@ -290,7 +307,24 @@ void Session::keep_pace(std::uint64_t now_ns) {
 bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
   thread.process->expect_new_maps();  // nobody has told what was mapped meanwhile
+  const std::uint64_t cpu_ns = cpu_time_of(thread.process->pid(), thread.tid);
+  thread.share.begin_window(static_cast<double>(cpu_ns - std::min(thread.life_before_ns, cpu_ns)));
   return Target::rouse(thread);
+}
+
+/// Of its clock, which is closed next.
+void Session::take_last_samples(WatchedThread& thread) {
+  collect(thread);
+  for (Arrival& arrival : arrivals_) {
+    const auto* sample = std::get_if<PerfSample>(&arrival.record);
+    if (sample != nullptr && arrival.event == nullptr && arrival.tid == thread.tid &&
+        sample->event == thread.clock.id) {
+      handle(thread, arrival, *sample);
+      arrival.record = std::monostate{};
+    }
+  }
+  std::erase_if(arrivals_,
+                [](const Arrival& arrival) { return std::holds_alternative<std::monostate>(arrival.record); });
 }
 
 /// A thread that switches very often goes to rest, and ends to.
@@ -301,9 +335,14 @@ void Session::take_turn(WatchedThread& thread, std::uint64_t now_ns) {
   if (thread.rests() && now_ns >= thread.turn_ns) {
     (void)rouse(thread, now_ns);  // one that is gone is found out about at the next review
   } else if (!thread.rests() && now_ns >= thread.turn_ns && !watches_.involves(thread)) {
-    collect(thread);
+    take_last_samples(thread);
+    if (watches_.involves(thread)) {
+      return;
+    }
     account_memory(thread);
+    const std::uint64_t before_ns = thread.cpu_before_ns;
     Target::rest(thread);
+    thread.share.end_window(static_cast<double>(thread.cpu_before_ns - before_ns));
     rested_ = true;
     const double by_chance = 0.5 + static_cast<double>(next_random(thread.random) >> 11U) * 0x1p-53;  // mean 1
     thread.turn_ns = now_ns + static_cast<std::uint64_t>((1 - thread.part) * cycle_ns * by_chance);
@@ -318,22 +357,26 @@ void Session::take_turns(std::uint64_t now_ns) {
   }
 }
 
-/// Watches keep a thread from rest, so what its samples stand for follows from how long it had a clock.
-void Session::set_part(WatchedThread& thread, double part, double ran_ns) {
-  const std::uint64_t clocked_ns = thread.cpu_before_ns + (thread.rests() ? 0 : read_clock(thread.clock));
-  const auto recently_ns = static_cast<double>(clocked_ns - std::exchange(thread.clocked_ns, clocked_ns));
-  if (part == 1) {
-    thread.scale = 1;
-  } else if (thread.part == 1 || recently_ns == 0) {
-    thread.scale = 1 / part;
+/// The profile says what CPU time lies between two samples, rests included.
+void Session::set_period(WatchedThread& thread, std::uint64_t period_ns) {
+  Target::set_period(thread, period_ns);
+  constexpr double ns_per_us = 1000;
+  thread.records->slot().period_us.store(
+      static_cast<std::uint32_t>(static_cast<double>(period_ns) / thread.part / ns_per_us), std::memory_order_relaxed);
+}
+
+void Session::set_windows(WatchedThread& thread, const ClockWindows& windows, double ran_ns, double passed_ns) {
+  thread.part = windows.part;
+  if (windows.part == 1) {
+    thread.share.keep_clock();
   } else {
-    thread.scale = std::clamp(ran_ns / recently_ns, 1.0, 1 / least_part);
+    thread.share.expect_windows(windows.part * cycle_ns * std::min(ran_ns / passed_ns, 1.0));
   }
-  thread.part = part;
+  set_period(thread, windows.period_ns);
 }
 
 /// What its clock adds to the thread's context switches, and so for what part of the time it can have one.
-void Session::review_thread(WatchedThread& thread) {
+void Session::review_thread(WatchedThread& thread, double passed_ns) {
   const pid_t pid = thread.process->pid();
   const auto facts = thread_facts(pid, thread.tid);
   if (!facts) {
@@ -341,9 +384,6 @@ void Session::review_thread(WatchedThread& thread) {
     return;
   }
   const profile::SessionConfig& config = targets_.arena().config;
-  // A clock that ticks seldom costs less at a switch; the price was measured at 4 ms.
-  const double price =
-      config.switch_cost_ns * std::sqrt(4e6 / std::max(static_cast<double>(targets_.period_ns()), 4e6));
   const std::uint64_t all = facts->switches - std::min(thread.switches_before, facts->switches);
   const auto switches = static_cast<double>(all - std::min(thread.switches_charged, all));
   const std::uint64_t cpu_ns = facts->cpu_ns - std::min(thread.life_before_ns, facts->cpu_ns);
@@ -352,7 +392,8 @@ void Session::review_thread(WatchedThread& thread) {
   thread.traced = facts->tracer != 0;
   thread.process->tracing().note(facts->tracer);
   thread.ran_ns = cpu_ns;
-  const auto cost_ns = static_cast<std::uint64_t>(switches * price * thread.part);
+  const auto cost_ns =
+      static_cast<std::uint64_t>(switches * switch_price(config.switch_cost_ns, thread.period_ns) * thread.part);
   profile::ThreadSlot& slot = thread.records->slot();
   slot.switches.store(all, std::memory_order_relaxed);
   slot.switches_ns.fetch_add(cost_ns, std::memory_order_relaxed);
@@ -360,43 +401,28 @@ void Session::review_thread(WatchedThread& thread) {
   budget_.spend(cost_ns);
   constexpr double least_ns = 1e6;  // less says nothing
   if (ran_ns >= least_ns) {
-    const double affordable = switch_share * config.budget * ran_ns / (switches * price + 1);
-    set_part(thread, affordable >= 1 ? 1 : std::max(affordable, least_part), ran_ns);
+    const ClockCosts cost{pace_.sample_cost_ns(), static_cast<double>(config.switch_cost_ns), switches / ran_ns};
+    set_windows(thread, clock_windows(cost, targets_.period_ns(), windows_share * config.budget), ran_ns, passed_ns);
+  } else if (thread.part == 1) {
+    set_period(thread, targets_.period_ns());
   }
 }
 
-/// Once a second: threads that nobody told of, and whether the clocks leave enough of the budget for watches.
+/// Once a second, and sooner at first: threads that nobody told of, and how often threads are sampled.
 void Session::review(std::uint64_t now_ns) {
   targets_.meet_all();
   const std::size_t threads = targets_.thread_count();
-  review_due_ns_ = now_ns + std::max<std::uint64_t>(second, threads * 10'000'000);
-  constexpr double clock_share = 0.5;  // of the budget
-  constexpr double little_share = 0.15;
-  const profile::SessionConfig& config = targets_.arena().config;
-  std::uint64_t samples = counters_.tally().readings;
-  std::uint64_t cpu = 0;
+  const std::uint64_t pause_ns = reviewed_ns_ != begin_ns_ ? second : next_review_ns;
+  review_due_ns_ = now_ns + std::max<std::uint64_t>(pause_ns, threads * 10'000'000);
+  const auto passed_ns = static_cast<double>(now_ns - std::exchange(reviewed_ns_, now_ns));
+  const std::uint64_t samples = sampling_.samples() + counters_.tally().readings;
+  const std::uint64_t more = samples - std::exchange(samples_, samples);
+  spell_.cost_ns += static_cast<double>(more) * targets_.arena().config.perf_sample_cost_ns;
+  targets_.set_period(pace_.review(std::exchange(spell_, {})));
   for (const auto& process : targets_.processes()) {
     for (const auto& thread : process->threads()) {
-      review_thread(*thread);
-      samples += thread->samples;
-      cpu += std::max(thread->ran_ns, thread->cpu_ns);
+      review_thread(*thread, passed_ns);
     }
-  }
-  const std::uint64_t own = cpu_ns() - watches_.own_ns();
-  const double spent =
-      static_cast<double>(samples - std::min(samples, reviewed_.samples)) * config.perf_sample_cost_ns +
-      static_cast<double>(own - std::min(own, reviewed_.own_ns));
-  const double allowed = static_cast<double>(cpu - std::min(cpu, reviewed_.cpu_ns)) * config.budget;
-  reviewed_ = {samples, cpu, own};
-  constexpr double least_ns = 1e6;  // of a budget: less says nothing
-  if (allowed < least_ns) {
-    return;
-  }
-  if (spent > clock_share * allowed) {
-    const auto times = static_cast<std::uint64_t>(std::clamp(spent / (clock_share * allowed), 2.0, 16.0));
-    targets_.set_period(std::min(targets_.period_ns() * times, longest_period_ns));
-  } else if (spent < little_share * allowed && targets_.period_ns() > config.period_ns) {
-    targets_.set_period(std::max(targets_.period_ns() / 2, config.period_ns));
   }
 }
 

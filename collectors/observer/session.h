@@ -23,6 +23,7 @@
 #include "collectors/observer/measured_samples.h"
 #include "collectors/observer/memory_sampler.h"
 #include "collectors/observer/perf_types.h"
+#include "collectors/observer/sample_pace.h"
 #include "collectors/observer/sampling.h"
 #include "collectors/observer/targets.h"
 #include "collectors/observer/watches.h"
@@ -87,9 +88,12 @@ class Session final : private WatchWorld {
   void close_events(WatchedThread& thread);
   void tend(std::uint64_t now_ns);
   void review(std::uint64_t now_ns);
-  void review_thread(WatchedThread& thread);
-  static void set_part(WatchedThread& thread, double part, double ran_ns);
+  void review_thread(WatchedThread& thread, double passed_ns);
+  static void set_windows(WatchedThread& thread, const ClockWindows& windows, double ran_ns, double passed_ns);
+  static void set_period(WatchedThread& thread, std::uint64_t period_ns);
+  std::uint64_t spend_own();
   void take_turn(WatchedThread& thread, std::uint64_t now_ns);
+  void take_last_samples(WatchedThread& thread);
   void take_turns(std::uint64_t now_ns);
   bool rouse(WatchedThread& thread, std::uint64_t now_ns);
   void notice(const Awaited& awaited, unsigned events);
@@ -114,11 +118,13 @@ class Session final : private WatchWorld {
   Sampling sampling_;
   std::vector<Arrival> arrivals_;
   std::uint64_t spent_cpu_ns_ = 0;  // of the observer's own, what the budget knows
+  SamplePace pace_;
+  SampledSpell spell_;         // since the last review
+  std::uint64_t samples_ = 0;  // of all kinds, at the last review
+  std::uint64_t begin_ns_;
   std::uint64_t review_due_ns_;
-  bool rested_ = false;  // a thread has
-  struct {
-    std::uint64_t samples = 0, cpu_ns = 0, own_ns = 0;  // at the last review
-  } reviewed_;
+  std::uint64_t reviewed_ns_;  // when it was last
+  bool rested_ = false;        // a thread has
 };
 
 }  // namespace crosstalk::observer

@@ -18,7 +18,8 @@
 namespace crosstalk::observer {
 namespace {
 
-constexpr int most_looks = 8;                 // for threads that threads make while we look
+constexpr int most_looks = 8;  // for threads that threads make while we look
+constexpr std::uint32_t ring_page_bytes = 4096;
 constexpr std::size_t pages_of_rings = 4096;  // of a process: locked memory, which thousands of threads share
 
 constexpr std::uint64_t largest_stack = 64ULL << 20U;  // of what is larger, most is something else
@@ -122,8 +123,11 @@ void Target::meet_all() {
   }
 }
 
-Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t& random) {
-  Result<OpenEvent> clock = open_clock(tid, {watch_policy::first_expiry(period_ns_, random), with_kernel_});
+Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t period_ns, bool briefly, std::uint64_t& random) {
+  constexpr std::uint32_t part = 4;  // of a ring, after which it is read
+  const std::uint32_t wakeup_bytes = briefly ? ring_pages(threads_.size()) * ring_page_bytes / part : 1;
+  Result<OpenEvent> clock =
+      open_clock(tid, {watch_policy::first_expiry(period_ns, random), with_kernel_, wakeup_bytes});
   if (!clock) {
     return tl::unexpected<Error>(clock.error());
   }
@@ -168,7 +172,7 @@ void Target::rest(WatchedThread& thread) {
 }
 
 bool Target::rouse(WatchedThread& thread) {
-  Result<Events> events = thread.process->open_events(thread.tid, thread.random);
+  Result<Events> events = thread.process->open_events(thread.tid, thread.period_ns, thread.part < 1, thread.random);
   if (!events) {
     return false;
   }
@@ -176,6 +180,7 @@ bool Target::rouse(WatchedThread& thread) {
   thread.events.emplace(std::move(events->ring));
   thread.memory = std::move(events->memory);
   thread.fresh = true;
+  thread.first_period_ns = thread.period_ns;
   thread.cpu_ns = thread.cpu_before_ns;
   start(thread);
   return true;
@@ -185,7 +190,7 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   const profile::SessionConfig& config = arena().config;
   const std::uint64_t stream = std::uint64_t{identity_.number} << 32U | ++begun_;
   std::uint64_t random = random_state(config.seed != 0 ? config.seed : monotonic_ns(), stream);
-  Result<Events> events = open_events(tid, random);
+  Result<Events> events = open_events(tid, period_ns_, false, random);
   if (!events) {
     return tl::unexpected<Error>(events.error());
   }
@@ -201,6 +206,7 @@ Result<std::unique_ptr<WatchedThread>> Target::make_thread(pid_t tid) {
   thread->process = this;
   thread->memory = std::move(events->memory);
   thread->random = random;
+  thread->period_ns = thread->first_period_ns = period_ns_;
   thread->begin_ns = monotonic_ns();
   thread->switches_before = facts->switches;
   thread->life_before_ns = facts->cpu_ns;
@@ -391,13 +397,12 @@ void Target::begin_anew() {
   expect_new_maps();
 }
 
-void Target::set_period(std::uint64_t period_ns) {
-  period_ns_ = period_ns;
-  for (const auto& thread : threads_) {
-    if (!thread->fresh && !thread->rests()) {  // else it has the new period once it has ticked
-      set_event_period(thread->clock, period_ns);
-    }
-    thread->records->slot().period_us.store(static_cast<std::uint32_t>(period_ns / 1000), std::memory_order_relaxed);
+void Target::set_period(WatchedThread& thread, std::uint64_t period_ns) {
+  if (std::exchange(thread.period_ns, period_ns) == period_ns) {
+    return;
+  }
+  if (!thread.fresh && !thread.rests()) {  // else it has the new period once it has ticked
+    set_event_period(thread.clock, period_ns);
   }
 }
 

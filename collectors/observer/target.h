@@ -81,9 +81,10 @@ class Target {
   [[nodiscard]] watch_policy::Board& board();
   /// The memory events of threads that are to come begin with these.
   void learn_periods(MemorySampler::Periods periods) { memory_periods_ = std::move(periods); }
-  /// CPU time between two samples of a thread.
-  [[nodiscard]] std::uint64_t period_ns() const { return period_ns_; }
-  void set_period(std::uint64_t period_ns);
+  /// The clocks of threads that are to come begin with this period.
+  void set_period(std::uint64_t period_ns) { period_ns_ = period_ns; }
+  /// Of the thread's clock.
+  static void set_period(WatchedThread& thread, std::uint64_t period_ns);
   /// New threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
   /// Threads that were there and could not be watched, and why the last of them.
@@ -99,7 +100,8 @@ class Target {
     PerfRing ring;
     std::optional<MemorySampler> memory;
   };
-  [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t& random);
+  /// `briefly`: until it rests again, which is soon: what comes until then may wait.
+  [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t period_ns, bool briefly, std::uint64_t& random);
   [[nodiscard]] std::optional<MemorySampler> open_memory(pid_t tid, std::uint64_t& random);
   static void start(WatchedThread& thread);
   [[nodiscard]] Result<std::unique_ptr<WatchedThread>> make_thread(pid_t tid);

@@ -196,8 +196,12 @@ std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid) {
   }
   const std::uint64_t switches =
       number(field(status, "voluntary_ctxt_switches")) + number(field(status, "nonvoluntary_ctxt_switches"));
-  return ThreadFacts{field(status, "Name"), switches, number(file_text(folder + "/schedstat")),
+  return ThreadFacts{field(status, "Name"), switches, cpu_time_of(pid, tid),
                      static_cast<pid_t>(number(field(status, "TracerPid")))};
+}
+
+std::uint64_t cpu_time_of(pid_t pid, pid_t tid) {
+  return number(file_text(folder_of(pid) + "/task/" + std::to_string(tid) + "/schedstat"));
 }
 
 ProcessFacts process_facts(pid_t pid) {

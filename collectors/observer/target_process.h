@@ -66,6 +66,9 @@ struct ThreadFacts {
 /// Nothing: there is no such thread any more.
 [[nodiscard]] std::optional<ThreadFacts> thread_facts(pid_t pid, pid_t tid);
 
+/// CPU time of the thread's life; 0: not known.
+[[nodiscard]] std::uint64_t cpu_time_of(pid_t pid, pid_t tid);
+
 struct ProcessFacts {
   std::string executable;              // the file; empty: not known
   std::vector<std::string> arguments;  // its command line

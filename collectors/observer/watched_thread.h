@@ -14,6 +14,7 @@
 #include "collectors/observer/memory_sampler.h"
 #include "collectors/observer/open_event.h"
 #include "collectors/observer/perf_ring.h"
+#include "collectors/observer/sample_pace.h"
 
 namespace crosstalk::observer {
 
@@ -37,14 +38,15 @@ struct WatchedThread {
   std::uint64_t cpu_ns = 0;               // under its clocks, at its last sample
   std::uint64_t cpu_before_ns = 0;        // under its former clocks
   bool fresh = true;                      // its clock has not ticked yet
+  std::uint64_t period_ns = 0;            // of its clock
+  std::uint64_t first_period_ns = 0;      // and when it was opened
   bool gone = false;                      // its end was seen
   bool traced = false;                    // by a debugger or the like, at the last review
   std::uint64_t samples = 0;
   // A clock costs something at each context switch. A thread that switches very often has one for a part of the time,
   // drawn by chance, and rests in between: each of its samples stands for more.
   double part = 1;                              // of the time, as it is meant to be
-  double scale = 1;                             // CPU time of the thread to that under its clocks
-  std::uint64_t clocked_ns = 0;                 // CPU time under its clocks, at the last review
+  ClockedShare share;                           // what its samples stand for
   std::uint64_t turn_ns = 0;                    // when it goes to rest, or ends to
   std::uint64_t stack_low = 0, stack_high = 0;  // of the mapping that its stack pointer was in; 0, 0: not known yet
   std::uint64_t life_before_ns = 0;             // CPU time of its life when it was met

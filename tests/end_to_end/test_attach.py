@@ -551,6 +551,19 @@ class Budget(Attachment):
         self.assertIn("starts_perhaps_missed", {warning["code"] for warning in report["warnings"]})
 
 
+    @harness.verify("what a sample costs on a busy machine decides how many there are")
+    @needs_events
+    def test_samples_are_as_many_as_the_budget_affords_from_the_first_second_on(self):
+        for command in (["private_only", "--threads", "1"], ["switching", "--iterations", "100000000"]):
+            process = self.start([harness.workload(command[0]), *command[1:]])
+            result = self.attach(process.pid, "--duration", "3")
+            self.assertEqual(result.status, 0, result.stderr)
+            report = self.report(result.profile)
+            sampled = sum(thread["samples"] for thread in report["threads"])
+            self.assertGreater(sampled / report["cpu_s"], 80, command)
+            self.assertLess(report["sampling"]["overhead"]["fraction"], 0.05, command)
+
+
 @harness.together
 class Refusals(Attachment):
     def refused(self, pid, word):
