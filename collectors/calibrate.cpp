@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <ctime>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,9 @@ namespace crosstalk::collectors {
 
 namespace {
 
-/// Costs in nanoseconds; 0: could not be measured.
-struct Costs {
-  std::uint32_t signal = 0, trap = 0, switch_clock = 0, switch_watch = 0, presence = 0, perf_sample = 0;
-  // Of an armed watchpoint: extra time of a copy in thousandths, and picoseconds for each byte.
-  std::uint32_t copy_permille = 0, byte_ps = 0;
-  std::uint32_t transfer_call = 0;
+/// What the child tells.
+struct Findings {
+  ObservingCosts costs;
   // Accesses to a word that was watched, and the signals that told of them.
   std::uint32_t watched_accesses = 0, signals_of_them = 0;
 };
@@ -70,10 +68,7 @@ double least_ns(int batches, int calls, Work work) {
 }
 
 /// A measured difference as a cost; 0 (unknown) when it is not above zero, or absurd.
-std::uint32_t as_cost(double ns) {
-  constexpr double absurd_ns = 10e6;
-  return ns > 0 && ns < absurd_ns ? static_cast<std::uint32_t>(ns) + 1 : 0;
-}
+std::uint32_t as_cost(double ns) { return ns > 0 && ns < absurd_cost ? static_cast<std::uint32_t>(ns) + 1 : 0; }
 
 /// Delivery of a signal and return from it: tgkill of a handled signal less tgkill of the null signal.
 std::uint32_t measure_signal() {
@@ -87,7 +82,7 @@ std::uint32_t measure_signal() {
 }
 
 /// One watchpoint trap with an empty handler.
-std::uint32_t measure_trap(Costs& costs) {
+std::uint32_t measure_trap(Findings& findings) {
   handle(SIGTRAP);
   const auto store = [] { watched_variable = watched_variable + 1; };
   const double plain = least_ns(4, 50, store);
@@ -101,8 +96,8 @@ std::uint32_t measure_trap(Costs& costs) {
   const double trapped = least_ns(batches, calls, store);
   ::ioctl(watch.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   // The increment may be one instruction or two (load, store): count the traps that really came.
-  costs.watched_accesses = batches * calls;
-  costs.signals_of_them = static_cast<std::uint32_t>(signals_seen);
+  findings.watched_accesses = batches * calls;
+  findings.signals_of_them = static_cast<std::uint32_t>(signals_seen);
   const double traps_per_store = static_cast<double>(signals_seen) / (batches * calls);
   return traps_per_store < 0.5 ? 0 : as_cost((trapped - plain) / traps_per_store);
 }
@@ -252,7 +247,7 @@ void stay_on_this_processor() {
   }
 }
 
-void measure_switches(const Probe& probe, Costs& costs) {
+void measure_switches(const Probe& probe, ObservingCosts& costs) {
   constexpr std::uint64_t short_ns = 1'000'000;
   constexpr std::uint64_t two_periods_ns = 8'000'000;
   stay_on_this_processor();
@@ -277,7 +272,7 @@ void measure_switches(const Probe& probe, Costs& costs) {
 
 /// While a data breakpoint is armed, `rep movs` and `rep stos` go word by word: copies of 16 KiB by that instruction,
 /// as large memcpy() are made, with and without, in turns.
-void measure_slower_copies(Costs& costs) {
+void measure_slower_copies(ObservingCosts& costs) {
   constexpr int rounds = 5;
   constexpr std::size_t bytes = 16384;
   static std::array<char, bytes> from;
@@ -321,25 +316,31 @@ std::uint32_t measure_transfer_call() {
   return as_cost(both / 2);
 }
 
-[[noreturn]] void child_main(const Probe& probe, int report) {
+/// `signals_alone`: the costs are known; whether watchpoints fire is asked each time.
+[[noreturn]] void child_main(const Probe& probe, bool signals_alone, int report) {
   handle(SIGTRAP);
-  Costs costs;
-  costs.signal = measure_signal();
-  costs.transfer_call = measure_transfer_call();
+  Findings findings;
+  ObservingCosts& costs = findings.costs;
   if (probe.watchpoints_inside) {
-    costs.trap = measure_trap(costs);
-    measure_slower_copies(costs);
+    costs.trap = measure_trap(findings);
   }
-  if (probe.perf_allowed) {
-    costs.perf_sample = measure_perf_sample();
-    measure_switches(probe, costs);
+  if (!signals_alone) {
+    costs.signal = measure_signal();
+    costs.transfer_call = measure_transfer_call();
+    if (probe.watchpoints_inside) {
+      measure_slower_copies(costs);
+    }
+    if (probe.perf_allowed) {
+      costs.perf_sample = measure_perf_sample();
+      measure_switches(probe, costs);
+    }
   }
-  const bool sent = ::write(report, &costs, sizeof(costs)) == static_cast<ssize_t>(sizeof(costs));
+  const bool sent = ::write(report, &findings, sizeof(findings)) == static_cast<ssize_t>(sizeof(findings));
   ::_exit(sent ? 0 : 1);
 }
 
 /// Zeros when the child could not be made, or did not answer in time.
-Costs measure_in_child(const Probe& probe) {
+Findings measure_in_child(const Probe& probe, bool signals_alone) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return {};
@@ -351,22 +352,22 @@ Costs measure_in_child(const Probe& probe) {
     return {};
   }
   if (child == 0) {
-    child_main(probe, writing.get());
+    child_main(probe, signals_alone, writing.get());
   }
   writing.reset();
-  Costs costs;
+  Findings findings;
   pollfd wait_for{reading.get(), POLLIN, 0};
   int ready = 0;
   do {
     ready = ::poll(&wait_for, 1, give_up_ms);
   } while (ready < 0 && errno == EINTR);
-  if (ready <= 0 || ::read(reading.get(), &costs, sizeof(costs)) != static_cast<ssize_t>(sizeof(costs))) {
-    costs = {};
+  if (ready <= 0 || ::read(reading.get(), &findings, sizeof(findings)) != static_cast<ssize_t>(sizeof(findings))) {
+    findings = {};
   }
   ::kill(child, SIGKILL);  // it has answered, or takes too long
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return costs;
+  return findings;
 }
 
 void take(std::uint32_t measured, std::uint32_t& field) {
@@ -393,9 +394,13 @@ void doubt_signals(std::uint32_t accesses, std::uint32_t signals, Probe& probe) 
   take_verdict(probe);
 }
 
-void calibrate(Probe& probe, profile::SessionConfig& config) {
-  const Costs costs = measure_in_child(probe);
-  doubt_signals(costs.watched_accesses, costs.signals_of_them, probe);
+ObservingCosts calibrate(Probe& probe, profile::SessionConfig& config, const std::optional<ObservingCosts>& known) {
+  Findings findings;
+  if (!known || probe.watchpoints_inside) {
+    findings = measure_in_child(probe, known.has_value());
+  }
+  doubt_signals(findings.watched_accesses, findings.signals_of_them, probe);
+  const ObservingCosts costs = known.value_or(findings.costs);
   config.perf_allowed = probe.perf_allowed ? 1 : 0;
   config.watchpoints_allowed = probe.watchpoints_inside ? 1 : 0;
   config.timer_allowed = available(probe, "POSIX timer") ? 1 : 0;
@@ -413,6 +418,7 @@ void calibrate(Probe& probe, profile::SessionConfig& config) {
   take(costs.copy_permille, config.armed_copy_permille);
   take(costs.byte_ps, config.armed_byte_ps);
   take(costs.transfer_call, config.transfer_call_ns);
+  return costs;
 }
 
 }  // namespace crosstalk::collectors

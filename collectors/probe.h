@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "collectors/facility.h"
+#include "collectors/observing_costs.h"
 #include "profile/arena.h"
 #include "profile/watch_trial.h"
 
@@ -28,10 +30,12 @@ struct Probe {
 /// What follows from `watch_trial` for the rest.
 void take_verdict(Probe& probe);
 [[nodiscard]] Facility watchpoint_facility(const profile::WatchTrial& trial);
-/// Measures signal, trap and switch costs on this machine (some 10 ms) and fills the calibrated and probed
-/// fields of `config`. Never fails: what can not be measured keeps its default. Watchpoints that fired in the self-test
-/// and hold still while their cost is measured are corrected in `probe`.
-void calibrate(Probe& probe, profile::SessionConfig& config);
+/// Measures signal, trap and switch costs on this machine (some 20 ms), unless they are `known`, and fills the
+/// calibrated and probed fields of `config`. Never fails: what can not be measured keeps its default. Watchpoints that
+/// fired in the self-test and hold still afterwards are corrected in `probe`; that is looked at in any case. Returns
+/// what was measured or known.
+ObservingCosts calibrate(Probe& probe, profile::SessionConfig& config,
+                         const std::optional<ObservingCosts>& known = std::nullopt);
 /// What `signals` of `accesses` to a watched word say of the self-test's verdict.
 void doubt_signals(std::uint32_t accesses, std::uint32_t signals, Probe& probe);
 

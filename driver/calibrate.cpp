@@ -6,6 +6,7 @@
 
 #include "collectors/calibration/calibration.h"
 #include "driver/calibrate_options.h"
+#include "driver/cost_file.h"
 #include "driver/log.h"
 #include "driver/machine_file.h"
 #include "driver/output_file.h"
@@ -70,6 +71,7 @@ int show_and_keep(const CalibrateRequest& request, const std::string& path, cons
     log_error("standard output can not be written");
     return exit_failed;
   }
+  forget_costs();
   log_notice("wrote " + path);
   return exit_ok;
 }

@@ -87,14 +87,14 @@ Result<models::Machine> read_machine_file(const std::string& path) {
   return machine ? std::move(machine) : tl::unexpected<Error>(in_file(path, machine.error()));
 }
 
-Result<void> write_machine_file(const std::string& path, const models::Machine& machine) {
+Result<void> replace_file(const std::string& path, const std::string& text) {
   std::string name = path + ".XXXXXX";
   const UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd.valid()) {
     return not_written(path, errno);
   }
   constexpr mode_t readable_by_all = 0644;
-  const bool written = write_all(fd.get(), models::to_json(machine)) && ::fchmod(fd.get(), readable_by_all) == 0 &&
+  const bool written = write_all(fd.get(), text) && ::fchmod(fd.get(), readable_by_all) == 0 &&
                        ::rename(name.c_str(), path.c_str()) == 0;
   if (!written) {
     const int error = errno;
@@ -102,6 +102,10 @@ Result<void> write_machine_file(const std::string& path, const models::Machine& 
     return not_written(path, error);
   }
   return {};
+}
+
+Result<void> write_machine_file(const std::string& path, const models::Machine& machine) {
+  return replace_file(path, models::to_json(machine));
 }
 
 Result<std::string> stamp_of_this_machine() {

@@ -17,7 +17,8 @@ namespace crosstalk::driver {
 /// Reads and checks a file. An error names it, and the field that is wrong.
 [[nodiscard]] Result<models::Machine> read_machine_file(const std::string& path);
 
-/// Writes all of it or nothing.
+/// Writes all of it or nothing, as the next.
+[[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& text);
 [[nodiscard]] Result<void> write_machine_file(const std::string& path, const models::Machine& machine);
 
 /// The text of this machine's file, to be stamped into a profile; empty when there is no file. Refused when it is of

@@ -19,6 +19,7 @@
 #include "daemon/session.h"
 #include "driver/attach.h"
 #include "driver/collector_path.h"
+#include "driver/cost_file.h"
 #include "driver/counter_selection.h"
 #include "driver/inject.h"
 #include "driver/log.h"
@@ -254,7 +255,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   }
   options.output = *output;
   options.config = request.config;
-  collectors::calibrate(probe, options.config);
+  calibrate_once(probe, options.config);
   options.watch_trial = probe.watch_trial;
   const bool from_outside = options.from_outside && !request.inject;
   if (from_outside) {  // no signal has to tell of accesses

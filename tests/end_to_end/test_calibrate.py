@@ -145,7 +145,7 @@ class Calibrated(Calibration):
                 cls.figures = file.read()
 
     def put_figures(self):
-        os.makedirs(os.path.dirname(self.file))
+        os.makedirs(os.path.dirname(self.file), exist_ok=True)
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(self.figures)
 
