@@ -136,7 +136,7 @@ Result<std::uint64_t> send_call(pid_t pid, TargetCode& code, const Call& call, s
   const std::uint64_t until_ns = monotonic_ns() + patience_ns;
   std::string why = "none of its threads runs, or waits where it can be interrupted";
   do {
-    for (const pid_t tid : observer::threads_of(pid)) {
+    for (const pid_t tid : observer::threads_of_program(pid)) {
       if (doing(pid, tid) == Doing::other) {
         continue;
       }

@@ -57,7 +57,7 @@ Result<void> check_status(pid_t pid) {
                            "), who can not reach the recorder's memory; record as that user (sudo -u '#" +
                            std::to_string(user) + "'), or from outside, without --inject");
   }
-  for (const pid_t tid : observer::threads_of(pid)) {
+  for (const pid_t tid : observer::threads_of_program(pid)) {
     if (const std::string why = why_no_calls_by(pid, tid); !why.empty()) {
       return refuse(pid, (tid == pid ? "it " : "a thread of it ") + why + "; record from outside, without --inject");
     }

@@ -48,7 +48,7 @@ std::string system_call_of(pid_t pid, pid_t tid) {
 /// One look at all threads. Those that run are stopped for it.
 Result<std::string> look(pid_t pid) {
   const Mappings maps = observer::maps_of(pid);
-  for (const pid_t tid : observer::threads_of(pid)) {
+  for (const pid_t tid : observer::threads_of_program(pid)) {
     auto pointer = stack_pointer_in(system_call_of(pid, tid));
     if (!pointer && doing(pid, tid) == Doing::runs) {
       const auto stopped = Tracee::stop(pid, tid);

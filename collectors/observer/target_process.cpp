@@ -46,17 +46,30 @@ std::uint64_t number(const std::string& text) {
 /// about to end.
 bool has_memory(const std::string& status) { return !field(status, "VmSize").empty(); }
 
-/// By its flags, the seventh field behind its name (proc(5), stat).
-bool is_kernel_thread(pid_t pid) {
-  constexpr std::uint64_t of_the_kernel = 0x00200000;  // PF_KTHREAD
-  const std::string text = file_text(folder_of(pid) + "/stat");
+/// Of a task whose folder this is: the seventh field behind its name (proc(5), stat).
+std::uint64_t kernel_flags(const std::string& folder) {
+  const std::string text = file_text(folder + "/stat");
   const std::size_t name_end = text.rfind(')');
   std::istringstream fields(name_end == std::string::npos ? std::string() : text.substr(name_end + 1));
   std::string state;
   std::int64_t parent = 0, group = 0, session = 0, terminal = 0, foreground = 0;
   std::uint64_t flags = 0;
   fields >> state >> parent >> group >> session >> terminal >> foreground >> flags;
-  return (flags & of_the_kernel) != 0;
+  return flags;
+}
+
+bool is_kernel_thread(pid_t pid) {
+  constexpr std::uint64_t of_the_kernel = 0x00200000;  // PF_KTHREAD
+  return (kernel_flags(folder_of(pid)) & of_the_kernel) != 0;
+}
+
+/// A thread of a process that never leaves the kernel. One of its flags had another meaning before Linux 6.4; those
+/// threads block all signals that can be blocked, libc's own among them.
+bool is_kernel_worker(pid_t pid, pid_t tid) {
+  constexpr std::uint64_t flags = 0x00000010 | 0x00004000;  // PF_IO_WORKER, PF_USER_WORKER
+  const std::string folder = folder_of(pid) + "/task/" + std::to_string(tid);
+  return (kernel_flags(folder) & flags) != 0 &&
+         proc_field(file_text(folder + "/status"), "SigBlk").value_or("") == "fffffffffffbfeff";
 }
 
 /// The names in a folder of /proc that are numbers.
@@ -175,6 +188,12 @@ bool is_there(pid_t pid, pid_t tid) {
 }
 
 std::vector<pid_t> threads_of(pid_t pid) { return numbers_in(folder_of(pid) + "/task"); }
+
+std::vector<pid_t> threads_of_program(pid_t pid) {
+  std::vector<pid_t> threads = threads_of(pid);
+  std::erase_if(threads, [&](pid_t tid) { return tid != pid && is_kernel_worker(pid, tid); });
+  return threads;
+}
 
 // Not all kernels list a process's children (CONFIG_PROC_CHILDREN), so everybody is asked for his parent.
 std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {

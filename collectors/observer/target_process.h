@@ -50,6 +50,8 @@ class TargetMemory {
 
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+/// Of these, the ones that execute the program: not those that the kernel works with on its behalf (io_uring, vhost).
+[[nodiscard]] std::vector<pid_t> threads_of_program(pid_t pid);
 
 struct ChildProcess {
   pid_t pid = 0, parent = 0;

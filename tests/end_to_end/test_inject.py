@@ -10,6 +10,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 import unittest
 
@@ -66,6 +67,30 @@ def words_of_modules(pid):
 class Injection(test_attach.Attachment):
     def inject(self, pid, *options, **more):
         return self.attach(pid, "--inject", *options, **more)
+
+
+class KernelThreads(Injection):
+    PROGRAM = """
+import ctypes, struct, sys, time
+polled, call = 2, 425
+parameters = bytearray(120)
+struct.pack_into("III", parameters, 8, polled, 0, 100)
+if ctypes.CDLL(None).syscall(call, 8, (ctypes.c_char * 120).from_buffer(parameters)) < 0:
+    sys.exit(77)
+print("ready", flush=True)
+while True:
+    sum(range(1000))
+"""
+
+    def test_a_thread_that_polls_an_io_uring_is_none_of_the_program(self):
+        process = self.start([sys.executable, "-c", self.PROGRAM])
+        if process.stdout.readline() != "ready\n":
+            self.skipTest("io_uring: this kernel has none for us")
+        result = self.inject(process.pid, "--duration", "1")
+        process.kill()
+        process.communicate()
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertGreater(harness.samples_in(result.profile), 0)
 
 
 class Sharing(Injection):
