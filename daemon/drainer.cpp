@@ -211,6 +211,9 @@ void Drainer::close_finished(const std::vector<std::int32_t>& ended_pids, std::u
     (finished(index, ended_pids, now_ns) ? closing : still_open).push_back(index);
   }
   open_.swap(still_open);
+  for (const std::uint32_t index : closing) {  // what one says of its thread may be needed for that of another
+    decoder_->update_totals(index, totals_of(arena_->slot(index)));
+  }
   for (const std::uint32_t index : closing) {
     const std::int32_t pid = slots_[index].pid;
     close(index, now_ns);
@@ -279,6 +282,7 @@ std::optional<RegionsSeen> Drainer::regions_of(std::uint32_t index, std::uint64_
 }
 
 void Drainer::finish(std::uint64_t now_ns) {
+  read_totals(now_ns);
   for (const std::uint32_t index : open_) {
     close(index, now_ns);
     if (monitor_.unknown(slots_[index].pid)) {

@@ -46,7 +46,7 @@ RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHas
       slots_(slot_count) {}
 
 void RecordDecoder::open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns) {
-  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, std::nullopt, false};
+  slots_[slot] = Slot{true, pid, tid, now_ns, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt};
 }
 
 void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
@@ -73,6 +73,10 @@ void RecordDecoder::heed_announcements() {
       first_program_ = announcement.executable;
     }
     of.pid = announcement.start.pid;
+    of.executed_by = announcement.start.after_fork == 0 ? processes_table_.latest_process(of.pid) : std::nullopt;
+    if (of.executed_by) {
+      note_executing(*of.executed_by);
+    }
     of.process = processes_table_.begin_process(announcement.start, std::move(announcement.executable),
                                                 std::move(announcement.command));
     if (const auto& parent = processes_table_.process(*of.process).modules_of) {
@@ -83,6 +87,17 @@ void RecordDecoder::heed_announcements() {
     }
   }
   announcements_.clear();
+}
+
+/// Unless its process_end says otherwise, its first thread has executed the next program.
+void RecordDecoder::note_executing(ProcessId process) {
+  const auto first = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return slot.open && slot.process == process && slot.tid == slot.pid;
+  });
+  Carried& carried = carried_[process.value];
+  if (!carried.thread && first != slots_.end()) {
+    carried.thread = first->thread;
+  }
 }
 
 // In a recording of several programs a message says in which it was: by its name, so that those of many processes of
@@ -219,14 +234,18 @@ void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
   profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
   row.end_ns = record.time_ns;
   row.name = record.name[0] != '\0' ? one_line(text_of(record.name)) : row.name;
-  row.cpu_ns = std::max(row.cpu_ns, record.cpu_ns);
-  row.switches = std::max(row.switches, record.voluntary_switches + record.involuntary_switches);
+  if (!slot.executed_by) {  // else the slot's totals say it, less what was before
+    row.cpu_ns = std::max(row.cpu_ns, record.cpu_ns);
+    row.switches = std::max(row.switches, record.voluntary_switches + record.involuntary_switches);
+  }
 }
 
 void RecordDecoder::take(Slot& slot, const profile::ProcessEnd& record) {
   const ProcessId process = process_of(slot, record.time_ns);
   if (record.exec == 0) {  // an exec may yet fail; if not, the next process_start of the pid ends this one
     processes_table_.change(process).end_ns = record.time_ns;
+  } else {
+    carried_[process.value].thread = thread_of(slot, record.time_ns);
   }
 }
 
@@ -434,10 +453,31 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Coun
   return true;
 }
 
-void RecordDecoder::update_totals(std::uint32_t slot, const SlotTotals& totals) {
-  if (slots_[slot].thread) {
-    processes_table_.update(*slots_[slot].thread, totals);
+void RecordDecoder::carry(const Slot& slot, const SlotTotals& totals) {
+  const auto found = slot.process ? carried_.find(slot.process->value) : carried_.end();
+  if (found != carried_.end() && found->second.thread == slot.thread) {
+    found->second.known = true;
+    found->second.cpu_ns = totals.cpu_ns;
+    found->second.switches = totals.switches;
   }
+}
+
+void RecordDecoder::update_totals(std::uint32_t slot, SlotTotals totals) {
+  const Slot& of = slots_[slot];
+  if (!of.thread) {
+    return;
+  }
+  carry(of, totals);
+  const auto before = of.executed_by ? carried_.find(of.executed_by->value) : carried_.end();
+  if (before != carried_.end() && before->second.thread) {
+    const Carried& carried = before->second;
+    if (!carried.known) {
+      return;
+    }
+    totals.cpu_ns -= std::min(totals.cpu_ns, carried.cpu_ns);
+    totals.switches -= std::min(totals.switches, carried.switches);
+  }
+  processes_table_.update(*of.thread, totals);
 }
 
 void RecordDecoder::update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows) {
@@ -477,6 +517,9 @@ void RecordDecoder::close_slot(std::uint32_t slot, std::uint64_t now_ns) {
     profile::ThreadRow& row = processes_table_.change(*of.thread);
     row.end_ns = row.end_ns != 0 ? row.end_ns : now_ns;
     processes_table_.close_thread(*of.thread);
+  }
+  if (of.executed_by) {
+    carried_.erase(of.executed_by->value);
   }
   regions_.close(slot);
   of = Slot{};
@@ -523,9 +566,13 @@ void RecordDecoder::evict(std::uint64_t now_ns) {
     if (slot.open && slot.process) {
       in_use.insert(slot.process->value);
     }
+    if (slot.open && slot.executed_by) {
+      in_use.insert(slot.executed_by->value);
+    }
   }
   for (const ProcessId gone : processes_table_.evict(now_ns > memory_ns ? now_ns - memory_ns : 0, in_use)) {
     modules_.forget(gone);
+    carried_.erase(gone.value);
   }
 }
 

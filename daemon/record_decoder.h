@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "daemon/module_table.h"
@@ -34,7 +35,9 @@ class RecordDecoder {
   void announce(std::uint32_t slot, const profile::RecordView& record);
   /// A record that can not be true is dropped and counted in malformed().
   void interpret(std::uint32_t slot, const profile::RecordView& record);
-  void update_totals(std::uint32_t slot, const SlotTotals& totals);
+  /// As the slot counts. A thread that has executed another program counts on: what it had counted by then is known
+  /// from its former slot, and until that is told the totals of the new one are left as they are.
+  void update_totals(std::uint32_t slot, SlotTotals totals);
   /// What the slot's thread has waited so far (wait_rows.h).
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
   /// The regions that the slot's thread marks (region_table.h), before samples that were taken in them; and its sums.
@@ -79,8 +82,16 @@ class RecordDecoder {
     std::uint64_t since_ns = 0;
     std::optional<ThreadId> thread;
     std::optional<ProcessId> process;
-    std::optional<std::uint64_t> waits;  // how often its thread had waited when that was put
-    bool announced = false;              // `process` is what a process_start in this very ring said
+    std::optional<std::uint64_t> waits;    // how often its thread had waited when that was put
+    bool announced = false;                // `process` is what a process_start in this very ring said
+    std::optional<ProcessId> executed_by;  // the program before: the kernel's clocks of the thread go on from there
+  };
+
+  /// What a program's thread had used when it executed the next one.
+  struct Carried {
+    std::optional<ThreadId> thread;
+    bool known = false;
+    std::uint64_t cpu_ns = 0, switches = 0;
   };
 
   struct Announcement {
@@ -92,6 +103,8 @@ class RecordDecoder {
   ThreadId thread_of(Slot& slot, std::uint64_t time_ns);
   ProcessId process_of(Slot& slot, std::uint64_t time_ns);
   void settle_process(Slot& slot);
+  void note_executing(ProcessId process);
+  void carry(const Slot& slot, const SlotTotals& totals);
   [[nodiscard]] std::string said_in(const Slot& slot, std::string text) const;
   StackId put_stack(const Registers& registers, std::span<const std::byte> bytes);
 
@@ -119,6 +132,7 @@ class RecordDecoder {
   RegionTable regions_;
   std::vector<Slot> slots_;
   std::vector<Announcement> announcements_;
+  std::unordered_map<std::uint32_t, Carried> carried_;  // by process
   ModuleTable modules_;
   profile::StackRow stack_;  // its buffer is used again
   std::uint32_t last_stack_ = 0;

@@ -253,6 +253,34 @@ TEST_F(Interpreter, ExecMakesANewProcessOfTheSamePid) {
   }
 }
 
+SlotTotals used(std::uint64_t cpu_ns, std::uint64_t switches) {
+  SlotTotals totals;
+  totals.cpu_ns = cpu_ns;
+  totals.switches = switches;
+  return totals;
+}
+
+TEST_F(Interpreter, WhatAThreadUsedBeforeItExecutedAProgramIsCountedOnce) {
+  begin();  // the thread that executes is not the process's first
+  ProcessEnd exec;
+  exec.time_ns = 400, exec.pid = 10, exec.exec = 1;
+  ThreadEnd end;
+  end.time_ns = 900, end.cpu_ns = 1000, end.voluntary_switches = 9;
+  decoder_.open_slot(1, 10, 10, 500);
+  pass({{1, thread_start(10, 10, 499)},
+        {1, process_start(10, 500)},
+        {1, bytes_of(end, RecordType::thread_end)},
+        {0, bytes_of(exec, RecordType::process_end)}});
+  decoder_.update_totals(1, used(1000, 9));  // what the other had used is not known yet
+  decoder_.update_totals(0, used(700, 5));
+  decoder_.close_slot(0, 510);
+  decoder_.update_totals(1, used(1000, 9));
+  decoder_.close_slot(1, 950);
+  decoder_.flush(960);
+  EXPECT_EQ(sink_.threads[0].cpu_ns + sink_.threads[1].cpu_ns, 1000U);
+  EXPECT_EQ(sink_.threads[0].switches + sink_.threads[1].switches, 9U);
+}
+
 TEST_F(Interpreter, ManyGenerationsInOnePassAreTakenInTheirOrder) {
   // fork, exec, exec, fork: all since the last pass, in slots of any order.
   for (const std::uint32_t slot : {0U, 1U, 2U, 3U}) {

@@ -3,6 +3,7 @@
 
 import contextlib
 import sqlite3
+import sys
 
 import harness
 from harness import workload
@@ -28,6 +29,29 @@ class Children(harness.Case):
         self.assertEqual(len(threads), 3, threads)
         self.assertGreater(sum(thread["cpu_s"] or 0 for thread in threads), 0.5)
         return report, child[0]
+
+    def test_the_time_of_a_thread_that_executes_another_program_is_counted_once(self):
+        program = """
+import os, sys, threading, time
+end = time.thread_time() + 0.4
+while time.thread_time() < end:
+    pass
+again = [sys.executable, "-c", sys.argv[1], sys.argv[1], *sys.argv[3:]]
+if len(sys.argv) == 2:
+    print(time.process_time())
+elif sys.argv[2] == "thread":
+    threading.Thread(target=os.execv, args=(sys.executable, again)).start()
+    threading.Event().wait()
+else:
+    os.execv(sys.executable, again)
+"""
+        for words in (["main"], ["main", "main"], ["thread"]):
+            with self.subTest(words):
+                recorded = self.record([sys.executable, "-c", program, program, *words])
+                self.assertEqual(recorded.status, 0, recorded.stderr)
+                used_s = float(recorded.stdout)
+                found_s = harness.cpu_seconds(self.report(recorded.profile))
+                self.assertTrue(0.7 * used_s < found_s < 1.2 * used_s, (found_s, used_s))
 
     def test_fork(self):
         report, child = self.follow("fork")
