@@ -21,17 +21,39 @@ constexpr std::uint64_t page = 4096;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + page - 1) & ~(page - 1); }
 
+constexpr std::uint64_t slot_bytes = sizeof(profile::ThreadSlot) + sizeof(profile::ThreadWaits);
+
+struct Offsets {
+  std::uint64_t cross_process, slots, rings, end;
+};
+
+Offsets offsets_of(const ArenaShape& shape) {
+  Offsets at{};
+  at.cross_process = round_up(sizeof(profile::ArenaHeader));
+  at.slots = at.cross_process + round_up(profile::cross_process_bytes);
+  at.rings = round_up(at.slots + std::uint64_t{shape.slots} * slot_bytes);
+  at.end = at.rings + std::uint64_t{shape.slots} * profile::ring_stride(shape.ring_bytes);
+  return at;
+}
+
 }  // namespace
+
+ArenaShape ArenaShape::within(std::uint64_t most_bytes) {
+  constexpr std::uint32_t fewest = 4;
+  ArenaShape shape;
+  while (shape.slots > fewest && offsets_of(shape).end > most_bytes) {
+    shape.slots /= 2;
+  }
+  return shape;
+}
 
 Result<Arena> Arena::create(const profile::SessionConfig& config, ArenaShape shape) {
   Arena arena;
   arena.shape_ = shape;
-  const std::uint64_t cross_process_offset = round_up(sizeof(profile::ArenaHeader));
-  arena.slots_offset_ = cross_process_offset + round_up(profile::cross_process_bytes);
-  constexpr std::uint64_t slot_bytes = sizeof(profile::ThreadSlot) + sizeof(profile::ThreadWaits);
-  arena.rings_offset_ = round_up(arena.slots_offset_ + std::uint64_t{shape.slots} * slot_bytes);
+  const auto [cross_process_offset, slots_offset, rings_offset, bytes] = offsets_of(shape);
+  arena.slots_offset_ = slots_offset;
+  arena.rings_offset_ = rings_offset;
   arena.chunks_.assign((shape.slots + rings_a_chunk - 1) / rings_a_chunk, nullptr);
-  const std::uint64_t bytes = arena.rings_offset_ + std::uint64_t{shape.slots} * profile::ring_stride(shape.ring_bytes);
   arena.fd_.reset(::memfd_create(arena_name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!arena.fd_.valid() || ::ftruncate(arena.fd_.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(arena.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {

@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "daemon/own_limits.h"
 #include "profile/arena.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves declaring it to us
@@ -66,7 +68,52 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 struct ExecImage {
   const char* file;
   std::vector<char*> argv, shell_argv, environment;
+  std::vector<char*> own_numbers;  // places in the environment for the process's own number
 };
+
+constexpr std::size_t most_digits = 10;
+
+/// A variable that says by what process it is meant: LISTEN_PID, WATCHDOG_PID, ... The command is to find itself there,
+/// where this process would have.
+bool names_this_process(std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  const std::string_view name = entry.substr(0, equals);
+  return equals != std::string_view::npos && name.ends_with("PID") && !name.ends_with("PPID") &&
+         entry.substr(equals + 1) == std::to_string(::getpid());
+}
+
+/// Of a process id that is told by a second variable, which would have to be made, too.
+bool is_second_name(std::string_view entry) { return entry.starts_with("LISTEN_PIDFDID="); }
+
+/// Places in the environment, where the child is to write its number.
+std::vector<char*> make_room_for_own_number(std::vector<std::string>& environment) {
+  if (std::none_of(environment.begin(), environment.end(), names_this_process)) {
+    return {};
+  }
+  std::erase_if(environment, is_second_name);
+  std::vector<char*> places;
+  for (std::string& entry : environment) {
+    if (names_this_process(entry)) {
+      const std::size_t begin = entry.find('=') + 1;
+      entry.resize(begin + most_digits);
+      places.push_back(entry.data() + begin);
+    }
+  }
+  return places;
+}
+
+/// In the child: async-signal-safe.
+void write_own_number(char* place) {
+  char digits[most_digits];
+  std::size_t count = 0;
+  for (auto rest = static_cast<unsigned>(::getpid()); rest != 0 && count < most_digits; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) {
+    *place++ = digits[--count];
+  }
+  *place = 0;
+}
 
 struct Pipe {
   UniqueFd output, input;
@@ -89,17 +136,33 @@ ssize_t read_all(int fd, int& value) {
   return got;
 }
 
+/// Returns errno.
+int execute(const ExecImage& image) {
+  ::execve(image.file, image.argv.data(), image.environment.data());
+  if (errno == ENOEXEC) {  // a script without #!: as a shell would
+    ::execve("/bin/sh", image.shell_argv.data(), image.environment.data());
+  }
+  return errno;
+}
+
+std::vector<std::string> words_for_shell(const std::string& file, const std::vector<std::string>& argv) {
+  std::vector<std::string> words{"/bin/sh", file};
+  words.insert(words.end(), argv.begin() + 1, argv.end());
+  return words;
+}
+
 /// In the child, between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(const ExecImage& image, const SignalWatch& signals, int report, const Pipe& gate) {
   ::close(gate.input.get());
   int nothing = 0;
   read_all(gate.output.get(), nothing);  // until the parent closes it
-  signals.restore();
-  ::execve(image.file, image.argv.data(), image.environment.data());
-  if (errno == ENOEXEC) {  // a script without #!: as a shell would
-    ::execve("/bin/sh", image.shell_argv.data(), image.environment.data());
+  for (char* const place : image.own_numbers) {
+    write_own_number(place);
   }
-  const int error = errno;
+  restore_limits();
+  signals.restore();
+  signals.restore_timers();
+  const int error = execute(image);
   (void)!::write(report, &error, sizeof error);
   ::_exit(127);
 }
@@ -165,11 +228,18 @@ std::vector<std::string> plain_environment() {
   return environment;
 }
 
+Error execute(const std::string& file, const std::vector<std::string>& argv,
+              const std::vector<std::string>& environment) {
+  const std::vector<std::string> shell_words = words_for_shell(file, argv);
+  const ExecImage image{file.c_str(), pointers(argv), pointers(shell_words), pointers(environment), {}};
+  return exec_failure(argv.front(), execute(image)).value();
+}
+
 Result<Child> Child::start(const std::string& file, const std::vector<std::string>& argv,
-                           const std::vector<std::string>& environment, const SignalWatch& signals, Begin begin) {
-  std::vector<std::string> shell_words{"/bin/sh", file};
-  shell_words.insert(shell_words.end(), argv.begin() + 1, argv.end());
-  const ExecImage image{file.c_str(), pointers(argv), pointers(shell_words), pointers(environment)};
+                           std::vector<std::string> environment, const SignalWatch& signals, Begin begin) {
+  const std::vector<std::string> shell_words = words_for_shell(file, argv);
+  const std::vector<char*> own_numbers = make_room_for_own_number(environment);
+  const ExecImage image{file.c_str(), pointers(argv), pointers(shell_words), pointers(environment), own_numbers};
 
   Result<Pipe> report = make_pipe();
   Result<Pipe> gate = make_pipe();
@@ -218,7 +288,8 @@ std::optional<int> Child::poll_status() {
   if (WIFSTOPPED(status)) {
     stopped_by_ = WSTOPSIG(status);
   } else {
-    status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    death_signal_ = WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt;
+    status_ = death_signal_ ? 128 + *death_signal_ : WEXITSTATUS(status);
   }
   return status_;
 }
@@ -227,6 +298,26 @@ void Child::send(int signal) const {
   if (!status_) {
     ::kill(pid_, signal);
   }
+}
+
+void Child::send(const SignalWatch::Arrival& arrival) const {
+  if (!status_) {
+    pass_on(pid_, arrival);
+  }
+}
+
+void pass_on(pid_t pid, const SignalWatch::Arrival& arrival) {
+  if (arrival.code != SI_QUEUE) {
+    ::kill(pid, arrival.signal);
+    return;
+  }
+  siginfo_t info{};
+  info.si_signo = arrival.signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = arrival.sender;
+  info.si_uid = arrival.user;
+  info.si_value = arrival.value;
+  ::syscall(SYS_rt_sigqueueinfo, pid, arrival.signal, &info);
 }
 
 }  // namespace crosstalk::daemon

@@ -27,18 +27,26 @@ namespace crosstalk::daemon {
 /// The environment of a command that is not to know of us: ours.
 [[nodiscard]] std::vector<std::string> plain_environment();
 
+/// Executes it in the place of this process, as a shell would. Returns why it could not.
+[[nodiscard]] Error execute(const std::string& file, const std::vector<std::string>& argv,
+                            const std::vector<std::string>& environment);
+
 enum class Begin {
   at_once,
   held,  // behind its exec, where the kernel allows that
 };
 
+/// Sends a signal that has arrived here on to another process, with the value that it came with.
+void pass_on(pid_t pid, const SignalWatch::Arrival& arrival);
+
 /// The launched command.
 class Child {
  public:
   /// Executes `file` with `argv` and `environment`, in this process group and with the signal state from
-  /// before `signals`. Returns when it has become the program, or with why it could not.
+  /// before `signals`. Variables that end in PID and name the calling process name the child there. Returns when it has
+  /// become the program, or with why it could not.
   [[nodiscard]] static Result<Child> start(const std::string& file, const std::vector<std::string>& argv,
-                                           const std::vector<std::string>& environment, const SignalWatch& signals,
+                                           std::vector<std::string> environment, const SignalWatch& signals,
                                            Begin begin = Begin::at_once);
   [[nodiscard]] bool held() const { return hold_.has_value(); }
   /// Lets it begin, if it was held.
@@ -53,14 +61,19 @@ class Child {
   [[nodiscard]] std::optional<int> poll_status();
   /// The signal that has stopped it since the last call; nothing: none has. poll_status() finds out.
   [[nodiscard]] std::optional<int> take_stop() { return std::exchange(stopped_by_, std::nullopt); }
+  /// The signal that it has died of, if it has.
+  [[nodiscard]] std::optional<int> death_signal() const { return death_signal_; }
   /// Sends a signal, while it has not been reaped.
   void send(int signal) const;
+  /// Sends it one that has arrived here, with the value that it came with.
+  void send(const SignalWatch::Arrival& arrival) const;
 
  private:
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   std::optional<ExecHold> hold_;
   std::optional<int> status_;
+  std::optional<int> death_signal_;
   std::optional<int> stopped_by_;
 };
 

@@ -33,6 +33,24 @@ bool is_stopped(const UniqueFd& file) {
   ::_exit(0);
 }
 
+/// Whether or not the signal is blocked here. What let this process go on is not left pending.
+void stop_by(pid_t self, int signal) {
+  sigset_t of_stop;
+  sigset_t before;
+  sigset_t of_going_on;
+  sigemptyset(&of_stop);
+  sigaddset(&of_stop, signal);
+  sigemptyset(&of_going_on);
+  sigaddset(&of_going_on, SIGCONT);
+  ::pthread_sigmask(SIG_UNBLOCK, &of_stop, &before);
+  ::kill(self, signal);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  constexpr timespec at_once{};
+  if (sigismember(&before, SIGCONT) == 1) {
+    ::sigtimedwait(&of_going_on, nullptr, &at_once);
+  }
+}
+
 }  // namespace
 
 UniqueFd open_process_state(pid_t pid) {
@@ -82,7 +100,7 @@ void stop_with(pid_t command, int signal) {
   if (waker < 0) {
     return;  // to stop for good would be worse than not to stop
   }
-  ::kill(self, signal);
+  stop_by(self, signal);
   ::kill(waker, SIGKILL);
   ::waitpid(waker, nullptr, 0);
   if (is_stopped(file)) {  // it was this process that somebody let go on

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ struct RecordOptions {
 };
 
 struct RecordOutcome {
-  int exit_status = 0;
+  int exit_status = 0;              // as a shell has it: 128+N for signal N
+  std::optional<int> death_signal;  // that the command has died of, if it has
   Progress totals;
   std::string output;
   // What of the totals is in the file, and why the rest is not; empty: everything is.

@@ -70,12 +70,12 @@ void Recorder::begin() {
   commit(now_ns_);
 }
 
-RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals) {
+RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals, SignalRelay& relay) {
   due_.progress = now_ns_ + second / 2;
   timeout_ms_ = busy_timeout_ms;  // the first processes attach
   while (true) {
-    wait(timeout_ms_, targets, signals);
-    pass_on_signals(targets, signals);
+    wait(std::min(timeout_ms_, relay.due_in_ms(monotonic_ns()).value_or(timeout_ms_)), targets, signals);
+    pass_on_signals(targets, signals, relay);
     // Asked before the rings are read, so that the last pass has all that the targets wrote.
     const bool last = over(targets);
     pass();
@@ -84,9 +84,33 @@ RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals) {
       break;
     }
   }
+  relay.decide_now();
+  pass_on_signals(targets, signals, relay);
   end(targets);
-  return RecordOutcome{session_.exit_status.value_or(0), progress_now(),       options_->output,
-                       sink_.stored().samples,           sink_.stored().traps, sink_.loss()};
+  return RecordOutcome{
+      session_.exit_status.value_or(0), targets.front().death_signal(), progress_now(), options_->output,
+      sink_.stored().samples,           sink_.stored().traps,           sink_.loss()};
+}
+
+RecordOutcome Recorder::abandon(Targets& targets, const SignalWatch& signals, SignalRelay& relay,
+                                const std::string& why) {
+  arena_.header().state.store(static_cast<std::uint32_t>(profile::SessionState::stopping), std::memory_order_release);
+  if (options_->warn) {
+    options_->warn("the recording has failed (" + why + "): the command goes on without it");
+  }
+  Target& first = targets.front();
+  while (first.launched() && !first.ended() && !first.just_ended(monotonic_ns())) {
+    wait(std::min(usual_timeout_ms, relay.due_in_ms(monotonic_ns()).value_or(usual_timeout_ms)), targets, signals);
+    pass_on_signals(targets, signals, relay);
+    stop_with_command(targets);
+  }
+  return RecordOutcome{first.status().value_or(0),
+                       first.death_signal(),
+                       progress_now(),
+                       options_->output,
+                       sink_.stored().samples,
+                       sink_.stored().traps,
+                       why};
 }
 
 void Recorder::wait(int timeout_ms, const Targets& targets, const SignalWatch& signals) {
@@ -105,29 +129,23 @@ bool Recorder::sent_by_observed(const Targets& targets, pid_t sender) const {
                          decoder_.process_table().latest_process(sender));
 }
 
-void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals) const {
-  // The session ends when the command does, however often it is told to: the profile is not lost. What comes from the
-  // terminal has reached the command by itself; but of its hang-up the kernel tells the session's leader alone, which
-  // we are in the command's stead.
+// The session ends when the command does, however often it is told to: the profile is not lost.
+void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals, SignalRelay& relay) const {
+  std::vector<SignalWatch::Arrival> arrived;
   while (const auto arrival = signals.take()) {
-    const bool to_leader_only = arrival->signal == SIGHUP && ::getsid(0) == ::getpid();
-    const bool by_observed = sent_by_observed(targets, arrival->sender);  // to our group, or to us for a parent
-    for (Target& target : targets) {
-      if (!target.launched()) {
-        if (targets.size() == 1) {  // else it is over with the command
-          target.send(arrival->signal);
-        }
-        continue;
+    arrived.push_back(*arrival);
+    arrived.back().by_observed = sent_by_observed(targets, arrival->sender);
+  }
+  Target& first = targets.front();
+  const bool for_command = first.launched().has_value();
+  for (const SignalWatch::Arrival& arrival : for_command ? relay.to_be_sent(arrived, monotonic_ns()) : arrived) {
+    if (for_command && arrival.by_observed) {
+      // It takes the recorder for its parent, whose place that has: who started the recorder is meant.
+      if (const pid_t parent = ::getppid(); parent > 1) {
+        pass_on(parent, arrival);
       }
-      if (by_observed) {
-        continue;
-      }
-      if (!arrival->from_terminal || to_leader_only) {
-        target.send(arrival->signal);
-      }
-      if (arrival->from_terminal && to_leader_only) {
-        target.send(SIGCONT);  // as the kernel does: who is stopped should hear of it, too
-      }
+    } else {
+      first.send(arrival);
     }
   }
 }
@@ -349,8 +367,8 @@ void Recorder::put_unobserved() {
   if (const std::uint32_t processes = header.processes_without_room.load(std::memory_order_relaxed); processes != 0) {
     message("processes_without_memory",
             std::to_string(processes) +
-                " processes went unobserved: observing them needs more of their limit of memory (ulimit -v, -d) than "
-                "they could spare; a higher limit helps",
+                " processes went unobserved: observing them needs more of their limits of memory (ulimit -v, -d), of "
+                "the stack (ulimit -s) or of real-time CPU time (ulimit -R) than they could spare; higher limits help",
             processes);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
@@ -12,6 +13,7 @@
 #include "daemon/profile_sink.h"
 #include "daemon/record_decoder.h"
 #include "daemon/record_options.h"
+#include "daemon/signal_relay.h"
 #include "daemon/signals.h"
 #include "daemon/target.h"
 #include "daemon/unobserved_programs.h"
@@ -27,8 +29,11 @@ class Recorder {
   /// Makes the session known to the profile. Before the targets start.
   void begin();
   /// Drains until all targets, and those of their children that are observed, have ended. The outcome's status is the
-  /// first target's.
-  RecordOutcome run(Targets& targets, const SignalWatch& signals);
+  /// first target's. `relay` is for what a command is sent.
+  RecordOutcome run(Targets& targets, const SignalWatch& signals, SignalRelay& relay);
+
+  /// Recording has failed: waits for the command, whose status is its own, and has who is observed left alone.
+  RecordOutcome abandon(Targets& targets, const SignalWatch& signals, SignalRelay& relay, const std::string& why);
 
   [[nodiscard]] const Arena& arena() const { return arena_; }
 
@@ -41,7 +46,7 @@ class Recorder {
   static void wait(int timeout_ms, const Targets& targets, const SignalWatch& signals);
   /// By one of the processes that are observed, or that they have started.
   [[nodiscard]] bool sent_by_observed(const Targets& targets, pid_t sender) const;
-  void pass_on_signals(Targets& targets, const SignalWatch& signals) const;
+  void pass_on_signals(Targets& targets, const SignalWatch& signals, SignalRelay& relay) const;
   static void stop_with_command(Targets& targets);
   void pass();
   [[nodiscard]] int next_timeout_ms(const Drainer::Pass& pass) const;

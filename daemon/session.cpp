@@ -2,6 +2,7 @@
 #include "daemon/session.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/clock.h"
@@ -9,7 +10,9 @@
 #include "daemon/host_info.h"
 #include "daemon/launch.h"
 #include "daemon/output_files.h"
+#include "daemon/own_limits.h"
 #include "daemon/recorder.h"
+#include "daemon/signal_relay.h"
 #include "daemon/signals.h"
 #include "daemon/target.h"
 #include "profile/writer.h"
@@ -26,19 +29,22 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
 /// is left.
 template <class Start>
 Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cpu_before_ns, Start start) {
-  Result<Arena> arena = Arena::create(options.config);
+  const bool of_command = !options.command.empty();
+  // A thread made from now on leaves them to this one.
+  const Result<SignalWatch> signals = SignalWatch::begin(of_command ? SignalsFor::command : SignalsFor::session);
+  if (!signals) {
+    return error_of(signals);
+  }
+  Result<Arena> arena = Arena::create(options.config, ArenaShape::within(largest_file()));
   if (!arena) {
     return error_of(arena);
   }
   arena->header().memory = options.memory;
-  const Result<SignalWatch> signals = SignalWatch::begin();  // a thread made from now on leaves them to this one
-  if (!signals) {
-    return error_of(signals);
-  }
+  SignalRelay relay(of_command ? GroupWitness::start() : std::nullopt);
   const OutputFiles output(options.output);
   Result<profile::ProfileWriter> writer = profile::ProfileWriter::create(options.output);
   if (!writer) {
-    return error_of(writer);
+    return fail(files_are_limited() ? ErrorCode::system : ErrorCode::permission, writer.error().message);
   }
   const std::string arena_path = arena->path();
   std::optional<Recorder> recorder(std::in_place, options, std::move(*arena), std::move(*writer), cpu_before_ns);
@@ -49,7 +55,11 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
     output.undo();
     return error_of(started);
   }
-  return recorder->run(targets, *signals);
+  try {
+    return recorder->run(targets, *signals, relay);
+  } catch (const std::exception& error) {  // memory ran out, or no thread could be made
+    return recorder->abandon(targets, *signals, relay, error.what());
+  }
 }
 
 /// `start(command's file, arena's path, signals, targets)`.
@@ -84,6 +94,14 @@ Result<void> start_observed(const RecordOptions& options, const std::string& fil
   return {};
 }
 
+Result<AttachedProcesses> attach(Attachment attachment, const std::string& arena_path) {
+  try {
+    return AttachedProcesses::attach(std::move(attachment), arena_path, monotonic_ns());
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::system, std::string("cannot observe the command: ") + error.what());
+  }
+}
+
 Result<void> start_and_attach(const RecordOptions& options, const CommandAttachment& attachment,
                               const std::string& file, const std::string& arena_path, const SignalWatch& signals,
                               Targets& targets) {
@@ -95,7 +113,7 @@ Result<void> start_and_attach(const RecordOptions& options, const CommandAttachm
   if (!child->held()) {  // it runs, and may be over before it is attached to: that is no reason to refuse it
     later.delay_ns = std::max<std::uint64_t>(later.delay_ns, 1);
   }
-  Result<AttachedProcesses> attached = AttachedProcesses::attach(std::move(later), arena_path, monotonic_ns());
+  Result<AttachedProcesses> attached = attach(std::move(later), arena_path);
   if (!attached) {
     child->kill();
     return error_of(attached);
@@ -132,6 +150,15 @@ Result<RecordOutcome> record_attached(const RecordOptions& options, const Attach
         targets.emplace_back(std::move(*attached));
         return {};
       });
+}
+
+Error execute_unrecorded(const std::vector<std::string>& command) {
+  const Result<std::string> file = find_command(command.front());
+  if (!file) {
+    return file.error();
+  }
+  restore_limits();
+  return execute(*file, command, plain_environment());
 }
 
 }  // namespace crosstalk::daemon

@@ -6,6 +6,8 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "daemon/attached_processes.h"
@@ -15,7 +17,8 @@ namespace crosstalk::daemon {
 
 /// Runs the whole session. The command's exit status (128+N when killed by signal N) is in the outcome.
 /// An Error means that the command was not started; its code tells why (not_found -> 127,
-/// not_executable -> 126, others -> 125).
+/// not_executable -> 126, others -> 125). ErrorCode::system: a limit of resources leaves the recorder too little, and
+/// nothing stands against running the command.
 [[nodiscard]] Result<RecordOutcome> record(const RecordOptions& options);
 
 /// The same of running processes, until they end, their time is up, or the session is told to stop (SIGINT, SIGTERM,
@@ -29,5 +32,8 @@ using CommandAttachment = std::function<Attachment(pid_t pid)>;
 /// attachment's delay.
 [[nodiscard]] Result<RecordOutcome> record_from_outside(const RecordOptions& options,
                                                         const CommandAttachment& attachment);
+
+/// Becomes the command, unrecorded, with the limits that were given for it. Returns why it could not.
+[[nodiscard]] Error execute_unrecorded(const std::vector<std::string>& command);
 
 }  // namespace crosstalk::daemon

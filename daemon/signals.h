@@ -2,7 +2,9 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/time.h>
 
+#include <array>
 #include <optional>
 
 #include "base/result.h"
@@ -10,13 +12,19 @@
 
 namespace crosstalk::daemon {
 
+/// For whom signals are taken.
+enum class SignalsFor {
+  session,  // those that end or tell programs; job control is as for any program
+  command,  // all that somebody may have meant for the command that this process stands for, and its timers
+};
+
 /// While it lives, the signals that processes send each other (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) do
-/// not end this process but wait here to be taken: one to the command's process group comes to this process, too, or
-/// was meant for the command. SIGPIPE and SIGXFSZ are ignored (a failed write says enough) and SIGCHLD has its default
-/// meaning. Restores what was when it goes. Made and destroyed by the only thread that cares for signals.
+/// not end this process but wait here to be taken. SIGPIPE is ignored (a failed write says enough) and
+/// SIGCHLD has its default meaning. An interval timer that this process was executed with is the command's, and does
+/// not run here. Restores what was when it goes. Made and destroyed by the only thread that cares for signals.
 class SignalWatch {
  public:
-  [[nodiscard]] static Result<SignalWatch> begin();
+  [[nodiscard]] static Result<SignalWatch> begin(SignalsFor whom = SignalsFor::command);
   SignalWatch(SignalWatch&& other) noexcept;
   SignalWatch& operator=(SignalWatch&&) = delete;
   SignalWatch(const SignalWatch&) = delete;
@@ -28,14 +36,19 @@ class SignalWatch {
 
   struct Arrival {
     int signal = 0;
-    bool from_terminal = false;  // sent by the kernel to the whole foreground group: the command has it too
-    pid_t sender = 0;            // 0: the kernel
+    int code = 0;              // si_code: SI_USER, SI_QUEUE, ... of senders; SI_KERNEL, SI_TIMER, ...
+    pid_t sender = 0;          // 0: the kernel
+    uid_t user = 0;            // the sender's
+    sigval value{};            // of SI_QUEUE
+    bool by_observed = false;  // the sender is the command, or one of its descendants; left to who knows them
   };
   /// The next that waits; nothing when there is none.
   [[nodiscard]] std::optional<Arrival> take() const;
 
   /// Gives the calling process the signal state from before begin(). Async-signal-safe: for a fork's child.
   void restore() const;
+  /// Likewise the interval timers, with what is left of them.
+  void restore_timers() const;
 
  private:
   SignalWatch() = default;
@@ -44,8 +57,8 @@ class SignalWatch {
   bool active_ = false;
   sigset_t old_mask_{};
   struct sigaction old_pipe_ {};
-  struct sigaction old_file_size_ {};
   struct sigaction old_child_ {};
+  std::array<itimerval, 3> timers_{};  // ITIMER_REAL, _VIRTUAL and _PROF, as far as they came by exec
 };
 
 }  // namespace crosstalk::daemon

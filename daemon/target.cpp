@@ -33,11 +33,16 @@ std::optional<int> Target::take_stop() {
   return child != nullptr ? child->take_stop() : std::nullopt;
 }
 
-void Target::send(int signal) {
+std::optional<int> Target::death_signal() const {
+  const auto* const child = std::get_if<Child>(&target_);
+  return child != nullptr ? child->death_signal() : std::nullopt;
+}
+
+void Target::send(const SignalWatch::Arrival& arrival) {
   if (auto* const child = std::get_if<Child>(&target_)) {
-    child->send(signal);
+    child->send(arrival);
   } else {
-    std::get<AttachedProcesses>(target_).tell(signal);
+    std::get<AttachedProcesses>(target_).tell(arrival.signal);
   }
 }
 

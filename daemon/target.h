@@ -35,10 +35,12 @@ class Target {
   [[nodiscard]] std::uint64_t ended_ns() const { return ended_ns_; }
   /// As a shell has it: 128+N for signal N. Nobody but its parent is told that of a process.
   [[nodiscard]] std::optional<int> status() const { return status_; }
+  /// The signal that it has died of, if it has. As status().
+  [[nodiscard]] std::optional<int> death_signal() const;
   /// The signal that has stopped it since the last call, if one has; just_ended() finds out.
   [[nodiscard]] std::optional<int> take_stop();
   /// What somebody told the recorder and meant for it; a signal that ends programs ends an attachment.
-  void send(int signal);
+  void send(const SignalWatch::Arrival& arrival);
   /// The session is not to wait for an attachment's end.
   void leave();
   /// What an outside collector has to say, once it has ended.

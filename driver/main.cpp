@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "daemon/own_limits.h"
 #include "driver/subcommands.h"
 
 namespace {
@@ -19,14 +20,19 @@ void occupy_closed_streams() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  occupy_closed_streams();
+int run(int count, char** words) {
   try {
-    return crosstalk::driver::run(crosstalk::driver::Arguments(argv + (argc > 0 ? 1 : 0), argv + argc));
+    return crosstalk::driver::run(crosstalk::driver::Arguments(words + (count > 0 ? 1 : 0), words + count));
   } catch (const std::exception& error) {  // memory ran out, or a library let something through
     std::fprintf(stderr, "crosstalk: %s\n", error.what());
     return crosstalk::driver::exit_refused;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_closed_streams();
+  crosstalk::daemon::widen_own_limits();
+  return crosstalk::daemon::with_enough_stack(run, argc, argv);
 }

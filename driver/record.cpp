@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `crosstalk record`: everything that can be refused is refused here, before the command starts.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +19,7 @@
 #include "collectors/pmu/event_trial.h"
 #include "collectors/probe.h"
 #include "daemon/arena.h"
+#include "daemon/own_limits.h"
 #include "daemon/session.h"
 #include "driver/attach.h"
 #include "driver/collector_path.h"
@@ -76,6 +80,9 @@ std::string what_from_outside(const RecordRequest& request, const collectors::Ju
   }
   if (request.observer) {
     return "as --observer asks, the command was";
+  }
+  if (const std::string limit = daemon::limit_against_library(); !limit.empty()) {
+    return limit + ", so the command was";
   }
   if (!source.asked_by.empty() && !obstacle_inside(source).empty()) {
     return "as " + source.asked_by + " takes, the command was";
@@ -320,6 +327,27 @@ void await_begin(const RecordRequest& request) {
   }
 }
 
+/// What the recorder has too little of is no reason for the command not to run.
+int run_unrecorded(const std::vector<std::string>& command, const Error& why) {
+  log_warning(why.message + "; nothing is recorded of the command, which runs as it would alone");
+  return refuse(daemon::execute_unrecorded(command));
+}
+
+/// Whoever waits for us learns how the command has ended as if he had waited for that: a shell ends a script whose
+/// command was interrupted, and goes on behind one that has exited. Returns where this process can not die of it.
+void die_of(int signal) {
+  constexpr rlimit no_core{0, 0};  // a core file would be the recorder's, and may replace the command's
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::prctl(PR_SET_DUMPABLE, 0);
+  std::fflush(nullptr);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::signal(signal, SIG_DFL);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::kill(::getpid(), signal);
+}
+
 int record(const RecordRequest& request) {
   start_logging({request.quiet, request.verbosity});
   auto prepared = prepare(request);
@@ -340,9 +368,13 @@ int record(const RecordRequest& request) {
   const auto outcome = record_prepared(*prepared);
   line.erase();
   if (!outcome) {
-    return refuse(outcome.error());
+    const bool for_want = outcome.error().code == ErrorCode::system && !options.command.empty();
+    return for_want ? run_unrecorded(options.command, outcome.error()) : refuse(outcome.error());
   }
   say_where(*outcome);
+  if (outcome->death_signal) {
+    die_of(*outcome->death_signal);
+  }
   return outcome->exit_status;
 }
 

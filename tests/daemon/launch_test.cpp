@@ -155,7 +155,7 @@ TEST(SignalWatch, TakesSignalsAndRestores) {
     const auto arrival = signals->take();
     ASSERT_TRUE(arrival);
     EXPECT_EQ(arrival->signal, SIGTERM);
-    EXPECT_FALSE(arrival->from_terminal);
+    EXPECT_EQ(arrival->code, SI_USER);
     EXPECT_EQ(arrival->sender, ::getpid());
     for (const int signal : {SIGUSR1, SIGALRM, SIGRTMIN, SIGRTMAX}) {
       ::kill(::getpid(), signal);

@@ -15,6 +15,9 @@ GDB_WATCHES = " ".join(f"-ex \"watch hostile::shared_line.words[{word}]\"" for w
 # Of descriptors: what programs usually have. Under it ours lie above, and no program sees them below its limit.
 USUAL_LIMIT = "sh -c 'ulimit -S -n 1024; exec"
 
+LIMITS = "sh -c 'ulimit -Sa; ulimit -Ha; exec"
+UNRECORDED = {"profile": False, "says": "nothing is recorded"}
+
 CATALOGUE = [
     # ---- timers ---------------------------------------------------------------------------------------------
     Program("timers.early_threads", "@/timers early_threads", "a library's threads, idle since before the start, get no timer each time somebody looks", traps=True),
@@ -302,6 +305,33 @@ CATALOGUE = [
     Program("states.restartable", "@/states restartable", "restartable sequences lose nothing"),
     Program("states.raw_burners", "@/states raw_burners", "busy threads without thread-local storage and stack"),
 
+    # ---- limits of resources, of the program and of what records it ----------------------------------------------
+    *(Program(f"limits.{name}", f"{LIMITS} @/children busy 5 0.3'", f"{proves}; the program finds all its limits as given",
+              around=f"env -i PATH=/usr/bin:/bin prlimit {limit}", own_user=True, **more)
+      for name, limit, proves, more in (
+          ("files_100000", "--fsize=102400000", "files of less than 100 MB", {}),
+          ("files_600", "--fsize=614400", "files of less than the records of usual need", {}),
+          ("files_none", "--fsize=0", "no file can be written", UNRECORDED),
+          ("stack_64", "--stack=65536", "a stack of 64 KiB", {}),
+          ("stack_16", "--stack=16384", "a stack of 16 KiB", {"says": "has no room for a library"}),
+          ("cpu_time", "--cpu=1", "a second of CPU time", {}),
+          ("descriptors_24", "--nofile=24", "24 descriptors", {}),
+          ("descriptors_8", "--nofile=8", "8 descriptors", UNRECORDED),
+          ("memory_100000", "--as=102400000", "100 MB of address space", {"samples": False}),
+          ("memory_50000", "--as=51200000", "50 MB of address space", {"says": "has no room for a library"}),
+          ("memory_20000", "--as=20480000", "20 MB of address space", UNRECORDED),
+          ("data_10000", "--data=10240000", "10 MB of data", {"samples": False, "profile": False}),
+          ("locked_memory", "--memlock=0", "no locked memory", {}),
+          ("resident_memory", "--rss=0", "no resident memory, which nobody enforces", {}),
+          ("core_files", "--core=0", "no core files", {}),
+          ("queues", "--msgqueue=0", "no message queues", {}),
+          ("priorities", "--nice=0 --rtprio=0", "no better priorities", {}),
+          ("real_time", "--rttime=0", "no real-time CPU time", {"says": "allows no timer"}),
+          ("signals", "--sigpending=0", "no pending signals", {}))),
+    Program("limits.processes", "sh -c 'ulimit -Sa; ulimit -Ha; exit 5'", "one process", around="prlimit --nproc=1", own_user=True, **UNRECORDED),
+    Program("limits.in_a_script", "sh -c 'ulimit -s 16; ulimit -f 1; ulimit -n 6; sh -c \"exit 3\"; echo $?'", "limits that a script sets for its commands",
+            samples=False, says="higher limits help"),
+
     # ---- marked regions -------------------------------------------------------------------------------------
     Program("marks.in_handlers", "@/marks in_handlers", "regions are marked in signal handlers that interrupt marks; errno stays"),
     Program("marks.in_threads", "@/marks in_threads", "threads end within regions, and jump out of them"),
@@ -322,6 +352,7 @@ CHOSEN_AROUND = (
     "attached.handlers_outside", "attached.handlers_inject", "attached.exec_inject", "memory.truncated_file",
     "memory.small_stack", "descriptors.close_all_loop", "descriptors.chosen_numbers", "children.exec_from_a_thread",
     "children.kill_recorder", "children.environment", "children.small_static", "children.terminal_interrupt",
+    "limits.files_600", "limits.files_none", "limits.stack_16", "limits.descriptors_8", "limits.in_a_script",
     "namespaces.pid", "libraries.come_and_go", "openmp.own_tool",
 )
 

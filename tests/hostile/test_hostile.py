@@ -55,6 +55,9 @@ class Hostile(Compared):
     def test_libraries(self):
         self.no_difference("libraries")
 
+    def test_limits(self):
+        self.no_difference("limits")
+
     def test_marks(self):
         self.no_difference("marks")
 

@@ -65,6 +65,17 @@ struct ArenaShape {
   std::uint32_t slot_count = 0, ring_bytes = 0;
 };
 
+// Signals of ours take some 4 KiB of the stack, and a limit of fewer than this leaves few more. Where no real-time CPU
+// time is allowed at all, the kernel ends whoever has a timer of CPU time.
+bool limits_leave_room() {
+  constexpr std::uint64_t least_stack = std::uint64_t{64} << 10U;
+  rlimit64 stack{};
+  rlimit64 real_time{};
+  return system_call(SYS_prlimit64, 0, RLIMIT_STACK, nullptr, &stack) == 0 &&
+         system_call(SYS_prlimit64, 0, RLIMIT_RTTIME, nullptr, &real_time) == 0 && stack.rlim_cur >= least_stack &&
+         real_time.rlim_cur != 0;
+}
+
 // Is it an arena of a running session, and is there room for what this process will need of it at first? The header is
 // mapped for as long as the answer takes.
 bool check_arena(long fd, ArenaShape& shape) {
@@ -81,6 +92,7 @@ bool check_arena(long fd, ArenaShape& shape) {
       header->state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(profile::SessionState::running);
   shape = {header->rings_offset, header->slot_count, header->ring_bytes};
   const bool room =
+      limits_leave_room() &&
       has_room_for(shape.rings_offset + RingMemory::rings_a_chunk * profile::ring_stride(shape.ring_bytes));
   if (running && !room) {
     header->processes_without_room.fetch_add(1, std::memory_order_relaxed);
@@ -404,6 +416,8 @@ void quiesce() {
   if (ThreadState* self = current_thread(); self != nullptr) {
     watch_unit().close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
+    // Its clocks go on in the program that is executed: up to here the time is this one's.
+    self->slot->cpu_ns.store(thread_cpu_ns() - self->cpu_before_ns, std::memory_order_relaxed);
   }
 }
 
