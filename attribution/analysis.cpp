@@ -388,7 +388,7 @@ Result<void> Course::estimate_costs() {
   objects_.emplace(view_, blocks_, shared_, stacks_);
   const std::vector<SampledAccess> sampled = samples_->digest.accesses();
   CommunicationFiler filer(view_, stacks_, *objects_);
-  const bool probed = profile_.session().config.probes != 0;
+  const bool probed = profile::are_lines_probed(profile_.session());
   const auto count = [&] {
     if (probed) {
       return;

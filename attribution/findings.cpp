@@ -308,7 +308,7 @@ std::string nothing_seen(const Analysis& analysis) {
     return "Only one thread used CPU time, so there is no communication between threads (" +
            count_of(s.samples, "sample", "samples") + ").";
   }
-  const bool probed = analysis.session.config.probes != 0;
+  const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {
     return std::string("No line was ") + (probed ? "probed" : "watched") + " in " +
            count_of(s.samples, "sample", "samples") + ", so nothing can be said about communication.";

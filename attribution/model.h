@@ -312,6 +312,8 @@ struct SamplingSummary {
   std::string source_choice = {};     // why it is this source; empty: not known
   std::uint64_t unknown_writers = 0;  // probes that saw a store of which nobody knows whose it was
   std::string settings_unknown = {};  // why neither settings nor what recording took are known; empty: they are
+  std::string method_choice = {};     // why it is this method; empty: not known
+  std::string partner = {};           // how partners were looked for by watchpoints; empty: they were not
 };
 
 /// Upper limits of what communication may cost that no watch saw, by sort: with 97.5 % confidence it is less.

@@ -281,7 +281,9 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
   SamplingSummary summary;
   summary.source = session.source;
   summary.source_choice = session.source_choice;
-  summary.method = session.method;
+  summary.method = profile::name_of(session.config.method);
+  summary.method_choice = session.method_choice;
+  summary.partner = session.config.method == profile::Method::watch ? profile::name_of(session.config.partner) : "";
   summary.samples = counts.samples;
   summary.with_address = counts.with_address;
   summary.user_mode = counts.user_mode;

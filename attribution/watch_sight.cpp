@@ -17,11 +17,14 @@ WatchSight blind(std::string because, std::string remedy) {
 /// By the recorder's self-test.
 WatchSight sight_of(const profile::Session& session) {
   const profile::WatchTrial& trial = session.watch_trial;
-  if (session.config.probes != 0) {
+  if (profile::are_lines_probed(session)) {
     return {WatchSight::Sees::part,
-            "lines were read twice while a thread stood still instead of being watched, as " + trial.why,
+            "lines were read twice while a thread stood still instead of being watched, as " + session.method_choice,
             "stores that leave a value as it was, and by threads that did not run at the same time", trial.remedy,
             false};
+  }
+  if (session.config.method == profile::Method::none && !session.method_choice.empty()) {
+    return blind(session.method_choice, trial.remedy);
   }
   if (!profile::is_worth_arming(trial)) {
     return blind(trial.why, trial.remedy);
@@ -99,7 +102,7 @@ WatchSight watch_sight(const profile::Session& session, std::span<const profile:
     return {};
   }
   WatchSight sight = session.watch_trial.verdict == TrialVerdict::unknown ? sight_of(messages) : sight_of(session);
-  const bool watched = session.config.probes == 0;
+  const bool watched = !profile::are_lines_probed(session);
   if (watched && sight.sees != WatchSight::Sees::nothing && fruitless >= enough_telling_watches) {
     sight = blind(count_of(fruitless, "line was", "lines were") +
                       " watched that several threads used meanwhile, one of them storing, and not one access was "

@@ -63,7 +63,7 @@ def switching_programs():
 
 
 # Where watchpoints are armed: the options of a kind of run.
-KINDS = {"bare": None, "recorded": (), "without": ("--watchpoints", "0")}
+KINDS = {"bare": None, "recorded": (), "without": ("--method", "watch", "--watchpoints", "0")}
 
 
 def measure(program, folder, rounds):

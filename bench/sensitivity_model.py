@@ -33,8 +33,8 @@ SWEEPS = (
           "`ring` on some 1500 and 500."),
     Sweep("budget", "overhead budget, %", (0.75, 1.5, 3, 6, 12), (0.75, 1.5, 3), DEFAULT_BUDGET,
           "What observing may cost, in % of CPU time (`record --budget`)."),
-    Sweep("method", "method", ("auto", "board", "next-access", "next-store"), ("auto", "next-store"), "auto",
-          "How partners are found (`record --method`): what it changes in a recording. What the rules themselves give on one and "
+    Sweep("partner", "partner", ("auto", "board", "next-access", "next-store"), ("auto", "next-store"), "auto",
+          "How partners are found (`record --partner`): what it changes in a recording. What the rules themselves give on one and "
           "the same recording is the next parameter."),
     Sweep("estimator", "estimator", ("post_stratified", "board", "board_ipw", "next_access", "next_store"),
           ("post_stratified", "board_ipw"), "post_stratified",

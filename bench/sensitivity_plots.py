@@ -18,7 +18,7 @@ STYLES = {"mixed": ("#0072B2", "o"), "all_to_all": ("#D55E00", "s"), "ring": ("#
 FIGURES = (  # file, what it shows, sweeps
     ("sensitivity-settings.svg", "Accuracy and overhead over period, watchpoints, board size and budget",
      ("period", "watchpoints", "board", "budget")),
-    ("sensitivity-methods.svg", "Accuracy and overhead of each method and estimator", ("method", "estimator")),
+    ("sensitivity-partners.svg", "Accuracy and overhead of each way to find partners and of each estimator", ("partner", "estimator")),
     ("sensitivity-programs.svg", "Accuracy and overhead over threads, share of true sharing and share of shared work",
      ("threads", "true", "shared")),
 )

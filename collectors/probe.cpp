@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/probe.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -145,6 +149,29 @@ Facility timer_facility() {
   return facility;
 }
 
+/// Line probes read memory by this call, which cannot fault: does it give what is there, before a store and after it?
+Facility line_probe_facility(SystemCallFilter filter) {
+  Facility facility{"line probes", false, "", ""};
+  std::array<std::uint64_t, 8> line{};
+  std::array<std::uint64_t, 8> seen{};
+  const iovec to{seen.data(), sizeof seen};
+  const iovec from{line.data(), sizeof line};
+  for (const std::uint64_t value : {0x0123456789abcdefULL, 0xfedcba9876543210ULL}) {
+    line.fill(value);
+    asm volatile("" ::: "memory");
+    const ssize_t bytes = ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
+    if (bytes != static_cast<ssize_t>(sizeof seen) || seen != line) {
+      facility.found =
+          std::string("process_vm_readv: ") + (bytes < 0 ? std::strerror(errno) : "it reads something else");
+      facility.found += bytes < 0 && filter == SystemCallFilter::filtered ? ", by a seccomp filter" : "";
+      return facility;
+    }
+  }
+  facility.available = true;
+  facility.found = "process_vm_readv reads what threads store";
+  return facility;
+}
+
 Facility filter_facility(SystemCallFilter filter) {
   switch (filter) {
     case SystemCallFilter::none:
@@ -190,6 +217,7 @@ Probe probe() {
   result.perf_allowed = clock.available;
   take_verdict(result);
   result.facilities.push_back(watchpoint_facility(result.watch_trial));
+  result.facilities.push_back(line_probe_facility(filter));
   result.facilities.push_back(clock);
   result.facilities.push_back(timer_facility());
   result.facilities.push_back(filter_facility(filter));

@@ -30,7 +30,8 @@ struct RecordOptions {
   profile::WatchTrial watch_trial;        // made by the caller
   profile::CoreTimes core;                // measured by the caller
   std::string machine;                    // text of this machine's file; empty: it was not measured
-  std::string method_name, source_name;   // as the report shows them
+  std::string method_choice;              // why it is this method (config.method)
+  std::string source_name;                // as the report shows it
   std::string source_choice;              // why it is this source
   std::vector<profile::EventRow> events;  // that sample beside the clocks; numbered from 1 on
   profile::MemorySampling memory;         // of them, those that targets open themselves

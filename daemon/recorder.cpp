@@ -58,7 +58,7 @@ void Recorder::begin() {
   session_.end_ns = now_ns_;
   session_.source = options_->source_name;
   session_.source_choice = options_->source_choice;
-  session_.method = options_->method_name;
+  session_.method_choice = options_->method_choice;
   session_.version = CROSSTALK_VERSION;
   session_.config = options_->config;
   session_.core = options_->core;
@@ -227,6 +227,10 @@ void Recorder::commit(std::uint64_t now_ns) {
   unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
+  const profile::ProbeCounts& probes = arena_.header().probe_counts;
+  session_.skipped_probes = {probes.unreadable.load(std::memory_order_relaxed),
+                             probes.in_handlers.load(std::memory_order_relaxed),
+                             probes.beside_another.load(std::memory_order_relaxed)};
   session_.waits = drainer_.waits();
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
   sink_.put(session_);

@@ -108,6 +108,7 @@ std::string summary_table(const Analysis& analysis) {
   table.row({"threads", number(std::uint64_t{analysis.threads.size()})});
   table.row({"sampling.source", sampling.source});
   table.row({"sampling.method", sampling.method});
+  table.row({"sampling.partner", sampling.partner});
   table.row({"sampling.estimator", sampling.estimator});
   table.row({"sampling.samples", number(sampling.samples)});
   table.row({"sampling.lost", number(sampling.lost)});

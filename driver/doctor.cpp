@@ -37,6 +37,21 @@ collectors::Facility collector_facility() {
   return {"collector", path.has_value(), path ? *path : path.error().message, ""};
 }
 
+constexpr std::uint32_t most_registers = 4;
+
+std::string method_in_words(const MethodChoice& method) {
+  switch (method.method) {
+    case profile::Method::watch:
+      return "Communication is seen by watchpoints, as " + method.why + ".";
+    case profile::Method::probe:
+      return "Communication is seen by probes of lines, as " + method.why +
+             ": who changes a value, but neither how often nor stores that change none.";
+    case profile::Method::none:
+      break;
+  }
+  return "Communication can not be seen, as " + method.why + ".";
+}
+
 bool has(const std::vector<collectors::Facility>& facilities, const std::string& name) {
   return std::any_of(facilities.begin(), facilities.end(),
                      [&](const collectors::Facility& f) { return f.name == name && f.available; });
@@ -51,8 +66,10 @@ Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& c
   diagnosis.watch_trial = probe.watch_trial;
   const bool clock = probe.perf_allowed || has(probe.facilities, "POSIX timer");
   diagnosis.can_record = has(probe.facilities, "kernel") && collector.available && clock;
-  diagnosis.sees_communication = diagnosis.can_record;
-  diagnosis.probes_lines = diagnosis.can_record && !probe.watchpoints_inside;
+  if (diagnosis.can_record) {
+    diagnosis.method = *choose_method(MethodWish::automatic, probe, false, most_registers);
+  }
+  diagnosis.sees_communication = diagnosis.method.method != profile::Method::none;
   return diagnosis;
 }
 
@@ -89,14 +106,11 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
     canvas.paragraph("", "No program can be recorded here.");
   } else {
     const std::vector<std::string> sources = sources_of(diagnosis);
-    canvas.paragraph("", "Recording shows where the time goes and which threads communicate. " +
+    canvas.paragraph("", "Recording shows where the time goes" +
+                             std::string(diagnosis.sees_communication ? " and which threads communicate. " : ". ") +
                              std::string(sources.size() > 1 ? "Sources: " : "Source: ") +
                              fmt::format("{}.", fmt::join(sources, ", ")));
-    if (diagnosis.probes_lines) {
-      canvas.paragraph("",
-                       "Communication is seen by probes of lines, as watchpoints do not fire: who changes a value, "
-                       "but neither how often nor stores that change none.");
-    }
+    canvas.paragraph("", method_in_words(diagnosis.method));
   }
   return canvas.take();
 }
@@ -110,15 +124,15 @@ std::string render_diagnosis_json(const Diagnosis& diagnosis) {
                           {"remedy", facility.remedy.empty() ? Json(nullptr) : Json(facility.remedy)}});
   }
   const Json sources = sources_of(diagnosis);
-  const Json report = {{"schema", "crosstalk.doctor/1"},
-                       {"can_record", diagnosis.can_record},
-                       {"sees_communication", diagnosis.sees_communication},
-                       {"looks_by", !diagnosis.can_record    ? Json(nullptr)
-                                    : diagnosis.probes_lines ? Json("probes")
-                                                             : Json("watchpoints")},
-                       {"sources", sources},
-                       {"watchpoints", watch_trial(diagnosis.watch_trial)},
-                       {"facilities", facilities}};
+  const Json report = {
+      {"schema", "crosstalk.doctor/1"},
+      {"can_record", diagnosis.can_record},
+      {"sees_communication", diagnosis.sees_communication},
+      {"method", diagnosis.can_record ? Json(profile::name_of(diagnosis.method.method)) : Json(nullptr)},
+      {"method_choice", diagnosis.can_record ? Json(diagnosis.method.why) : Json(nullptr)},
+      {"sources", sources},
+      {"watchpoints", watch_trial(diagnosis.watch_trial)},
+      {"facilities", facilities}};
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "collectors/probe.h"
 #include "driver/command_line.h"
+#include "driver/method_choice.h"
 #include "driver/text_canvas.h"
 
 namespace crosstalk::driver {
@@ -19,7 +20,7 @@ struct DoctorRequest {
 struct Diagnosis {
   std::vector<collectors::Facility> facilities;
   bool can_record = false, sees_communication = false;
-  bool probes_lines = false;  // it sees communication by probes of lines, as watchpoints do not fire
+  MethodChoice method;  // how it sees communication, where it can record
   profile::WatchTrial watch_trial;
 };
 [[nodiscard]] Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector);
@@ -27,8 +28,8 @@ struct Diagnosis {
 /// Those that a recording can have here, the best first: "pebs", "ibs", "clock".
 [[nodiscard]] std::vector<std::string> sources_of(const Diagnosis& diagnosis);
 [[nodiscard]] std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style);
-/// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, looks_by, sources, watchpoints,
-/// facilities.
+/// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, method, method_choice, sources,
+/// watchpoints, facilities.
 [[nodiscard]] std::string render_diagnosis_json(const Diagnosis& diagnosis);
 
 }  // namespace crosstalk::driver

@@ -193,6 +193,16 @@ Json settings(const attribution::SamplingSummary& summary, const profile::Sessio
           {"board_slots", config.board_slots}};
 }
 
+Json probes_skipped(const profile::Session& session) {
+  if (!profile::are_lines_probed(session)) {
+    return nullptr;
+  }
+  const profile::SkippedProbes& skipped = session.skipped_probes;
+  return {{"unreadable", skipped.unreadable},
+          {"in_handlers", skipped.in_handlers},
+          {"beside_another", skipped.beside_another}};
+}
+
 Json sampling(const attribution::SamplingSummary& summary, const profile::Session& session) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
@@ -208,6 +218,8 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
   return {{"source", summary.source},
           {"source_choice", known_text(summary.source_choice)},
           {"method", summary.method},
+          {"method_choice", known_text(summary.method_choice)},
+          {"partner", known_text(summary.partner)},
           {"estimator", known_text(summary.estimator)},
           {"samples", summary.samples},
           {"lost", summary.lost},
@@ -216,10 +228,8 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
           {"with_address", summary.with_address},
           {"user_mode", summary.user_mode},
           {"unknown_frames", known(summary.unknown_frames)},
+          {"probes_skipped", probes_skipped(session)},
           {"watchpoints", watch_trial(session.watch_trial)},
-          {"looked_by", session.config.probes != 0                ? "probes"
-                        : session.config.watchpoints_allowed != 0 ? "watchpoints"
-                                                                  : "nothing"},
           {"events", events},
           {"settings", settings(summary, session.config)},
           {"settings_unknown", known_text(summary.settings_unknown)},

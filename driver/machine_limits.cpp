@@ -10,20 +10,19 @@ namespace {
 
 std::string to_see_it_all(const std::string& remedy) { return remedy.empty() ? "" : "; to see it: " + remedy; }
 
-/// From outside, of watchpoints that may not be armed.
-profile::MessageRow nothing_watched(const collectors::Probe& probe) {
-  const profile::WatchTrial& trial = probe.watch_trial;
-  return {"watchpoints_unavailable", "no watchpoints (" + trial.why +
+profile::MessageRow nothing_watched(const MethodChoice& method, const profile::WatchTrial& trial) {
+  return {"watchpoints_unavailable", "no watchpoints (" + method.why +
                                          "): nothing is watched, so communication between threads can not be seen" +
                                          to_see_it_all(trial.remedy)};
 }
 
 /// Of watchpoints that can not be had inside of a target, where lines are probed in their place.
-profile::MessageRow lines_probed(const collectors::Probe& probe) {
-  return {"lines_probed", "no watchpoints (" + probe.watch_trial.why +
-                              "): lines are read twice while a thread stands still instead, which sees who changes a "
-                              "value, but neither how often nor stores that change none" +
-                              to_see_it_all(probe.watchpoints_allowed ? "record with --observer" : "")};
+profile::MessageRow lines_probed(const MethodChoice& method, const collectors::Probe& probe) {
+  return {"lines_probed",
+          "no watchpoints (" + method.why +
+              "): lines are read twice while a thread stands still instead, which sees who changes a "
+              "value, but neither how often nor stores that change none" +
+              to_see_it_all(probe.watchpoints_allowed && !probe.watchpoints_inside ? "record with --observer" : "")};
 }
 
 /// Of watchpoints that some accesses escape.
@@ -41,18 +40,20 @@ const collectors::Facility* facility_of(const collectors::Probe& probe, const st
 }
 
 std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted, const collectors::Probe& probe,
-                                           bool from_outside) {
+                                           const MethodChoice& method) {
   const auto* const clock = facility_of(probe, "perf task-clock");
   if (!probe.perf_allowed && clock != nullptr) {
-    return {{"perf_forbidden", "perf events are forbidden (" + clock->found +
-                                   "), so a POSIX timer samples and lines are probed instead of being watched" +
-                                   (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy)}};
+    return {{"perf_forbidden",
+             "perf events are forbidden (" + clock->found + "), so a POSIX timer samples and " +
+                 (method.method == profile::Method::probe ? "lines are probed instead of being watched"
+                                                          : "communication between threads can not be seen") +
+                 (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy)}};
   }
-  if (from_outside && !probe.watchpoints_allowed) {
-    return {nothing_watched(probe)};
+  if (method.method == profile::Method::none) {
+    return {nothing_watched(method, probe.watch_trial)};
   }
-  if (!from_outside && !probe.watchpoints_inside) {
-    return {lines_probed(probe)};
+  if (method.method == profile::Method::probe) {
+    return method.asked ? std::vector<profile::MessageRow>() : std::vector{lines_probed(method, probe)};
   }
   std::vector<profile::MessageRow> limits;
   if (const std::uint32_t silent = probe.watch_trial.silent & ~profile::trial_sigtrap; silent != 0) {

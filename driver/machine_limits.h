@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectors/probe.h"
+#include "driver/method_choice.h"
 #include "profile/arena.h"
 #include "profile/model.h"
 
@@ -14,8 +15,8 @@ namespace crosstalk::driver {
 /// nullptr: the probe did not ask for it.
 [[nodiscard]] const collectors::Facility* facility_of(const collectors::Probe& probe, const std::string& name);
 
-/// As warnings that the profile keeps, each with what would help. `from_outside`: no collector is in the targets.
+/// As warnings that the profile keeps, each with what would help.
 [[nodiscard]] std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
-                                                         const collectors::Probe& probe, bool from_outside);
+                                                         const collectors::Probe& probe, const MethodChoice& method);
 
 }  // namespace crosstalk::driver

@@ -30,6 +30,7 @@
 #include "driver/machine_file.h"
 #include "driver/machine_limits.h"
 #include "driver/memory_sampling.h"
+#include "driver/method_choice.h"
 #include "driver/output_file.h"
 #include "driver/progress_line.h"
 #include "driver/record_options.h"
@@ -227,6 +228,15 @@ void stamp_machine(daemon::RecordOptions& options) {
   }
 }
 
+void take_method(const MethodChoice& choice, daemon::RecordOptions& options) {
+  options.config.method = choice.method;
+  options.method_choice = choice.why;
+  if (choice.method != profile::Method::watch) {
+    options.config.watchpoints = 0;
+  }
+  log_detail(std::string("method ") + profile::name_of(choice.method) + ": " + choice.why);
+}
+
 /// Everything that has to hold before the command may start.
 Result<Preparation> prepare(const RecordRequest& request) {
   collectors::Probe probe = collectors::probe();
@@ -268,7 +278,11 @@ Result<Preparation> prepare(const RecordRequest& request) {
   if (from_outside) {  // no signal has to tell of accesses
     options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
   }
-  options.config.probes = from_outside || probe.watchpoints_inside ? 0 : 1;
+  const auto method = choose_method(request.method, probe, from_outside, request.config.watchpoints);
+  if (!method) {
+    return tl::unexpected<Error>(method.error());
+  }
+  take_method(*method, options);
   options.core = collectors::measure_core_times();
   stamp_machine(options);
   const profile::SessionConfig& costs = options.config;
@@ -283,10 +297,9 @@ Result<Preparation> prepare(const RecordRequest& request) {
   if (!prepared.source.chosen.events.empty()) {  // else the clock is all that is left
     options.events = events;
   }
-  options.method_name = method_name(request.config.method);
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
   const std::vector<profile::MessageRow> limits =
-      options.recorded_itself ? inside_another() : limits_of(request.config, probe, from_outside);
+      options.recorded_itself ? inside_another() : limits_of(request.config, probe, *method);
   options.warnings.insert(options.warnings.end(), limits.begin(), limits.end());
   return prepared;
 }

@@ -26,11 +26,17 @@ constexpr std::array<std::pair<std::string_view, SourceChoice>, 5> source_names 
     {"ibs-kmod", SourceChoice::ibs_kmod},
 }};
 
-constexpr std::array<std::pair<std::string_view, profile::Method>, 4> method_names = {{
-    {"auto", profile::Method::automatic},
-    {"board", profile::Method::board},
-    {"next-access", profile::Method::next_access},
-    {"next-store", profile::Method::next_store},
+constexpr std::array<std::pair<std::string_view, MethodWish>, 3> method_names = {{
+    {"auto", MethodWish::automatic},
+    {"watch", MethodWish::watch},
+    {"probe", MethodWish::probe},
+}};
+
+constexpr std::array<std::pair<std::string_view, profile::Partner>, 4> partner_names = {{
+    {"auto", profile::Partner::automatic},
+    {"board", profile::Partner::board},
+    {"next-access", profile::Partner::next_access},
+    {"next-store", profile::Partner::next_store},
 }};
 
 /// Events of the clock source, and the clock that each stands for.
@@ -48,7 +54,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
 
 /// Options as text, before they are judged.
 struct RecordTexts {
-  std::string source = "auto", method = "auto", period = "4ms", counters = "auto";
+  std::string source = "auto", method = "auto", partner = "auto", period = "4ms", counters = "auto";
   std::optional<std::string> pids;
   std::optional<double> seconds, delay;  // of --duration, --delay
   std::vector<std::string> events;
@@ -109,8 +115,12 @@ void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
       ->type_name("N");
   app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
       ->type_name("PCT");
-  app.add_option("--method", texts.method, "How partners are found: auto, board, next-access, next-store [auto]")
+  app.add_option(
+         "--method", texts.method,
+         "How communication is seen: by watchpoints, by probes of lines, or what works: auto, watch, probe [auto]")
       ->type_name("METHOD");
+  app.add_option("--partner", texts.partner, "Which samples begin a watch: auto, board, next-access, next-store [auto]")
+      ->type_name("PARTNER");
   app.add_option("--watchpoints", request.config.watchpoints, "Debug registers to use at most, 0 to 4 [4]")
       ->type_name("N");
   app.add_option("--board-slots", request.config.board_slots,
@@ -168,15 +178,17 @@ Result<void> choose_counters(const std::string& text, RecordRequest& request) {
 Result<void> judge(const RecordTexts& texts, RecordRequest& request) {
   const auto source = named("--source", source_names, texts.source);
   const auto method = named("--method", method_names, texts.method);
+  const auto partner = named("--partner", partner_names, texts.partner);
   const auto period = parse_period(texts.period);
-  for (const Error* error :
-       {source ? nullptr : &source.error(), method ? nullptr : &method.error(), period ? nullptr : &period.error()}) {
+  for (const Error* error : {source ? nullptr : &source.error(), method ? nullptr : &method.error(),
+                             partner ? nullptr : &partner.error(), period ? nullptr : &period.error()}) {
     if (error != nullptr) {
       return tl::unexpected<Error>(*error);
     }
   }
   request.source = *source;
-  request.config.method = *method;
+  request.method = *method;
+  request.config.partner = *partner;
   request.config.period_ns = *period;
   if (!(texts.budget_percent > 0 && texts.budget_percent <= 100)) {
     return fail(ErrorCode::invalid_argument, "--budget: choose more than 0 and at most 100 percent");
@@ -359,6 +371,5 @@ Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
 }
 
 std::string source_name(SourceChoice source) { return name_of(source_names, source); }
-std::string method_name(profile::Method method) { return name_of(method_names, method); }
 
 }  // namespace crosstalk::driver

@@ -17,11 +17,15 @@ enum class SourceChoice { automatic, clock, pebs, ibs, ibs_kmod };
 /// Hardware counters: `automatic` where the command is watched from outside in any case.
 enum class CounterChoice { automatic, on, off };
 
+/// How communication is seen: `automatic` is what the self-tests have passed.
+enum class MethodWish { automatic, watch, probe };
+
 struct RecordRequest {
   std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
   bool quiet = false;
   int verbosity = 0;  // number of -v
   SourceChoice source = SourceChoice::automatic;
+  MethodWish method = MethodWish::automatic;
   std::vector<std::string> memory_events;  // of --event, those that are no clock's
   CounterChoice counters = CounterChoice::automatic;
   std::vector<std::string> counter_names;  // of --counters; empty: all that figures are made of
@@ -39,7 +43,5 @@ struct RecordRequest {
 
 /// The option's word for a source: "auto", "clock", "pebs", "ibs", "ibs-kmod".
 [[nodiscard]] std::string source_name(SourceChoice source);
-/// The option's word for a method: "auto", "board", "next-access", "next-store".
-[[nodiscard]] std::string method_name(profile::Method method);
 
 }  // namespace crosstalk::driver

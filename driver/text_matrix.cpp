@@ -208,7 +208,7 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     canvas.paragraph("  ", "Not known: crosstalk could not watch memory here, so communication could not be seen.");
     return;
   }
-  const char* const looked = analysis.session.config.probes != 0 ? "probed" : "watched";
+  const char* const looked = profile::are_lines_probed(analysis.session) ? "probed" : "watched";
   canvas.paragraph("  ",
                    analysis.sampling.armed == 0
                        ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)

@@ -77,9 +77,14 @@ std::string source_text(const SamplingSummary& sampling) {
              : " Sources: " + sampling.source_choice + ".";
 }
 
-/// Whether the watchpoints did what they were opened for; nothing where nobody tried.
-std::string watchpoints_text(const profile::WatchTrial& trial, bool probed) {
-  const std::string instead = probed ? ": lines were probed instead." : ": nothing was watched.";
+/// Why lines were not watched, or whether the watchpoints did what they were opened for; nothing where nobody tried.
+std::string method_text(const profile::Session& session) {
+  const profile::WatchTrial& trial = session.watch_trial;
+  if (session.config.method != profile::Method::watch && !session.method_choice.empty()) {
+    return std::string(profile::are_lines_probed(session) ? " Lines were probed, as " : " Nothing was watched, as ") +
+           session.method_choice + ".";
+  }
+  const std::string instead = ": nothing was watched.";
   switch (trial.verdict) {
     case profile::TrialVerdict::fires:
       return fmt::format(" Watchpoints fire ({} debug registers).", trial.registers);
@@ -133,9 +138,14 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
                               : fmt::format(" of {} ({})", event.name, event.unit);
     break;
   }
-  text += analysis.session.config.probes != 0
+  const profile::SkippedProbes& given_up = analysis.session.skipped_probes;
+  const std::uint64_t skipped = given_up.unreadable + given_up.in_handlers + given_up.beside_another;
+  text += profile::are_lines_probed(analysis.session)
               ? fmt::format(", {} lines probed", sampling.armed)
               : fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
+  if (skipped > 0) {
+    text += fmt::format(", {} probes given up", skipped);
+  }
   if (sampling.lost > 0) {
     text += fmt::format(", {} records lost", sampling.lost);
   }
@@ -150,11 +160,12 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
               ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
                             percent_text(*sampling.overhead_fraction))
               : std::string(". What observing cost is not known.");
-  text += watchpoints_text(analysis.session.watch_trial, analysis.session.config.probes != 0);
+  text += method_text(analysis.session);
   text += observation_text(analysis);
   text += source_text(sampling);
   canvas.heading("Sampling",
-                 "source " + sampling.source + (sampling.method.empty() ? "" : ", method " + sampling.method));
+                 "source " + sampling.source + ", method " + sampling.method +
+                     (sampling.partner.empty() || sampling.partner == "auto" ? "" : ", partner " + sampling.partner));
   canvas.paragraph("  ", text);
 }
 

@@ -35,7 +35,7 @@
 namespace crosstalk::profile {
 
 inline constexpr std::uint64_t arena_magic = 0x6b6c617473736f72;  // "rosstalk"
-inline constexpr std::uint32_t arena_version = 21;
+inline constexpr std::uint32_t arena_version = 22;
 inline constexpr const char* arena_variable = "CROSSTALK_ARENA";
 inline constexpr std::size_t cross_process_bytes = std::size_t{160} << 10U;  // a multiple of pages
 
@@ -52,7 +52,8 @@ struct SessionConfig {
   std::uint64_t period_ns = 4'000'000;  // wanted CPU time between two samples of a thread
   double budget = 0.03;                 // fraction of thread CPU time that observing may take
   ClockKind clock = ClockKind::automatic;
-  Method method = Method::automatic;
+  Method method = Method::watch;
+  Partner partner = Partner::automatic;
   std::uint32_t watchpoints = 4;  // debug registers to use at most, 0..4
   std::uint32_t follow_children = 1;
   std::uint32_t lookahead = 1;            // 0: threads are not followed ahead of their samples
@@ -85,8 +86,6 @@ struct SessionConfig {
   std::uint32_t measure_waits = 0;
   // 1: watchpoints are led to where nobody accesses anything, by a test (collectors/breakpoint_address.h).
   std::uint32_t dead_watchpoints = 0;
-  // 1: lines are probed (collectors/in_target/probe/) in place of being watched.
-  std::uint32_t probes = 0;
   std::uint32_t reserved[1] = {};
 };
 
@@ -171,6 +170,13 @@ struct UnobservedNotice {
 static_assert(sizeof(UnobservedNotice) == 512);
 inline constexpr std::uint32_t notice_count = 32;
 
+/// Probes of lines that came to nothing. Added to by targets, read by the recorder.
+struct ProbeCounts {
+  std::atomic<std::uint64_t> unreadable;      // the line's page was not there, or no longer
+  std::atomic<std::uint64_t> in_handlers;     // others stood in handlers of ours, too
+  std::atomic<std::uint64_t> beside_another;  // another thread probed at the same time
+};
+
 struct ArenaHeader {
   std::uint64_t magic = arena_magic;
   std::uint32_t version = arena_version;
@@ -194,6 +200,7 @@ struct ArenaHeader {
   std::atomic<std::uint32_t> processes_without_room;          // a limit of their memory left none for us
   std::atomic<std::uint64_t> events_seen_ns;                  // when a process last had an event open; CLOCK_MONOTONIC
   MemoryCounts memory_counts;
+  ProbeCounts probe_counts;
   alignas(cache_line) UnobservedNotice notices[notice_count];
   RegionName region_names[most_region_names];  // number n is [n - 1]
 };

@@ -33,6 +33,11 @@ struct ProcessorWaits {
   std::uint64_t waited_ns = 0;  // ready to run, and no processor was free
 };
 
+/// Probes of lines that came to nothing (ProbeCounts in arena.h).
+struct SkippedProbes {
+  std::uint64_t unreadable = 0, in_handlers = 0, beside_another = 0;
+};
+
 struct Session {
   std::string command;             // as typed, shell-quoted
   std::optional<int> exit_status;  // of the launched command; 128+N for a signal
@@ -41,9 +46,9 @@ struct Session {
   bool complete = false;         // the recorder ended in an orderly way
   std::string source = "clock";  // `imported_source`: perf's recording, with no watches of ours
   std::string source_choice;     // why it is this source: the better ones, with what spoke against each
-  std::string method;
-  std::string host;    // uname -n
-  std::string kernel;  // uname -r
+  std::string method_choice;     // why it is this method (config.method)
+  std::string host;              // uname -n
+  std::string kernel;            // uname -r
   std::string cpu_model;
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;
@@ -54,7 +59,8 @@ struct Session {
   std::uint64_t memory_bytes = 0;     // arena bytes in use + recorder's peak RSS share
   std::uint64_t recorder_cpu_ns = 0;  // CPU time of the recorder itself, no part of any thread's
   std::string version;                // of crosstalk
-  WatchTrial watch_trial;             // what watchpoints did when the recording began
+  SkippedProbes skipped_probes;
+  WatchTrial watch_trial;  // what watchpoints did when the recording began
   SessionConfig config;
 };
 
@@ -66,11 +72,32 @@ inline constexpr const char* imported_source = "perf.data";
   SessionConfig config;
   config.period_ns = 0;
   config.budget = 0;
+  config.method = Method::none;
   config.watchpoints = 0;
   config.lookahead = 0;
   config.board_slots = 0;
   return config;
 }
+
+/// As reports call it, and the options of `record`.
+[[nodiscard]] constexpr const char* name_of(Method method) {
+  return method == Method::watch ? "watch" : method == Method::probe ? "probe" : "none";
+}
+[[nodiscard]] constexpr const char* name_of(Partner partner) {
+  switch (partner) {
+    case Partner::board:
+      return "board";
+    case Partner::next_access:
+      return "next-access";
+    case Partner::next_store:
+      return "next-store";
+    case Partner::automatic:
+      break;
+  }
+  return "auto";
+}
+/// Were lines probed in place of being watched?
+[[nodiscard]] inline bool are_lines_probed(const Session& session) { return session.config.method == Method::probe; }
 
 using EventId = Id<struct EventTag>;          ///< an event in a profile; 0: none is known
 using CallChainId = Id<struct CallChainTag>;  ///< a chain of calls in a profile; 0: none

@@ -46,10 +46,21 @@ void assign(Field& field, const MetaValue& value) {
   }
 }
 
+/// Before version 15 the method said how partners are found, and lines were probed where `config.probes` was 1.
+void take_former_method(const Meta& meta, SessionConfig& config) {
+  if (const auto former = meta.find("config.method"); former != meta.end()) {
+    assign(config.partner, former->second);
+    const auto probes = meta.find("config.probes");
+    config.method = probes != meta.end() && probes->second.integer != 0 ? Method::probe
+                    : config.watchpoints_allowed != 0                   ? Method::watch
+                                                                        : Method::none;
+  }
+}
+
 /// True when `config`'s enumerators exist and its fractions are some.
 bool sound(const SessionConfig& config) {
-  return config.clock <= ClockKind::perf && config.method <= Method::next_store && config.budget >= 0 &&
-         config.budget <= 1;
+  return config.clock <= ClockKind::perf && config.method <= Method::probe && config.partner <= Partner::next_store &&
+         config.budget >= 0 && config.budget <= 1;
 }
 
 }  // namespace
@@ -182,6 +193,9 @@ Result<void> ProfileReader::State::load_meta() {
       assign(field, found->second);
     }
   });
+  if (version < 15) {
+    take_former_method(meta, session.config);
+  }
   if (!sound(session.config) || session.watch_trial.verdict > TrialVerdict::untestable || session.line_bytes == 0 ||
       (session.line_bytes & (session.line_bytes - 1)) != 0) {
     return corrupt("table meta has a setting out of its range");

@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 14;
+inline constexpr std::int64_t version = 15;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;

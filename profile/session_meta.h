@@ -16,7 +16,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("complete", session.complete);
   visit("source", session.source);
   visit("source_choice", session.source_choice);
-  visit("method", session.method);
+  visit("method_choice", session.method_choice);
   visit("host", session.host);
   visit("kernel", session.kernel);
   visit("cpu_model", session.cpu_model);
@@ -35,6 +35,9 @@ void visit_session(S& session, Visitor&& visit) {
   visit("watchpoints.registers", session.watch_trial.registers);
   visit("watchpoints.why", session.watch_trial.why);
   visit("watchpoints.remedy", session.watch_trial.remedy);
+  visit("probes.unreadable", session.skipped_probes.unreadable);
+  visit("probes.in_handlers", session.skipped_probes.in_handlers);
+  visit("probes.beside_another", session.skipped_probes.beside_another);
   visit("memory_bytes", session.memory_bytes);
   visit("recorder_cpu_ns", session.recorder_cpu_ns);
   visit("version", session.version);
@@ -43,6 +46,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.budget", config.budget);
   visit("config.clock", config.clock);
   visit("config.method", config.method);
+  visit("config.partner", config.partner);
   visit("config.watchpoints", config.watchpoints);
   visit("config.follow_children", config.follow_children);
   visit("config.lookahead", config.lookahead);
@@ -66,7 +70,6 @@ void visit_session(S& session, Visitor&& visit) {
   visit("config.perf_allowed", config.perf_allowed);
   visit("config.watchpoints_allowed", config.watchpoints_allowed);
   visit("config.timer_allowed", config.timer_allowed);
-  visit("config.probes", config.probes);
 }
 
 }  // namespace crosstalk::profile

@@ -11,8 +11,11 @@ namespace crosstalk::profile {
 inline constexpr std::uint32_t board_slots_least = 16;
 inline constexpr std::uint32_t board_slots_most = 16384;
 
-/// Which samples begin a watch.
-enum class Method : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
+/// How it is found out who communicates: by watchpoints, or by probes of lines (collectors/in_target/probe/).
+enum class Method : std::uint32_t { none = 0, watch = 1, probe = 2 };
+
+/// How the partner of a sampled access is looked for: which samples begin a watch.
+enum class Partner : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
 
 /// Bytes of a line that moves between caches: a watch looks at words of one.
 inline constexpr std::size_t cache_line = 64;

@@ -34,7 +34,8 @@ PRAGMA journal_mode = DELETE;
 /// What the recorder of a session was set to, spent and measured: an imported session had none.
 bool is_of_our_recorder(std::string_view key) {
   return key.starts_with("config.") || key.starts_with("waits.") || key.starts_with("watchpoints.") ||
-         key == "core.locked_ps" || key == "core.forward_ps" || key == "memory_bytes" || key == "recorder_cpu_ns";
+         key.starts_with("probes.") || key == "core.locked_ps" || key == "core.forward_ps" || key == "memory_bytes" ||
+         key == "recorder_cpu_ns";
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ std::string sampling_difference(const Analysis& before, const Analysis& after) {
   add("period", period_text(was), period_text(is));
   add("source", before.sampling.source, after.sampling.source);
   add("method", before.sampling.method, after.sampling.method);
+  add("partner", before.sampling.partner, after.sampling.partner);
   add("estimator", before.sampling.estimator, after.sampling.estimator);
   add("watchpoints", std::to_string(was.watchpoints), std::to_string(is.watchpoints));
   char a[32];

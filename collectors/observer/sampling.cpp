@@ -74,7 +74,7 @@ void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen,
   record.flags |= suspected ? unsigned{profile::sample_suspected} : 0U;
   if (!watches_.usable() || (thread.process->threads().size() < 2 && !shared.others) ||
       !is_watchable(mapping_at(thread.process->maps(), seen.address)) ||
-      !watch_policy::begins_watch(targets_.arena().config.method, seen.kind, suspected)) {
+      !watch_policy::begins_watch(targets_.arena().config.partner, seen.kind, suspected)) {
     return;
   }
   record.flags |= profile::sample_eligible;

@@ -85,7 +85,6 @@ std::string topology_of(const perf_data::Features& features) {
 
 void describe_machine(const perf_data::Features& features, profile::Session& session) {
   session.source = profile::imported_source;
-  session.method = "none";
   session.command.clear();
   for (const std::string& word : features.command_line) {
     session.command += (session.command.empty() ? "" : " ") + shell_quoted(word);

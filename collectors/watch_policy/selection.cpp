@@ -24,13 +24,13 @@ bool is_suspected(const Suspicion& known, std::uint32_t now_ms) {
 
 bool would_miss_exchange(const Suspicion& known, bool suspected) { return suspected && known.store_seen; }
 
-bool begins_watch(profile::Method method, AccessKind kind, bool suspected) {
-  switch (method) {
-    case profile::Method::next_access:
+bool begins_watch(profile::Partner partner, AccessKind kind, bool suspected) {
+  switch (partner) {
+    case profile::Partner::next_access:
       return stores(kind);
-    case profile::Method::next_store:
+    case profile::Partner::next_store:
       return loads(kind);
-    case profile::Method::board:
+    case profile::Partner::board:
       return suspected;
     default:
       return true;

@@ -18,9 +18,9 @@ namespace crosstalk::watch_policy {
 /// time read the kernel's pages.
 [[nodiscard]] bool would_miss_exchange(const Suspicion& known, bool suspected);
 
-/// May such an access begin a watch with this method (`record --method`)? next_access asks who comes after a store,
-/// next_store whose store a load has met, board looks only where the board knows of another thread.
-[[nodiscard]] bool begins_watch(profile::Method method, AccessKind kind, bool suspected);
+/// May such an access begin a watch where partners are looked for so (`record --partner`)? next_access asks who comes
+/// after a store, next_store whose store a load has met, board looks only where the board knows of another thread.
+[[nodiscard]] bool begins_watch(profile::Partner partner, AccessKind kind, bool suspected);
 
 /// Of the samples that may begin a watch: shall this one? `sample_number` counts those of its thread.
 [[nodiscard]] bool is_drawn(const SampledAccess& access, const Suspicion& known, bool suspected,

@@ -115,7 +115,8 @@ TEST(Attributes, AskForSynchronousTrapsInUserMode) {
 
 TEST(Probe, AgreesWithItself) {
   const Probe found = probe();
-  for (const char* const name : {"kernel", "watchpoints", "perf task-clock", "POSIX timer", "CPU PMU", "PEBS", "IBS"}) {
+  for (const char* const name :
+       {"kernel", "watchpoints", "line probes", "perf task-clock", "POSIX timer", "CPU PMU", "PEBS", "IBS"}) {
     ASSERT_NE(find(found.facilities, name), nullptr) << name;
     EXPECT_FALSE(find(found.facilities, name)->found.empty()) << name;
   }

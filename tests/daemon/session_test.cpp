@@ -38,7 +38,7 @@ class ASession : public ::testing::Test {
     options.command = command;
     options.collector = EMPTY_COLLECTOR;
     options.source_name = "clock";
-    options.method_name = "board";
+    options.method_choice = "watchpoints fire here";
     options.warn = [this](const std::string& text) { warnings_.push_back(text); };
     return options;
   }
@@ -94,7 +94,7 @@ TEST_F(ASession, RecordsWhatTheCommandWrites) {
   const ProfileReader reader = read();
   EXPECT_TRUE(reader.session().complete);
   EXPECT_EQ(reader.session().exit_status, 0);
-  EXPECT_EQ(reader.session().method, "board");
+  EXPECT_EQ(reader.session().method_choice, "watchpoints fire here");
   EXPECT_GT(reader.session().cpus, 0U);
   EXPECT_GT(reader.session().memory_bytes, 0U);
   EXPECT_GT(reader.session().recorder_cpu_ns, 0U);

@@ -44,6 +44,7 @@ TEST(RecordCommandLine, TakesEveryOption) {
                                           "task-clock", "--period",
                                           "500us",      "--budget",
                                           "1.5",        "--method",
+                                          "probe",      "--partner",
                                           "next-store", "--watchpoints",
                                           "2",          "--board-slots",
                                           "128",        "--no-children",
@@ -58,7 +59,8 @@ TEST(RecordCommandLine, TakesEveryOption) {
   EXPECT_EQ(request.config.clock, profile::ClockKind::perf);
   EXPECT_EQ(request.config.period_ns, 500'000U);
   EXPECT_DOUBLE_EQ(request.config.budget, 0.015);
-  EXPECT_EQ(request.config.method, profile::Method::next_store);
+  EXPECT_EQ(request.method, MethodWish::probe);
+  EXPECT_EQ(request.config.partner, profile::Partner::next_store);
   EXPECT_EQ(request.config.watchpoints, 2U);
   EXPECT_EQ(request.config.board_slots, 128U);
   EXPECT_EQ(request.config.follow_children, 0U);
@@ -95,7 +97,8 @@ TEST(RecordCommandLine, RefusesInOneLineThatNamesTheChoice) {
   EXPECT_NE(record_error({"--"}).find("no command"), std::string::npos);
   EXPECT_NE(record_error({"--bogus", "ls"}).find("--bogus"), std::string::npos);
   EXPECT_NE(record_error({"--bogus", "--", "ls"}).find("--bogus"), std::string::npos);
-  EXPECT_NE(record_error({"--method", "magic", "ls"}).find("next-access"), std::string::npos);
+  EXPECT_NE(record_error({"--method", "board", "ls"}).find("auto, watch, probe"), std::string::npos);
+  EXPECT_NE(record_error({"--partner", "magic", "ls"}).find("next-access"), std::string::npos);
   EXPECT_NE(record_error({"--source", "tea", "ls"}).find("clock"), std::string::npos);
   EXPECT_NE(record_error({"--source", "clock", "--event", "cycles", "ls"}).find("task-clock"), std::string::npos);
   EXPECT_NE(record_error({"--event", "task-clock", "--event", "thread-timer", "ls"}).find("one event"),

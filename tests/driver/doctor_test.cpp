@@ -11,7 +11,7 @@ namespace {
 collectors::Probe made_probe(bool perf) {
   collectors::Probe probe;
   probe.perf_allowed = perf;
-  probe.watchpoints_allowed = perf;
+  probe.watchpoints_allowed = probe.watchpoints_inside = perf;
   probe.paranoid = perf ? 2 : 3;
   probe.facilities = {{"kernel", true, "Linux 6.1.0", ""},
                       {"watchpoints", perf, "found", perf ? "" : "sudo sysctl kernel.perf_event_paranoid=2"},
@@ -26,7 +26,7 @@ TEST(Doctor, SaysWhatCanBeSeen) {
   const Diagnosis forbidden = diagnose(made_probe(false), collector);
   EXPECT_TRUE(forbidden.can_record);
   EXPECT_TRUE(forbidden.sees_communication);
-  EXPECT_TRUE(forbidden.probes_lines);
+  EXPECT_EQ(forbidden.method.method, profile::Method::probe);
   EXPECT_FALSE(diagnose(made_probe(true), {"collector", false, "none", ""}).can_record);
 }
 
@@ -64,15 +64,15 @@ TEST(Doctor, SaysOfWatchpointsWhatTheirTestFound) {
   const Diagnosis diagnosis = diagnose(probe, collector);
   EXPECT_TRUE(diagnosis.can_record);
   EXPECT_TRUE(diagnosis.sees_communication);
-  EXPECT_TRUE(diagnosis.probes_lines);
+  EXPECT_EQ(diagnosis.method.method, profile::Method::probe);
   const std::string text = render_diagnosis(diagnosis, {200, Charset::ascii, false});
   EXPECT_NE(text.find("no   watchpoints"), std::string::npos) << text;
   EXPECT_NE(text.find("this is a virtual machine (KVM)"), std::string::npos) << text;
   EXPECT_NE(text.find("> record on the host itself\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("by probes of lines, as watchpoints do not fire"), std::string::npos) << text;
+  EXPECT_NE(text.find("by probes of lines, as watchpoints can be set, but"), std::string::npos) << text;
 
   const auto report = nlohmann::json::parse(render_diagnosis_json(diagnosis));
-  EXPECT_EQ(report["looks_by"], "probes");
+  EXPECT_EQ(report["method"], "probe");
   EXPECT_EQ(report["watchpoints"]["self_test"], "never");
   EXPECT_EQ(report["watchpoints"]["silent"].size(), 5U);
   EXPECT_EQ(report["watchpoints"]["remedy"], "record on the host itself");

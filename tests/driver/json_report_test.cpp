@@ -50,8 +50,8 @@ TEST(JsonReport, HasTheHeadOfTheContract) {
 
 TEST(JsonReport, HasTheSamplingOfTheContract) {
   const json sampling = whole()["sampling"];
-  expect_keys(sampling, {"source", "source_choice", "method", "estimator", "samples", "lost", "armed", "traps",
-                         "unknown_frames", "events", "overhead"});
+  expect_keys(sampling, {"source", "source_choice", "method", "method_choice", "partner", "estimator", "samples",
+                         "lost", "armed", "traps", "unknown_frames", "events", "overhead"});
   expect_keys(sampling["events"][0], {"name", "period", "unit", "samples"});
   const json& settings = sampling["settings"];
   EXPECT_DOUBLE_EQ(settings["period_s"].get<double>(), 0.004);

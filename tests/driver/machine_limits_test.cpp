@@ -18,7 +18,7 @@ collectors::Probe probe_with(TrialVerdict verdict, std::uint32_t silent = 0, std
 }
 
 std::vector<profile::MessageRow> limits(const collectors::Probe& probe, bool from_outside = false) {
-  return limits_of(profile::SessionConfig{}, probe, from_outside);
+  return limits_of(profile::SessionConfig{}, probe, *choose_method(MethodWish::automatic, probe, from_outside, 4));
 }
 
 TEST(MachineLimits, AreNoneWhereEverythingIsThere) { EXPECT_TRUE(limits(probe_with(TrialVerdict::fires)).empty()); }
@@ -37,8 +37,8 @@ TEST(MachineLimits, WhereNothingCanBeWatchedOneLineSaysSo) {
     EXPECT_EQ(said[0].code, "watchpoints_unavailable");
     EXPECT_EQ(
         said[0].text,
-        "no watchpoints (the cause): nothing is watched, so communication between threads can not be seen; to see "
-        "it: the remedy");
+        "no watchpoints (the cause, and lines are probed by a collector inside of the program, and this one is watched "
+        "from outside): nothing is watched, so communication between threads can not be seen; to see it: the remedy");
   }
 }
 

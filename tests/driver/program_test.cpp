@@ -201,7 +201,7 @@ TEST_F(Program, DoctorAnswersInBothForms) {
   EXPECT_EQ(report["can_record"].get<bool>(), text.status == 0);
   const auto forbidden = nlohmann::json::parse(run({"doctor", "--format", "json"}, false).out);
   EXPECT_EQ(forbidden["sees_communication"], true);
-  EXPECT_EQ(forbidden["looks_by"], "probes");
+  EXPECT_EQ(forbidden["method"], "probe");
 }
 
 }  // namespace

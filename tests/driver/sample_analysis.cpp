@@ -171,7 +171,7 @@ Analysis sample_analysis() {
                  "libfoo.so.1 has no line information; install its debug package, or set DEBUGINFOD_URLS "
                  "so that it can be fetched, to see source lines in it"}};
   a.sampling = {"clock",
-                "auto",
+                "watch",
                 "post_stratified",
                 1532,
                 0,

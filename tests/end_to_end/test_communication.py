@@ -194,14 +194,14 @@ class Silence(harness.Case):
         self.check("false_sharing", "--seconds", "6", "--stride", "64")
 
 
-class Methods(harness.Case):
-    """`record --method` says which samples begin a watch."""
+class Partners(harness.Case):
+    """`record --partner` says which samples begin a watch."""
 
-    def watched(self, method):
+    def watched(self, partner):
         """(AccessKind, suspected) of the sample of each watch. A clock's samples fall on stores seldom, in some runs
         never: it is recorded again until something was watched."""
         for _ in range(5):
-            result = self.record([harness.workload("ping_pong"), "--seconds", "2"], ("--method", method))
+            result = self.record([harness.workload("ping_pong"), "--seconds", "2"], ("--partner", partner))
             self.assertEqual(result.status, 0, result.stderr)
             with contextlib.closing(sqlite3.connect(f"file:{result.profile}?mode=ro", uri=True)) as database:
                 watched = database.execute("SELECT sample_access, suspected FROM watch").fetchall()

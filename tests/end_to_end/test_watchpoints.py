@@ -43,7 +43,7 @@ class DeadWatchpoints(harness.Case):
         """Partners are found where they run side by side for long enough, so no cell is asked for here."""
         report = self.report(profile)
         sampling = report["sampling"]
-        self.assertEqual((sampling["looked_by"], sampling["traps"]), ("probes", 0))
+        self.assertEqual((sampling["method"], sampling["traps"]), ("probe", 0))
         self.assertEqual(sampling["watchpoints"]["self_test"], "never")
         self.assertGreater(sampling["armed"], 10)
         findings = report["findings"]
@@ -68,6 +68,17 @@ class DeadWatchpoints(harness.Case):
         self.assertEqual(len(said), 1, said)
         self.assertIn("lines are read twice", said[0])
         self.check_probed(profile)
+
+    @needs_events
+    def test_the_method_that_was_asked_for_is_taken_or_refused(self):
+        dead, said = self.recorded("--method", "probe")
+        self.assertEqual(said, [], "it was asked for")
+        self.assertIn("--method probe", self.report(dead)["sampling"]["method_choice"])
+        for options, words in ((("--method", "watch"), "--method watch: watchpoints can be set, but"),
+                               (("--method", "probe", "--observer"), "--method probe: lines are probed by a collector inside")):
+            result = harness.run([harness.CROSSTALK, "record", "-o", self.path("refused.db"), *options, "--", "true"], env=DEAD)
+            self.assertEqual((result.status, len(result.stderr.splitlines())), (125, 1), result.stderr)
+            self.assertIn(words, result.stderr)
 
     @needs_events
     def test_from_outside_nothing_is_watched(self):
@@ -110,7 +121,7 @@ class DeadWatchpoints(harness.Case):
         found = harness.run([harness.CROSSTALK, "doctor", "--format", "json"], env=DEAD)
         self.assertEqual(found.status, 0, found.stderr)
         diagnosis = json.loads(found.stdout)
-        self.assertEqual(diagnosis["looks_by"], "probes")
+        self.assertEqual(diagnosis["method"], "probe")
         self.assertEqual(diagnosis["watchpoints"]["self_test"], "never")
         self.assertEqual(set(diagnosis["watchpoints"]["silent"]),
                          {"store", "load", "locked_update", "other_thread", "sigtrap"})
@@ -162,10 +173,25 @@ class ThisMachine(harness.Case):
         self.assertEqual(gate.status, UNDECIDED, gate.stderr)
 
     @needs_watchpoints
+    def test_where_they_fire_probes_are_taken_if_asked_for(self):
+        result = self.record([harness.workload(SHARING[0]), *SHARING[1:]], ["--method", "probe"])
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotIn("watchpoints", result.stderr)
+        report = self.report(result.profile)
+        sampling = report["sampling"]
+        self.assertEqual((sampling["method"], sampling["method_choice"], sampling["partner"], sampling["traps"]),
+                         ("probe", "--method probe asked for it", None, 0))
+        self.assertGreater(sampling["armed"], 10)
+        self.assertNotIn("lines_probed", {warning["code"] for warning in report["warnings"]})
+        for cell in report["communication"]["cells"]:
+            self.assertEqual(cell["true"]["cost_s"] or 0, 0, "each thread stores to a word of its own")
+
+    @needs_watchpoints
     def test_where_they_fire_nothing_of_that_is_said(self):
         result = self.record([harness.workload(SHARING[0]), *SHARING[1:]])
         report = self.report(result.profile)
         self.assertGreater(report["sampling"]["traps"], 0)
+        self.assertEqual((report["sampling"]["method"], report["sampling"]["partner"]), ("watch", "auto"))
         self.assertFalse([f for f in report["findings"] if f["sentence"].startswith(BLIND)])
         self.assertFalse({w["code"] for w in report["warnings"]} & {"watchpoints_unavailable", "watchpoints_silent"})
 

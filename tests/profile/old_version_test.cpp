@@ -83,6 +83,8 @@ TEST_F(OldVersion, WatchesAndTraps) {
 TEST_F(OldVersion, TheRest) {
   const ProfileReader reader = read();
   EXPECT_EQ(reader.session().command, a_session().command);
+  EXPECT_EQ(reader.session().config.partner, Partner::next_store) << "called the method then";
+  EXPECT_EQ(reader.session().config.method, Method::none) << "no watchpoints were allowed";
   EXPECT_EQ(reader.processes().size(), 2U);
   EXPECT_EQ(reader.threads().size(), 2U);
   ASSERT_EQ(reader.modules().size(), 1U);

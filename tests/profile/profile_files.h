@@ -68,7 +68,7 @@ inline Session a_session() {
   session.begin_ns = 1'000'000'000'000;
   session.end_ns = 1'000'500'000'000;
   session.complete = true;
-  session.method = "next_access";
+  session.method_choice = "watchpoints do not fire";
   session.host = "host";
   session.kernel = "6.1.0";
   session.cpu_model = "A CPU @ 2 GHz";
@@ -80,7 +80,8 @@ inline Session a_session() {
   session.watch_trial = {TrialVerdict::partly, trial_locked | trial_load, 3, "an emulator", "take another"};
   session.config.budget = 0.05;
   session.config.clock = ClockKind::perf;
-  session.config.method = Method::next_store;
+  session.config.method = Method::probe;
+  session.config.partner = Partner::next_store;
   session.config.board_slots = 256;
   session.config.seed = 0xffffffffffffffffU;
   return session;

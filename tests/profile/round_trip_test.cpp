@@ -53,14 +53,15 @@ TEST_F(RoundTrip, SessionKeepsEveryField) {
   EXPECT_TRUE(got.complete);
   EXPECT_EQ(got.source, "clock");
   EXPECT_EQ(got.source_choice, want.source_choice);
-  EXPECT_EQ(got.method, want.method);
+  EXPECT_EQ(got.method_choice, want.method_choice);
   EXPECT_EQ(got.cpu_model, want.cpu_model);
   EXPECT_EQ(got.cpus, 8U);
   EXPECT_EQ(got.memory_bytes, want.memory_bytes);
   EXPECT_EQ(got.recorder_cpu_ns, 987U);
   EXPECT_DOUBLE_EQ(got.config.budget, 0.05);
   EXPECT_EQ(got.config.clock, ClockKind::perf);
-  EXPECT_EQ(got.config.method, Method::next_store);
+  EXPECT_EQ(got.config.method, Method::probe);
+  EXPECT_EQ(got.config.partner, Partner::next_store);
   EXPECT_EQ(got.config.board_slots, 256U);
   EXPECT_EQ(got.config.seed, want.config.seed);
   EXPECT_EQ(got.watch_trial.verdict, TrialVerdict::partly);

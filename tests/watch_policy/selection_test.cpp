@@ -41,14 +41,14 @@ TEST(Missed, IsNothingWhereNobodyStores) {
 }
 
 TEST(Method, SaysWhichSamplesBeginAWatch) {
-  using profile::Method;
-  EXPECT_TRUE(begins_watch(Method::automatic, AccessKind::load, false));
-  EXPECT_FALSE(begins_watch(Method::next_access, AccessKind::load, true));
-  EXPECT_TRUE(begins_watch(Method::next_access, AccessKind::load_store, false));
-  EXPECT_FALSE(begins_watch(Method::next_store, AccessKind::store, true));
-  EXPECT_TRUE(begins_watch(Method::next_store, AccessKind::load, false));
-  EXPECT_FALSE(begins_watch(Method::board, AccessKind::load, false));
-  EXPECT_TRUE(begins_watch(Method::board, AccessKind::load, true));
+  using profile::Partner;
+  EXPECT_TRUE(begins_watch(Partner::automatic, AccessKind::load, false));
+  EXPECT_FALSE(begins_watch(Partner::next_access, AccessKind::load, true));
+  EXPECT_TRUE(begins_watch(Partner::next_access, AccessKind::load_store, false));
+  EXPECT_FALSE(begins_watch(Partner::next_store, AccessKind::store, true));
+  EXPECT_TRUE(begins_watch(Partner::next_store, AccessKind::load, false));
+  EXPECT_FALSE(begins_watch(Partner::board, AccessKind::load, false));
+  EXPECT_TRUE(begins_watch(Partner::board, AccessKind::load, true));
 }
 
 double drawn_share(const SampledAccess& access, const Suspicion& known, bool suspected) {

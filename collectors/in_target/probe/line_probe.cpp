@@ -32,8 +32,19 @@ bool others_have_gone(std::uint64_t until_ns) {
 
 static_assert(sizeof(LineWords) == profile::cache_line);
 
+bool is_present(std::uint64_t line) {
+  constexpr std::uint64_t page = 4096;
+  unsigned char residency = 0;
+  return system_call(SYS_mincore, line & ~(page - 1), page, &residency) == 0 && (residency & 1U) != 0;
+}
+
 bool look(std::uint64_t line, LineWords& out) {
   return read_memory(line, out.data(), sizeof out, runtime().pid) == sizeof out;
+}
+
+std::nullopt_t nothing(std::atomic<std::uint64_t>& reason) {
+  reason.fetch_add(1, std::memory_order_relaxed);
+  return std::nullopt;
 }
 
 std::uint64_t different_bytes(const LineWords& a, const LineWords& b) {
@@ -54,15 +65,18 @@ HandlerStay::HandlerStay() { stays.fetch_add(1, std::memory_order_acq_rel); }
 HandlerStay::~HandlerStay() { stays.fetch_sub(1, std::memory_order_acq_rel); }
 void forget_handler_stays() { stays.store(0, std::memory_order_relaxed); }
 
-std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns) {
+std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns, profile::ProbeCounts& skipped) {
   const TryLock lock(probing, runtime().pid);
-  if (!lock.held() || !others_have_gone(monotonic_ns() + same_tick_ns)) {
-    return std::nullopt;
+  if (!lock.held()) {
+    return nothing(skipped.beside_another);
+  }
+  if (!others_have_gone(monotonic_ns() + same_tick_ns)) {
+    return nothing(skipped.in_handlers);
   }
   LineWords before{};
   LineWords after{};
-  if (!look(line, before)) {
-    return std::nullopt;
+  if (!is_present(line) || !look(line, before)) {
+    return nothing(skipped.unreadable);
   }
   const std::uint64_t begin_ns = monotonic_ns();
   std::uint64_t now_ns = begin_ns;
@@ -70,8 +84,11 @@ std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns) {
     __builtin_ia32_pause();
     now_ns = monotonic_ns();
   }
-  if (!look(line, after) || others_stay()) {
-    return std::nullopt;
+  if (!look(line, after)) {
+    return nothing(skipped.unreadable);
+  }
+  if (others_stay()) {
+    return nothing(skipped.in_handlers);
   }
   return TwoLooks{before, different_bytes(before, after), static_cast<std::uint32_t>(now_ns - begin_ns)};
 }

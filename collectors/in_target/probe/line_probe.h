@@ -3,12 +3,15 @@
 // stored meanwhile, by others. It needs no debug register, and sees no store that leaves a value as it was.
 //
 // The kernel reads the line for us (read_memory()): a line that another thread has unmapped since is an error, and no
-// fault. Nothing is ever written.
+// fault. Only a page that is present is read: one that is not might be served by whoever holds a userfaultfd, or come
+// from a disk. Nothing is ever written.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+
+#include "profile/arena.h"
 
 namespace crosstalk::in_target {
 
@@ -31,9 +34,10 @@ struct TwoLooks {
   std::uint32_t gap_ns = 0;   // from the first look to the second
 };
 
-/// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Nothing where the line can not
-/// be read, where another thread probes at the same time, or where others were in handlers, too: then nobody was free
-/// to store. Signal-safe, never waits for longer than some 20 us more than the gap.
-[[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns);
+/// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Nothing, and counted, where the
+/// line can not be read, where another thread probes at the same time, or where others were in handlers, too: then
+/// nobody was free to store. Signal-safe, never waits for longer than some 20 us more than the gap.
+[[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns,
+                                                 profile::ProbeCounts& skipped);
 
 }  // namespace crosstalk::in_target

@@ -129,7 +129,7 @@ void say_unwatchable() {
   }
 }
 
-/// Can the line be watched at all, here and with this method?
+/// Can the line be watched at all, here and for such an access?
 bool is_eligible(const SamplePassage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden = off_limits(at.seen.address);
@@ -140,7 +140,7 @@ bool is_eligible(const SamplePassage& at, const WatchRequest& request) {
   }
   return watch_unit().usable() && !forbidden && at.self.watch_events.load(std::memory_order_relaxed) != 0 &&
          (registry().live() >= 2 || request.shared.others) &&
-         watch_policy::begins_watch(r.config.method, at.seen.kind, request.suspected);
+         watch_policy::begins_watch(r.config.partner, at.seen.kind, request.suspected);
 }
 
 /// Opens a watch where the policy, the unit and the budget allow.
@@ -207,7 +207,7 @@ void probe(SamplePassage& at, const WatchRequest& request) {
     return;
   }
   const std::uint64_t begin_ns = monotonic_ns();
-  if (const auto looks = look_twice(at.seen.address & line_mask, plan.gap_ns)) {
+  if (const auto looks = look_twice(at.seen.address & line_mask, plan.gap_ns, runtime().arena.header->probe_counts)) {
     write_probe(at, request, *looks);
   }
   const std::uint64_t took_ns = monotonic_ns() - begin_ns;
@@ -347,7 +347,7 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
   if (seen.address != 0) {
     const WatchRequest request = publish(at);
     report_block(at);
-    runtime().config.probes != 0 ? probe(at, request) : watch(at, request);
+    runtime().config.method == profile::Method::probe ? probe(at, request) : watch(at, request);
   }
   write(at);
   review_clock(self, seen.thread_cpu_ns);
