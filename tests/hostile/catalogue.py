@@ -173,6 +173,7 @@ CATALOGUE = [
     Program("memory.program_break", "@/memory program_break", "sbrk grows without holes", traps=True),
     Program("memory.heap_in_use", "@/memory heap_in_use", "malloc's bytes in use are the program's", traps=True),
     Program("memory.small_stack", "sh -c 'ulimit -s 256; @/memory small_stack'", "a main stack of 256 KiB", traps=True),
+    Program("memory.restless_mappings", "@/memory restless_mappings", "memory is mapped, protected, dropped and truncated all the time; all faults are the program's own"),
     Program("memory.moving_page", "@/memory moving_page", "a page that threads exchange is moved, fifty times"),
 
     # ---- descriptors ----------------------------------------------------------------------------------------

@@ -399,6 +399,101 @@ int moving_page(int, char**) {
   return 0;
 }
 
+/// Memory that one thread maps, protects, drops and truncates all the time, while two others store to it.
+struct Restless {
+  static constexpr std::size_t pages = 32;  // of anonymous memory, and as many of a file
+  static constexpr std::size_t bytes = 2 * pages * page;
+  static constexpr int access = PROT_READ | PROT_WRITE;
+  inline static char* place = nullptr;
+  inline static int file = -1;
+  inline static std::atomic<std::uint64_t> faults{0}, strange_faults{0};
+  inline static std::atomic<bool> stop{false};
+
+  static void map_anew() {
+    mmap(place, bytes / 2, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(place + bytes / 2, bytes / 2, access, MAP_SHARED | MAP_FIXED, file, 0);
+  }
+
+  /// The one instruction that may fault.
+  [[gnu::noinline, gnu::noclone]] static void store(char* line, std::size_t word) {
+    asm volatile(".globl restless_store\nrestless_store: addq $1, (%0)" ::"r"(line + 8 * word) : "memory", "cc");
+  }
+
+  static void store_until_stopped(std::size_t word) {
+    std::uint64_t random = word + 1;
+    while (!stop) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      char* const line = place + (random >> 33U) % (bytes / 64) * 64;
+      for (int i = 0; i < 20'000 && !stop; ++i) {
+        store(line, word);
+      }
+    }
+  }
+
+  static void change_until_stopped() {
+    std::uint64_t random = 7;
+    while (!stop) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      char* const some = place + (random >> 33U) % (2 * pages) * page;
+      switch ((random >> 50U) % 5) {
+        case 0:
+          mprotect(some, page, PROT_NONE);
+          break;
+        case 1:
+          mmap(some, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+          break;
+        case 2:
+          madvise(some, page, MADV_DONTNEED);
+          break;
+        case 3:
+          require(ftruncate(file, static_cast<off_t>((random >> 20U) % pages * page)) == 0, "ftruncate");
+          require(ftruncate(file, bytes / 2) == 0, "ftruncate");
+          break;
+        default:
+          map_anew();
+      }
+    }
+  }
+};
+extern "C" const char restless_store[];
+
+void mend_mapping(int, siginfo_t* info, void* context) {
+  const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto* const at = static_cast<const char*>(info->si_addr);
+  const bool expected = registers[REG_RIP] == reinterpret_cast<greg_t>(restless_store) && at >= Restless::place &&
+                        at < Restless::place + Restless::bytes;
+  ++(expected ? Restless::faults : Restless::strange_faults);
+  if (!expected && Restless::strange_faults > 100) {
+    _exit(98);
+  }
+  Restless::map_anew();
+}
+
+/// Faults are the program's own, each at its one store.
+int restless_mappings(int, char**) {
+  Restless::file = memfd_create("restless", MFD_CLOEXEC);
+  require(Restless::file >= 0 && ftruncate(Restless::file, Restless::bytes / 2) == 0, "memfd_create");
+  Restless::place = map(Restless::bytes);
+  Restless::map_anew();
+  handle(SIGSEGV, mend_mapping);
+  handle(SIGBUS, mend_mapping);
+  std::vector<std::thread> threads;
+  for (const std::size_t word : {0, 0, 3}) {
+    threads.emplace_back(Restless::store_until_stopped, word);
+  }
+  threads.emplace_back(Restless::change_until_stopped);
+  const double begin = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  while (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - begin < 2) {
+    usleep(10'000);
+  }
+  Restless::stop = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  say("own faults: %s, strange ones: %s", yes(Restless::faults > 0), yes(Restless::strange_faults > 0));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -417,6 +512,7 @@ int main(int argc, char** argv) {
                    {"program_break", program_break},
                    {"heap_in_use", heap_in_use},
                    {"small_stack", small_stack},
-                   {"moving_page", moving_page}},
+                   {"moving_page", moving_page},
+                   {"restless_mappings", restless_mappings}},
                   argc, argv);
 }
