@@ -64,6 +64,25 @@ TEST(WatchSight, SignalsConcernOnlyWhoIsToldByThem) {
   EXPECT_EQ(watch_sight(inside, {}, 0).sees, Sees::everything);
 }
 
+TEST(WatchSight, OfProbesIsPartAndSaysWhyThereAreNoWatches) {
+  profile::Session probed = session_of(TrialVerdict::fires);
+  probed.config.method = profile::Method::probe;
+  probed.method_choice = "--method probe asked for it";
+  const WatchSight sight = watch_sight(probed, {}, 0);
+  EXPECT_EQ(sight.sees, Sees::part);
+  EXPECT_EQ(
+      sight.because,
+      "lines were read twice while a thread stood still instead of being watched, as --method probe asked for it");
+}
+
+TEST(WatchSight, IsNoneWhereNoMethodWorked) {
+  profile::Session none = session_of(TrialVerdict::fires);
+  none.config.method = profile::Method::none;
+  none.method_choice = "--watchpoints 0 leaves no debug register";
+  EXPECT_EQ(watch_sight(none, {}, 0).sees, Sees::nothing);
+  EXPECT_EQ(watch_sight(none, {}, 0).because, "--watchpoints 0 leaves no debug register");
+}
+
 TEST(WatchSight, OfOlderProfilesIsWhatTheirRecorderWarnedOf) {
   const profile::Session old;
   EXPECT_EQ(watch_sight(old, {}, 0).sees, Sees::everything);

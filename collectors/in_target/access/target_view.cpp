@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/access/target_view.h"
 
+#include <asm/prctl.h>
+
 #include <cstring>
 
 #include "base/units.h"
@@ -25,10 +27,24 @@ void copy_words(std::uint64_t address, void* out, std::size_t bytes) {
   }
 }
 
+/// Is there a control block, or what looks like one, at the thread pointer?
+bool can_call_libraries(const ThreadState& self) {
+  constexpr std::uint64_t guard_offset = 0x28;  // of the value that guards frames (GCC, Clang)
+  std::uint64_t base = 0;
+  if (system_call(SYS_arch_prctl, ARCH_GET_FS, &base) < 0 || (base == self.thread_pointer && base != 0)) {
+    return true;
+  }
+  std::uint64_t guard = 0;
+  return read_memory(base + guard_offset, &guard, sizeof guard, runtime().pid) == sizeof guard;
+}
+
 }  // namespace
 
 TargetView::TargetView(const ThreadState& self, const Registers& registers)
-    : ip_(registers[Register::rip]), stack_begin_(registers[Register::rsp] - red_zone), stack_end_(self.stack_high) {
+    : ip_(registers[Register::rip]),
+      can_decode_(can_call_libraries(self)),
+      stack_begin_(registers[Register::rsp] - red_zone),
+      stack_end_(self.stack_high) {
   if (stack_begin_ < self.stack_low + near_end || stack_begin_ >= stack_end_) {
     stack_begin_ = stack_end_ = 0;
   }
@@ -37,7 +53,11 @@ TargetView::TargetView(const ThreadState& self, const Registers& registers)
 CodeReader TargetView::reader() { return {this, read_code, read_data}; }
 
 bool TargetView::read_code(void* view, std::uint64_t address, void* out, std::size_t bytes) {
-  const std::uint64_t page = static_cast<TargetView*>(view)->ip_ / page_bytes;
+  const auto& self = *static_cast<TargetView*>(view);
+  if (!self.can_decode_) {
+    return false;
+  }
+  const std::uint64_t page = self.ip_ / page_bytes;
   if (address / page_bytes == page && (address + bytes - 1) / page_bytes == page) {
     std::memcpy(out, reinterpret_cast<const void*>(address), bytes);  // NOLINT: an address of the target
     return true;

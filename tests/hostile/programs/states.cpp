@@ -103,10 +103,10 @@ int other_thread_pointer(int, char**) {
     asm volatile("syscall" : "+a"(result) : "D"(ARCH_SET_FS), "S"(pointer) : "rcx", "r11", "memory");
   };
   for (int n = 0; n < 3; ++n) {
+    set(0);  // first: code that was sampled before has been decoded
+    store(rounds / 2);
     set(reinterpret_cast<std::uint64_t>(zeros) + (1 << 19));
     store(rounds);
-    set(0);
-    store(rounds / 4);
     set(own);
   }
   bool touched = false;
