@@ -13,12 +13,10 @@
 namespace crosstalk::driver {
 namespace {
 
-using models::Unit;
-
 Json busy(const attribution::LoopFigures& figures) {
   Json object = Json::object();
   Json reasons = Json::object();
-  for (const Unit unit : models::all_units) {
+  for (const models::Unit unit : models::all_units) {
     const models::BusyTime& time = figures.busy[unit];
     if (!time.seconds) {
       object[unit_name(unit)] = nullptr;
@@ -31,7 +29,7 @@ Json busy(const attribution::LoopFigures& figures) {
                 {"of_theoretical", known(time.of_theoretical)},
                 {"per_s", known(figures.per_s[unit])},
                 {"basis", figures.counted[unit] ? "counters" : "code"}};
-    if (unit == Unit::fpu) {
+    if (unit == models::Unit::fpu) {
       one["of_machine"] = known(figures.fpu_of_machine);
     }
     object[unit_name(unit)] = std::move(one);
@@ -116,11 +114,11 @@ Json performance(const attribution::LoopRow& loop, const attribution::LoopFigure
           {"stores", amount(loop.rates.stores.per_s)},
           {"access_bytes", known(figures.access_bytes)},
           {"l1d_bytes", amount(loop.rates.bytes.per_s)},
-          {"memory_bytes", amount(figures.per_s[Unit::memory])},
+          {"memory_bytes", amount(figures.per_s[models::Unit::memory])},
           {"lines",
-           {{"l2", amount(figures.per_s[Unit::l2], line_bytes)},
-            {"l3", amount(figures.per_s[Unit::l3], line_bytes)},
-            {"memory", amount(figures.per_s[Unit::memory], line_bytes)}}},
+           {{"l2", amount(figures.per_s[models::Unit::l2], line_bytes)},
+            {"l3", amount(figures.per_s[models::Unit::l3], line_bytes)},
+            {"memory", amount(figures.per_s[models::Unit::memory], line_bytes)}}},
           {"served", served(figures.served)},
           {"flops_by_kind", flops_by_kind(figures.flops)}};
 }

@@ -13,7 +13,7 @@ namespace crosstalk::driver {
 namespace {
 
 constexpr int time_columns = 7;
-constexpr int amount_columns = 7;
+constexpr int short_amount_columns = 7;
 constexpr int who_columns = 13;
 constexpr int loop_columns = 7;
 
@@ -77,7 +77,7 @@ FigureColumns figure_columns(const Canvas& canvas, int number, bool loop) {
 
 int text_columns(const Canvas& canvas, const FigureColumns& columns) {
   return canvas.width() -
-         (time_columns + 1 + amount_columns + 1 + (columns.gain ? amount_columns + 2 : 0) +
+         (time_columns + 1 + short_amount_columns + 1 + (columns.gain ? short_amount_columns + 2 : 0) +
           (columns.who ? who_columns + 2 : 0) + (columns.loop ? loop_columns + 1 : 0) + columns.number + 2);
 }
 
@@ -96,11 +96,11 @@ std::string figures(const Canvas& canvas, const FigureColumns& columns, const Li
       canvas.heated(canvas.right_cell(of.share > 0 ? percent_text(of.share) : "", time_columns),
                     heat_level(of.share, greatest.share), Hue::true_sharing) +
       " " +
-      canvas.heated(canvas.right_cell(sum.cost_s > 0 ? short_seconds_text(sum.cost_s) : "", amount_columns),
+      canvas.heated(canvas.right_cell(sum.cost_s > 0 ? short_seconds_text(sum.cost_s) : "", short_amount_columns),
                     heat_level(sum.cost_s, greatest.cost_s), sharing_hue(amount)) +
       " ";
   if (columns.gain) {
-    text += canvas.right_cell(short_gain(canvas, sum), amount_columns + 1) + " ";
+    text += canvas.right_cell(short_gain(canvas, sum), short_amount_columns + 1) + " ";
   }
   if (columns.who) {
     text += " " + canvas.cell(who_text(canvas, of), who_columns) + " ";
@@ -109,8 +109,8 @@ std::string figures(const Canvas& canvas, const FigureColumns& columns, const Li
 }
 
 void draw_figure_heads(Canvas& canvas, const FigureColumns& columns, const std::string& number) {
-  canvas.line(canvas.colored(pad_left("time", time_columns) + " " + pad_left("cost", amount_columns) + " " +
-                                 (columns.gain ? pad_left("gain", amount_columns + 1) + " " : "") +
+  canvas.line(canvas.colored(pad_left("time", time_columns) + " " + pad_left("cost", short_amount_columns) + " " +
+                                 (columns.gain ? pad_left("gain", short_amount_columns + 1) + " " : "") +
                                  (columns.who ? " " + pad_right("threads", who_columns) + " " : "") +
                                  (columns.loop ? pad_left("loop", loop_columns) + " " : "") +
                                  pad_left(number, columns.number),

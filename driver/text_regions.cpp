@@ -36,7 +36,7 @@ std::string cpu_text(const std::optional<double>& cpu_s, const Interval& ci95) {
                : "-";
 }
 
-int bar_columns(const Canvas& canvas) { return std::clamp(canvas.width() - 30, 20, 50); }
+int region_bar_columns(const Canvas& canvas) { return std::clamp(canvas.width() - 30, 20, 50); }
 
 void draw_threads_of(Canvas& canvas, const Analysis& analysis, const RegionSummary& region) {
   for (const RegionThread& thread : region.threads) {
@@ -72,7 +72,7 @@ void draw_regions(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
                 canvas.cell(name, std::max(12, canvas.width() - before_name)));
     if (detailed) {
       draw_threads_of(canvas, analysis, region);
-      canvas.line("      " + stacked(region.waits, bar_columns(canvas)));
+      canvas.line("      " + stacked(region.waits, region_bar_columns(canvas)));
       canvas.paragraph("      ", waits_in_words(region.waits));
       notes.insert(region.waits.notes.begin(), region.waits.notes.end());
     }

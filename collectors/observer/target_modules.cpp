@@ -12,7 +12,7 @@
 namespace crosstalk::observer {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t file_page_bytes = 4096;
 constexpr std::size_t most_segments = 64;
 constexpr std::size_t most_note_bytes = 4096;
 
@@ -76,7 +76,7 @@ std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const Tar
     if (module.record.begin >= module.record.end) {
       continue;
     }
-    module.record.bias = first.begin - module.record.begin / page_bytes * page_bytes;
+    module.record.bias = first.begin - module.record.begin / file_page_bytes * file_page_bytes;
     module.record.begin += module.record.bias;
     module.record.end += module.record.bias;
     if (!has_code(maps, first, module.record)) {

@@ -13,7 +13,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-constexpr std::size_t most_ranges = 1U << 22U;
+constexpr std::size_t most_frame_ranges = 1U << 22U;
 constexpr std::uint8_t format_mask = 0x0f;
 constexpr std::uint8_t application_mask = 0x70;
 
@@ -112,7 +112,7 @@ FrameRanges::FrameRanges(const ElfFile& code) {
                         elf_getdata(found->handle, nullptr), found->address};
   std::unordered_map<Dwarf_Off, std::optional<std::uint8_t>> encodings;  // by offset of the CIE
   Dwarf_Off offset = 0;
-  for (std::size_t i = 0; i < most_ranges; ++i) {
+  for (std::size_t i = 0; i < most_frame_ranges; ++i) {
     Dwarf_Off next = 0;
     Dwarf_CFI_Entry entry;
     const int status = dwarf_next_cfi(section.ident, section.data, true, offset, &next, &entry);
