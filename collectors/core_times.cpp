@@ -29,7 +29,16 @@ std::uint32_t link_ps(Round round) {
 
 #define CROSSTALK_SIXTEEN(text) text text text text text text text text text text text text text text text text
 
+std::uint32_t lesser(std::uint32_t one, std::uint32_t other) {
+  return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
+}
+
 }  // namespace
+
+profile::CoreTimes quicker(const profile::CoreTimes& one, const profile::CoreTimes& other) {
+  return {lesser(one.cycle_ps, other.cycle_ps), lesser(one.locked_ps, other.locked_ps),
+          lesser(one.forward_ps, other.forward_ps)};
+}
 
 std::uint32_t forward_ps(std::uint32_t chain_ps, std::uint32_t cycle_ps) {
   if (chain_ps < cycle_ps / 2) {

@@ -12,6 +12,9 @@ namespace crosstalk::collectors {
 /// count. Fields are 0 where a figure makes no sense.
 [[nodiscard]] profile::CoreTimes measure_core_times();
 
+/// The lesser of each figure that both have; a processor that was idle runs slower at first than the program then did.
+[[nodiscard]] profile::CoreTimes quicker(const profile::CoreTimes& one, const profile::CoreTimes& other);
+
 /// From a store to a load of the same word, of a chain of loads, additions of one cycle and stores that takes
 /// `chain_ps` a link; in picoseconds. Cores of today rename the word, so that the load takes no time at all: 1, since 0
 /// says that nothing was measured, as it is where a link takes less than its addition.

@@ -22,13 +22,15 @@ struct Progress {
 };
 
 struct RecordOptions {
-  std::string output = "crosstalk.db";    // already expanded
-  std::vector<std::string> command;       // argv of the command that is launched; empty: none is
-  std::string command_text;               // how the report calls what is recorded; empty: as `command`
-  bool from_outside = false;              // a collector outside of the targets tells of their ends
-  profile::SessionConfig config;          // calibrated and probed by the caller
-  profile::WatchTrial watch_trial;        // made by the caller
-  profile::CoreTimes core;                // measured by the caller
+  std::string output = "crosstalk.db";  // already expanded
+  std::vector<std::string> command;     // argv of the command that is launched; empty: none is
+  std::string command_text;             // how the report calls what is recorded; empty: as `command`
+  bool from_outside = false;            // a collector outside of the targets tells of their ends
+  profile::SessionConfig config;        // calibrated and probed by the caller
+  profile::WatchTrial watch_trial;      // made by the caller
+  profile::CoreTimes core;              // measured by the caller
+  /// Measures again when the session ends, while the processor still runs at the program's speed; may be empty.
+  std::function<profile::CoreTimes(const profile::CoreTimes& before)> core_at_end;
   std::string machine;                    // text of this machine's file; empty: it was not measured
   std::string method_choice;              // why it is this method (config.method)
   std::string source_name;                // as the report shows it

@@ -271,6 +271,9 @@ void Recorder::end(const Targets& targets) {
   now_ns_ = monotonic_ns();
   (void)drainer_.drain(now_ns_);
   const std::vector<pid_t> left = drainer_.liveness().alive();
+  if (options_->core_at_end) {
+    session_.core = options_->core_at_end(session_.core);
+  }
   due_.retry = 0;  // one last try
   retry_if_failing(now_ns_);
   for (const Target& target : targets) {

@@ -284,6 +284,9 @@ Result<Preparation> prepare(const RecordRequest& request) {
   }
   take_method(*method, options);
   options.core = collectors::measure_core_times();
+  options.core_at_end = [](const profile::CoreTimes& before) {
+    return collectors::quicker(before, collectors::measure_core_times());
+  };
   stamp_machine(options);
   const profile::SessionConfig& costs = options.config;
   log_detail(fmt::format(

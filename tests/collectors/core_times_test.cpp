@@ -21,6 +21,13 @@ TEST(CoreTimes, ALinkThatTakesLessThanItsAdditionSaysNothing) {
   EXPECT_EQ(forward_ps(100, 260), 0U);
 }
 
+TEST(CoreTimes, TheQuickerOfTwoMeasurementsCounts) {
+  const auto times = quicker({250, 4600, 0}, {233, 5000, 1});
+  EXPECT_EQ(times.cycle_ps, 233U);
+  EXPECT_EQ(times.locked_ps, 4600U);
+  EXPECT_EQ(times.forward_ps, 1U) << "0 is no figure";
+}
+
 TEST(CoreTimes, EveryFigureIsMeasured) {
   const auto times = measure_core_times();
   EXPECT_GT(times.cycle_ps, 0U);
