@@ -28,9 +28,11 @@
 #include "attribution/loops/loop_rates.h"
 #include "attribution/memory/memory_samples.h"
 #include "attribution/memory/memory_view.h"
+#include "attribution/objects/code_at_samples.h"
 #include "attribution/objects/data_objects.h"
 #include "attribution/objects/near_callers.h"
 #include "attribution/objects/program_view.h"
+#include "attribution/objects/sampled_uses.h"
 #include "attribution/objects/symbolized_map.h"
 #include "attribution/overview.h"
 #include "attribution/processor_times.h"
@@ -206,6 +208,21 @@ void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   }
 }
 
+/// By the recorder's self-test: whether watchpoints could show everything.
+bool could_watch(const profile::Session& session) {
+  return watch_sight(session, {}, 0).sees == WatchSight::Sees::everything;
+}
+
+/// Those of objects in which no communication was seen.
+std::vector<SampledUse> other_uses(std::vector<SampledUse> uses, const Communication& communication) {
+  const auto seen = [&](const SampledUse& use) {
+    return std::any_of(communication.objects.begin(), communication.objects.end(),
+                       [&](const ObjectRow& object) { return object.name == use.object && !object.cells.empty(); });
+  };
+  uses.erase(std::remove_if(uses.begin(), uses.end(), seen), uses.end());
+  return uses;
+}
+
 /// All consumers of the sample stream; each sample passes them once.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
@@ -217,13 +234,13 @@ struct SampleReaders {
         stores(timelines, profile.threads()),
         digest(profile.threads(), spaces, lines, strata),
         instructions(view),
-        probed(
-            profile.watches(), profile.threads(),
-            [&view](ThreadId thread, std::uint64_t time_ns, std::uint64_t ip) {
-              return view.stores_back(view.moment(thread, time_ns), ip);
-            },
-            [&view](const profile::SampleRow& sample) { return view.last_loaded(sample); }),
-        telling(trapless, profile.threads()) {}
+        code(view),
+        probed(profile.watches(), profile.threads(), code),
+        telling(trapless, profile.threads(), code) {
+    if (!could_watch(profile.session())) {
+      uses.emplace(profile.threads(), code);
+    }
+  }
 
   void add(const profile::SampleRow& sample, bool by_instruction) {
     if (by_instruction) {
@@ -238,6 +255,9 @@ struct SampleReaders {
     memory.add(sample);
     probed.add(sample);
     telling.add(sample);
+    if (uses) {
+      uses->add(sample);
+    }
   }
 
   std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
@@ -247,8 +267,10 @@ struct SampleReaders {
   SampleDigest digest;
   ProcessorTimes processors;
   InstructionFigures instructions;
+  CodeAtSamples code;
   ProbedLines probed;
   TellingWatches telling;
+  std::optional<LineUses> uses;  // where watches can not tell
   MemorySamples memory;
 };
 
@@ -409,6 +431,13 @@ Result<void> Course::estimate_costs() {
   told_.traps = {};  // only counts need them
   analysis_.communication =
       filer.file({told_.timelines, estimated_.contributions, estimated_.expansion, sampled, options_.max_rows});
+  if (samples_->uses) {
+    const auto name_at = [&](ThreadId thread, std::uint64_t time_ns, std::uint64_t address) {
+      return (*objects_)[objects_->resolve(thread, time_ns, address).object].name;
+    };
+    analysis_.communication.sampled_uses = other_uses(samples_->uses->in_turn(name_at), analysis_.communication);
+    samples_->uses.reset();
+  }
   const bool known = !profile_.watches().empty() && !estimated_.expansion.unknown;
   analysis_.threads = thread_summaries(profile_.threads(), profile_.processes(), samples_->digest.threads(),
                                        known ? &analysis_.communication.cells : nullptr);

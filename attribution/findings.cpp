@@ -17,6 +17,7 @@
 namespace crosstalk::attribution {
 namespace {
 
+constexpr std::size_t max_sampled_uses = 2;
 constexpr std::size_t max_objects = 5;
 constexpr double least_share = 0.005;        // of all CPU time, for an object to be worth a sentence
 constexpr std::uint64_t few_detections = 5;  // a hint, no headline
@@ -337,6 +338,15 @@ std::string nothing_seen(const Analysis& analysis) {
   return text;
 }
 
+/// What samples alone tell, where nobody could watch.
+std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
+  const double share = analysis.cpu_s > 0 ? use.time_s / analysis.cpu_s : 0;
+  return begun(threads_in_words(analysis, use.threads)) + " use the same cache lines of `" + use.object +
+         "` in turn, and store to them (" + count_of(use.samples, "sample", "samples") +
+         "). They are likely to communicate there, for up to " + percent(share) +
+         " of the CPU time: how much of it, and who follows whom, is not known.";
+}
+
 /// Watchpoints were blind, and who can not look does not say what was seen.
 bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == WatchSight::Sees::nothing; }
 
@@ -378,6 +388,12 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
     // Where nothing could be seen, what seems to have been is found in other ways, and comes after that.
     const bool first = analysis.sight.sees == WatchSight::Sees::nothing;
     findings.insert(first ? findings.begin() : findings.end(), {blindness, 0, "blind"});
+  }
+  std::size_t uses = 0;
+  for (const SampledUse& use : analysis.communication.sampled_uses) {
+    if (use.time_s >= least_share * analysis.cpu_s && uses++ < max_sampled_uses) {
+      findings.push_back({use_in_words(analysis, use), 0, "sampled", {}, {}, use.object});
+    }
   }
   for (const auto& [text, kind] : {std::pair{in_the_kernel(analysis), "kernel"},
                                    std::pair{with_doubt(hottest(analysis), analysis.sampling.samples), "loop"}}) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -329,6 +330,15 @@ struct Unseen {
   std::vector<UnseenOfConsumer> consumers;  // by thread; nothing is known of threads that are not here
 };
 
+/// An object whose lines several threads use in turn, one of them storing, by samples alone: who communicates with whom
+/// there, and what it costs, is not known.
+struct SampledUse {
+  std::string object;
+  std::set<std::uint32_t> threads;  // their indices
+  double time_s = 0;                // CPU time of their samples in the object: an upper limit of the cost
+  std::uint64_t samples = 0;        // at lines that several of them were sampled at
+};
+
 struct Communication {
   Matrix cells, cores, invalidations;
   Amount true_sharing, false_sharing;  // of all pairs
@@ -336,6 +346,8 @@ struct Communication {
   std::vector<LineRow> lines;          // most cost first
   std::vector<LinePair> line_pairs;    // most cost first
   std::vector<ObjectRow> objects;      // most cost first
+  /// Most time first; of objects that `objects` does not have. Empty where watchpoints could show everything.
+  std::vector<SampledUse> sampled_uses;
 };
 
 /// Whether watchpoints could show what there was to see (watch_sight.h).

@@ -53,8 +53,9 @@ void TellingWatches::Stay::add(std::uint64_t time_ns) {
   end_ns = std::max(end_ns, time_ns);
 }
 
-TellingWatches::TellingWatches(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads)
-    : watches_(watches), threads_(threads) {
+TellingWatches::TellingWatches(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+                               SampledCode& code)
+    : watches_(watches), threads_(threads), code_(code) {
   for (const profile::WatchRow& watch : watches_) {
     lines_.try_emplace(key(watch.thread, watch.line));
   }
@@ -81,7 +82,12 @@ void TellingWatches::add(const profile::SampleRow& sample) {
     line.first = sample.thread;
   }
   (sample.thread == line.first ? line.of_first : line.of_others).add(sample.time_ns);
-  line.stored = line.stored || stores(sample.access);
+  line.stored = line.stored || stores(sample);
+}
+
+/// A counter is loaded, added to and stored: the time is taken by the load, so samples may fall on nothing else.
+bool TellingWatches::stores(const profile::SampleRow& sample) {
+  return crosstalk::stores(sample.access) || code_.stores_back(sample.thread, sample.time_ns, sample.access_ip);
 }
 
 std::uint64_t TellingWatches::count() const {

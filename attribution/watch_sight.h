@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attribution/model.h"
+#include "attribution/timeline/sampled_code.h"
 
 namespace crosstalk::attribution {
 
@@ -18,8 +19,9 @@ namespace crosstalk::attribution {
 /// one, too, one of them storing, with a watchpoint armed for another thread.
 class TellingWatches {
  public:
-  /// Both must outlive this.
-  TellingWatches(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads);
+  /// All must outlive this.
+  TellingWatches(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
+                 SampledCode& code);
   void add(const profile::SampleRow& sample);
   [[nodiscard]] std::uint64_t count() const;
 
@@ -33,10 +35,12 @@ class TellingWatches {
     bool used = false, stored = false;
     Stay of_first, of_others;
   };
+  [[nodiscard]] bool stores(const profile::SampleRow& sample);
   [[nodiscard]] std::uint64_t key(ThreadId thread, std::uint64_t address) const;
 
   std::span<const profile::WatchRow> watches_;
   std::span<const profile::ThreadRow> threads_;
+  SampledCode& code_;
   std::unordered_map<std::uint64_t, Line> lines_;  // that were watched
 };
 

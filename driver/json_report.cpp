@@ -256,11 +256,21 @@ Json unseen(const std::optional<attribution::Unseen>& found) {
           {"consumers", consumers}};
 }
 
+Json sampled_uses(const std::vector<attribution::SampledUse>& uses) {
+  Json list = Json::array();
+  for (const attribution::SampledUse& use : uses) {
+    list.push_back(
+        {{"object", use.object}, {"threads", use.threads}, {"time_s", number(use.time_s)}, {"samples", use.samples}});
+  }
+  return list;
+}
+
 Json communication(const attribution::Communication& found) {
   return {{"cells", cells(found.cells)},
           {"totals", {{"true_sharing", amount(found.true_sharing)}, {"false_sharing", amount(found.false_sharing)}}},
           {"cores", cells(found.cores)},
           {"unseen", unseen(found.unseen)},
+          {"sampled_uses", sampled_uses(found.sampled_uses)},
           {"invalidations", cells(found.invalidations)}};
 }
 

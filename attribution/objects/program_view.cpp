@@ -6,9 +6,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "symbolizer/cfg/stored_back.h"
-#include "symbolizer/loops/loop_anatomy.h"
-
 namespace crosstalk::attribution {
 
 std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t address) const {
@@ -36,21 +33,6 @@ std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t 
     }
   }
   return {frame};
-}
-
-bool ProgramView::stores_back(Moment moment, std::uint64_t ip) const {
-  const auto place = spaces_.find(moment, ip);
-  return place && symbolizer::is_stored_back(code_.bytes_at({place->file, place->address}));
-}
-
-std::optional<LoadedValue> ProgramView::last_loaded(const profile::SampleRow& sample) const {
-  const auto place = spaces_.find(moment(sample.thread, sample.time_ns), sample.access_ip);
-  const auto loop = place && sample.registers ? innermost_loop(code_, *place) : std::nullopt;
-  if (!loop || loop->anatomy->waits_at(loop->index, place->address) == symbolizer::Waiting::no) {
-    return std::nullopt;
-  }
-  const auto loaded = loop->anatomy->loaded_at(loop->index, place->address);
-  return loaded ? std::optional(LoadedValue{(*sample.registers)[loaded->reg], loaded->bytes}) : std::nullopt;
 }
 
 std::optional<symbolizer::MemoryAccess> ProgramView::access_before(Moment moment, std::uint64_t ip) const {

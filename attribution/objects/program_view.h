@@ -39,11 +39,6 @@ class ProgramView {
   /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() tells.
   [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
   [[nodiscard]] std::optional<symbolizer::MemoryAccess> access_before(Moment moment, std::uint64_t ip) const;
-  /// Does the code at `ip`, where a load begins, store to what it loads soon?
-  [[nodiscard]] bool stores_back(Moment moment, std::uint64_t ip) const;
-  /// The value that a thread has loaded last, where it was sampled in a loop that repeats the load until another thread
-  /// stores; nullopt elsewhere.
-  [[nodiscard]] std::optional<LoadedValue> last_loaded(const profile::SampleRow& sample) const;
 
  private:
   std::span<const profile::ProcessRow> processes_;

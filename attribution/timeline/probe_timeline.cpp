@@ -41,6 +41,8 @@ Likelihood likelihood(std::span<const ProbeOutcome> outcomes, double hits, doubl
   return result;
 }
 
+std::uint64_t line_of(std::uint64_t address) { return address - address % LineBytes::line_bytes; }
+
 /// The communications that a probe saw, each counted `weight` times: others like it went unseen.
 OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double weight, const ProbedLines& lines) {
   OwnershipTimeline timeline;
@@ -55,10 +57,11 @@ OwnershipTimeline tell(const profile::WatchRow& watch, LineBytes changed, double
   for (const ProbedLines::Use* use : users) {
     AccessPoint store = use->point;
     store.time_ns = watch.time_ns;
-    store.kind = use->stores ? store.kind : AccessKind::load_store;
+    const bool known_to_store = use->evidence != ProbedLines::Evidence::loads;
+    store.kind = known_to_store ? store.kind : AccessKind::load_store;
     const double share = use->samples / samples;
     timeline.accesses.push_back(store);
-    const bool true_sharing = same_bytes && (store.bytes.overlaps(consumer.bytes) || !use->stores);
+    const bool true_sharing = same_bytes && (store.bytes.overlaps(consumer.bytes) || !known_to_store);
     timeline.communications.push_back({store, consumer, true_sharing, weight * share, share});
   }
   if (users.empty()) {
@@ -96,12 +99,8 @@ StoreRate store_rate(std::span<const ProbeOutcome> outcomes) {
 }
 
 ProbedLines::ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
-                         StoresBack stores_back, LastLoaded last_loaded)
-    : watches_(watches),
-      threads_(threads),
-      stores_back_(std::move(stores_back)),
-      last_loaded_(std::move(last_loaded)),
-      changed_(watches.size()) {
+                         SampledCode& code)
+    : watches_(watches), threads_(threads), code_(code), changed_(watches.size()) {
   std::map<Line, std::uint32_t> probes;
   for (const profile::WatchRow& watch : watches) {
     if (const auto process = process_of(watch.thread); process && watch.probe) {
@@ -128,7 +127,7 @@ LineBytes ProbedLines::changed(std::size_t watch) const { return changed_[watch]
 /// Compares the value that a probe read with the one that its thread has loaded last, and notes bytes that differ.
 void ProbedLines::compare_value(const profile::SampleRow& sample) {
   const auto found = probes_.find({sample.thread.value, sample.time_ns});
-  const auto loaded = found != probes_.end() ? last_loaded_(sample) : std::nullopt;
+  const auto loaded = found != probes_.end() ? code_.last_loaded(sample) : std::nullopt;
   if (!loaded) {
     return;
   }
@@ -163,41 +162,54 @@ bool ProbedLines::are_alone(std::uint32_t process, ThreadId a, ThreadId b) const
   return others * hardly < all;
 }
 
-void ProbedLines::add(const profile::SampleRow& sample) {
-  const auto process = lines_.empty() ? std::nullopt : process_of(sample.thread);
-  if (process) {
-    ++samples_[*process][sample.thread.value];
-  }
-  const std::uint64_t line = sample.address - sample.address % LineBytes::line_bytes;
-  const auto found = process ? lines_.find({*process, line}) : lines_.end();
+void ProbedLines::note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width,
+                       Evidence evidence) {
+  constexpr std::size_t most = 512;  // threads by instructions
+  const std::uint64_t line = line_of(address);
+  const auto found = lines_.find({process, line});
   if (found == lines_.end()) {
     return;
   }
-  compare_value(sample);
-  AccessPoint point;
-  point.thread = sample.thread;
-  point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
-  point.time_ns = sample.time_ns;
-  point.stack = sample.stack;
-  point.cpu = sample.cpu;
-  point.kind = sample.access;
   point.line = line;
-  point.bytes =
-      LineBytes::range(static_cast<std::int64_t>(sample.address - line), std::max<std::uint64_t>(sample.width, 1));
+  point.bytes = LineBytes::range(static_cast<std::int64_t>(address - line), std::max<std::int64_t>(width, 1));
   std::vector<Use>& uses = found->second;
   const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& use) {
     return use.point.thread == point.thread && use.point.instruction == point.instruction &&
            use.point.bytes == point.bytes;
   });
   if (known != uses.end()) {
-    known->samples += 1;
+    known->samples += known->evidence == evidence ? 1 : 0;
+    if (evidence > known->evidence) {
+      *known = {point, evidence, 1};
+    }
+  } else if (uses.size() < most) {
+    uses.push_back({point, evidence, 1});
+  }
+}
+
+void ProbedLines::add(const profile::SampleRow& sample) {
+  const auto process = lines_.empty() ? std::nullopt : process_of(sample.thread);
+  if (!process) {
     return;
   }
-  constexpr std::size_t most = 512;  // threads by instructions
-  if (uses.size() < most) {
-    const bool stores = crosstalk::stores(point.kind) || stores_back_(point.thread, point.time_ns, point.instruction);
-    point.kind = stores && point.kind == AccessKind::load ? AccessKind::load_store : point.kind;
-    uses.push_back({point, stores, 1});
+  ++samples_[*process][sample.thread.value];
+  AccessPoint point;
+  point.thread = sample.thread;
+  point.time_ns = sample.time_ns;
+  point.stack = sample.stack;
+  point.cpu = sample.cpu;
+  if (sample.access != AccessKind::none && lines_.contains({*process, line_of(sample.address)})) {
+    compare_value(sample);
+    point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
+    const bool stores =
+        crosstalk::stores(sample.access) || code_.stores_back(point.thread, point.time_ns, point.instruction);
+    point.kind = stores && sample.access == AccessKind::load ? AccessKind::load_store : sample.access;
+    note(*process, point, sample.address, sample.width, stores ? Evidence::stores : Evidence::loads);
+  }
+  for (const PossibleStore& store : code_.stores_ahead(sample)) {
+    point.instruction = store.instruction;
+    point.kind = store.kind;
+    note(*process, point, store.address, store.width, Evidence::is_about_to_store);
   }
 }
 
@@ -212,9 +224,10 @@ std::vector<const ProbedLines::Use*> ProbedLines::who_stored(const profile::Watc
   for (const Use& use : found->second) {
     const bool there = use.point.bytes.overlaps(changed);
     const int rank = use.point.thread == watch.thread                       ? 0
-                     : there && use.stores                                  ? 3
+                     : there && use.evidence == Evidence::stores            ? 4
+                     : there && use.evidence == Evidence::is_about_to_store ? 3
                      : !are_alone(*process, use.point.thread, watch.thread) ? 0
-                     : there                                                ? 2
+                     : there && use.evidence == Evidence::loads             ? 2
                                                                             : 1;
     if (rank > best_rank) {
       best.clear();

@@ -8,13 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "attribution/timeline/sampled_code.h"
 #include "attribution/timeline/seen.h"
 #include "profile/model.h"
 
@@ -41,32 +41,32 @@ struct ProbeOutcome {
 /// Collects, from samples, which threads use the probed lines, and finds the bytes that others stored to there.
 class ProbedLines {
  public:
-  /// Does the access of the instruction at `ip` store, though it was sampled at its load?
-  using StoresBack = std::function<bool(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip)>;
-  /// Returns the value that the sampled thread has loaded last from there; nullopt where that is not known.
-  using LastLoaded = std::function<std::optional<LoadedValue>(const profile::SampleRow& sample)>;
-  /// `watches` and `threads` must outlive this.
+  /// All must outlive this.
   ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
-              StoresBack stores_back, LastLoaded last_loaded);
+              SampledCode& code);
   /// To be told of every sample.
   void add(const profile::SampleRow& sample);
 
-  /// A thread's use of some bytes of a line.
+  /// How a thread's use of some bytes of a line is known, weakest first.
+  enum class Evidence : std::uint8_t { loads, is_about_to_store, stores };
   struct Use {
     AccessPoint point;
-    bool stores = false;
+    Evidence evidence = Evidence::loads;
     double samples = 0;
   };
   /// Bytes that others have stored to: between the looks, or since the thread's last load, which it repeats to see
   /// that.
   [[nodiscard]] LineBytes changed(std::size_t watch) const;
   /// Returns the uses by threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
-  /// those that were sampled storing there. If there are none and the process has only one other busy thread, which
-  /// uses the line, returns that thread's uses: threads that wait are mostly sampled at loads. Else returns none.
+  /// those that were sampled storing there; if there are none, those that were sampled where such a store follows
+  /// soon, as threads that wait for their turn are. If there are none of these either and the process has only one
+  /// other busy thread, which uses the line, returns that thread's uses. Else returns none.
   [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
 
  private:
   using Line = std::pair<std::uint32_t, std::uint64_t>;  // process and address
+  /// Notes a use of the line at `address`, if that was probed.
+  void note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width, Evidence evidence);
   [[nodiscard]] std::optional<std::uint32_t> process_of(ThreadId thread) const;
 
   void compare_value(const profile::SampleRow& sample);
@@ -75,8 +75,7 @@ class ProbedLines {
 
   std::span<const profile::WatchRow> watches_;
   std::span<const profile::ThreadRow> threads_;
-  StoresBack stores_back_;
-  LastLoaded last_loaded_;
+  SampledCode& code_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> probes_;  // by thread and time
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> samples_;  // by process and thread
   std::vector<LineBytes> changed_;                                           // by watch

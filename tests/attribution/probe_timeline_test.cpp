@@ -44,6 +44,20 @@ TEST(StoreRate, OfFewOutcomesNothingIsMadeUp) {
   EXPECT_EQ(store_rate(outcomes(0.5, 1, 4, 5)).detection, 1);
 }
 
+class Code : public SampledCode {
+ public:
+  std::uint64_t storing_back = 0;     // an instruction
+  std::optional<LoadedValue> loaded;  // of every sample
+  std::uint64_t waiting = 0;          // an instruction before the store
+  std::vector<PossibleStore> behind_it;
+
+  bool stores_back(ThreadId, std::uint64_t, std::uint64_t ip) override { return ip == storing_back; }
+  std::optional<LoadedValue> last_loaded(const profile::SampleRow&) override { return loaded; }
+  std::span<const PossibleStore> stores_ahead(const profile::SampleRow& sample) override {
+    return sample.access_ip == waiting ? std::span<const PossibleStore>(behind_it) : std::span<const PossibleStore>();
+  }
+};
+
 class Probes : public testing::Test {
  protected:
   Probes() {
@@ -83,9 +97,7 @@ class Probes : public testing::Test {
     samples_.push_back(row);
   }
   std::vector<OwnershipTimeline> tell() {
-    ProbedLines lines(
-        watches_, threads_, [&](ThreadId, std::uint64_t, std::uint64_t code) { return code == stores_back_; },
-        [&](const profile::SampleRow&) { return loaded_; });
+    ProbedLines lines(watches_, threads_, code_);
     for (const profile::SampleRow& row : samples_) {
       lines.add(row);
     }
@@ -97,8 +109,7 @@ class Probes : public testing::Test {
   std::vector<profile::ThreadRow> threads_;
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::SampleRow> samples_;
-  std::uint64_t stores_back_ = 0;
-  std::optional<LoadedValue> loaded_;
+  Code code_;
 };
 
 TEST_F(Probes, WhatDidNotChangeTellsNothing) {
@@ -139,7 +150,7 @@ TEST_F(Probes, TrueSharingIsOfTheSampledBytesAndSharedOutAsSampled) {
 }
 
 TEST_F(Probes, AThreadThatLoadsAndStoresBackHasStored) {
-  stores_back_ = others_code;
+  code_.storing_back = others_code;
   probe(0xff00);
   sample(1, 8, AccessKind::load, others_code);
   sample(2, 8, AccessKind::load, others_code + 64);
@@ -157,7 +168,7 @@ TEST_F(Probes, WhereNobodyElseWasSampledNobodyIsNamed) {
 }
 
 TEST_F(Probes, AValueThatDiffersFromTheOneLoadedLastWasStored) {
-  loaded_ = LoadedValue{7, 8};
+  code_.loaded = LoadedValue{7, 8};
   probe(0, 1000, 7);
   probe(0, 2000, 0x107);
   sample(1, 0, AccessKind::load, others_code);
@@ -166,6 +177,24 @@ TEST_F(Probes, AValueThatDiffersFromTheOneLoadedLastWasStored) {
   ASSERT_EQ(timelines[1].communications.size(), 1U);
   EXPECT_EQ(timelines[1].communications[0].producer.thread, ThreadId{1});
   EXPECT_TRUE(timelines[1].communications[0].true_sharing);
+}
+
+TEST_F(Probes, AThreadThatIsAboutToStoreIsNamedWhereNobodyWasSampledStoring) {
+  code_.waiting = others_code;
+  code_.behind_it = {{others_code + 16, line + 8, 8, AccessKind::store}};
+  probe(0xff00);
+  sample(1, 256, AccessKind::load, others_code);
+  sample(2, 16, AccessKind::store, others_code + 64);
+  auto timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{1});
+  EXPECT_EQ(timelines[0].communications[0].producer.instruction, others_code + 16);
+  EXPECT_FALSE(timelines[0].communications[0].true_sharing);
+
+  sample(3, 8, AccessKind::store, others_code + 128);
+  timelines = tell();
+  ASSERT_EQ(timelines[0].communications.size(), 1U);
+  EXPECT_EQ(timelines[0].communications[0].producer.thread, ThreadId{3}) << "a store that was sampled says more";
 }
 
 }  // namespace

@@ -104,6 +104,17 @@ TEST(WatchSight, HundredsOfWatchesWithoutATrapAreTheSameFaultFoundLate) {
   EXPECT_NE(late.because.find("200 lines were watched"), std::string::npos) << late.because;
 }
 
+class CountersThat : public UnknownCode {
+ public:
+  explicit CountersThat(bool are_stored_back) : are_stored_back_(are_stored_back) {}
+  bool stores_back(ThreadId /*thread*/, std::uint64_t /*time_ns*/, std::uint64_t /*ip*/) override {
+    return are_stored_back_;
+  }
+
+ private:
+  bool are_stored_back_;
+};
+
 /// Watches of one line, and samples on it.
 class SharedLine {
  public:
@@ -124,9 +135,15 @@ class SharedLine {
     row.access = kind;
     return *this;
   }
+  /// All loads are of counters, which are stored next.
+  SharedLine& counted() {
+    stores_back_ = true;
+    return *this;
+  }
   [[nodiscard]] std::uint64_t telling() const {
     const auto threads = make_threads(3);
-    TellingWatches telling(watches_, threads);
+    CountersThat code(stores_back_);
+    TellingWatches telling(watches_, threads, code);
     for (const profile::SampleRow& sample : samples_) {
       telling.add(sample);
     }
@@ -136,6 +153,7 @@ class SharedLine {
  private:
   std::vector<profile::WatchRow> watches_;
   std::vector<profile::SampleRow> samples_;
+  bool stores_back_ = false;
 };
 
 TEST(TellingWatches, AreThoseOfLinesThatThreadsExchangeMeanwhile) {
@@ -149,6 +167,18 @@ TEST(TellingWatches, AreThoseOfLinesThatThreadsExchangeMeanwhile) {
   EXPECT_EQ(used().watched(50).watched(60).telling(), 2U);
   EXPECT_EQ(used().watched(15).watched(85).telling(), 0U) << "only one thread is known to be there then";
   EXPECT_EQ(used().watched(50, 0).telling(), 0U) << "no other thread was armed";
+}
+
+TEST(TellingWatches, AreOfCountersThatAreSampledAtTheirLoadsAlone) {
+  const auto used = [] {
+    return SharedLine()
+        .sampled(0, 10, AccessKind::load)
+        .sampled(1, 20, AccessKind::load, 8)
+        .sampled(0, 90, AccessKind::load)
+        .sampled(1, 80, AccessKind::load);
+  };
+  EXPECT_EQ(used().watched(50).telling(), 0U);
+  EXPECT_EQ(used().watched(50).counted().telling(), 1U);
 }
 
 TEST(TellingWatches, AreNoneOfLinesThatAreOnlyReadOrUsedInTurn) {

@@ -44,7 +44,8 @@ TEST(EveryScenario, RowsFitTogether) {
 
 /// Watches that had to trap where watchpoints work.
 std::uint64_t telling_watches(const SimulatedRun& run) {
-  attribution::TellingWatches telling(run.watches, run.threads);
+  attribution::UnknownCode code;
+  attribution::TellingWatches telling(run.watches, run.threads, code);
   for (const profile::SampleRow& sample : run.samples) {
     telling.add(sample);
   }
