@@ -52,14 +52,15 @@ PROBED = [
 ]
 WAYS = {"probe": ("--method", "probe"), "none": ("--method", "watch", "--watchpoints", "0")}  # both follow nothing else
 
-PROBES = """
-### The probe
+PROBES = """## The probe
 
-Where lines are probed (`record --method probe`), half of the samples read their line twice. What a probe takes is the time in
+Written by `./dev bench handler --probes`. Where lines are probed (`record --method probe`), half of the samples read their line twice. What a probe takes is the time in
 handlers apart from sampling, for each line probed or given up, less what is apart where nothing is probed, {runs} runs of each
 program, in turns, without lookaheads: medians, with the least and the most. *Wanted* is the mean of the gaps between two reads, which are
 drawn from 256 ns to 16 us; the rest are the reads by `process_vm_readv`, the look whether the page is there, waiting for others'
 handlers, and the draw.
+
+Machine: {machine}; load average {load}.
 
 """
 
@@ -100,20 +101,22 @@ def probe_row(name, arguments, runs, profile):
 
 def probes(runs, folder):
     rows = [probe_row(name, arguments, runs, folder.file("run.db")) for name, arguments in PROBED]
-    return PROBES.format(runs=runs) + common.table(["program", "probes", "given up", "a probe takes", "wanted"], rows) + "\n"
+    return PROBES.format(runs=runs, machine=common.machine(), load=f"{os.getloadavg()[1]:.0f}") + common.table(["program", "probes", "given up", "a probe takes", "wanted"], rows) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench handler", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs of each program (default 3)")
-    parser.add_argument("--probes", action="store_true", help="only what probes of lines take; writes no document")
+    parser.add_argument("--probes", action="store_true", help="only what probes of lines take")
     options = parser.parse_args()
     runs = max(options.runs, 1)
     rows, everything, signals = [], [], []
     with common.Folder() as folder:
         of_probes = probes(runs, folder)
+        print(of_probes)
+        common.write_section("overhead.md", "probe", of_probes)
         if options.probes:
-            return print(of_probes)
+            return
         programs.sample_data(folder.file("data.tar"), 120_000_000)
         cases = [([os.path.join(common.WORKLOADS, name), *arguments], " ".join([name, *arguments]))
                  for name, arguments in CASES]
@@ -135,7 +138,7 @@ def main():
                          "user-mode samples with an address"], rows)
     signal = statistics.median(signals) / 1000
     last = (f"\nMedian of all samples: {statistics.median(everything) / 1000:.1f} us; with the signal's delivery "
-            f"{statistics.median(everything) / 1000 + signal:.1f} us.\n" + of_probes)
+            f"{statistics.median(everything) / 1000 + signal:.1f} us.\n")
     print(text + last)
     common.write_section("overhead.md", "handler", EXPLANATION.format(
         runs=runs, signal=signal, machine=common.machine()) + text + "\n" + last)

@@ -47,6 +47,8 @@ GROUPS = [
           "release -R unit.in_target_plain", CTEST_FIGURES),
     Group("hostile", "each program of the catalogue behaves recorded as it does bare",
           "./dev build release all && " + CTEST + "release -L hostile", CTEST_FIGURES),
+    Group("probes", "the same where lines are probed, as debug registers do not fire",
+          "./dev build release all && CROSSTALK_TEST_DEAD_WATCHPOINTS=1 " + CTEST + "release -L hostile", CTEST_FIGURES),
     Group("threads", "unit tests of what threads share, under the thread sanitizer", "./dev sanitize threads",
           r"^(\d+ passed, .*)$"),
     Group("guests", "Debian's kernel under emulation: the module, memory events, counters, recordings",
