@@ -19,7 +19,9 @@ watch`) and as often by probes of lines (`--method probe`), in turns, both at de
 *cost* found, of the threads' CPU time, *detections* a second of it. *looks* are the lines watched or probed in a second of it,
 *seen* the share of them that saw another thread's access (a watch) or bytes that differ between its two reads (a probe), on any
 line; that a value differs from the one that the thread has loaded last is a detection, too. Medians of the runs, with
-their 95 % intervals (bootstrap); where nothing was found in any run the distance is 1.
+their 95 % intervals (bootstrap); where nothing was found in any run the distance is 1. Where the load is above the number of
+processors, threads seldom run side by side and exchange little that either method could see: rows of nothing say that then, and
+no more. A thread that spins while its partner waits for a processor spends its time on the partner's word, which is cost.
 
 Machine: {machine}; load average {load} in the meantime, these programs included.{lacking}
 """
