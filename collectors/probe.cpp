@@ -232,4 +232,10 @@ Probe probe() {
   return result;
 }
 
+const Facility* facility_of(const Probe& probe, const std::string& name) {
+  const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
+                                  [&](const Facility& facility) { return facility.name == name; });
+  return found == probe.facilities.end() ? nullptr : &*found;
+}
+
 }  // namespace crosstalk::collectors

@@ -27,6 +27,8 @@ struct Probe {
 };
 
 [[nodiscard]] Probe probe();
+/// nullptr: the probe did not ask for it.
+[[nodiscard]] const Facility* facility_of(const Probe& probe, const std::string& name);
 /// What follows from `watch_trial` for the rest.
 void take_verdict(Probe& probe);
 [[nodiscard]] Facility watchpoint_facility(const profile::WatchTrial& trial);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace crosstalk::driver {
 namespace {
 
@@ -32,12 +30,6 @@ profile::MessageRow partly_watched(std::uint32_t silent, const profile::WatchTri
 }
 
 }  // namespace
-
-const collectors::Facility* facility_of(const collectors::Probe& probe, const std::string& name) {
-  const auto found = std::find_if(probe.facilities.begin(), probe.facilities.end(),
-                                  [&](const collectors::Facility& f) { return f.name == name; });
-  return found == probe.facilities.end() ? nullptr : &*found;
-}
 
 std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted, const collectors::Probe& probe,
                                            const MethodChoice& method) {

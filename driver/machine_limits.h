@@ -12,9 +12,6 @@
 
 namespace crosstalk::driver {
 
-/// nullptr: the probe did not ask for it.
-[[nodiscard]] const collectors::Facility* facility_of(const collectors::Probe& probe, const std::string& name);
-
 /// As warnings that the profile keeps, each with what would help.
 [[nodiscard]] std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
                                                          const collectors::Probe& probe, const MethodChoice& method);

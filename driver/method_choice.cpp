@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/method_choice.h"
 
-#include "driver/machine_limits.h"
-
 namespace crosstalk::driver {
 namespace {
 
