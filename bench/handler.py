@@ -54,11 +54,11 @@ WAYS = {"probe": ("--method", "probe"), "none": ("--method", "watch", "--watchpo
 
 PROBES = """## The probe
 
-Written by `./dev bench handler --probes`. Where lines are probed (`record --method probe`), half of the samples read their line twice. What a probe takes is the time in
-handlers apart from sampling, for each line probed or given up, less what is apart where nothing is probed, {runs} runs of each
-program, in turns, without lookaheads: medians, with the least and the most. *Wanted* is the mean of the gaps between two reads, which are
-drawn from 256 ns to 16 us; the rest are the reads by `process_vm_readv`, the look whether the page is there, waiting for others'
-handlers, and the draw.
+Written by `./dev bench handler --probes`. Where lines are probed (`record --method probe`), half of the samples read their line
+twice. What a probe takes is the time in handlers apart from sampling, for each line probed or given up, less what is apart where
+nothing is probed, {runs} runs of each program, in turns, without lookaheads: medians, with the least and the most. *Wanted* is the
+mean of the gaps between two reads, which are drawn from 256 ns to 16 us; the rest are the reads by `process_vm_readv`, the look
+whether the page is there, waiting for others' handlers, the record, and caches that are cold for all of it.
 
 Machine: {machine}; load average {load}.
 
