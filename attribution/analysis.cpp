@@ -23,6 +23,7 @@
 #include "attribution/findings.h"
 #include "attribution/gain_limits.h"
 #include "attribution/jit_hint.h"
+#include "attribution/loops/called_loops.h"
 #include "attribution/loops/code_time.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
@@ -187,10 +188,6 @@ void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
   }
 }
 
-profile::SampleParts parts_of(const AnalysisOptions& options) {
-  return options.code ? profile::SampleParts::all : profile::SampleParts::accesses;
-}
-
 /// Drops zeros and upper limits of communication that the watchpoints could not have seen: they are unknown.
 void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   Expansion& expansion = estimated.expansion;
@@ -229,6 +226,7 @@ struct SampleReaders {
                 std::span<const OwnershipTimeline> timelines, const LineSet& lines, Strata& strata,
                 std::span<const profile::WatchRow> trapless)
       : progress(view),
+        called(view),
         positions(view),
         consumers(timelines),
         stores(timelines, profile.threads()),
@@ -242,13 +240,14 @@ struct SampleReaders {
     }
   }
 
-  void add(const profile::SampleRow& sample, bool by_instruction) {
+  void add(const profile::SampleRow& sample, bool by_instruction, StackTable& stacks) {
     if (by_instruction) {
       instructions.add(sample);
     }
     digest.add(sample);
     processors.add(sample);
     progress->add(sample);
+    called->add(sample, stacks);
     positions->add(sample);
     consumers.add(sample);
     stores.add(sample);
@@ -261,6 +260,7 @@ struct SampleReaders {
   }
 
   std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
+  std::optional<CalledLoops> called;
   std::optional<StreamSamples> positions;
   ConsumerSamples consumers;
   LineStores stores;
@@ -350,8 +350,8 @@ Result<void> Course::read_samples() {
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
   samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_, trapless);
   const bool by_instruction = options_.code.has_value();
-  const auto take = [&](const profile::SampleRow& sample) { samples_->add(sample, by_instruction); };
-  if (auto read = profile_.for_each_sample(take, parts_of(options_)); !read) {
+  const auto take = [&](const profile::SampleRow& sample) { samples_->add(sample, by_instruction, stacks_); };
+  if (auto read = profile_.for_each_sample(take, profile::SampleParts::all); !read) {
     return read;
   }
   strata_.finish();
@@ -370,6 +370,7 @@ Result<void> Course::find_producers_and_loops() {
   concurrently(find, [&] {
     found = find_loops();
     samples_->progress.reset();
+    samples_->called.reset();
     samples_->positions.reset();
   });
   return found;
@@ -386,7 +387,7 @@ Result<void> Course::find_loops() {
   if (auto read = profile_.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
     return read;
   }
-  add_rates(time_.loops, samples_->progress->trails(), replay.loops(), view_);
+  add_rates(time_.loops, samples_->progress->trails(), replay.loops(), view_, samples_->called->speeds(stacks_));
   LoopStandings standings(view_);
   for (const CodeTotal& total : digest.code()) {
     standings.add(total);

@@ -209,8 +209,9 @@ double half_width(const Interval& interval, double of) { return of > 0 ? (interv
 class Rates {
  public:
   Rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-        const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view)
-      : loops_(loops), trails_(trails), lookaheads_(lookaheads), view_(view) {
+        const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view,
+        const std::map<LoopPlace, CalledSpeed>& called)
+      : loops_(loops), trails_(trails), lookaheads_(lookaheads), view_(view), called_(called) {
     for (LoopRow& loop : loops_) {
       by_id_[loop.id] = &loop;
     }
@@ -253,6 +254,7 @@ class Rates {
   void fill_iterations(LoopRow& loop);
   [[nodiscard]] Rate iterations_by_counter(LoopRow& loop, const LoopTrail& trail);
   [[nodiscard]] Rate iterations_by_trips(LoopRow& loop, const LoopTrail& trail);
+  [[nodiscard]] Rate iterations_by_calls(LoopRow& loop);
   void fill_work(LoopRow& loop);
   [[nodiscard]] Rate work_rate(const LoopRow& loop, const symbolizer::IterationWork& work, std::size_t kind) const;
   [[nodiscard]] Rate lookahead_rate(const LoopRow& loop, std::size_t kind, std::string by_code) const;
@@ -262,6 +264,7 @@ class Rates {
   const std::map<LoopPlace, LoopTrail>& trails_;
   const std::map<LoopPlace, LoopLookahead>& lookaheads_;
   const ProgramView& view_;
+  const std::map<LoopPlace, CalledSpeed>& called_;
   std::unordered_map<std::uint32_t, LoopRow*> by_id_;
   std::unordered_map<std::uint32_t, std::vector<LoopRow*>> inside_;
   std::unordered_map<std::uint32_t, bool> trusted_;  // by id: two moments in one visit can be told
@@ -367,6 +370,20 @@ Rate Rates::iterations_by_trips(LoopRow& loop, const LoopTrail& trail) {
   return {speed, Interval{std::max(0.0, speed - half), speed + half}, ""};
 }
 
+/// Its function is called again and again, by one loop, which goes round once a call.
+Rate Rates::iterations_by_calls(LoopRow& loop) {
+  const auto found = called_.find({loop.module_file, loop.header});
+  if (found == called_.end()) {
+    return unknown("");
+  }
+  const auto& [speed, part, part_ci95] = found->second;
+  const double per_s = speed.per_s / part;
+  const double half = per_s * combined(half_width(speed.ci95, speed.per_s), half_width(part_ci95, part));
+  loop.rates.steps = speed.steps;
+  loop.rates.through_outer = true;
+  return {per_s, Interval{std::max(0.0, per_s - half), per_s + half}, ""};
+}
+
 void Rates::fill_iterations(LoopRow& loop) {
   const LoopTrail* trail = trail_of(loop);
   if (trail == nullptr) {
@@ -376,7 +393,10 @@ void Rates::fill_iterations(LoopRow& loop) {
   loop.rates.in_callees = part_in_callees(trail->steps);
   loop.rates.iterations = iterations_by_counter(loop, *trail);
   if (!loop.rates.iterations.per_s) {
-    Rate other = iterations_by_trips(loop, *trail);
+    Rate other = iterations_by_calls(loop);
+    if (!other.per_s) {
+      other = iterations_by_trips(loop, *trail);
+    }
     if (other.per_s || !other.unknown.empty()) {
       loop.rates.iterations = std::move(other);
     }
@@ -447,8 +467,9 @@ void Rates::fill_work(LoopRow& loop) {
 }  // namespace
 
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view) {
-  Rates(loops, trails, lookaheads, view).fill();
+               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view,
+               const std::map<LoopPlace, CalledSpeed>& called) {
+  Rates(loops, trails, lookaheads, view, called).fill();
 }
 
 }  // namespace crosstalk::attribution

@@ -41,8 +41,16 @@ struct Speed {
 /// bound.
 [[nodiscard]] double part_in_callees(std::span<const LoopStep> steps);
 
+/// Of a loop whose function a loop calls: iterations a second of the time that both take, and the loop's part of it.
+struct CalledSpeed {
+  Speed speed;
+  double part = 1;
+  Interval part_ci95;
+};
+
 /// Fills in `rates` of all loops. Work an iteration is what the code fixes; else what lookaheads have found.
 void add_rates(std::vector<LoopRow>& loops, const std::map<LoopPlace, LoopTrail>& trails,
-               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view);
+               const std::map<LoopPlace, LoopLookahead>& lookaheads, const ProgramView& view,
+               const std::map<LoopPlace, CalledSpeed>& called = {});
 
 }  // namespace crosstalk::attribution

@@ -150,6 +150,92 @@ Way LoopAnatomy::way_through(std::span<const std::uint32_t> blocks) const {
   return way;
 }
 
+const FunctionCalls& LoopAnatomy::calls() {
+  if (calls_ == nullptr) {
+    calls_ = std::make_unique<FunctionCalls>(flow_, nest_, read_);
+  }
+  return *calls_;
+}
+
+namespace {
+
+/// Registers in an iteration, in terms of those before it.
+struct AroundCall {
+  RegisterForms at_call, behind;
+};
+
+/// Of one way round a loop.
+std::optional<AroundCall> along(const ControlFlow& flow, const Way& way, const Instruction& call, std::uint16_t kept) {
+  RegisterForms forms = unchanged_registers();
+  std::optional<RegisterForms> at_call;
+  for (std::size_t i = 0; i < way.addresses.size(); ++i) {
+    const Instruction* const instruction = flow.holding(way.addresses[i]);
+    if (instruction == nullptr) {
+      return std::nullopt;
+    }
+    if (instruction->address != call.address) {
+      if (instruction->flow == Flow::call && (instruction->target == 0 || instruction->target == call.target)) {
+        return std::nullopt;
+      }
+      execute(way.code[i], forms);
+      continue;
+    }
+    if (at_call) {
+      return std::nullopt;
+    }
+    at_call = forms;
+    for (std::size_t reg = 0; reg < general_registers; ++reg) {
+      if ((kept >> reg & 1U) == 0 && reg != static_cast<std::size_t>(Register::rsp)) {
+        forms.at(reg).reset();
+      }
+    }
+  }
+  return at_call ? std::optional(AroundCall{*at_call, forms}) : std::nullopt;
+}
+
+bool is_unchanged(const RegisterForms& forms, std::size_t reg) { return forms.at(reg) == Linear::of(reg); }
+
+/// Whether the registers of `asked` have the same values at the call in each iteration.
+bool calls_alike(const AroundCall& around, std::uint16_t asked) {
+  for (std::size_t reg = 0; reg < general_registers; ++reg) {
+    if ((asked >> reg & 1U) == 0) {
+      continue;
+    }
+    const std::optional<Linear>& form = around.at_call.at(reg);
+    for (std::size_t in = 0; in < general_registers; ++in) {
+      if (!form || (form->factor.at(in) != 0 && !is_unchanged(around.behind, in))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<RegisterForms> LoopAnatomy::around_call(std::uint32_t loop, std::uint64_t behind, std::uint16_t kept,
+                                                      std::uint16_t asked) {
+  const Instruction* const call = flow_.ending_at(behind);
+  const bool has_inner = std::any_of(nest_.loops.begin(), nest_.loops.end(),
+                                     [loop](const NaturalLoop& inner) { return inner.parent == loop; });
+  if (call == nullptr || call->flow != Flow::call || has_inner || ways(loop).empty()) {
+    return std::nullopt;
+  }
+  std::optional<AroundCall> around;
+  for (const Way& way : ways(loop)) {
+    const auto here = along(flow_, way, *call, kept);
+    if (!here) {
+      return std::nullopt;
+    }
+    if (around) {
+      meet(around->at_call, here->at_call);
+      meet(around->behind, here->behind);
+    }
+    around = around ? around : here;
+  }
+  return around && calls_alike(*around, asked) ? std::optional(around->behind) : std::nullopt;
+}
+
 Waiting LoopAnatomy::waits_at(std::uint32_t loop, std::uint64_t address) {
   Waiting most = Waiting::no;
   address = begin_of(address);

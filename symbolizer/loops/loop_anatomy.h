@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "symbolizer/loops/function_calls.h"
 #include "symbolizer/loops/iteration_work.h"
 #include "symbolizer/loops/loop_counters.h"
 #include "symbolizer/loops/trip_count.h"
@@ -57,6 +58,15 @@ class LoopAnatomy {
   /// something else writes it, too, or where it is no plain load.
   [[nodiscard]] std::optional<LoadedRegister> loaded_at(std::uint32_t loop, std::uint64_t address);
 
+  /// Of the function itself.
+  [[nodiscard]] const FunctionCalls& calls();
+  /// Registers behind an iteration of `loop`, in terms of those before it, where each makes the call that returns to
+  /// `behind` once and the callee leaves the registers of `kept` as they were. nullopt where it is not so, where
+  /// another call may have the same callee, where the loop has loops inside, or where it does not always call with the
+  /// same values in the registers of `asked`.
+  [[nodiscard]] std::optional<RegisterForms> around_call(std::uint32_t loop, std::uint64_t behind, std::uint16_t kept,
+                                                         std::uint16_t asked);
+
  private:
   struct Search {
     std::vector<std::uint32_t> blocks;  // from the header on
@@ -77,6 +87,7 @@ class LoopAnatomy {
   ReadBytes read_;
   LoopNest nest_;
   std::vector<Part> parts_;  // by loop
+  std::unique_ptr<FunctionCalls> calls_;
 };
 
 }  // namespace crosstalk::symbolizer

@@ -20,6 +20,15 @@ LoopCounters::LoopCounters(const ControlFlow& flow, const NaturalLoop& loop, Rea
   find_counters(loop);
 }
 
+LoopCounters::LoopCounters(const ControlFlow& flow, ReadBytes read) : flow_(flow), read_(std::move(read)) {}
+
+LoopCounters LoopCounters::since_call(const ControlFlow& flow, const NaturalLoop& whole, ReadBytes read) {
+  LoopCounters registers(flow, std::move(read));
+  registers.solve(whole);
+  registers.registers_.fixed = 0xffff;
+  return registers;
+}
+
 RegisterForms LoopCounters::behind(std::uint32_t block, RegisterForms forms) const {
   const Block& of = flow_.blocks[block];
   for (std::uint32_t i = of.first; i <= of.last; ++i) {

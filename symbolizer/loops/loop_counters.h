@@ -17,6 +17,8 @@ class LoopCounters {
  public:
   /// `flow` and what `read` gives must outlive this.
   LoopCounters(const ControlFlow& flow, const NaturalLoop& loop, ReadBytes read);
+  /// Of a whole function, as if it were a loop: its fixed registers are those that it was called with.
+  [[nodiscard]] static LoopCounters since_call(const ControlFlow& flow, const NaturalLoop& whole, ReadBytes read);
 
   /// For threads interrupted before the instruction at `address`, a module address in the loop, inner loops
   /// included. nullopt: no instruction of the loop begins there.
@@ -32,6 +34,7 @@ class LoopCounters {
   [[nodiscard]] std::optional<RegisterForms> forms_at(std::uint64_t address) const;
 
  private:
+  LoopCounters(const ControlFlow& flow, ReadBytes read);
   void solve(const NaturalLoop& loop);
   void find_counters(const NaturalLoop& loop);
   [[nodiscard]] RegisterForms behind(std::uint32_t block, RegisterForms forms) const;

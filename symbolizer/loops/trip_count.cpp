@@ -244,6 +244,11 @@ std::optional<double> rounds_until(double distance, double step, bool strictly) 
 
 }  // namespace
 
+std::optional<Linear> tested_difference(const ControlFlow& flow, const LoopCounters& counters, const Block& block,
+                                        const ReadBytes& read) {
+  return tested_at(flow, counters, block, false, read);
+}
+
 std::optional<double> TripCount::at(const LoopMoment& around) const {
   const bool narrow = distance.narrow || step.narrow;
   const auto from = evaluate(distance, around, around.fixed, narrow);
@@ -282,9 +287,23 @@ std::optional<double> TripCount::done(const LoopMoment& inside, const LoopMoment
   return done >= 0 && done <= *most && done == std::floor(done) ? std::optional(done) : std::nullopt;
 }
 
+namespace {
+
+/// Counters as they are on entry, where that is a number, and what the inner loop leaves alone as it is.
+RegisterForms as_inside(const RegisterForms& entry, const LoopCounters& inner) {
+  RegisterForms forms;
+  for (std::size_t reg = 0; reg < general_registers; ++reg) {
+    const bool number = entry.at(reg) && *entry.at(reg) == Linear{{}, entry.at(reg)->constant, entry.at(reg)->narrow};
+    forms.at(reg) = inner.is_fixed(reg) ? Linear::of(reg) : number ? entry.at(reg) : std::nullopt;
+  }
+  return forms;
+}
+
+}  // namespace
+
 std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& inner,
                                     const LoopCounters& inner_counters, const NaturalLoop& outer,
-                                    const LoopCounters& outer_counters, const ReadBytes& read) {
+                                    const LoopCounters& outer_counters, const ReadBytes& read, TripsBy by) {
   const auto exit = only_exit(flow, inner);
   if (!exit) {
     return std::nullopt;
@@ -299,9 +318,12 @@ std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& 
   if (!change || !entry) {
     return std::nullopt;
   }
-  const auto distance = substitute(test->distance, *entry);
-  const auto step = substitute(*change, *entry);
-  if (!distance || !step || !on_fixed_only(*distance, outer_counters) || !on_fixed_only(*step, outer_counters) ||
+  const bool inside = by == TripsBy::inside;
+  const RegisterForms forms = inside ? as_inside(*entry, inner_counters) : *entry;
+  const LoopCounters& told_by = inside ? inner_counters : outer_counters;
+  const auto distance = substitute(test->distance, forms);
+  const auto step = substitute(*change, forms);
+  if (!distance || !step || !on_fixed_only(*distance, told_by) || !on_fixed_only(*step, told_by) ||
       !Entered(flow, inner, outer, outer_counters, read).always()) {
     return std::nullopt;
   }

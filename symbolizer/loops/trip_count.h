@@ -26,10 +26,19 @@ struct TripCount {
   [[nodiscard]] std::optional<double> done(const LoopMoment& inside, const LoopMoment& around) const;
 };
 
+/// Whose registers tell how often a visit goes round: those of the loop around, or what the inner loop finds and leaves
+/// alone, where its counters begin with numbers; then `around` of the functions above is a moment of the inner loop.
+enum class TripsBy : std::uint8_t { around, inside };
 /// nullopt when the loop has several exits, or its exit or its entry is not understood, or visits differ, or not every
 /// iteration of the loop around makes one.
 [[nodiscard]] std::optional<TripCount> trip_count(const ControlFlow& flow, const NaturalLoop& inner,
                                                   const LoopCounters& inner_counters, const NaturalLoop& outer,
-                                                  const LoopCounters& outer_counters, const ReadBytes& read);
+                                                  const LoopCounters& outer_counters, const ReadBytes& read,
+                                                  TripsBy by = TripsBy::around);
+
+/// What the branch at the end of `block` asks, in terms of the registers at the header of the counters' loop; nullopt
+/// where that is not linear.
+[[nodiscard]] std::optional<Linear> tested_difference(const ControlFlow& flow, const LoopCounters& counters,
+                                                      const Block& block, const ReadBytes& read);
 
 }  // namespace crosstalk::symbolizer

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops that count their own iterations: rates must be those, or absent with a reason. Needs a timer and no PMU."""
 
+import json
+import shutil
+import subprocess
+
 import harness
 
 MAX_ERROR = 0.02       # of iterations a second
@@ -9,6 +13,28 @@ LEAST_SHAPES = 10      # of loops whose iterations are within MAX_ERROR; the oth
 WIDEST = 0.06          # half of such an interval
 WIDEST_WALKED = 0.08   # the same of what iterations that differ were found to do, by some hundred walks
 WALKED = ("branches", "with_calls")  # whose work an iteration is not fixed by the loop's own code
+
+# A triad of so few elements that a visit of its loop lasts a microsecond. It tells its own CPU time.
+TRIAD = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+__attribute__((noinline)) void triad(double* a, const double* b, const double* c, double s, long n) {
+  for (long i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+}
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec * 1e-9;
+}
+int main(int argc, char** argv) {
+  long n = atol(argv[1]), calls = atol(argv[2]);
+  double *a = calloc(n, 8), *b = calloc(n, 8), *c = calloc(n, 8), begin = now();
+  for (long i = 0; i < calls; i++) triad(a, b, c, 1.5, n);
+  printf("{\\"flops\\": %g, \\"cpu_s\\": %g}\\n", 2.0 * n * calls, now() - begin);
+  return argc > 3 && a[1] > 0;
+}
+"""
 
 
 def rates_of(report, loop):
@@ -76,6 +102,24 @@ class LoopRates(harness.Case):
         self.assertEqual(rates["reasons"]["bytes_per_s"], "its iterations take different ways")
         self.assertEqual(rates["flops_per_s"], 0)
         self.assertEqual((rates["walks"], rates["walked"]), (0, []))
+
+    @harness.verify("rates come from samples")
+    def test_a_function_that_is_called_again_and_again_has_rates_however_brief_its_visits(self):
+        if shutil.which("gcc") is None:
+            self.skipTest("there is no gcc: sudo apt install gcc")
+        for level, calls in (("-O1", 1_500_000), ("-O2", 1_500_000), ("-O3", 3_000_000)):
+            with self.subTest(level):
+                program = self.path("triad")
+                subprocess.run(["gcc", level, "-g", "-x", "c", "-", "-o", program], input=TRIAD, text=True, check=True,
+                               timeout=60)
+                result = self.record([program, "4000", str(calls)])
+                self.assertEqual(result.status, 0, result.stderr)
+                truth = json.loads(result.stdout)
+                report = self.report(result.profile)
+                rates = max((row for row in report["loops"] if row["function"] == "triad"),
+                            key=lambda row: row["self_s"])["rates"]
+                self.assertEqual(rates["basis"], "outer_counter", rates["reasons"])
+                self.check(rates, "flops_per_s", truth["flops"] / truth["cpu_s"], MAX_WORK_ERROR)
 
     @harness.verify("rates come from samples")
     def test_visits_that_beat_with_the_clock_give_no_wrong_rate(self):

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast loops go round whose visits are shorter than the time between two samples, where a loop calls their function
+// again and again: what the function leaves alone in the registers counts its calls, and each call goes round as often
+// as its arguments say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attribution/loops/loop_progress.h"
+#include "attribution/loops/loop_rates.h"
+#include "attribution/objects/program_view.h"
+
+namespace crosstalk::attribution {
+
+class CalledLoops {
+ public:
+  explicit CalledLoops(const ProgramView& view) : view_(view), clocks_(view.threads().size()) {}
+  /// Samples of one thread in the order of time. Wants some stacks, by which the callers are known.
+  void add(const profile::SampleRow& sample, StackTable& stacks);
+  /// By loop, once the stacks have been read: those that nothing speaks against.
+  [[nodiscard]] std::map<LoopPlace, CalledSpeed> speeds(const StackTable& stacks) const;
+
+ private:
+  struct Spot {  // a place where samples fall
+    bool eligible = false;
+    LoopPlace loop;
+    symbolizer::LoopAnatomy* anatomy = nullptr;
+    symbolizer::VisitOfCall visit;
+    std::optional<symbolizer::MomentReader> inside, call;
+  };
+  struct Seen {
+    ThreadId thread;
+    double cpu_s = 0, own_s = 0;  // of the thread so far; of it, in the loop
+    std::uint64_t called_at = 0;  // its stack pointer when the function was called
+    double done = 0;              // iterations of this visit
+    Registers registers;
+  };
+  struct Caller {
+    StackId stack;
+    Moment moment;
+  };
+  struct Trail {
+    symbolizer::LoopAnatomy* anatomy = nullptr;
+    std::uint16_t asked = 0;
+    bool alike = true;  // all visits are as long
+    double trips = 0;
+    std::vector<Seen> seen;
+    std::vector<Caller> callers;
+    std::map<ThreadId, double> own_s;
+  };
+  struct Counted {  // a register
+    std::size_t reg = 0;
+    std::int64_t step = 0;
+    bool narrow = false;
+  };
+  [[nodiscard]] const Spot& spot_of(const profile::SampleRow& sample);
+  [[nodiscard]] Spot new_spot(ModulePlace place) const;
+  [[nodiscard]] std::vector<Counted> counters_of(const Trail& trail, const StackTable& stacks) const;
+  [[nodiscard]] static std::vector<LoopStep> steps_of(const Trail& trail, const std::vector<Counted>& counters);
+
+  const ProgramView& view_;
+  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
+  std::vector<double> clocks_;  // by thread: CPU time so far
+  std::map<LoopPlace, Trail> trails_;
+};
+
+}  // namespace crosstalk::attribution
