@@ -144,7 +144,7 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
               ? fmt::format(", {} lines probed", sampling.armed)
               : fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
   if (skipped > 0) {
-    text += fmt::format(", {} probes given up", skipped);
+    text += fmt::format(", {} {} given up", skipped, skipped == 1 ? "probe" : "probes");
   }
   if (sampling.lost > 0) {
     text += fmt::format(", {} records lost", sampling.lost);
