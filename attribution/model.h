@@ -171,6 +171,7 @@ struct LoopThread {
   std::uint32_t thread = 0;
   double cpu_s = 0, self_s = 0;
   double waiting_s = 0;  // of cpu_s, in waits for other threads that are measured
+  double kernel_s = 0;   // of cpu_s, elsewhere in the kernel
 };
 /// What was waited for other threads, asleep or not, from the call to its return.
 struct Waited {

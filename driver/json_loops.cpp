@@ -55,7 +55,8 @@ Json loops_json(const attribution::Analysis& analysis) {
       by_thread.push_back({{"thread", thread.thread},
                            {"cpu_s", number(thread.cpu_s)},
                            {"self_s", number(thread.self_s)},
-                           {"waiting_s", number(thread.waiting_s)}});
+                           {"waiting_s", number(thread.waiting_s)},
+                           {"kernel_s", number(thread.kernel_s)}});
     }
     list.push_back({{"id", row.id},
                     {"parent", known(row.parent)},

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <thread>
@@ -149,6 +150,12 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   }
   log_detail("the command is " + command->path);
   prepared.options.command = request.command;
+  if (std::getenv("NOTIFY_SOCKET") != nullptr) {
+    prepared.options.warnings.push_back(
+        {"notify_socket",
+         "a service manager listens to the command (NOTIFY_SOCKET), which is not the service's main process when it is "
+         "recorded: take NotifyAccess=all in the unit"});
+  }
   if (const std::string what = what_from_outside(request, *command, prepared.source, prepared.counters);
       !what.empty()) {
     return prepare_watching(request, probe, *command, what, prepared);

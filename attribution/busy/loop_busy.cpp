@@ -382,6 +382,8 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
   models::CycleEvidence cycles;
   cycles.elapsed_s = loop.cpu_s;
   tell_of_others(loop, cycles);
+  const double kernel_s = kernel_time_in(loop);
+  cycles.kernel_s = kernel_s > 0 ? std::optional(kernel_s) : std::nullopt;
   const auto found = evidence_.standings.find({loop.module_file, loop.header});
   if (found != evidence_.standings.end() && found->second.total() > 0) {
     const LoopStanding& at = found->second;
@@ -392,8 +394,8 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
   std::string missing;
   cycles.data_levels = data_levels(known, missing);
   const std::optional<models::Standing> sampled = cycles.standing;
-  const bool counted =
-      known.counted != nullptr && tell_of_cycles(*known.counted, loop.cpu_s - waiting_in(loop), sampled, cycles);
+  const bool counted = known.counted != nullptr &&
+                       tell_of_cycles(*known.counted, loop.cpu_s - waiting_in(loop) - kernel_s, sampled, cycles);
   figures.waits = models::account(cycles);
   if (!missing.empty() && !cycles.data_levels) {  // counters may tell by themselves
     figures.waits.notes.push_back("Waits for data are not told apart by level: " + missing + ".");

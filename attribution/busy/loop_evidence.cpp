@@ -21,11 +21,19 @@ double waiting_in(const LoopRow& loop) {
   return std::min({sampled_s, loop.waited->total(), loop.cpu_s});
 }
 
+double kernel_time_in(const LoopRow& loop) {
+  double sum_s = 0;
+  for (const LoopThread& thread : loop.threads) {
+    sum_s += thread.kernel_s;
+  }
+  return std::min(sum_s, std::max(0.0, loop.cpu_s - waiting_in(loop)));
+}
+
 void LoopEvidence::add(const LoopRow& loop, double working_s) {
   static constexpr std::array<CycleClass, 4> levels = {CycleClass::l1d, CycleClass::l2, CycleClass::l3,
                                                        CycleClass::memory};
   const models::CycleAccount& waits = loop.figures->waits;
-  const double all_s = loop.cpu_s - waiting_in(loop);
+  const double all_s = loop.cpu_s - waiting_in(loop) - kernel_time_in(loop);
   const double part = all_s > 0 ? std::max(0.0, working_s) / all_s : 0;
   any_ = true;
   committing_known_ = committing_known_ || waits[CycleClass::committing];

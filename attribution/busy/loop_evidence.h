@@ -10,6 +10,8 @@ namespace crosstalk::attribution {
 
 /// Of the loop's CPU time, what threads waited for others, as measured, in seconds.
 [[nodiscard]] double waiting_in(const LoopRow& loop);
+/// Seconds of its samples in the kernel, those waits aside.
+[[nodiscard]] double kernel_time_in(const LoopRow& loop);
 
 /// Seconds, of parts of loops added up.
 class LoopEvidence {

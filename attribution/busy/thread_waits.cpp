@@ -30,7 +30,7 @@ void add_loops(const std::vector<LoopRow>& loops, ByThread& sums) {
       continue;
     }
     for (const LoopThread& thread : loop.threads) {
-      sums[thread.thread].loops.add(loop, thread.cpu_s - thread.waiting_s);
+      sums[thread.thread].loops.add(loop, thread.cpu_s - thread.waiting_s - thread.kernel_s);
     }
   }
 }

@@ -49,7 +49,7 @@ struct LoopSums {
   const symbolizer::FunctionLoops* function = nullptr;
   std::uint32_t index = 0;
   struct Thread {
-    double inclusive = 0, self = 0, waiting = 0;  // ns
+    double inclusive = 0, self = 0, waiting = 0, kernel = 0;  // ns
   };
   std::map<std::uint32_t, Thread> threads;
 };
@@ -98,6 +98,7 @@ class CodeSums {
       thread.inclusive += total.ns;
       thread.self += innermost ? total.ns : 0;
       thread.waiting += total.waiting_ns;
+      thread.kernel += total.kernel_ns;
       innermost = false;
     }
   }
@@ -273,7 +274,8 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
     row.function = nameless(view_, row.module, sums.function->function_begin);
   }
   for (const auto& [thread, ns] : sums.threads) {
-    row.threads.push_back({thread, ns.inclusive / ns_per_s, ns.self / ns_per_s, ns.waiting / ns_per_s});
+    row.threads.push_back(
+        {thread, ns.inclusive / ns_per_s, ns.self / ns_per_s, ns.waiting / ns_per_s, ns.kernel / ns_per_s});
     row.cpu_s += ns.inclusive / ns_per_s;
     row.self_s += ns.self / ns_per_s;
   }

@@ -69,7 +69,9 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;
-  sums.waiting_ns += (sample.flags & profile::sample_waiting) != 0 ? ns : 0;
+  const bool waiting = (sample.flags & profile::sample_waiting) != 0;
+  sums.waiting_ns += waiting ? ns : 0;
+  sums.kernel_ns += in_kernel && !waiting ? ns : 0;
 }
 
 void SampleDigest::add_access(const profile::SampleRow& sample) {
@@ -86,8 +88,8 @@ std::vector<CodeTotal> SampleDigest::code() const {
   std::vector<CodeTotal> result;
   result.reserve(code_.size());
   for (const auto& [key, sums] : code_) {
-    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address, sums.samples, sums.ns, sums.ns2,
-                    sums.waiting_ns,      key.region};
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address,   sums.samples, sums.ns, sums.ns2,
+                    sums.waiting_ns,      key.region,   sums.kernel_ns};
     if (key.file != 0) {
       total.place = ModulePlace{key.file - 1, key.address};
     }

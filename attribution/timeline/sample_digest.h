@@ -27,6 +27,7 @@ struct CodeTotal {
   double ns = 0, ns2 = 0;         // sum of weights and of their squares
   double waiting_ns = 0;          // of ns, in waits for other threads that are measured
   profile::RegionId region = {};  // the innermost that the program marks; 0: none
+  double kernel_ns = 0;           // of ns, in the kernel, those waits aside
 };
 
 /// Samples of a thread, or of what it does in a region.
@@ -99,7 +100,7 @@ class SampleDigest {
   };
   struct Sums {
     std::uint64_t samples = 0;
-    double ns = 0, ns2 = 0, waiting_ns = 0;
+    double ns = 0, ns2 = 0, waiting_ns = 0, kernel_ns = 0;
   };
   void add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel);
   void add_access(const profile::SampleRow& sample);

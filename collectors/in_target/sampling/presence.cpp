@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collectors/in_target/processes/remote_events.h"
+#include "collectors/in_target/sampling/fault_time.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
@@ -19,14 +20,6 @@ namespace {
 
 std::uint64_t nanoseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_usec) * 1000U;
-}
-
-// What the calling thread has used so far.
-ThreadUsage usage_of_thread() {
-  rusage usage{};
-  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-  return {static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw),
-          static_cast<std::uint64_t>(usage.ru_minflt), nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
 }
 
 // Of the time since the last charge.
@@ -106,8 +99,16 @@ double exploring_part(const ArmedParts& armed) {
 
 }  // namespace
 
+ThreadUsage usage_of_thread() {
+  rusage usage{};
+  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw),
+          static_cast<std::uint64_t>(usage.ru_minflt), nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
+}
+
 void begin_presence(ThreadState& self) {
   self.charged = usage_of_thread();
+  begin_fault_time(self, self.charged);
   self.charged_ns = monotonic_ns();
   self.charged_armed = armed_times(*self.watchpoints, self.charged_ns);
   self.charged_alarm_ns = self.alarm_ns;
@@ -147,6 +148,7 @@ void charge_presence(ThreadState& self) {
   const double alarm = alarm_part(self);
   const double accounted = accounted_part(self);
   const Activity did = recent_activity(self);
+  review_fault_time(self, self.charged, did.faults, did.user_ns + did.kernel_ns);
   self.slot->switches.store(self.charged.switches, std::memory_order_relaxed);
   const SwitchCost events = switch_cost(self, did, accounted);
   const double clocks = alarm + (self.clock == profile::ClockKind::perf ? 1 : 0) + self.memory.count;

@@ -12,6 +12,7 @@
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
+#include "collectors/in_target/sampling/fault_time.h"
 #include "collectors/in_target/sampling/lookahead_sampling.h"
 #include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
@@ -339,6 +340,10 @@ void handle(ThreadState& self, collectors::Observation& seen, std::uint64_t deli
   SamplePassage at{self, seen, seen.time_ns};
   account(at);
   learn_copying(self, seen);
+  if (is_fault_time(self, seen)) {
+    seen.in_kernel = true;
+    ++seen.ip;  // the instruction that the time belongs to is looked for in front of it
+  }
   tend_watches(at);
   take_accesses(at);
   locate(at);
