@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sampling/fault_time.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
-#include "collectors/in_target/sampling/presence.h"
+#include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
 namespace {
@@ -15,9 +17,20 @@ constexpr std::uint64_t ns_a_fault = 250'000;
 // none.
 constexpr std::int64_t most_owed_ns = 8'000'000;
 
+std::uint64_t nanoseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_usec) * 1000U;
+}
+
 bool are_many(std::uint64_t faults, std::uint64_t cpu_ns) { return faults * ns_a_fault >= cpu_ns; }
 
 }  // namespace
+
+ThreadUsage usage_of_thread() {
+  rusage usage{};
+  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw),
+          static_cast<std::uint64_t>(usage.ru_minflt), nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
+}
 
 void begin_fault_time(ThreadState& self, const ThreadUsage& used) {
   self.faults_often = true;  // nothing is known yet

@@ -9,6 +9,8 @@
 
 namespace crosstalk::in_target {
 
+/// What the calling thread has used so far.
+[[nodiscard]] ThreadUsage usage_of_thread();
 /// A thread begins, having used this.
 void begin_fault_time(ThreadState& self, const ThreadUsage& used);
 /// What it did in its last `cpu_ns`, up to where it has used this, decides whether it is asked at each sample.

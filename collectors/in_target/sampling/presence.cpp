@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sampling/presence.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 
@@ -17,10 +15,6 @@
 
 namespace crosstalk::in_target {
 namespace {
-
-std::uint64_t nanoseconds(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_usec) * 1000U;
-}
 
 // Of the time since the last charge.
 ArmedParts recently_armed(ThreadState& self) {
@@ -98,13 +92,6 @@ double exploring_part(const ArmedParts& armed) {
 }
 
 }  // namespace
-
-ThreadUsage usage_of_thread() {
-  rusage usage{};
-  system_call(SYS_getrusage, RUSAGE_THREAD, &usage);
-  return {static_cast<std::uint64_t>(usage.ru_nvcsw) + static_cast<std::uint64_t>(usage.ru_nivcsw),
-          static_cast<std::uint64_t>(usage.ru_minflt), nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime)};
-}
 
 void begin_presence(ThreadState& self) {
   self.charged = usage_of_thread();

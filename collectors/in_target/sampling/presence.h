@@ -10,8 +10,6 @@ namespace crosstalk::in_target {
 
 /// A thread begins: it is charged for what comes after now.
 void begin_presence(ThreadState& self);
-/// What the calling thread has used so far.
-[[nodiscard]] ThreadUsage usage_of_thread();
 /// Learns from an observation how much the thread copies, and has the kernel copy.
 void learn_copying(ThreadState& self, const collectors::Observation& seen);
 /// Tells the processes of the recording when this one last had an event open. To be called often.
