@@ -3,6 +3,8 @@
 // interesting; stacks are streamed once, for what is needed of them; then everything is filed and named.
 #include "attribution/analysis.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -220,6 +222,42 @@ std::vector<SampledUse> other_uses(std::vector<SampledUse> uses, const Communica
   return uses;
 }
 
+/// How files are looked for, by what the recording says of its machine and holds of them.
+symbolizer::Options symbols_for(const profile::ProfileReader& profile, symbolizer::Options options) {
+  const profile::Session& session = profile.session();
+  struct utsname here {};
+  if (profile::is_imported(session)) {
+    const std::string& architecture = session.architecture;
+    options.foreign_architecture = architecture == "x86_64" ? std::string() : architecture;
+    options.other_host = ::uname(&here) == 0 && session.host != here.nodename ? session.host : std::string();
+  }
+  options.kept_copy = [&profile](const symbolizer::ModuleSpec& file) {
+    return profile.kept_file(file.path, file.build_id, file.content_hash);
+  };
+  return options;
+}
+
+/// The event that shares are of where no sample stands for time: the first that has samples.
+Result<std::optional<profile::EventId>> event_of_shares(const profile::ProfileReader& profile) {
+  const std::vector<profile::EventRow>& events = profile.events();
+  const bool timed = std::any_of(events.begin(), events.end(), [](const profile::EventRow& event) {
+    return event.unit == profile::WeightUnit::ns || event.unit == profile::WeightUnit::cycles;
+  });
+  std::optional<profile::EventId> first;
+  if (timed || events.empty() || !profile::is_imported(profile.session())) {
+    return first;
+  }
+  const auto look = [&](const profile::SampleRow& sample) {
+    if (sample.event.value != 0 && (!first || sample.event.value < first->value)) {
+      first = sample.event;
+    }
+  };
+  if (auto read = profile.for_each_sample(look, profile::SampleParts::accesses); !read) {
+    return tl::unexpected<Error>(read.error());
+  }
+  return first;
+}
+
 /// All consumers of the sample stream; each sample passes them once.
 struct SampleReaders {
   SampleReaders(const profile::ProfileReader& profile, const ProgramView& view, const AddressSpaces& spaces,
@@ -282,12 +320,14 @@ class Course {
         options_(options),
         estimator_(estimator),
         spaces_(profile.processes(), profile.modules()),
-        code_(spaces_, profile.processes(), options.symbols),
+        code_(spaces_, profile.processes(), symbols_for(profile, options.symbols)),
         view_(profile.processes(), profile.threads(), spaces_, code_),
         blocks_(profile.blocks()),
         starts_(view_),
         strata_(profile.watches(), profile.threads(), estimator.policy),
-        shared_(profile.shared_mappings()) {}
+        shared_(profile.shared_mappings()) {
+    spaces_.ask([this](std::uint32_t file, std::uint64_t offset) { return code_.address_of(file, offset); });
+  }
 
   Result<void> read_traps();
   Result<void> read_samples();
@@ -349,6 +389,14 @@ Result<void> Course::read_samples() {
   // A recording with a trap proves that watchpoints fire.
   const auto trapless = traps_ == 0 ? std::span(profile_.watches()) : std::span<const profile::WatchRow>();
   samples_.emplace(profile_, view_, spaces_, told_.timelines, lines_, strata_, trapless);
+  const Result<std::optional<profile::EventId>> event = event_of_shares(profile_);
+  if (!event) {
+    return tl::unexpected<Error>(event.error());
+  }
+  if (*event && (*event)->value <= profile_.events().size()) {
+    samples_->digest.weigh_by(**event);
+    analysis_.shares_of = profile_.events()[(*event)->value - 1].name;
+  }
   const bool by_instruction = options_.code.has_value();
   const auto take = [&](const profile::SampleRow& sample) { samples_->add(sample, by_instruction, stacks_); };
   if (auto read = profile_.for_each_sample(take, profile::SampleParts::all); !read) {
@@ -383,6 +431,9 @@ Result<void> Course::find_loops() {
   }
   const SampleDigest& digest = samples_->digest;
   time_ = code_time(digest.code(), view_, options_.max_rows, uncovered());
+  if (!analysis_.shares_of.empty()) {
+    forget_times(time_);
+  }
   LookaheadReplay replay(view_);
   if (auto read = profile_.for_each_lookahead([&](const profile::LookaheadRow& row) { replay.add(row); }); !read) {
     return read;
@@ -502,6 +553,12 @@ void Course::fill_warnings() {
   warnings = warnings_of(profile_.session(), profile_.messages(), analysis_.sampling, analysis_.communication, defects);
   if (analysis_.sight.found_late) {
     warnings.push_back({"watchpoints_silent", analysis_.sight.because + "; " + analysis_.sight.remedy});
+  }
+  if (!analysis_.shares_of.empty()) {
+    const bool others = digest.measured().size() > 1;
+    warnings.push_back({"no_times", "no sample stands for time, so no times are known: shares are of the event " +
+                                        analysis_.shares_of +
+                                        (others ? ", and those of other events are left out" : "")});
   }
   if (options_.machine == nullptr && !options_.uncalibrated.empty() && !analysis_.loops.empty()) {
     warnings.push_back({"no_calibration", options_.uncalibrated});

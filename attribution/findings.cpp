@@ -246,18 +246,23 @@ std::string with_doubt(const std::string& sentence, std::uint64_t samples) {
              : sentence + " This is a hint only: it rests on " + count_of(samples, "sample", "samples") + ".";
 }
 
+std::string takes(const Analysis& analysis, double share) {
+  return analysis.shares_of.empty() ? "takes " + percent(share) + " of the CPU time."
+                                    : "has " + percent(share) + " of the event " + analysis.shares_of + ".";
+}
+
 std::string hottest_loop(const Analysis& analysis, const LoopRow& loop) {
   std::string place = place_in_words(loop.function, loop.file, loop.line_begin);
   const bool with_lines = !source_name(loop.file, loop.line_begin).empty();
   place += with_lines && loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
-  return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) + ", takes " +
-         percent(loop.share) + " of the CPU time.";
+  return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) + ", " +
+         takes(analysis, loop.share);
 }
 
 std::string hottest_function(const Analysis& analysis, const FunctionRow& function) {
   const std::string place = in_short(function.function) +
                             (function.module.empty() ? "" : " of " + module_name(analysis.processes, function.module));
-  return "The hottest function, " + place + ", takes " + percent(function.share) + " of the CPU time.";
+  return "The hottest function, " + place + ", " + takes(analysis, function.share);
 }
 
 /// Where the time goes; empty without samples. A loop tells more than a function, unless it has but a small part of
@@ -306,8 +311,8 @@ std::string nothing_seen(const Analysis& analysis) {
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
   if (running < 2) {
-    return "Only one thread used CPU time, so there is no communication between threads (" +
-           count_of(s.samples, "sample", "samples") + ").";
+    return std::string("Only one thread ") + (analysis.shares_of.empty() ? "used CPU time" : "was sampled") +
+           ", so there is no communication between threads (" + count_of(s.samples, "sample", "samples") + ").";
   }
   const bool probed = profile::are_lines_probed(analysis.session);
   if (s.armed == 0) {

@@ -390,6 +390,7 @@ struct Analysis {
   std::vector<Finding> findings;     // the most important first; never empty
   double duration_s = 0, cpu_s = 0;  // of all threads
   std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
+  std::string shares_of = {};  // an event, where no sample stands for time: shares are of it, and times are not known
   std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
   Memory memory = {};                // by hardware samples alone
   std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read

@@ -10,8 +10,8 @@
 
 namespace crosstalk::collectors {
 
-/// Copies the build id in `bytes` bytes of notes, aligned to `alignment`, to `out`, which has room for `limit`. Returns
-/// its size; 0 where there is none, where the notes are damaged, or where it is longer.
+/// Copies the build id in `bytes` bytes of notes, aligned to `alignment`, to `out`, which has room for `limit`; the
+/// first of them of a longer one. Returns how many; 0 where there is none, or where the notes are damaged.
 inline std::size_t build_id_in(const std::uint8_t* notes, std::uint64_t bytes, std::uint64_t alignment,
                                std::uint8_t* out, std::size_t limit) {
   const std::uint64_t step = alignment == 8 ? 8 : 4;
@@ -25,7 +25,7 @@ inline std::size_t build_id_in(const std::uint8_t* notes, std::uint64_t bytes, s
       return 0;
     }
     if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0) {
-      const std::size_t size = note.n_descsz <= limit ? note.n_descsz : 0;
+      const std::size_t size = note.n_descsz <= limit ? note.n_descsz : limit;
       memcpy(out, notes + content, size);
       return size;
     }

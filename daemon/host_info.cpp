@@ -18,6 +18,7 @@ void describe_host(profile::Session& session) {
   if (::uname(&names) == 0) {
     session.host = names.nodename;
     session.kernel = names.release;
+    session.architecture = names.machine;
   }
   session.cpu_model = processor_field("model name");
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);

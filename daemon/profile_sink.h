@@ -36,6 +36,7 @@ class ProfileSink final : public RowSink {
   void put(const profile::StackRow& row) override { heed(writer_.put(row)); }
   void put(const profile::MessageRow& row) override { heed(writer_.put(row)); }
   void put(const profile::EventRow& row) { heed(writer_.put(row)); }
+  void put(const profile::KeptFileRow& row) { heed(writer_.put(row)); }
   void put(const profile::Session& session) { heed(writer_.put(session)); }
 
   void commit();

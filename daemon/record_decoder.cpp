@@ -37,9 +37,9 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHash content_hash)
+RecordDecoder::RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify)
     : sink_(&sink),
-      content_hash_(std::move(content_hash)),
+      identify_(std::move(identify)),
       processes_table_(sink),
       watches_(sink),
       regions_(sink, slot_count),
@@ -56,7 +56,11 @@ void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
   const auto start = record.as<profile::ProcessStart>();
   const std::span<const std::byte> tail = record.tail();
   std::string executable = text_of(tail);
+  constexpr std::string_view deleted = " (deleted)";
   const std::size_t rest = std::min(tail.size(), executable.size() + 1);
+  if (executable.ends_with(deleted)) {  // as the kernel says; modules are called by their paths, too
+    executable.resize(executable.size() - deleted.size());
+  }
   announcements_.push_back({slot, start, std::move(executable), command_of(tail.subspan(rest))});
 }
 
@@ -264,8 +268,8 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Modu
   row.build_id = hex({record.build_id, record.build_id_size});
   row.path = text_of(view.tail());
   row.is_vdso = record.is_vdso != 0;
-  if (content_hash_ && row.build_id.empty() && !row.path.empty()) {
-    row.content_hash = content_hash_(slot.pid, row.path);
+  if (identify_) {
+    identify_(slot.pid, row);
   }
   sink_->put(row);
   modules_.load(std::move(row));

@@ -24,9 +24,9 @@ namespace crosstalk::daemon {
 /// slot; then close_slot() for slots whose thread is gone. Not thread-safe.
 class RecordDecoder {
  public:
-  /// What a file of code holds that a process has mapped (base/file_content.h); 0: not known.
-  using ContentHash = std::function<std::uint64_t(std::int32_t pid, const std::string& path)>;
-  RecordDecoder(RowSink& sink, std::uint32_t slot_count, ContentHash content_hash = {});
+  /// Completes a module that a process has mapped by what identifies its file (module_files.h).
+  using Identify = std::function<void(std::int32_t pid, profile::ModuleRow& row)>;
+  RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify = {});
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
   /// Takes process_start records, which others of the same pass may need; ignores all others. They take effect
@@ -126,7 +126,7 @@ class RecordDecoder {
   bool dispatch(Slot& slot, const profile::RecordView& record);
 
   RowSink* sink_;
-  ContentHash content_hash_;
+  Identify identify_;
   ProcessTable processes_table_;
   WatchJoiner watches_;
   RegionTable regions_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
     : options_(&options),
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
-      decoder_(sink_, arena_.slot_count(),
-               [this](pid_t pid, const std::string& path) { return contents_.hash_of(pid, path); }),
+      files_(options.command.empty() ? 0 : ::time(nullptr)),  // processes that are attached to may run since ever
+      decoder_(sink_, arena_.slot_count(), [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
       cpu_before_ns_(cpu_before_ns) {}
@@ -224,6 +225,7 @@ void Recorder::commit(std::uint64_t now_ns) {
   retry_if_failing(now_ns);
   drainer_.read_totals(now_ns);
   decoder_.flush(now_ns);
+  put_copies();
   unobserved_.settle(now_ns - std::min(now_ns, exec_patience_ns));
   session_.end_ns = now_ns;
   session_.recorder_cpu_ns = own_cpu_ns() - cpu_before_ns_;
@@ -249,6 +251,14 @@ void Recorder::retry_if_failing(std::uint64_t now_ns) {
   sink_.retry();
   decoder_.put_everything();
   put_given();
+}
+
+/// Of files that are not where they were mapped from any more.
+void Recorder::put_copies() {
+  files_.look_again();
+  for (const profile::KeptFileRow& copy : files_.take_copies()) {
+    sink_.put(copy);
+  }
 }
 
 /// What was known before the start.
@@ -289,6 +299,7 @@ void Recorder::end(const Targets& targets) {
   }
   drainer_.finish(now_ns_);
   decoder_.finish();
+  files_.read_compilers_files();
   take_unobserved();
   unobserved_.finish();
   if (!left.empty()) {

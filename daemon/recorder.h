@@ -9,7 +9,7 @@
 
 #include "daemon/arena.h"
 #include "daemon/drainer.h"
-#include "daemon/module_contents.h"
+#include "daemon/module_files.h"
 #include "daemon/profile_sink.h"
 #include "daemon/record_decoder.h"
 #include "daemon/record_options.h"
@@ -56,6 +56,7 @@ class Recorder {
   void retry_if_failing(std::uint64_t now_ns);
   void end(const Targets& targets);
   void put_given();
+  void put_copies();
   void take_unobserved();
   void add_unobserved(const UnobservedProgram& program);
   void put_messages(std::optional<pid_t> launched);
@@ -66,7 +67,7 @@ class Recorder {
   const RecordOptions* options_;
   Arena arena_;
   ProfileSink sink_;
-  ModuleContents contents_;
+  ModuleFiles files_;
   RecordDecoder decoder_;
   Drainer drainer_;
   UnobservedPrograms unobserved_;

@@ -104,7 +104,7 @@ std::string summary_table(const Analysis& analysis) {
   }
   table.row({"exit_status", known(analysis.session.exit_status)});
   table.row({"duration_s", number(analysis.duration_s)});
-  table.row({"cpu_s", number(analysis.cpu_s)});
+  table.row({"cpu_s", analysis.shares_of.empty() ? number(analysis.cpu_s) : ""});
   table.row({"threads", number(std::uint64_t{analysis.threads.size()})});
   table.row({"sampling.source", sampling.source});
   table.row({"sampling.method", sampling.method});
@@ -269,12 +269,14 @@ std::string loops_table(const Analysis& analysis) {
     columns.push_back("counters." + name);
   }
   Table table(columns);
+  const bool timed = analysis.shares_of.empty();
   for (const attribution::LoopRow& row : analysis.loops) {
     Fields cells({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
-                  known_line(row.line_end), number(std::uint64_t{row.depth}), row.module, number(row.cpu_s),
-                  number(row.self_s), number(row.share), number(row.share_ci95.low), number(row.share_ci95.high),
-                  known(row.rates.iterations.per_s), known(row.rates.instructions.per_s), known(row.rates.flops.per_s),
-                  known(row.rates.loads.per_s), known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
+                  known_line(row.line_end), number(std::uint64_t{row.depth}), row.module,
+                  timed ? number(row.cpu_s) : "", timed ? number(row.self_s) : "", number(row.share),
+                  number(row.share_ci95.low), number(row.share_ci95.high), known(row.rates.iterations.per_s),
+                  known(row.rates.instructions.per_s), known(row.rates.flops.per_s), known(row.rates.loads.per_s),
+                  known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
     cells = cells + figure_fields(row);
     for (const std::string& name : counters) {
       cells.push_back(counted(row, name));

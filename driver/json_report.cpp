@@ -203,7 +203,8 @@ Json probes_skipped(const profile::Session& session) {
           {"beside_another", skipped.beside_another}};
 }
 
-Json sampling(const attribution::SamplingSummary& summary, const profile::Session& session) {
+Json sampling(const attribution::SamplingSummary& summary, const std::string& shares_of,
+              const profile::Session& session) {
   Json events = Json::array();
   for (const auto& event : summary.events) {
     events.push_back(
@@ -217,6 +218,7 @@ Json sampling(const attribution::SamplingSummary& summary, const profile::Sessio
   const auto spent = [&](const auto& value) { return summary.settings_unknown.empty() ? Json(value) : Json(nullptr); };
   return {{"source", summary.source},
           {"source_choice", known_text(summary.source_choice)},
+          {"shares_of", known_text(shares_of)},
           {"method", summary.method},
           {"method_choice", known_text(summary.method_choice)},
           {"partner", known_text(summary.partner)},
@@ -386,7 +388,7 @@ Json functions(const Analysis& analysis) {
                     {"file", known_text(row.file)},
                     {"line", known_line(row.line)},
                     {"module", known_text(row.module)},
-                    {"self_s", number(row.self_s)},
+                    {"self_s", analysis.shares_of.empty() ? number(row.self_s) : Json(nullptr)},
                     {"share", number(row.share)}});
   }
   return list;
@@ -425,7 +427,7 @@ Json head(const Analysis& analysis) {
           {"command", analysis.session.command},
           {"exit_status", known(analysis.session.exit_status)},
           {"duration_s", number(analysis.duration_s)},
-          {"cpu_s", number(analysis.cpu_s)},
+          {"cpu_s", analysis.shares_of.empty() ? number(analysis.cpu_s) : Json(nullptr)},
           {"complete", analysis.session.complete},
           {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},
@@ -443,7 +445,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
   Json report = head(analysis);
   if (wants(View::summary)) {
     report["findings"] = findings(analysis);
-    report["sampling"] = sampling(analysis.sampling, analysis.session);
+    report["sampling"] = sampling(analysis.sampling, analysis.shares_of, analysis.session);
   }
   if (wants(View::matrix)) {
     report["communication"] = communication(analysis.communication);

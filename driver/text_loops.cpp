@@ -93,18 +93,24 @@ class Tree {
   std::map<std::int64_t, std::vector<const LoopRow*>> children_;
 };
 
-std::string time_columns_of(const Canvas& canvas, double share, double total_s, double self_s, bool with_total) {
+/// Without `timed`, times are not known.
+std::string time_columns_of(const Canvas& canvas, double share, double total_s, double self_s, bool with_total,
+                            bool timed) {
   const int bars = bar_columns(canvas);
+  const auto time = [timed](double seconds) {
+    return pad_left(timed ? seconds_text(seconds) : "-", loop_time_columns);
+  };
   return "  " + pad_left(percent_text(share), share_columns) + "  " +
          (bars == 0 ? "" : canvas.colored(bar(share, bars, canvas.style().charset), Hue::true_sharing) + "  ") +
-         (with_total ? pad_left(seconds_text(total_s), loop_time_columns) + "  " : "") +
-         pad_left(seconds_text(self_s), loop_time_columns) + "  ";
+         (with_total ? time(total_s) + "  " : "") + time(self_s) + "  ";
 }
 
 }  // namespace
 
 void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
-  canvas.heading("Loops", "share of CPU time; a loop's time holds its inner loops'");
+  const bool timed = analysis.shares_of.empty();
+  canvas.heading("Loops", timed ? "share of CPU time; a loop's time holds its inner loops'"
+                                : "share of " + analysis.shares_of + "; a loop's holds its inner loops'");
   if (analysis.loops.empty()) {
     canvas.paragraph("  ", "No sample fell into a loop whose code is known.");
     return;
@@ -120,7 +126,7 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     const int indent = std::min(2 * depth, 12);
     const std::string place = lines_text(analysis, loop);
     const std::string name = code_name(loop.function, loop.module);
-    canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true) +
+    canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true, timed) +
                 std::string(static_cast<std::size_t>(indent), ' ') +
                 place_cell(canvas, name, place, canvas.width() - label_offset(canvas) - indent));
   });
@@ -197,13 +203,17 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
   if (analysis.functions.empty()) {
     return;
   }
-  canvas.heading("Functions", "their own CPU time, without that of what they call");
+  const bool timed = analysis.shares_of.empty();
+  canvas.heading("Functions",
+                 "their own " +
+                     (timed ? std::string("CPU time, without that") : analysis.shares_of + ", without those") +
+                     " of what they call");
   for (std::size_t i = 0; i < std::min(most, analysis.functions.size()); ++i) {
     const attribution::FunctionRow& row = analysis.functions[i];
     const std::string module = attribution::module_name(analysis.processes, row.module);
     const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2);
     const std::string source = source_text(row.file, row.line);
-    canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false) +
+    canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false, timed) +
                 place_cell(canvas, code_name(row.function, row.module),
                            source.empty() && !module.empty() ? "[" + module + "]" : source, room));
   }

@@ -47,8 +47,8 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
 
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
-  facts += fmt::format(", {} thread{}, {} CPU time", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s",
-                       seconds_text(analysis.cpu_s));
+  facts += fmt::format(", {} thread{}", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
+  facts += analysis.shares_of.empty() ? ", " + seconds_text(analysis.cpu_s) + " CPU time" : "";
   if (analysis.session.exit_status) {
     facts += fmt::format(", exit status {}", *analysis.session.exit_status);
   }

@@ -264,12 +264,16 @@ std::optional<std::span<const std::uint8_t>> StackPacker::pack(std::span<const s
 }
 
 bool unpack_stack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes) {
+  return unpack_bytes(packed, bytes, max_stack_bytes);
+}
+
+bool unpack_bytes(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes, std::size_t most) {
   bytes.clear();
   if (packed.empty()) {
     return true;
   }
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_stack_bytes) {
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > most) {
     return false;
   }
   bytes.resize(static_cast<std::size_t>(size));

@@ -94,5 +94,8 @@ class StackPacker {
 
 /// Unpacks into `bytes`; false when `packed` is no zstd frame or holds more than max_stack_bytes.
 [[nodiscard]] bool unpack_stack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes);
+/// The same of what may have up to `most` bytes.
+[[nodiscard]] bool unpack_bytes(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes,
+                                std::size_t most);
 
 }  // namespace crosstalk::profile

@@ -49,6 +49,7 @@ struct Session {
   std::string method_choice;     // why it is this method (config.method)
   std::string host;              // uname -n
   std::string kernel;            // uname -r
+  std::string architecture;      // uname -m; empty: not known, and x86_64 unless it was imported
   std::string cpu_model;
   std::uint32_t cpus = 0;
   std::uint32_t line_bytes = 64;
@@ -144,7 +145,19 @@ struct ModuleRow {
   std::string path;
   bool is_vdso = false;
   std::uint64_t content_hash = 0;  // of a file without a build id (base/file_content.h); 0: not known
+  /// Of what was imported: where in the file the mapping at `begin` begins. The file's segments tell the bias, once it
+  /// is opened, and `bias` is what it would be without them.
+  std::optional<std::uint64_t> file_offset = {};
 };
+
+/// A copy of a file of code that was not to be found any more where it was mapped from: it had been replaced or
+/// deleted, or was in memory alone. Named as modules name it.
+struct KeptFileRow {
+  std::string path, build_id;
+  std::uint64_t content_hash = 0;
+  std::vector<std::uint8_t> bytes;
+};
+inline constexpr std::size_t max_kept_file_bytes = std::size_t{256} << 20U;
 
 /// A processor that is not known.
 inline constexpr std::uint16_t unknown_cpu = UINT16_MAX;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profile/batch_queue.h"
+#include "profile/codec.h"
 #include "profile/reader_file.h"
 #include "profile/reader_rows.h"
 #include "profile/schema.h"
@@ -85,6 +86,7 @@ struct ProfileReader::State {
   std::vector<EventRow> events;
   std::vector<CounterRow> counters;
   std::vector<MessageRow> messages;
+  std::vector<KeptFileRow> kept_files;
 
   [[nodiscard]] tl::unexpected<Error> corrupt(const std::string& what) const {
     return read_failure(path, ErrorCode::corrupt, what + "; record it again");
@@ -320,9 +322,10 @@ Result<void> ProfileReader::State::load_all() {
   result = result ? load_dense("thread", version < 8 ? schema::get_threads_before_version_8 : schema::get_threads,
                                threads, thread_of)
                   : result;
-  result = result ? load("module", version < 8 ? schema::get_modules_before_version_8 : schema::get_modules, modules,
-                         module_of)
-                  : result;
+  const char* const get_modules = version < 8    ? schema::get_modules_before_version_8
+                                  : version < 16 ? schema::get_modules_before_version_16
+                                                 : schema::get_modules;
+  result = result ? load("module", get_modules, modules, module_of) : result;
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
@@ -340,6 +343,7 @@ Result<void> ProfileReader::State::load_all() {
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
+  result = result && version >= 16 ? load("kept_file", schema::get_kept_files, kept_files, kept_file_of) : result;
   std::stable_sort(modules.begin(), modules.end(), [](const ModuleRow& a, const ModuleRow& b) {
     return std::tie(a.process, a.loaded_ns, a.begin) < std::tie(b.process, b.loaded_ns, b.begin);
   });
@@ -481,6 +485,18 @@ Result<void> ProfileReader::for_each_stack(const std::function<void(const StackR
       visit(row);
     }
   });
+}
+
+std::optional<std::vector<std::uint8_t>> ProfileReader::kept_file(const std::string& path, const std::string& build_id,
+                                                                  std::uint64_t content_hash) const {
+  for (const KeptFileRow& row : state_->kept_files) {  // packed, as they are stored
+    std::vector<std::uint8_t> bytes;
+    if (row.path == path && row.build_id == build_id && row.content_hash == content_hash &&
+        unpack_bytes(row.bytes, bytes, max_kept_file_bytes)) {
+      return bytes;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace crosstalk::profile

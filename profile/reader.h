@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class ProfileReader {
   /// By id: counters()[id - 1]. None before version 13.
   [[nodiscard]] const std::vector<CounterRow>& counters() const;
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
+  /// The copy of the file that has this path, build id and hash of contents; nullopt: there is none, or it is damaged.
+  [[nodiscard]] std::optional<std::vector<std::uint8_t>> kept_file(const std::string& path, const std::string& build_id,
+                                                                   std::uint64_t content_hash) const;
 
   /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:
   /// `visit` must not read from this profile. What is not read has its default.

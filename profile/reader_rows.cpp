@@ -143,12 +143,23 @@ ModuleRow module_of(ColumnScan& scan, const Bounds& bounds) {
   row.path = scan.text();
   row.is_vdso = scan.flag("is_vdso");
   row.content_hash = scan.bits();
+  row.file_offset = scan.optional_bits();
   if (row.end < row.begin) {
     scan.reject("end", static_cast<std::int64_t>(row.end));
   }
   if (row.build_id.find_first_not_of("0123456789abcdef") != std::string::npos || row.build_id.size() % 2 != 0) {
     scan.reject("the length of build_id", static_cast<std::int64_t>(row.build_id.size()));
   }
+  return row;
+}
+
+KeptFileRow kept_file_of(ColumnScan& scan, const Bounds& /*bounds*/) {
+  KeptFileRow row;
+  row.path = scan.text();
+  row.build_id = scan.text();
+  row.content_hash = scan.bits();
+  const auto packed = scan.blob();
+  row.bytes.assign(packed.begin(), packed.end());
   return row;
 }
 

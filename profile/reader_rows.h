@@ -51,6 +51,12 @@ class ColumnScan {
   }
   /// All 64 bits; NULL is 0.
   std::uint64_t bits() { return static_cast<std::uint64_t>(row_->integer(column_++)); }
+  /// The same; NULL is nothing.
+  std::optional<std::uint64_t> optional_bits() {
+    const bool known = !next_is_null();
+    const std::uint64_t value = bits();
+    return known ? std::optional(value) : std::nullopt;
+  }
   std::int64_t signed_bits() { return row_->integer(column_++); }
   std::int32_t int32(const char* name);
   bool flag(const char* name) { return number<std::uint8_t>(name, 1) != 0; }
@@ -89,6 +95,8 @@ class ColumnScan {
 // Each takes a row of the schema's get_... statement of the same kind.
 [[nodiscard]] ProcessRow process_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
+/// Its bytes stay packed.
+[[nodiscard]] KeptFileRow kept_file_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
 /// What of samples a statement gives.
 struct SampleColumns {

@@ -18,7 +18,7 @@ CREATE TABLE thread(
 CREATE TABLE module(
   process INTEGER NOT NULL, begin INTEGER NOT NULL, loaded_ns INTEGER NOT NULL, unloaded_ns INTEGER,
   bias INTEGER NOT NULL, end INTEGER NOT NULL, tls_offset INTEGER NOT NULL, tls_size INTEGER NOT NULL,
-  build_id TEXT, path TEXT NOT NULL, is_vdso INTEGER NOT NULL, content_hash INTEGER,
+  build_id TEXT, path TEXT NOT NULL, is_vdso INTEGER NOT NULL, content_hash INTEGER, file_offset INTEGER,
   PRIMARY KEY(process, begin, loaded_ns)) WITHOUT ROWID;
 CREATE TABLE sample(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, ip INTEGER NOT NULL, access_offset INTEGER, address INTEGER,
@@ -79,6 +79,9 @@ CREATE TABLE reading(
   life INTEGER NOT NULL, cpu INTEGER NOT NULL, enabled_ns INTEGER NOT NULL, running_ns INTEGER NOT NULL,
   counts BLOB NOT NULL);
 CREATE TABLE stack(id INTEGER PRIMARY KEY, registers BLOB NOT NULL, size INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE kept_file(
+  path TEXT NOT NULL, build_id TEXT NOT NULL, content_hash INTEGER NOT NULL, bytes BLOB NOT NULL,
+  PRIMARY KEY(path, build_id, content_hash));
 CREATE TABLE message(
   code TEXT NOT NULL, text TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(code, text)) WITHOUT ROWID;
 )sql";
@@ -86,7 +89,7 @@ CREATE TABLE message(
 const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
 const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?,?,?)";
 const char* const put_watch = "INSERT OR REPLACE INTO watch VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -110,6 +113,8 @@ const char* const put_stack = "INSERT INTO stack VALUES(?,?,?,?)";
 const char* const put_message =
     "INSERT INTO message VALUES(?,?,?) ON CONFLICT(code, text) DO UPDATE SET count = count + excluded.count";
 
+const char* const put_kept_file = "INSERT OR REPLACE INTO kept_file VALUES(?,?,?,?)";
+
 const char* const get_meta = "SELECT key, value FROM meta";
 const char* const get_processes =
     "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
@@ -127,10 +132,13 @@ const char* const get_threads_before_version_8 =
     "FROM thread ORDER BY id";
 const char* const get_modules =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
-    "content_hash FROM module";
+    "content_hash, file_offset FROM module";
+const char* const get_modules_before_version_16 =
+    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
+    "content_hash, NULL FROM module";
 const char* const get_modules_before_version_8 =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
-    "NULL FROM module";
+    "NULL, NULL FROM module";
 std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
   const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
   return accesses + (of_version == 1 ? "NULL" : "registers") + (of_version < 12 ? ", NULL" : ", region") +
@@ -181,6 +189,7 @@ const char* const get_events =
     "SELECT id, name, source, unit, period, least_latency_cycles, at_access FROM event ORDER BY id";
 const char* const get_call_chains = "SELECT id, addresses FROM call_chain ORDER BY id";
 const char* const get_stacks = "SELECT id, registers, size, bytes FROM stack ORDER BY id";
+const char* const get_kept_files = "SELECT path, build_id, content_hash, bytes FROM kept_file";
 const char* const get_messages = "SELECT code, text, count FROM message";
 
 }  // namespace crosstalk::profile::schema

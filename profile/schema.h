@@ -10,7 +10,7 @@ namespace crosstalk::profile::schema {
 /// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 15;
+inline constexpr std::int64_t version = 16;
 
 /// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -42,6 +42,7 @@ extern const char* const put_event;
 extern const char* const put_call_chain;
 extern const char* const put_stack;
 extern const char* const put_message;
+extern const char* const put_kept_file;
 
 extern const char* const get_meta;
 extern const char* const get_processes;
@@ -49,6 +50,7 @@ extern const char* const get_processes_before_version_10;
 extern const char* const get_threads;
 extern const char* const get_threads_before_version_8;
 extern const char* const get_modules;
+extern const char* const get_modules_before_version_16;
 extern const char* const get_modules_before_version_8;
 /// Of a file of that version: what sample_of takes. `measured`: with what is in table sample_measurement.
 [[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole, bool measured);
@@ -72,5 +74,6 @@ extern const char* const get_events;            // from version 9 on
 extern const char* const get_call_chains;       // from version 9 on
 extern const char* const get_stacks;
 extern const char* const get_messages;
+extern const char* const get_kept_files;  // from version 16 on
 
 }  // namespace crosstalk::profile::schema

@@ -19,6 +19,7 @@ void visit_session(S& session, Visitor&& visit) {
   visit("method_choice", session.method_choice);
   visit("host", session.host);
   visit("kernel", session.kernel);
+  visit("architecture", session.architecture);
   visit("cpu_model", session.cpu_model);
   visit("cpus", session.cpus);
   visit("line_bytes", session.line_bytes);

@@ -27,6 +27,7 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const Session& session);  // replaces
   [[nodiscard]] Result<void> put(const ProcessRow& row);   // replaces by id
   [[nodiscard]] Result<void> put(const ThreadRow& row);    // replaces by id
+  [[nodiscard]] Result<void> put(const KeptFileRow& row);  // replaces by what names it
   [[nodiscard]] Result<void> put(const ModuleRow& row);    // replaces by (process, begin, loaded_ns)
   [[nodiscard]] Result<void> put(const SampleRow& row);
   [[nodiscard]] Result<void> put(const WatchRow& row);  // replaces by id

@@ -93,7 +93,9 @@ Result<void> ProfileWriter::put(const ModuleRow& row) {
     put.bind(row.tls_offset).bind(as_signed(row.tls_size));
     row.build_id.empty() ? put.bind_null() : put.bind(std::string_view(row.build_id));
     put.bind(std::string_view(row.path)).bind(std::int64_t{row.is_vdso});
-    return put.bind_unless_zero(row.content_hash).run();
+    put.bind_unless_zero(row.content_hash);
+    row.file_offset ? put.bind(as_signed(*row.file_offset)) : put.bind_null();
+    return put.run();
   });
 }
 
@@ -321,6 +323,19 @@ Result<void> ProfileWriter::put(const StackRow& row) {
     Statement& put = s.statements.stack;
     put.bind(std::int64_t{row.id.value}).bind(registers.bytes());
     return put.bind(static_cast<std::int64_t>(bytes.size())).bind(*packed).run();
+  });
+}
+
+Result<void> ProfileWriter::put(const KeptFileRow& row) {
+  WriterState& s = *state_;
+  return s.guarded([&]() -> Result<void> {
+    const auto packed = s.packer.pack(row.bytes);
+    if (!packed) {
+      return fail(ErrorCode::system, "cannot compress the copy of a file: out of memory");
+    }
+    Statement& put = s.statements.kept_file;
+    put.bind(std::string_view(row.path)).bind(std::string_view(row.build_id)).bind(as_signed(row.content_hash));
+    return put.bind(*packed).run();
   });
 }
 

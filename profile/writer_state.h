@@ -20,7 +20,7 @@ namespace crosstalk::profile {
 struct Statements {
   sqlite::Statement meta, process, thread, module, sample, sample_measurement, watch, watch_measurement, line_probe,
       watch_word, delete_words, trap, block, shared_mapping, lookahead, thread_creation, thread_wait, region,
-      thread_region, event, counter, reading, call_chain, stack, message;
+      thread_region, event, counter, reading, call_chain, stack, message, kept_file;
 
   [[nodiscard]] Result<void> prepare(const sqlite::Database& database) {
     const std::pair<sqlite::Statement*, const char*> all[] = {
@@ -49,6 +49,7 @@ struct Statements {
         {&thread_wait, schema::put_thread_wait},
         {&stack, schema::put_stack},
         {&message, schema::put_message},
+        {&kept_file, schema::put_kept_file},
     };
     for (const auto& [statement, sql] : all) {
       Result<sqlite::Statement> prepared = database.prepare(sql);

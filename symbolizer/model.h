@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,17 +16,21 @@
 
 namespace crosstalk::symbolizer {
 
+struct ModuleSpec {
+  std::string path;      // empty for the vdso
+  std::string build_id;  // lower-case hex, perhaps with zeros behind it or cut after 20 bytes; empty: unknown
+  bool is_vdso = false;
+  std::uint64_t content_hash = 0;  // base/file_content.h; 0: unknown
+};
+
 struct Options {
   std::string sysroot;     // prefix under which module paths are looked for first
   bool debuginfod = true;  // ask the servers of DEBUGINFOD_URLS when that variable is set
   std::vector<std::string> debug_paths = {"/usr/lib/debug"};
-};
-
-struct ModuleSpec {
-  std::string path;      // empty for the vdso
-  std::string build_id;  // lower-case hex; empty: unknown
-  bool is_vdso = false;
-  std::uint64_t content_hash = 0;  // base/file_content.h; 0: unknown
+  std::string foreign_architecture = {};  // of the recorded machine, where it is not x86-64; files of ours are not its
+  std::string other_host = {};            // the recorded machine's name, where it is known not to be this one
+  /// A copy of a file that the recording holds, where it holds one.
+  std::function<std::optional<std::vector<std::uint8_t>>(const ModuleSpec&)> kept_copy = {};
 };
 
 struct SourceLine {

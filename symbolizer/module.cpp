@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 
 #include "symbolizer/cfg/disassembly.h"
@@ -37,12 +38,18 @@ void Module::open() {
   opened_ = true;
   files_ = open_module(spec_, options_, servers_);
   const ElfFile* debug = files_.debug ? &*files_.debug : nullptr;
-  symbols_ = std::make_unique<SymbolTable>(code(), debug);
+  symbols_ =
+      std::make_unique<SymbolTable>(SymbolTable::Files{code(), debug, files_.embedded ? &*files_.embedded : nullptr});
   if (debug != nullptr) {
     debug_info_ = DebugInfo::open(*debug);
   }
   if (!debug_info_ && code() != nullptr) {
     debug_info_ = DebugInfo::open(*code());
+  }
+  if (const auto wanted = debug_info_ ? debug_info_->wanted_supplement() : std::nullopt) {
+    if (auto file = open_supplement(wanted->name, wanted->build_id, debug != nullptr ? *debug : *code(), options_)) {
+      debug_info_->supplement(std::move(*file));
+    }
   }
   if (debug_info_) {
     variables_ = std::make_unique<Variables>(*debug_info_);
@@ -70,19 +77,20 @@ std::optional<Module::Function> Module::function_at(std::uint64_t address) {
   }
   const FrameRanges* frames = frame_ranges();
   if (const auto range = frames != nullptr ? frames->at(address) : std::nullopt) {
-    const Symbol* symbol = symbols_->function_before(address);
-    const bool names_it = symbol != nullptr && symbol->bytes == 0 && symbol->value >= range->begin;
-    return Function{*range, names_it ? symbol : nullptr};
+    const Symbol* first = symbols_->label_at(range->begin);
+    const Symbol* near = first != nullptr ? first : symbols_->label_before(address);
+    const bool names_it = near != nullptr && near->value >= range->begin && !symbols_->function_between(*near, address);
+    return Function{*range, names_it ? near : nullptr};
   }
   return function_of_unsized_symbol(address);
 }
 
 /// Assembly without .size: up to the next symbol, or the end of the section.
 std::optional<Module::Function> Module::function_of_unsized_symbol(std::uint64_t address) {
-  const Symbol* symbol = symbols_->function_before(address);
+  const Symbol* symbol = symbols_->label_before(address);
   const Section* section = code() != nullptr ? code()->section_at(address) : nullptr;
-  if (symbol == nullptr || symbol->bytes != 0 || section == nullptr || !section->executable() ||
-      !section->range().contains(symbol->value)) {
+  if (symbol == nullptr || section == nullptr || !section->executable() || !section->range().contains(symbol->value) ||
+      symbols_->function_between(*symbol, address)) {
     return std::nullopt;
   }
   return Function{{symbol->value, std::min(symbols_->next_function(address), section->range().end)}, symbol};
@@ -274,6 +282,11 @@ LoopAnatomy* Module::loop_anatomy(std::uint64_t address) {
   return function->anatomy.get();
 }
 
+std::optional<std::uint64_t> Module::address_of(std::uint64_t file_offset) {
+  open();
+  return code() != nullptr ? code()->address_of(file_offset) : std::nullopt;
+}
+
 std::span<const std::uint8_t> Module::bytes_at(std::uint64_t address) {
   open();
   return code() != nullptr ? code()->code_at(address) : std::span<const std::uint8_t>();
@@ -321,6 +334,30 @@ CodeListing Module::listing(std::uint64_t address) {
   return result;
 }
 
+std::string Module::unreadable_sections() const {
+  for (const auto* file : {&files_.debug, &files_.code}) {
+    const std::string names = *file ? (*file)->unreadable_sections() : std::string();
+    if (!names.empty()) {
+      return names + " of " + (*file)->path() +
+             " are compressed in a way that is not read here, or damaged; objcopy --decompress-debug-sections unpacks "
+             "them";
+    }
+  }
+  return {};
+}
+
+/// Split debug information may have been packed into one file, which libdw does not read.
+std::string Module::split_remedy() const {
+  if (debug_info_->wanted_supplement() || code() == nullptr) {
+    return {};
+  }
+  const std::string package = code()->path() + ".dwp";
+  std::error_code error;
+  return std::filesystem::exists(package, error)
+             ? "; " + package + " is not read: keep the .dwo files, too, or link without -gsplit-dwarf"
+             : "; keep .dwo files where they were compiled";
+}
+
 std::optional<std::string> Module::missing() const {
   if (!asked_) {
     return std::nullopt;
@@ -331,8 +368,18 @@ std::optional<std::string> Module::missing() const {
   if (!files_.code) {
     return files_.code_missing + " (its separate debug information is there: lines are known, loops are not)";
   }
-  if (debug_info_ || spec_.is_vdso) {
+  if (spec_.is_vdso) {
     return std::nullopt;
+  }
+  if (std::string unreadable = unreadable_sections(); !unreadable.empty()) {
+    return unreadable;
+  }
+  if (debug_info_) {
+    std::string lacks = debug_info_->missing();
+    if (lacks.empty()) {
+      return std::nullopt;
+    }
+    return "its debug information " + lacks + split_remedy();
   }
   const std::string remedy = "build it with -g, install its -dbgsym package, or set DEBUGINFOD_URLS";
   if (symbols_->empty()) {

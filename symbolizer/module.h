@@ -39,6 +39,9 @@ class Module {
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
   [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
   [[nodiscard]] LoopAnatomy* loop_anatomy(std::uint64_t address);
+  /// The module address of a place in the file (ElfFile::address_of); nullopt: the file is missing. Asking does not
+  /// count for missing().
+  [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset);
   /// Empty when the file is missing or has none there. Asking does not count for missing().
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address);
   /// The function that holds `address`.
@@ -74,6 +77,8 @@ class Module {
   [[nodiscard]] AllocatedType numbered(Dwarf_Die type);
   [[nodiscard]] std::optional<Dwarf_Die> variable(std::uint64_t begin, bool tls);
   [[nodiscard]] bool is_tls(const DataSymbol& symbol) const;
+  [[nodiscard]] std::string unreadable_sections() const;
+  [[nodiscard]] std::string split_remedy() const;
 
   ModuleSpec spec_;
   const Options& options_;

@@ -11,6 +11,7 @@
 
 #include "symbolizer/elf/jit_dump.h"
 #include "symbolizer/elf/perf_map.h"
+#include "symbolizer/elf/text_file.h"
 #include "symbolizer/module.h"
 #include "symbolizer/unwind/unwinder.h"
 
@@ -67,32 +68,45 @@ std::vector<std::string> jit_dump_places(std::int32_t pid, const std::string& kn
   return places;
 }
 
+/// What a compiler has written at one of `places`, where it is there and `take` takes it: below the sysroot, as the
+/// recording has kept it, or, of processes of this machine, as it is there now.
+template <class Take>
+void take_text(const Options& options, const std::vector<std::string>& places, Take take) {
+  const bool of_this_machine = options.other_host.empty() && options.foreign_architecture.empty();
+  for (const std::string& place : places) {
+    if (const auto text = options.sysroot.empty() ? std::nullopt : read_text_file(options.sysroot + "/" + place);
+        text && take(*text)) {
+      return;
+    }
+  }
+  for (const std::string& place : places) {
+    if (const auto kept = options.kept_copy ? options.kept_copy({place, "", false}) : std::nullopt) {
+      take({kept->begin(), kept->end()});
+      return;
+    }
+  }
+  for (const std::string& place : places) {
+    if (const auto text = of_this_machine ? read_text_file(place) : std::nullopt; text && take(*text)) {
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void Symbolizer::add_jit_symbols(std::int32_t pid, const std::string& jit_dump) {
-  std::vector<std::string> maps = {"/tmp/perf-" + std::to_string(pid) + ".map"};
-  std::vector<std::string> dumps = jit_dump_places(pid, jit_dump);
-  if (const std::string& root = state_->options.sysroot; !root.empty()) {
-    for (std::vector<std::string>* places : {&maps, &dumps}) {
-      std::vector<std::string> under_root = *places;
-      for (std::string& place : under_root) {
-        place.insert(0, root + "/");
-      }
-      places->insert(places->begin(), under_root.begin(), under_root.end());
-    }
-  }
-  for (const std::string& place : maps) {
-    if (auto map = PerfMap::read(place)) {
-      state_->perf_maps.insert_or_assign(pid, std::move(*map));
-      break;
-    }
-  }
-  for (const std::string& place : dumps) {
-    if (auto dump = JitDump::read(place, pid)) {
+  take_text(state_->options, {"/tmp/perf-" + std::to_string(pid) + ".map"}, [&](const std::string& text) {
+    state_->perf_maps.insert_or_assign(pid, PerfMap(text));
+    return true;
+  });
+  take_text(state_->options, jit_dump_places(pid, jit_dump), [&](const std::string& text) {
+    auto dump = JitDump::parse({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    const bool of_this = dump && dump->pid() == pid;
+    if (of_this) {
       state_->jit_dumps.insert_or_assign(pid, std::move(*dump));
-      break;
     }
-  }
+    return of_this;
+  });
 }
 
 std::optional<Frame> Symbolizer::jit_frame(std::int32_t pid, std::uint64_t address, std::uint64_t time_ns) const {
@@ -155,6 +169,11 @@ const FunctionLoops* Symbolizer::loops(ModuleId module, std::uint64_t address) {
 LoopAnatomy* Symbolizer::loop_anatomy(ModuleId module, std::uint64_t address) {
   Module* found = state_->module(module);
   return found != nullptr ? found->loop_anatomy(address) : nullptr;
+}
+
+std::optional<std::uint64_t> Symbolizer::address_of(ModuleId module, std::uint64_t file_offset) {
+  Module* found = state_->module(module);
+  return found != nullptr ? found->address_of(file_offset) : std::nullopt;
 }
 
 std::span<const std::uint8_t> Symbolizer::bytes_at(ModuleId module, std::uint64_t address) {

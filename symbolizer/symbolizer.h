@@ -55,6 +55,9 @@ class Symbolizer {
   /// The loops of that function as machine code, numbered as in loops(); null as there. Lives as long as this.
   [[nodiscard]] LoopAnatomy* loop_anatomy(ModuleId module, std::uint64_t address);
 
+  /// The module address of a place in the module's file, from which code was mapped; nullopt: the file is not known.
+  [[nodiscard]] std::optional<std::uint64_t> address_of(ModuleId module, std::uint64_t file_offset);
+
   /// The module's bytes from `address` on, as in its file; empty when they are not known. Lives as long as this.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(ModuleId module, std::uint64_t address);
 

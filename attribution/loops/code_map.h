@@ -26,6 +26,10 @@ class CodeMap {
 
   /// The reference is good until the next call.
   [[nodiscard]] virtual const symbolizer::CodeLocation& locate(ModulePlace place) = 0;
+  /// The file's own address of a place in it; nullopt: the file is not known.
+  [[nodiscard]] virtual std::optional<std::uint64_t> address_of(std::uint32_t /*file*/, std::uint64_t /*file_offset*/) {
+    return std::nullopt;
+  }
   /// The instruction that ends at `place`, if it touches memory.
   [[nodiscard]] virtual std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) = 0;
   [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;

@@ -166,11 +166,8 @@ class CodeSums {
 
   Site elsewhere(std::uint32_t process, std::uint64_t address) {
     Site site;
-    std::optional<symbolizer::Frame> frame;
-    if (process < view_.processes().size()) {
-      // Of code that was replaced, the last: these sums know no times.
-      frame = view_.code().jit_frame(view_.processes()[process].pid, address, UINT64_MAX);
-    }
+    // Of code that was replaced, the last: these sums know no times.
+    const auto frame = view_.jit_frame({ProcessId{process}, UINT64_MAX}, address);
     site.unknown = !frame || frame->function.empty();
     site.function = &functions_[{site.unknown ? "" : "[JIT]", site.unknown ? "[unknown]" : frame->function, 0}];
     if (!site.unknown && frame->source.line != 0) {
@@ -328,6 +325,22 @@ Interval share_interval(double share, double samples) {
   const double centre = (p + z2 / (2 * samples)) / (1 + z2 / samples);
   const double half = z95 / (1 + z2 / samples) * std::sqrt(p * (1 - p) / samples + z2 / (4 * samples * samples));
   return {std::clamp(centre - half, 0.0, p), std::clamp(centre + half, p, 1.0)};
+}
+
+void forget_times(CodeTime& time) {
+  for (LoopRow& row : time.loops) {
+    row.cpu_s = row.self_s = 0;
+    for (LoopThread& thread : row.threads) {
+      thread.cpu_s = thread.self_s = thread.waiting_s = thread.kernel_s = 0;
+    }
+  }
+  for (FunctionRow& row : time.functions) {
+    row.self_s = 0;
+  }
+  for (CodeLineRow& row : time.lines) {
+    row.self_s = 0;
+  }
+  time.fileless_s.clear();
 }
 
 CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,

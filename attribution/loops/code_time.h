@@ -30,6 +30,9 @@ struct CodeTime {
 [[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
                                  double uncovered_s = 0);
 
+/// Of sums that are of no time: only shares are left.
+void forget_times(CodeTime& time);
+
 /// Wilson's 95 % interval of a share of `samples` equally weighted samples; weighted ones count by Kish's effective
 /// size, (sum w)^2 / sum w^2. [0, 1] for no samples.
 [[nodiscard]] Interval share_interval(double share, double samples);

@@ -26,13 +26,26 @@ std::vector<symbolizer::Frame> ProgramView::frames(Moment moment, std::uint64_t 
   }
   symbolizer::Frame frame;
   frame.function = "[unknown]";
-  if (moment.process.value < processes_.size()) {
-    auto found = code_.jit_frame(processes_[moment.process.value].pid, address, moment.time_ns);
-    if (found && !found->function.empty()) {
-      frame = std::move(*found);
-    }
+  auto found = jit_frame(moment, address);
+  if (found && !found->function.empty()) {
+    frame = std::move(*found);
   }
   return {frame};
+}
+
+std::optional<symbolizer::Frame> ProgramView::jit_frame(Moment moment, std::uint64_t address) const {
+  constexpr int most_generations = 64;  // a damaged profile's processes may be each other's parents
+  for (int i = 0; i < most_generations && moment.process.value < processes_.size(); ++i) {
+    const profile::ProcessRow& process = processes_[moment.process.value];
+    if (auto frame = code_.jit_frame(process.pid, address, moment.time_ns)) {
+      return frame;
+    }
+    if (!process.modules_of) {
+      break;
+    }
+    moment = {*process.modules_of, std::min(moment.time_ns, process.begin_ns)};
+  }
+  return std::nullopt;
 }
 
 std::optional<symbolizer::MemoryAccess> ProgramView::access_before(Moment moment, std::uint64_t ip) const {

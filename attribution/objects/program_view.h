@@ -38,6 +38,9 @@ class ProgramView {
   /// Frames at a code address, innermost first. Code without symbols gives one frame called "module+0x12340",
   /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() tells.
   [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
+  /// What just-in-time compilers have said of a place of that process. What a process was forked with, its parent had
+  /// compiled.
+  [[nodiscard]] std::optional<symbolizer::Frame> jit_frame(Moment moment, std::uint64_t address) const;
   [[nodiscard]] std::optional<symbolizer::MemoryAccess> access_before(Moment moment, std::uint64_t ip) const;
 
  private:

@@ -39,6 +39,10 @@ const symbolizer::CodeLocation& SymbolizedMap::locate(ModulePlace place) {
   return place.file < modules_.size() ? symbolizer_.locate(modules_[place.file], place.address) : nowhere;
 }
 
+std::optional<std::uint64_t> SymbolizedMap::address_of(std::uint32_t file, std::uint64_t file_offset) {
+  return file < modules_.size() ? symbolizer_.address_of(modules_[file], file_offset) : std::nullopt;
+}
+
 std::optional<symbolizer::MemoryAccess> SymbolizedMap::access_before(ModulePlace place) {
   if (place.file >= modules_.size()) {
     return std::nullopt;

@@ -16,6 +16,7 @@ class SymbolizedMap final : public CodeMap {
                 const symbolizer::Options& options);
 
   const symbolizer::CodeLocation& locate(ModulePlace place) override;
+  std::optional<std::uint64_t> address_of(std::uint32_t file, std::uint64_t file_offset) override;
   std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) override;
   const symbolizer::FunctionLoops* loops(ModulePlace place) override;
   symbolizer::LoopAnatomy* loop_anatomy(ModulePlace place) override;

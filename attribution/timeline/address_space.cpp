@@ -103,8 +103,8 @@ AddressSpaces::AddressSpaces(std::span<const profile::ProcessRow> processes,
     if (fresh) {
       files_.push_back({row.path, row.build_id, row.is_vdso, row.content_hash});
     }
-    own[row.process.value].push_back(
-        {row.begin, row.end, row.bias, it->second, row.tls_offset, row.tls_size, row.loaded_ns, row.unloaded_ns});
+    own[row.process.value].push_back({row.begin, row.end, row.bias, it->second, row.tls_offset, row.tls_size,
+                                      row.loaded_ns, row.unloaded_ns, row.file_offset});
   }
   Inheritance(processes, own).resolve_all();
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -113,6 +113,17 @@ AddressSpaces::AddressSpaces(std::span<const profile::ProcessRow> processes,
     }
     spaces_[i].build();
   }
+}
+
+std::uint64_t AddressSpaces::bias_of(const MappedModule& module) const {
+  if (!module.file_offset || !address_of_) {
+    return module.bias;
+  }
+  const auto [known, fresh] = addresses_.try_emplace({module.file, *module.file_offset});
+  if (fresh) {
+    known->second = address_of_(module.file, *module.file_offset);
+  }
+  return known->second ? module.begin - *known->second : module.bias;
 }
 
 std::optional<ModulePlace> AddressSpaces::find(Moment moment, std::uint64_t address) const {
@@ -126,7 +137,7 @@ std::optional<ModulePlace> AddressSpaces::find(Moment moment, std::uint64_t addr
   if (best == nullptr) {
     return std::nullopt;
   }
-  return ModulePlace{best->file, address - best->bias};
+  return ModulePlace{best->file, address - bias_of(*best)};
 }
 
 std::vector<MappedModule> AddressSpaces::mapped(Moment moment) const {
@@ -140,6 +151,9 @@ std::vector<MappedModule> AddressSpaces::all(ProcessId process) const {
   if (process.value < spaces_.size()) {
     spaces_[process.value].each(
         [&](const MappedModule& module, std::uint64_t, std::uint64_t) { result.push_back(module); });
+  }
+  for (MappedModule& module : result) {
+    module.bias = bias_of(module);
   }
   return result;
 }

@@ -5,8 +5,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "attribution/objects/interval_index.h"
@@ -40,14 +43,22 @@ struct MappedModule {
   std::uint32_t file = 0;
   std::int64_t tls_offset = 0;
   std::uint64_t tls_size = 0;
-  std::uint64_t loaded_ns = 0, unloaded_ns = 0;  // unloaded 0: never
+  std::uint64_t loaded_ns = 0, unloaded_ns = 0;   // unloaded 0: never
+  std::optional<std::uint64_t> file_offset = {};  // of `begin`, where the file's segments have to tell the bias
 };
 
 /// The modules of all processes of a profile. A child made by fork has what its parent had mapped at that time.
-/// Immutable after construction; safe to share between threads.
+/// Safe to share between threads, unless some of its mappings are known by their places in files alone.
 class AddressSpaces {
  public:
+  /// The file's own address of a place in a file, by index into files(); nullopt: the file is not known.
+  using AddressOf = std::function<std::optional<std::uint64_t>(std::uint32_t file, std::uint64_t file_offset)>;
+
   AddressSpaces(std::span<const profile::ProcessRow> processes, std::span<const profile::ModuleRow> modules);
+
+  /// Whom to ask where files have what was mapped, when it is first needed. Before, and where the file is not known, an
+  /// address is the place in the file.
+  void ask(AddressOf address_of) { address_of_ = std::move(address_of); }
 
   /// Distinct files (path, and build id or contents), in the order of first appearance.
   [[nodiscard]] const std::vector<symbolizer::ModuleSpec>& files() const { return files_; }
@@ -63,6 +74,10 @@ class AddressSpaces {
   using Space = IntervalIndex<MappedModule>;
   std::vector<symbolizer::ModuleSpec> files_;
   std::vector<Space> spaces_;  // by process
+  [[nodiscard]] std::uint64_t bias_of(const MappedModule& module) const;
+
+  AddressOf address_of_;
+  mutable std::map<std::pair<std::uint32_t, std::uint64_t>, std::optional<std::uint64_t>> addresses_;  // as told
 };
 
 }  // namespace crosstalk::attribution

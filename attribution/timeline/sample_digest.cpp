@@ -64,8 +64,10 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   const std::uint64_t ip = in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
   const auto place = spaces_.find({process, sample.time_ns}, ip);
   const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0, sample.region};
+  const bool counts = !event_ || sample.event == *event_;
+  const std::uint64_t weight = !counts ? 0 : event_ ? sample.measurement.weight : sample.time_weight_ns();
+  const auto ns = static_cast<double>(weight);
   Sums& sums = code_[key];
-  const auto ns = static_cast<double>(sample.time_weight_ns());
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;

@@ -70,6 +70,9 @@ class SampleDigest {
   /// `strata` is told of every sample. All arguments must outlive this.
   SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces, const LineSet& lines,
                Strata& strata);
+  /// Where no sample stands for time: code() weighs by what samples of `event` stand for, and by no others. Before the
+  /// first sample.
+  void weigh_by(profile::EventId event) { event_ = event; }
   void add(const profile::SampleRow& sample);
 
   [[nodiscard]] std::vector<CodeTotal> code() const;                                 // by thread, place, address
@@ -105,6 +108,7 @@ class SampleDigest {
   void add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel);
   void add_access(const profile::SampleRow& sample);
 
+  std::optional<profile::EventId> event_;
   std::span<const profile::ThreadRow> rows_;
   const AddressSpaces& spaces_;
   const LineSet& lines_;

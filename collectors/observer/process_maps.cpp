@@ -46,6 +46,7 @@ std::optional<Mapping> parse_line(std::string_view line) {
   constexpr std::string_view deleted = " (deleted)";
   if (line.ends_with(deleted)) {
     line.remove_suffix(deleted.size());
+    mapping.deleted = true;
   }
   mapping.path = line;
   return mapping;

@@ -18,6 +18,7 @@ struct Mapping {
   bool shared = false;       // with others that map the same
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;   // 0: no file
+  bool deleted = false;      // the file is not where it was mapped from any more
   std::string path;          // or [stack], [vdso], ...; empty: none
 
   [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }

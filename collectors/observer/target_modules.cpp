@@ -84,7 +84,7 @@ std::vector<TargetModule> modules_of(const std::vector<Mapping>& maps, const Tar
     }
     take_notes(segments, memory, module.record);
     module.record.is_vdso = vdso ? 1 : 0;
-    module.path = vdso ? std::string() : first.path;
+    module.path = vdso ? std::string() : first.path + (first.deleted ? " (deleted)" : "");
     modules.push_back(std::move(module));
   }
   return modules;

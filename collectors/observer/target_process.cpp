@@ -229,6 +229,10 @@ ProcessFacts process_facts(pid_t pid) {
   char path[PATH_MAX];
   const ssize_t length = ::readlink((folder_of(thread) + "/exe").c_str(), path, sizeof path);
   facts.executable = length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+  constexpr std::string_view deleted = " (deleted)";  // as the kernel says of a file that is not there any more
+  if (facts.executable.ends_with(deleted)) {
+    facts.executable.resize(facts.executable.size() - deleted.size());
+  }
   facts.arguments = arguments_in(file_text(folder_of(thread) + "/cmdline"));
   facts.parent = parent_of(thread);
   return facts;

@@ -51,8 +51,8 @@ FeatureBits take_feature_bits(ByteCursor& fields) {
   return bits;
 }
 
-/// Behind the data is a table of the features' sections.
-Result<void> read_features(std::span<const std::byte> file, const FeatureBits& bits, FileHeader& header) {
+/// Behind the data is a table of the features' sections. Those that the file does not have any more are left out.
+void read_features(std::span<const std::byte> file, const FeatureBits& bits, FileHeader& header) {
   constexpr std::uint64_t section_bytes = 16;
   constexpr unsigned most = 256;
   std::uint64_t at = header.data.offset + header.data.bytes;
@@ -61,19 +61,19 @@ Result<void> read_features(std::span<const std::byte> file, const FeatureBits& b
       continue;
     }
     const Section entry{at, section_bytes};
-    const std::string name = "the place of feature " + std::to_string(feature);
     if (!within(entry, file.size())) {
-      return outside(name.c_str(), entry, file.size());
+      header.cut_off = true;
+      return;
     }
     ByteCursor fields(bytes_of(file, entry), header.order);
     const Section section = take_section(fields);
-    if (!within(section, file.size())) {
-      return outside(("feature " + std::to_string(feature)).c_str(), section, file.size());
-    }
-    header.features.push_back({feature, section});
     at += section_bytes;
+    if (within(section, file.size())) {
+      header.features.push_back({feature, section});
+    } else {
+      header.cut_off = true;
+    }
   }
-  return {};
 }
 
 Result<ByteOrder> byte_order_of(std::span<const std::byte> file) {
@@ -127,12 +127,15 @@ Result<FileHeader> read_file_header(std::span<const std::byte> file) {
     header.data.bytes = file.size() - header.data.offset;
     return header;
   }
-  if (!within(header.data, file.size())) {
+  if (header.data.offset > file.size()) {
     return outside("the data", header.data, file.size());
   }
-  if (const Result<void> read = read_features(file, bits, header); !read) {
-    return tl::unexpected<Error>(read.error());
+  if (!within(header.data, file.size())) {
+    header.cut_off = true;
+    header.data.bytes = file.size() - header.data.offset;
+    return header;
   }
+  read_features(file, bits, header);
   return header;
 }
 

@@ -28,10 +28,12 @@ struct FileHeader {
   std::uint64_t attribute_bytes = 0;  // of each, with the section of its ids behind it
   Section data;
   bool data_unfinished = false;  // perf did not end in an orderly way: `data` is all that there is
+  bool cut_off = false;          // the file ends before its data or its features do: a copy of a part
   std::vector<FeatureSection> features;
 };
 
-/// All sections lie within the file. Errors name the part and the offset that is wrong.
+/// All sections lie within the file: what reaches beyond its end is left out, or cut there. Errors name the part and
+/// the offset that is wrong.
 [[nodiscard]] Result<FileHeader> read_file_header(std::span<const std::byte> file);
 
 /// The bytes of a section that lies within the file.

@@ -38,11 +38,10 @@ Result<Reader> Reader::open(std::span<const std::byte> file) {
     return tl::unexpected<Error>(header.error());
   }
   Reader reader(file, std::move(*header));
-  Result<void> read = reader.read_events();
-  read = read ? reader.read_features() : read;
-  if (!read) {
+  if (Result<void> read = reader.read_events(); !read) {
     return tl::unexpected<Error>(read.error());
   }
+  reader.read_features();
   return reader;
 }
 
@@ -78,15 +77,21 @@ Result<void> Reader::read_events() {
   return {};
 }
 
-Result<void> Reader::read_features() {
+void Reader::read_features() {
   for (const FeatureSection& each : header_.features) {
-    Result<void> added = add_feature(each.feature, bytes_of(file_, each.section), header_.order, features_);
-    if (!added) {
-      return fail(ErrorCode::corrupt, "at offset " + hexadecimal(each.section.offset) + ", " + added.error().message);
-    }
+    take_feature(each.feature, bytes_of(file_, each.section));
   }
   name_events();
-  return {};
+}
+
+/// Samples do not need them: one that is damaged is left out. An empty one is what perf writes where it could not tell.
+void Reader::take_feature(std::uint32_t feature, std::span<const std::byte> bytes) {
+  Features with = features_;
+  if (const Result<void> added = add_feature(feature, bytes, header_.order, with); added) {
+    features_ = std::move(with);
+  } else if (!bytes.empty()) {
+    damaged_.push_back(added.error().message);
+  }
 }
 
 /// Descriptions are in the order of the events.
@@ -105,21 +110,19 @@ Result<ReadSummary> Reader::read(const Visit& visit) {
   if (Result<void> read = read_build_ids(visit); !read) {
     return tl::unexpected<Error>(read.error());
   }
+  summary_.cut_off = header_.cut_off;
   const std::span<const std::byte> data = bytes_of(file_, header_.data);
-  const bool may_be_cut = header_.pipe || header_.data_unfinished;
   for (std::size_t at = 0; at < data.size();) {
     const std::span<const std::byte> rest = data.subspan(at);
     const Place place{header_.data.offset + at, false};
     const RecordHeader head = header_of(rest, header_.order);
     const bool whole = rest.size() >= header_bytes && head.bytes <= rest.size();
-    if (whole && head.bytes < header_bytes) {
+    const bool possible = !whole || head.bytes >= header_bytes;
+    if (!possible && summary_.records == 0) {
       return corrupt_at(place, head.type, "it says that it has " + std::to_string(head.bytes) + " bytes");
     }
-    const std::uint64_t trailing = whole ? trailing_bytes(rest.first(head.bytes)) : 0;
-    if (!whole || trailing > rest.size() - head.bytes) {
-      if (!may_be_cut) {
-        return corrupt_at(place, head.type, "it reaches beyond the end of the data");
-      }
+    const std::uint64_t trailing = whole && possible ? trailing_bytes(rest.first(head.bytes)) : 0;
+    if (!whole || !possible || trailing > rest.size() - head.bytes) {
       summary_.cut_off = true;
       summary_.cut_off_at = place.offset;
       break;
@@ -135,6 +138,7 @@ Result<ReadSummary> Reader::read(const Visit& visit) {
   }
   summary_.cut_off = summary_.cut_off || decompressor_.incomplete() > 0;
   summary_.out_of_order = queue_.out_of_order();
+  summary_.damaged = damaged_;
   return summary_;
 }
 
@@ -148,13 +152,13 @@ Result<void> Reader::read_build_ids(const Visit& visit) {
     while (!rest.empty()) {
       const Place place{static_cast<std::uint64_t>(rest.data() - file_.data()), false};
       const std::size_t size = header_of(rest, header_.order).bytes;
-      if (size < header_bytes || size > rest.size()) {
-        return corrupt_at(place, header_build_id, "it reaches beyond the feature's end");
-      }
       // Its type is not set in files, so it is not asked for.
-      auto decoded = decode_build_id(rest.first(size), header_.order, place);
+      const auto decoded = size < header_bytes || size > rest.size()
+                               ? corrupt_at(place, header_build_id, "it reaches beyond the feature's end")
+                               : decode_build_id(rest.first(size), header_.order, place);
       if (!decoded) {
-        return tl::unexpected<Error>(decoded.error());
+        damaged_.push_back(decoded.error().message);
+        break;
       }
       if (Result<void> visited = visit(*decoded); !visited) {
         return visited;
@@ -211,8 +215,8 @@ Result<void> Reader::take_of_perf(std::span<const std::byte> bytes, const Place&
         result = fail(ErrorCode::corrupt, "it does not say which feature it is");
         break;
       }
-      result = add_feature(static_cast<std::uint32_t>(feature), body.take_bytes(body.rest()), header_.order, features_);
-      if (result && feature == static_cast<std::uint64_t>(Feature::event_description)) {
+      take_feature(static_cast<std::uint32_t>(feature), body.take_bytes(body.rest()));
+      if (feature == static_cast<std::uint64_t>(Feature::event_description)) {
         name_events();
       }
       break;

@@ -30,8 +30,10 @@ struct ReadSummary {
   std::uint64_t out_of_order = 0;     // handed on later than one with a later time
   std::uint64_t auxtrace_bytes = 0;   // of hardware traces, which are not decoded
   std::map<std::uint32_t, std::uint64_t> by_type;
-  bool cut_off = false;  // the last record is not whole: perf did not end in an orderly way
-  std::uint64_t cut_off_at = 0;
+  bool cut_off =
+      false;  // something is missing at the end: perf did not end in an orderly way, or this is part of a copy
+  std::uint64_t cut_off_at = 0;      // where the last record is not whole
+  std::vector<std::string> damaged;  // features that were left out, each with what is wrong with it
 };
 
 class Reader {
@@ -51,7 +53,8 @@ class Reader {
   Reader(std::span<const std::byte> file, FileHeader header);
 
   [[nodiscard]] Result<void> read_events();
-  [[nodiscard]] Result<void> read_features();
+  void read_features();
+  void take_feature(std::uint32_t feature, std::span<const std::byte> bytes);
   void name_events();
   [[nodiscard]] Result<void> read_build_ids(const Visit& visit);
   [[nodiscard]] Result<void> add_event(std::span<const std::byte> record);
@@ -69,6 +72,7 @@ class Reader {
   FileHeader header_;
   Events events_;
   Features features_;
+  std::vector<std::string> damaged_;
   RoundQueue queue_;
   Decompressor decompressor_;
   ReadSummary summary_;

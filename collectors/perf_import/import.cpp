@@ -229,7 +229,12 @@ Result<void> Import::put_notes(const perf_data::ReadSummary& summary) {
   };
   const auto times = [](std::uint64_t count) { return std::to_string(count); };
   note_if(summary.cut_off, "recording_cut_off",
-          "perf did not end in an orderly way: the file ends within a record, and what came behind is missing");
+          "the file ends before the recording does, as perf did not end in an orderly way, or the file is a part of a "
+          "copy: "
+          "what came behind is missing");
+  for (const std::string& damaged : summary.damaged) {
+    result = result ? note("recording_damaged", damaged + "; it was left out") : result;
+  }
   note_if(summary.unknown_samples > 0, "samples_of_unknown_events",
           times(summary.unknown_samples) + " samples are of events that the file does not describe; left out");
   note_if(without_thread_ > 0, "samples_without_thread",

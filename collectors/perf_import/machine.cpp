@@ -91,6 +91,7 @@ void describe_machine(const perf_data::Features& features, profile::Session& ses
   }
   session.host = features.hostname;
   session.kernel = features.os_release;
+  session.architecture = features.architecture;
   session.cpu_model = features.cpu_description;
   session.cpus = features.cpus_online;
   for (const perf_data::Cache& cache : features.caches) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/build_id.h"
 #include "base/unique_fd.h"
 #include "collectors/build_id.h"
 
@@ -29,7 +30,7 @@ bool read_at(const UniqueFd& fd, std::uint64_t offset, T& out) {
 
 std::string build_id_of(const UniqueFd& fd, const Elf64_Phdr& notes) {
   constexpr std::size_t most = std::size_t{1} << 16U;
-  constexpr std::size_t longest = 20;
+  constexpr std::size_t longest = 64;
   std::vector<std::uint8_t> bytes(std::min<std::size_t>(notes.p_filesz, most));
   if (notes.p_offset > INT64_MAX || ::pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(notes.p_offset)) !=
                                         static_cast<ssize_t>(bytes.size())) {
@@ -58,23 +59,61 @@ const std::string* Names::intern(std::string_view text) {
   return &*name;
 }
 
+namespace {
+
+bool is_executable(const perf_data::Mapping& mapping) {
+  return mapping.has_protection ? (mapping.protection & PROT_EXEC) != 0 : !mapping.is_data;
+}
+
+bool is_possible(const perf_data::Mapping& mapping) {
+  return mapping.pid >= 0 && mapping.bytes > 0 && mapping.bytes <= UINT64_MAX - mapping.begin;
+}
+
+}  // namespace
+
+bool is_other_code(const perf_data::Mapping& mapping) {
+  return is_executable(mapping) && is_possible(mapping) && !is_code_of_file(mapping);
+}
+
 bool is_code_of_file(const perf_data::Mapping& mapping) {
-  const bool executable = mapping.has_protection ? (mapping.protection & PROT_EXEC) != 0 : !mapping.is_data;
   const bool has_file =
       mapping.name == vdso || (mapping.name.starts_with('/') && !mapping.name.starts_with("//") &&
                                !mapping.name.starts_with("/dev/zero") && !mapping.name.starts_with("/memfd:"));
-  return executable && has_file && mapping.pid >= 0 && mapping.bytes > 0 && mapping.bytes <= UINT64_MAX - mapping.begin;
+  return is_executable(mapping) && has_file && is_possible(mapping);
+}
+
+void CodeMappings::end(std::uint64_t begin, std::uint64_t end, std::uint64_t time_ns) {
+  auto other = now_.upper_bound(begin);
+  if (other != now_.begin() && all_[std::prev(other)->second].end > begin) {
+    --other;
+  }
+  while (other != now_.end() && other->first < end) {
+    const CodeMapping old = all_[other->second];
+    all_[other->second].unloaded_ns = std::max<std::uint64_t>(time_ns, 1);
+    other = now_.erase(other);
+    if (old.begin < begin) {
+      CodeMapping before = old;
+      before.end = begin;
+      go_on(before, time_ns);
+    }
+    if (old.end > end) {
+      CodeMapping behind = old;
+      behind.begin = end;
+      behind.file_offset += end - old.begin;
+      go_on(behind, time_ns);
+      break;
+    }
+  }
+}
+
+void CodeMappings::go_on(CodeMapping part, std::uint64_t time_ns) {
+  part.loaded_ns = time_ns;
+  now_.emplace(part.begin, all_.size());
+  all_.push_back(part);
 }
 
 void CodeMappings::add(const CodeMapping& mapping) {
-  auto other = now_.upper_bound(mapping.begin);
-  if (other != now_.begin() && all_[std::prev(other)->second].end > mapping.begin) {
-    --other;
-  }
-  while (other != now_.end() && other->first < mapping.end) {
-    all_[other->second].unloaded_ns = std::max<std::uint64_t>(mapping.loaded_ns, 1);
-    other = now_.erase(other);
-  }
+  end(mapping.begin, mapping.end, mapping.loaded_ns);
   now_.emplace(mapping.begin, all_.size());
   all_.push_back(mapping);
 }
@@ -132,10 +171,12 @@ const ModuleRows::File& ModuleRows::file(const std::string& path) {
   return known->second;
 }
 
-profile::ModuleRow ModuleRows::row(ProcessId process, const CodeMapping& mapping, const std::string* build_id) {
+std::vector<profile::ModuleRow> ModuleRows::rows(ProcessId process, const CodeMapping& mapping,
+                                                 const std::string* build_id) {
   // Files that are linked for a fixed place are linked for the low addresses; what is placed at random never is there.
   constexpr std::uint64_t lowest_random = std::uint64_t{1} << 32U;
   constexpr std::uint64_t page = 4096;
+  constexpr std::string_view deleted = " (deleted)";
   profile::ModuleRow row;
   row.process = process;
   row.loaded_ns = mapping.loaded_ns;
@@ -146,25 +187,42 @@ profile::ModuleRow ModuleRows::row(ProcessId process, const CodeMapping& mapping
   row.build_id = build_id != nullptr ? *build_id : "";
   row.is_vdso = *mapping.name == vdso;
   if (row.is_vdso) {
-    return row;
+    return {row};
   }
   row.path = *mapping.name;
-  const File& on_disk = file(*mapping.name);
-  if (build_id != nullptr && *build_id != on_disk.build_id) {
-    return row;  // another build, or none
+  row.file_offset = mapping.file_offset;
+  if (build_id == nullptr) {
+    return {row};  // nothing tells whether the file there is the one that was mapped
   }
-  const auto segment = std::find_if(on_disk.segments.begin(), on_disk.segments.end(), [&](const Segment& each) {
-    return each.executable && each.offset / page == mapping.file_offset / page;
-  });
-  if (segment == on_disk.segments.end()) {
-    return row;
+  if (row.path.ends_with(deleted)) {
+    row.path.resize(row.path.size() - deleted.size());
   }
-  row.bias = mapping.begin - mapping.file_offset + segment->offset - segment->address;
+  const File& on_disk = file(row.path);
+  if (!same_build_id(*build_id, on_disk.build_id)) {
+    return {row};  // another build, or none
+  }
+  // A mapping may begin within a segment, where something was put over its beginning.
+  const Segment* found = nullptr;
   for (const Segment& each : on_disk.segments) {
-    row.begin = std::min(row.begin, row.bias + each.address);
-    row.end = std::max(row.end, row.bias + each.address + each.memory_bytes);
+    const bool holds = each.executable && each.offset / page <= mapping.file_offset / page &&
+                       mapping.file_offset < each.offset + each.file_bytes;
+    const bool begins = found != nullptr && found->offset / page == mapping.file_offset / page;
+    found = holds && !begins ? &each : found;
   }
-  return row;
+  if (found == nullptr) {
+    return {row};
+  }
+  row.bias = mapping.begin - mapping.file_offset + found->offset - found->address;
+  row.file_offset.reset();
+  std::vector<profile::ModuleRow> rows{row};
+  for (const Segment& each : on_disk.segments) {
+    if (!each.executable && each.memory_bytes != 0) {
+      row.begin = row.bias + each.address;
+      row.end = row.begin + each.memory_bytes;
+      rows.push_back(row);
+    }
+  }
+  return rows;
 }
 
 }  // namespace crosstalk::perf_import

@@ -39,15 +39,22 @@ struct CodeMapping {
 /// Code of files only: what a program makes at run time has no file to be found in.
 [[nodiscard]] bool is_code_of_file(const perf_data::Mapping& mapping);
 
+/// Code that has no file: what a program makes at run time, a heap that is executable, ...
+[[nodiscard]] bool is_other_code(const perf_data::Mapping& mapping);
+
 /// What a process has mapped, and had.
 class CodeMappings {
  public:
   /// Adds a mapping; what it takes the place of ends.
   void add(const CodeMapping& mapping);
+  /// Something else is mapped in [begin, end) from now on: what was there ends, and goes on beside it.
+  void end(std::uint64_t begin, std::uint64_t end, std::uint64_t time_ns);
   void clear();
   [[nodiscard]] const std::vector<CodeMapping>& all() const { return all_; }
 
  private:
+  void go_on(CodeMapping part, std::uint64_t time_ns);
+
   std::vector<CodeMapping> all_;
   std::map<std::uint64_t, std::size_t> now_;  // by begin; they do not overlap
 };
@@ -62,11 +69,13 @@ class BuildIds {
   std::unordered_map<const std::string*, const std::string*> of_name_;
 };
 
-/// Turns mappings into rows. Where the file is there and is the one that was mapped, its headers say where all of it
-/// lies; else only the mapping is known, and that its file's addresses are its offsets.
+/// Turns mappings into rows. Where the file is there and has the build id that was mapped, its headers say where its
+/// code and its data lie; else only the mapping is known, and its place in the file: who opens the file later asks its
+/// segments.
 class ModuleRows {
  public:
-  [[nodiscard]] profile::ModuleRow row(ProcessId process, const CodeMapping& mapping, const std::string* build_id);
+  [[nodiscard]] std::vector<profile::ModuleRow> rows(ProcessId process, const CodeMapping& mapping,
+                                                     const std::string* build_id);
 
  private:
   struct Segment {

@@ -154,6 +154,13 @@ void Tasks::add(const perf_data::Exit& exit, std::uint64_t time_ns) {
 }
 
 Result<void> Tasks::add(const perf_data::Mapping& mapping, std::uint64_t time_ns) {
+  if (is_other_code(mapping)) {
+    const auto there = process_of_pid_.find(mapping.pid);
+    if (there != process_of_pid_.end()) {
+      processes_[there->second].mappings.end(mapping.begin, mapping.begin + mapping.bytes, time_ns);
+    }
+    return {};
+  }
   if (!is_code_of_file(mapping)) {
     return {};
   }
@@ -251,7 +258,9 @@ Result<void> Tasks::put_process(profile::ProfileWriter& writer, std::size_t inde
     if (build_id == nullptr && mapping.name->starts_with('/')) {
       unidentified_.insert(mapping.name);
     }
-    result = result ? writer.put(module_rows_.row(*process.id, mapping, build_id)) : result;
+    for (const profile::ModuleRow& module : module_rows_.rows(*process.id, mapping, build_id)) {
+      result = result ? writer.put(module) : result;
+    }
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #include "symbolizer/dwarf/debug_info.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 
 #include <algorithm>
 #include <string_view>
@@ -114,6 +115,20 @@ bool descend(Dwarf_Die& scope, std::uint64_t address, WalkBudget& budget, int de
   return done;
 }
 
+/// The file that a skeleton unit names, with its directory.
+std::string split_name(Dwarf_Die& skeleton) {
+  Dwarf_Attribute attribute;
+  const char* name = nullptr;
+  for (const unsigned each : {DW_AT_dwo_name, DW_AT_GNU_dwo_name}) {
+    name = name != nullptr ? name : dwarf_formstring(dwarf_attr(&skeleton, each, &attribute));
+  }
+  const char* folder = dwarf_formstring(dwarf_attr(&skeleton, DW_AT_comp_dir, &attribute));
+  if (name == nullptr) {
+    return "a .dwo file";
+  }
+  return *name == '/' || folder == nullptr ? name : std::string(folder) + "/" + name;
+}
+
 }  // namespace
 
 std::vector<AddressRange> code_ranges(Dwarf_Die& die) {
@@ -192,11 +207,49 @@ Dwarf_Die& DebugInfo::content(Unit& unit) {
     Dwarf_Die split{};
     std::uint8_t type = 0;
     if (dwarf_cu_info(unit.root.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
-        type == DW_UT_skeleton && split.addr != nullptr) {
-      unit.content = split;
+        type == DW_UT_skeleton) {
+      if (split.addr != nullptr) {
+        unit.content = split;
+      } else {
+        unit.split_missing = split_name(unit.root);
+      }
     }
   }
   return unit.content;
+}
+
+std::optional<DebugInfo::Supplement> DebugInfo::wanted_supplement() const {
+  const char* name = nullptr;
+  const void* id = nullptr;
+  const ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
+  if (bytes <= 0 || dwarf_getalt(dwarf_.get()) != nullptr) {
+    return std::nullopt;
+  }
+  return Supplement{name, hexadecimal({static_cast<const std::uint8_t*>(id), static_cast<std::size_t>(bytes)})};
+}
+
+void DebugInfo::supplement(ElfFile file) {
+  supplement_file_ = std::move(file);
+  supplement_.reset(dwarf_begin_elf(supplement_file_->elf(), DWARF_C_READ, nullptr));
+  if (supplement_) {
+    dwarf_setalt(dwarf_.get(), supplement_.get());
+  }
+}
+
+std::string DebugInfo::missing() const {
+  if (const auto wanted = wanted_supplement()) {
+    return "refers to " + wanted->name +
+           " (made by dwz), which is not here: names and types that are there are not "
+           "known; install it, or give it under --sysroot";
+  }
+  const auto lacks = [](const Unit& unit) { return !unit.split_missing.empty(); };
+  const auto first = std::find_if(units_.begin(), units_.end(), lacks);
+  const auto count = std::count_if(units_.begin(), units_.end(), lacks);
+  if (count == 0) {
+    return {};
+  }
+  return "is in " + first->split_missing + (count > 1 ? " and " + std::to_string(count - 1) + " more files" : "") +
+         ", which " + (count > 1 ? "are" : "is") + " not here: inlined functions and variables have no names";
 }
 
 void DebugInfo::list_functions(Unit& unit) {

@@ -62,7 +62,8 @@ struct FunctionEntry {
 struct Unit {
   Dwarf_Die root{};  // of the skeleton, for a split unit
   bool content_known = false;
-  Dwarf_Die content{};  // where the functions are: the split unit's root, else `root`
+  Dwarf_Die content{};        // where the functions are: the split unit's root, else `root`
+  std::string split_missing;  // name of the file of a split unit that was looked for in vain
   bool functions_known = false;
   std::vector<FunctionEntry> functions;  // sorted by begin
   // Scopes ("(anonymous namespace)::Pool") of functions without a linkage name, by offset of their entry.
@@ -84,6 +85,18 @@ class DebugInfo {
   [[nodiscard]] static std::vector<Dwarf_Die> scopes_at(Unit& unit, std::uint64_t address);
   [[nodiscard]] Dwarf* dwarf() const { return dwarf_.get(); }
 
+  /// What parts of it that dwz has moved to a file of their own are in.
+  struct Supplement {
+    std::string name;      // as it is written in the file that refers to it
+    std::string build_id;  // lower-case hex
+  };
+  /// nullopt: it refers to none, or to one that is there.
+  [[nodiscard]] std::optional<Supplement> wanted_supplement() const;
+  /// `file` is kept as long as this.
+  void supplement(ElfFile file);
+  /// What was looked for and is not there, in words that follow "its debug information"; empty: nothing.
+  [[nodiscard]] std::string missing() const;
+
  private:
   struct EndDwarf {
     void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
@@ -96,6 +109,8 @@ class DebugInfo {
   void list_units();
   static void list_functions(Unit& unit);
 
+  std::optional<ElfFile> supplement_file_;
+  std::unique_ptr<Dwarf, EndDwarf> supplement_;  // ends after those that refer to it
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
   std::vector<Unit> units_;
   std::vector<UnitRange> ranges_;  // sorted by begin

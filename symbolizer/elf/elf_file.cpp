@@ -4,16 +4,31 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <tuple>
+
+#include "symbolizer/elf/unpack.h"
 
 namespace crosstalk::symbolizer {
 namespace {
 
-std::string hex(std::span<const std::uint8_t> bytes) {
+bool is_x86_64(Elf* elf) {
+  GElf_Ehdr header;
+  return elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && gelf_getehdr(elf, &header) != nullptr &&
+         header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64;
+}
+
+}  // namespace
+
+std::string hexadecimal(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   text.reserve(bytes.size() * 2);
@@ -24,14 +39,6 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-bool is_x86_64(Elf* elf) {
-  GElf_Ehdr header;
-  return elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && gelf_getehdr(elf, &header) != nullptr &&
-         header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64;
-}
-
-}  // namespace
-
 bool Section::executable() const { return (flags & SHF_EXECINSTR) != 0; }
 
 Result<ElfFile> ElfFile::open(const std::string& path) {
@@ -39,18 +46,44 @@ Result<ElfFile> ElfFile::open(const std::string& path) {
   file.path_ = path;
   // O_NONBLOCK: a FIFO in the place of a file must not block a report.
   file.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return read_open(std::move(file));
+}
+
+Result<ElfFile> ElfFile::open_below(const std::string& root, const std::string& path) {
+  ElfFile file;
+  file.path_ = root + (path.starts_with('/') ? "" : "/") + path;
+  const UniqueFd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  file.fd_.reset(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
+  if (!file.fd_.valid() && (errno == ENOSYS || errno == EPERM)) {  // before Linux 5.6, and in some sandboxes
+    return open(file.path_);
+  }
+  return read_open(std::move(file));
+}
+
+Result<ElfFile> ElfFile::read_open(ElfFile file) {
   if (!file.fd_.valid()) {
     const int cause = errno;
     return fail(cause == ENOENT || cause == ENOTDIR ? ErrorCode::not_found : ErrorCode::system,
-                path + ": " + std::strerror(cause));
+                file.path_ + ": " + std::strerror(cause));
   }
   struct stat status {};
   if (::fstat(file.fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return fail(ErrorCode::corrupt, path + ": not a regular file");
+    return fail(ErrorCode::corrupt, file.path_ + ": not a regular file");
   }
   elf_version(EV_CURRENT);
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ_MMAP, nullptr));
   return finish(std::move(file));
+}
+
+std::string ElfFile::real_path() const {
+  std::error_code error;
+  const std::filesystem::path link =
+      fd_.valid() ? std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd_.get()), error)
+                  : std::filesystem::path();
+  return link.empty() || error ? path_ : link.string();
 }
 
 Result<ElfFile> ElfFile::from_memory(std::span<const std::uint8_t> image) {
@@ -65,10 +98,11 @@ Result<ElfFile> ElfFile::finish(ElfFile file) {
   if (!file.elf_ || !is_x86_64(file.elf_.get())) {
     return fail(ErrorCode::corrupt, file.path_ + ": not an x86-64 ELF file");
   }
+  file.unpack_sections();
   const void* id = nullptr;
   const ssize_t id_bytes = dwelf_elf_gnu_build_id(file.elf_.get(), &id);
   if (id_bytes > 0 && id_bytes <= 64) {
-    file.build_id_ = hex({static_cast<const std::uint8_t*>(id), static_cast<std::size_t>(id_bytes)});
+    file.build_id_ = hexadecimal({static_cast<const std::uint8_t*>(id), static_cast<std::size_t>(id_bytes)});
   }
   std::size_t size = 0;
   if (const char* raw = elf_rawfile(file.elf_.get(), &size)) {
@@ -77,6 +111,23 @@ Result<ElfFile> ElfFile::finish(ElfFile file) {
   file.read_segments();
   file.read_sections();
   return file;
+}
+
+/// By zstd, which this libelf does not know.
+void ElfFile::unpack_sections() {
+  std::size_t size = 0;
+  const char* raw = elf_rawfile(elf_.get(), &size);
+  if (raw == nullptr) {
+    return;
+  }
+  if (auto image = with_unpacked_sections({reinterpret_cast<const std::uint8_t*>(raw), size})) {
+    auto kept = std::make_shared<std::vector<char>>(std::move(*image));
+    std::unique_ptr<Elf, EndElf> unpacked(elf_memory(kept->data(), kept->size()));
+    if (unpacked) {
+      elf_ = std::move(unpacked);
+      image_ = std::move(kept);
+    }
+  }
 }
 
 void ElfFile::read_segments() {
@@ -141,6 +192,35 @@ std::span<const std::uint8_t> ElfFile::contents(const Section& section) {
 bool ElfFile::has_contents(std::string_view name) const {
   const Section* found = section(name);
   return found != nullptr && found->type != SHT_NOBITS && found->bytes > 0;
+}
+
+std::string ElfFile::unreadable_sections() const {
+  std::string names;
+  for (const Section& section : sections_) {
+    GElf_Chdr packed;
+    if ((section.flags & SHF_COMPRESSED) != 0 && section.type != SHT_NOBITS &&
+        (gelf_getchdr(section.handle, &packed) == nullptr || packed.ch_type != ELFCOMPRESS_ZLIB)) {
+      names += (names.empty() ? "" : ", ") + section.name;
+    }
+  }
+  return names;
+}
+
+std::optional<std::uint64_t> ElfFile::address_of(std::uint64_t file_offset, bool wants_code) const {
+  constexpr std::uint64_t in_page = 4095;
+  const Segment* best = nullptr;
+  const auto value = [&](const Segment& segment) {
+    return std::tuple(segment.executable == wants_code, (segment.offset & ~in_page) == (file_offset & ~in_page),
+                      segment.range.end - segment.range.begin);
+  };
+  for (const Segment& segment : segments_) {
+    const std::uint64_t end = segment.offset + (segment.range.end - segment.range.begin);
+    if ((segment.offset & ~in_page) <= file_offset && file_offset < ((end + in_page) & ~in_page) &&
+        (best == nullptr || value(segment) > value(*best))) {
+      best = &segment;
+    }
+  }
+  return best != nullptr ? std::optional(best->range.begin - best->offset + file_offset) : std::nullopt;
 }
 
 std::span<const std::uint8_t> ElfFile::bytes_at(std::uint64_t address) const {

@@ -36,16 +36,22 @@ struct Section {
   [[nodiscard]] bool executable() const;
 };
 
+[[nodiscard]] std::string hexadecimal(std::span<const std::uint8_t> bytes);
+
 class ElfFile {
  public:
   /// Opens `path`; fails for what is not an x86-64 ELF file.
   [[nodiscard]] static Result<ElfFile> open(const std::string& path);
+  /// The same below `root`, where the links of an image of another machine are to lead, absolute ones, too.
+  [[nodiscard]] static Result<ElfFile> open_below(const std::string& root, const std::string& path);
   /// Reads an image that stays in memory as long as this object lives. `bytes` is copied where needed.
   [[nodiscard]] static Result<ElfFile> from_memory(std::span<const std::uint8_t> image);
 
   [[nodiscard]] Elf* elf() const { return elf_.get(); }
   [[nodiscard]] int descriptor() const { return fd_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Where links have led; path() where that is not known.
+  [[nodiscard]] std::string real_path() const;
   [[nodiscard]] const std::string& build_id() const { return build_id_; }  // lower-case hex; empty: none
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
   [[nodiscard]] const Section* section(std::string_view name) const;
@@ -54,6 +60,13 @@ class ElfFile {
   [[nodiscard]] static std::span<const std::uint8_t> contents(const Section& section);
   /// A section with that name whose contents are in this file.
   [[nodiscard]] bool has_contents(std::string_view name) const;
+
+  /// The names of sections whose contents are packed in a way that cannot be read here; empty: none.
+  [[nodiscard]] std::string unreadable_sections() const;
+  /// The module address of a place in the file, in the segment that a mapping from `file_offset` on is of; nullopt: no
+  /// segment is loaded from there. Where segments share a page, the one that `executable` code is in, and that begins
+  /// in that page, is meant.
+  [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset, bool wants_code = true) const;
 
   /// The file's bytes from a module address to the end of its loaded segment; empty when not loaded from it.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address) const;
@@ -70,7 +83,9 @@ class ElfFile {
     bool executable = false;
   };
   ElfFile() = default;
+  [[nodiscard]] static Result<ElfFile> read_open(ElfFile file);
   [[nodiscard]] static Result<ElfFile> finish(ElfFile file);
+  void unpack_sections();
   void read_segments();
   void read_sections();
 

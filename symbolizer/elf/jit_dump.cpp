@@ -10,8 +10,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "symbolizer/elf/text_file.h"
-
 namespace crosstalk::symbolizer {
 namespace {
 
@@ -220,15 +218,6 @@ class JitDump::Parser {
 std::optional<JitDump> JitDump::parse(std::span<const std::uint8_t> bytes) {
   JitDump dump;
   return Parser(dump).parse(bytes) ? std::optional(std::move(dump)) : std::nullopt;
-}
-
-std::optional<JitDump> JitDump::read(const std::string& path, std::int32_t pid) {
-  const auto text = read_text_file(path);
-  if (!text) {
-    return std::nullopt;
-  }
-  auto dump = parse({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()});
-  return dump && dump->pid() == pid ? std::move(dump) : std::nullopt;
 }
 
 std::optional<Frame> JitDump::at(std::uint64_t address, std::uint64_t time_ns) const {

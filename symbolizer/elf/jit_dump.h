@@ -20,9 +20,6 @@ class JitDump {
  public:
   /// nullopt: it is no jitdump of x86-64 code.
   [[nodiscard]] static std::optional<JitDump> parse(std::span<const std::uint8_t> bytes);
-  /// Reads a regular file of at most 1 GiB; nullopt when it is not there, or is another process's.
-  [[nodiscard]] static std::optional<JitDump> read(const std::string& path, std::int32_t pid);
-
   [[nodiscard]] std::int32_t pid() const { return pid_; }
   [[nodiscard]] std::size_t size() const { return placed_.size(); }
   /// The function that was at a run-time address at a time (CLOCK_MONOTONIC), or, where none was yet, the first that

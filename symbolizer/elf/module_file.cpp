@@ -3,34 +3,55 @@
 
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
 
+#include "base/build_id.h"
 #include "base/file_content.h"
+#include "symbolizer/elf/unpack.h"
 
 namespace crosstalk::symbolizer {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view deleted = " (deleted)";
+
 std::string under(const std::string& prefix, const std::string& path) {
-  if (prefix.empty()) {
-    return path;
-  }
   return prefix + (path.starts_with('/') ? "" : "/") + path;
 }
 
+/// A place of a file: below a root, whose links lead below it, too, or as it is.
+struct PlaceOfFile {
+  std::string root, path;
+};
+using Places = std::vector<PlaceOfFile>;
+
+Result<ElfFile> open_at(const PlaceOfFile& place) {
+  return place.root.empty() ? ElfFile::open(place.path) : ElfFile::open_below(place.root, place.path);
+}
+
+/// Adds a place of a file, below the sysroot first.
+void add_place(const std::string& path, const Options& options, Places& places) {
+  if (!options.sysroot.empty()) {
+    places.push_back({options.sysroot, path});
+  }
+  places.push_back({{}, path});
+}
+
 bool same_build(const ElfFile& file, const std::string& build_id) {
-  return build_id.empty() || file.build_id() == build_id;
+  return build_id.empty() || same_build_id(build_id, file.build_id());
 }
 
 /// Whether the file at the recorded place is the one that was loaded: by its contents where it has no build id. What a
 /// user gives under a sysroot is taken for it then; it may have been stripped, or not.
-bool same_contents(const ModuleSpec& spec, const std::string& place) {
-  return !spec.build_id.empty() || spec.content_hash == 0 || place != spec.path ||
-         content_hash(place) == spec.content_hash;
+bool same_contents(const ModuleSpec& spec, const PlaceOfFile& place) {
+  return !spec.build_id.empty() || spec.content_hash == 0 || !place.root.empty() ||
+         content_hash(place.path) == spec.content_hash;
 }
 
 /// Our own vdso is the recorded process's when the build ids are equal (same kernel).
@@ -59,31 +80,72 @@ std::string changed(const ElfFile& found, const std::string& recorded) {
          "); give the recorded file under --sysroot, or record again";
 }
 
-/// Places where the loaded file may be, best first.
-std::vector<std::string> code_places(const ModuleSpec& spec, const Options& options) {
-  std::vector<std::string> places;
-  if (!options.sysroot.empty()) {
-    places.push_back(under(options.sysroot, spec.path));
+/// perf's cache of files and debug information: `what` is "elf", "debug" or "vdso".
+void add_cached_by_perf(const std::string& build_id, const std::string& what, Places& places) {
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0' && build_id.size() >= 4) {
+    const std::string entry =
+        std::string(home) + "/.debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2);
+    places.push_back({{}, entry + "/" + what});
+    places.push_back({{}, entry});  // of old perfs
   }
-  places.push_back(spec.path);
+}
+
+/// Places where the loaded file may be, best first.
+Places code_places(const ModuleSpec& spec, const Options& options) {
+  Places places;
+  add_place(spec.path, options, places);
+  if (spec.path.ends_with(deleted)) {
+    add_place(spec.path.substr(0, spec.path.size() - deleted.size()), options, places);
+  }
+  add_cached_by_perf(spec.build_id, "elf", places);
   return places;
+}
+
+/// Why a file at `place` cannot be told from another; empty: it can, or it was given.
+std::string unidentified(const ModuleSpec& spec, const Options& options, const PlaceOfFile& place) {
+  if (!spec.build_id.empty() || !place.root.empty()) {
+    return {};
+  }
+  if (place.path != spec.path) {  // without the mark of a file that is gone
+    return spec.path +
+           " was deleted or replaced before it was recorded, and has no build id to find it by; record again";
+  }
+  if (!options.other_host.empty() && spec.content_hash == 0) {
+    return "the recording is of host " + options.other_host +
+           " and has no build id of it, so the file of that path here "
+           "may be another; give the recorded file under --sysroot (--sysroot / takes the files that are here)";
+  }
+  return {};
+}
+
+/// The copy that the recording holds.
+std::optional<ElfFile> kept_copy(const ModuleSpec& spec, const Options& options) {
+  const auto bytes = options.kept_copy ? options.kept_copy(spec) : std::nullopt;
+  auto file = bytes ? ElfFile::from_memory(*bytes) : fail(ErrorCode::not_found, "");
+  return file && same_build(*file, spec.build_id) ? std::optional(std::move(*file)) : std::nullopt;
 }
 
 void open_code(const ModuleSpec& spec, const Options& options, Debuginfod& servers, ModuleFiles& files) {
   std::string not_this;
-  for (const std::string& place : code_places(spec, options)) {
-    auto file = ElfFile::open(place);
+  for (const PlaceOfFile& place : code_places(spec, options)) {
+    auto file = open_at(place);
     if (!file) {
-      if (not_this.empty() || file.error().code != ErrorCode::not_found) {
+      if (not_this.empty()) {
         not_this = file.error().message + "; give the recorded file under --sysroot";
       }
       continue;
     }
-    if (same_build(*file, spec.build_id) && same_contents(spec, place)) {
+    std::string why_not = unidentified(spec, options, place);
+    if (why_not.empty() && same_build(*file, spec.build_id) && same_contents(spec, place)) {
       files.code = std::move(*file);
       return;
     }
-    not_this = changed(*file, spec.build_id);
+    not_this = why_not.empty() ? changed(*file, spec.build_id) : std::move(why_not);
+  }
+  files.code = kept_copy(spec, options);
+  if (files.code) {
+    return;
   }
   if (const auto cached = servers.find(spec.build_id, Debuginfod::Kind::executable)) {
     if (auto file = ElfFile::open(*cached); file && same_build(*file, spec.build_id)) {
@@ -91,7 +153,9 @@ void open_code(const ModuleSpec& spec, const Options& options, Debuginfod& serve
       return;
     }
   }
-  files.code_missing = not_this;
+  files.code_missing = spec.path.starts_with("/memfd:")
+                           ? spec.path + " was a file in memory, and is gone with its process; record again"
+                           : not_this;
 }
 
 struct DebugLink {
@@ -122,34 +186,42 @@ bool has_debug_information(const ElfFile& file) {
 
 bool useful(const ElfFile& file) { return has_debug_information(file) || file.has_contents(".symtab"); }
 
-/// <debug path>/.build-id/xx/yyyy.debug
-std::vector<std::string> build_id_places(const std::string& build_id, const Options& options) {
-  std::vector<std::string> places;
-  if (build_id.size() < 4) {
-    return places;
-  }
-  for (const std::string& debug_path : options.debug_paths) {
-    const std::string tail = debug_path + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
-    if (!options.sysroot.empty()) {
-      places.push_back(under(options.sysroot, tail));
+/// A recorded build id, and what it may have been before zeros were put behind it.
+std::vector<std::string> possible_ids(const std::string& recorded) {
+  std::vector<std::string> ids;
+  for (const std::size_t digits : {recorded.size(), std::size_t{32}, std::size_t{16}}) {
+    if (digits >= 4 && digits <= recorded.size() && recorded.find_first_not_of('0', digits) == std::string::npos &&
+        (ids.empty() || ids.back().size() != digits)) {
+      ids.push_back(recorded.substr(0, digits));
     }
-    places.push_back(tail);
+  }
+  return ids;
+}
+
+/// <debug path>/.build-id/xx/yyyy.debug
+Places build_id_places(const std::string& build_id, const Options& options) {
+  Places places;
+  for (const std::string& id : possible_ids(build_id)) {
+    for (const std::string& debug_path : options.debug_paths) {
+      add_place(debug_path + "/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug", options, places);
+    }
+    add_cached_by_perf(id, "debug", places);
   }
   return places;
 }
 
 /// The debugger's customary places for a .gnu_debuglink name.
-std::vector<std::string> link_places(const std::string& code_path, const std::string& recorded_path,
-                                     const std::string& name, const Options& options) {
-  const std::string folder = fs::path(code_path).parent_path().string();
+Places link_places(const ElfFile& code, const std::string& recorded_path, const std::string& name,
+                   const Options& options) {
+  Places places;
+  for (const std::string& path : {code.path(), code.real_path()}) {
+    const std::string folder = fs::path(path).parent_path().string();
+    places.push_back({{}, folder + "/" + name});
+    places.push_back({{}, folder + "/.debug/" + name});
+  }
   const std::string recorded = fs::path(recorded_path).parent_path().string();
-  std::vector<std::string> places = {folder + "/" + name, folder + "/.debug/" + name};
   for (const std::string& debug_path : options.debug_paths) {
-    const fs::path place = fs::path(debug_path + recorded) / name;
-    if (!options.sysroot.empty()) {
-      places.push_back(under(options.sysroot, place.string()));
-    }
-    places.push_back(place.string());
+    add_place(debug_path + recorded + "/" + name, options, places);
   }
   return places;
 }
@@ -160,35 +232,87 @@ bool checksum_matches(const ElfFile& file, std::uint32_t checksum) {
   return raw != nullptr && debuglink_checksum({reinterpret_cast<const std::uint8_t*>(raw), size}) == checksum;
 }
 
-std::optional<ElfFile> open_debug(const ModuleSpec& spec, const Options& options, Debuginfod& servers,
-                                  const ElfFile* code) {
-  const std::string& build_id = code != nullptr && spec.build_id.empty() ? code->build_id() : spec.build_id;
-  for (const std::string& place : build_id_places(build_id, options)) {
-    if (auto file = ElfFile::open(place); file && useful(*file) && same_build(*file, build_id)) {
-      return std::move(*file);
-    }
-  }
-  if (const auto link = code != nullptr ? debug_link(*code) : std::nullopt) {
-    for (const std::string& place : link_places(code->path(), spec.path, link->name, options)) {
-      auto file = ElfFile::open(place);
-      if (!file || !useful(*file) || place == code->path()) {
-        continue;
-      }
-      const bool ids = !build_id.empty() && !file->build_id().empty();
-      if (ids ? file->build_id() == build_id : checksum_matches(*file, link->checksum)) {
-        return std::move(*file);
-      }
-    }
-  }
-  if (const auto cached = servers.find(build_id, Debuginfod::Kind::debug_information)) {
-    if (auto file = ElfFile::open(*cached); file && useful(*file) && same_build(*file, build_id)) {
+/// The file at one of `places` that has debug information or symbols of that build.
+std::optional<ElfFile> first_of_build(const Places& places, const std::string& build_id) {
+  for (const PlaceOfFile& place : places) {
+    if (auto file = open_at(place); file && useful(*file) && same_build(*file, build_id)) {
       return std::move(*file);
     }
   }
   return std::nullopt;
 }
 
+std::optional<ElfFile> open_linked(const ModuleSpec& spec, const Options& options, const ElfFile& code) {
+  const auto link = debug_link(code);
+  const Places places = link ? link_places(code, spec.path, link->name, options) : Places();
+  for (const PlaceOfFile& place : places) {
+    auto file = open_at(place);
+    if (!file || !useful(*file) || file->real_path() == code.real_path()) {
+      continue;
+    }
+    const bool ids = !code.build_id().empty() && !file->build_id().empty();
+    if (ids ? file->build_id() == code.build_id() : checksum_matches(*file, link->checksum)) {
+      return std::move(*file);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ElfFile> open_debug(const ModuleSpec& spec, const Options& options, Debuginfod& servers,
+                                  const ElfFile* code) {
+  const std::string& build_id = code != nullptr && !code->build_id().empty() ? code->build_id() : spec.build_id;
+  if (build_id.size() >= 4) {
+    if (auto file = first_of_build(build_id_places(build_id, options), build_id)) {
+      return file;
+    }
+  }
+  if (auto file = code != nullptr ? open_linked(spec, options, *code) : std::nullopt) {
+    return file;
+  }
+  const auto cached = servers.find(build_id, Debuginfod::Kind::debug_information);
+  return cached ? first_of_build({{{}, *cached}}, build_id) : std::nullopt;
+}
+
+/// MiniDebugInfo: a .symtab of what .dynsym lacks.
+std::optional<ElfFile> open_embedded(const ElfFile& code) {
+  const Section* section = code.section(".gnu_debugdata");
+  const auto bytes = section != nullptr ? unpack_xz(ElfFile::contents(*section)) : std::nullopt;
+  auto file = bytes ? ElfFile::from_memory(*bytes) : fail(ErrorCode::not_found, "");
+  return file ? std::optional(std::move(*file)) : std::nullopt;
+}
+
+ModuleFiles open_vdso(const ModuleSpec& spec) {
+  ModuleFiles files;
+  files.code = own_vdso();
+  if (files.code && same_build(*files.code, spec.build_id)) {
+    return files;
+  }
+  Places places;
+  add_cached_by_perf(spec.build_id, "vdso", places);
+  files.code = spec.build_id.empty() ? std::nullopt : first_of_build(places, spec.build_id);
+  if (!files.code) {
+    files.code_missing = "the vdso of another kernel; report on the machine that was recorded";
+  }
+  return files;
+}
+
 }  // namespace
+
+std::optional<ElfFile> open_supplement(const std::string& name, const std::string& build_id, const ElfFile& of,
+                                       const Options& options) {
+  Places places;
+  if (build_id.size() >= 4) {
+    places = build_id_places(build_id, options);
+  }
+  const fs::path folder = fs::path(of.path()).parent_path();
+  add_place(name.starts_with('/') ? name : (folder / name).lexically_normal().string(), options, places);
+  for (const PlaceOfFile& place : places) {
+    if (auto file = open_at(place); file && file->build_id() == build_id) {
+      return std::move(*file);
+    }
+  }
+  return std::nullopt;
+}
 
 std::uint32_t debuglink_checksum(std::span<const std::uint8_t> bytes) {
   static const auto table = [] {
@@ -211,15 +335,13 @@ std::uint32_t debuglink_checksum(std::span<const std::uint8_t> bytes) {
 
 ModuleFiles open_module(const ModuleSpec& spec, const Options& options, Debuginfod& servers) {
   ModuleFiles files;
-  if (spec.is_vdso) {
-    files.code = own_vdso();
-    if (files.code && !same_build(*files.code, spec.build_id)) {
-      files.code.reset();
-    }
-    if (!files.code) {
-      files.code_missing = "the vdso of another kernel; report on the machine that was recorded";
-    }
+  if (!options.foreign_architecture.empty()) {
+    files.code_missing =
+        "it is code of an " + options.foreign_architecture + " machine; names are read of x86-64 code only";
     return files;
+  }
+  if (spec.is_vdso) {
+    return open_vdso(spec);
   }
   if (spec.path.empty()) {
     files.code_missing = "no file is known for this code";
@@ -229,6 +351,9 @@ ModuleFiles open_module(const ModuleSpec& spec, const Options& options, Debuginf
   const bool complete = files.code && has_debug_information(*files.code) && files.code->has_contents(".symtab");
   if (!complete) {
     files.debug = open_debug(spec, options, servers, files.code ? &*files.code : nullptr);
+  }
+  if (files.code && !files.code->has_contents(".symtab")) {
+    files.embedded = open_embedded(*files.code);
   }
   return files;
 }

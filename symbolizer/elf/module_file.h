@@ -12,16 +12,23 @@
 namespace crosstalk::symbolizer {
 
 struct ModuleFiles {
-  std::optional<ElfFile> code;   // what was loaded
-  std::optional<ElfFile> debug;  // separate debug information, if `code` lacks it and it was found
-  std::string code_missing;      // why `code` is absent, with a remedy; empty when it is there
+  std::optional<ElfFile> code;      // what was loaded
+  std::optional<ElfFile> debug;     // separate debug information, if `code` lacks it and it was found
+  std::optional<ElfFile> embedded;  // symbols that `code` has packed within itself (.gnu_debugdata)
+  std::string code_missing;         // why `code` is absent, with a remedy; empty when it is there
 };
 
-/// Looks for the module's file under options.sysroot, then as its path says, then (by build id) at the
-/// debuginfod servers; for debug information in the file itself, under <debug path>/.build-id, by
-/// .gnu_debuglink beside the file and under the debug paths, then at the servers. A file whose build id
-/// differs from the one recorded, or whose contents do where there is none, is another file, and is treated as missing.
+/// Looks for the module's file under options.sysroot, then as its path says, then (by build id) in perf's cache
+/// (~/.debug), among the recording's own copies and at the debuginfod servers; for debug information in the file
+/// itself, under <debug path>/.build-id, in perf's cache, by .gnu_debuglink beside the file and under the debug paths,
+/// then at the servers. A file whose build id differs from the one recorded, or whose contents do where there is none,
+/// is another file, and is treated as missing; so is one that nothing identifies of a machine that is known to be
+/// another.
 [[nodiscard]] ModuleFiles open_module(const ModuleSpec& spec, const Options& options, Debuginfod& servers);
+
+/// The file that dwz has moved parts of `of` to: by its name below the sysroot, by its build id under the debug paths.
+[[nodiscard]] std::optional<ElfFile> open_supplement(const std::string& name, const std::string& build_id,
+                                                     const ElfFile& of, const Options& options);
 
 /// The .gnu_debuglink checksum (CRC-32, IEEE 802.3) over `bytes`.
 [[nodiscard]] std::uint32_t debuglink_checksum(std::span<const std::uint8_t> bytes);

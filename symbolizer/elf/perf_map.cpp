@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-
-#include "symbolizer/elf/text_file.h"
+#include <iterator>
 
 namespace crosstalk::symbolizer {
 namespace {
-
-constexpr int map_overlap_limit = 16;
 
 /// Takes a hexadecimal number, with or without 0x, and the blanks behind it from the front of `line`.
 std::optional<std::uint64_t> take_number(std::string_view& line) {
@@ -42,33 +39,55 @@ PerfMap::PerfMap(std::string_view text) {
     }
     const auto begin = take_number(line);
     const auto bytes = begin ? take_number(line) : std::nullopt;
-    if (bytes && *bytes > 0 && !line.empty()) {
-      symbols_.push_back({*begin, *bytes, std::string(line)});
+    if (bytes && *bytes > 0 && *bytes <= UINT64_MAX - *begin && !line.empty() && symbols_.size() < none) {
+      add(*begin, *begin + *bytes, line);
     }
   }
-  std::stable_sort(symbols_.begin(), symbols_.end(),
-                   [](const Symbol& a, const Symbol& b) { return a.begin < b.begin; });
-  // Keep the last of equal ones.
-  const auto kept = std::unique(symbols_.rbegin(), symbols_.rend(),
-                                [](const Symbol& a, const Symbol& b) { return a.begin == b.begin; });
-  symbols_.erase(symbols_.begin(), kept.base());
 }
 
-std::optional<PerfMap> PerfMap::read(const std::string& path) {
-  const auto text = read_text_file(path);
-  return text ? std::optional(PerfMap(*text)) : std::nullopt;
+void PerfMap::add(std::uint64_t begin, std::uint64_t end, std::string_view name) {
+  const auto number = static_cast<std::uint32_t>(symbols_.size());
+  Symbol symbol{begin, end, std::string(name), none, false};
+  auto piece = pieces_.upper_bound(begin);
+  if (piece != pieces_.begin() && std::prev(piece)->second.end > begin) {
+    --piece;
+  }
+  while (piece != pieces_.end() && piece->first < end) {
+    const auto [old_begin, old] = *piece;
+    piece = pieces_.erase(piece);
+    Symbol& earlier = symbols_[old.symbol];
+    if (earlier.begin < begin && end <= earlier.end) {
+      symbol.around = old.symbol;
+    } else {
+      earlier.replaced = true;
+    }
+    if (old_begin < begin) {
+      pieces_.emplace(old_begin, Piece{begin, old.symbol});
+    }
+    if (old.end > end) {
+      pieces_.emplace(end, Piece{old.end, old.symbol});
+    }
+  }
+  pieces_.insert_or_assign(begin, Piece{end, number});
+  symbols_.push_back(std::move(symbol));
+}
+
+std::size_t PerfMap::size() const {
+  return static_cast<std::size_t>(
+      std::count_if(symbols_.begin(), symbols_.end(), [](const Symbol& symbol) { return !symbol.replaced; }));
 }
 
 std::optional<std::string> PerfMap::at(std::uint64_t address) const {
-  auto next = std::upper_bound(symbols_.begin(), symbols_.end(), address,
-                               [](std::uint64_t a, const Symbol& symbol) { return a < symbol.begin; });
-  for (int tries = 0; next != symbols_.begin() && tries < map_overlap_limit; ++tries) {
-    --next;
-    if (address - next->begin < next->bytes) {
-      return next->name;
-    }
+  auto piece = pieces_.upper_bound(address);
+  if (piece == pieces_.begin() || address >= (--piece)->second.end) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  // What a replaced symbol had besides is that of the one around it, which came before: the numbers fall.
+  std::uint32_t at = piece->second.symbol;
+  while (at != none && (symbols_[at].replaced || address < symbols_[at].begin || address >= symbols_[at].end)) {
+    at = symbols_[at].around;
+  }
+  return at != none ? std::optional(symbols_[at].name) : std::nullopt;
 }
 
 }  // namespace crosstalk::symbolizer

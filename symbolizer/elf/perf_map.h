@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,22 +13,32 @@ namespace crosstalk::symbolizer {
 
 class PerfMap {
  public:
-  /// Parses the text; lines that are no symbols are left out. Of symbols with one address the last counts: the
-  /// compiler has reused the memory.
+  /// Parses the text; lines that are no symbols are left out. A line that lies within an earlier one is a part of it.
+  /// Any other that has bytes of an earlier one takes its place: the compiler has reused the memory, and takes no line
+  /// back.
   explicit PerfMap(std::string_view text);
-  /// Reads a regular file of at most 1 GiB; nullopt when it is not there.
-  [[nodiscard]] static std::optional<PerfMap> read(const std::string& path);
 
   /// Name of the symbol that holds `address` (a run-time address).
   [[nodiscard]] std::optional<std::string> at(std::uint64_t address) const;
-  [[nodiscard]] std::size_t size() const { return symbols_.size(); }
+  /// Symbols whose place no other has taken.
+  [[nodiscard]] std::size_t size() const;
 
  private:
   struct Symbol {
-    std::uint64_t begin = 0, bytes = 0;
+    std::uint64_t begin = 0, end = 0;
     std::string name;
+    std::uint32_t around = none;  // the symbol that it lies within
+    bool replaced = false;
   };
-  std::vector<Symbol> symbols_;  // sorted by begin, unique
+  struct Piece {  // of memory, of the latest symbol that has it
+    std::uint64_t end = 0;
+    std::uint32_t symbol = 0;
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+  void add(std::uint64_t begin, std::uint64_t end, std::string_view name);
+
+  std::vector<Symbol> symbols_;            // in the order of the file
+  std::map<std::uint64_t, Piece> pieces_;  // by begin; they do not overlap
 };
 
 }  // namespace crosstalk::symbolizer

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <unordered_map>
 
 #include "symbolizer/elf/demangle.h"
@@ -12,8 +13,8 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-// How many symbols below an address are tried for one that covers it: symbols may nest (local labels).
-constexpr int overlap_limit = 64;
+// How many symbols below an address are tried for one that covers it. They nest; damaged files nest a million in one.
+constexpr int overlap_limit = 4096;
 
 /// Prefers what the programmer wrote: global over weak over local, no leading underscore, sized over not.
 std::uint8_t rank_of(const GElf_Sym& symbol, std::string_view name) {
@@ -24,10 +25,25 @@ std::uint8_t rank_of(const GElf_Sym& symbol, std::string_view name) {
   return static_cast<std::uint8_t>(rank);
 }
 
-void sort(std::vector<Symbol>& symbols) {
+/// By value, then rank; each once, however many tables have it.
+void order(std::vector<Symbol>& symbols) {
   std::stable_sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) {
-    return a.value != b.value ? a.value < b.value : a.rank < b.rank;
+    return std::tie(a.value, a.rank, a.name) < std::tie(b.value, b.rank, b.name);
   });
+  const auto same = [](const Symbol& a, const Symbol& b) {
+    return a.value == b.value && a.bytes == b.bytes && a.rank == b.rank && a.name == b.name && a.plt == b.plt;
+  };
+  symbols.erase(std::unique(symbols.begin(), symbols.end(), same), symbols.end());
+  std::uint64_t reach = 0;
+  for (Symbol& symbol : symbols) {
+    reach = std::max(reach, symbol.value + symbol.bytes);
+    symbol.reach = reach;
+  }
+}
+
+auto first_above(const std::vector<Symbol>& symbols, std::uint64_t value) {
+  return std::upper_bound(symbols.begin(), symbols.end(), value,
+                          [](std::uint64_t v, const Symbol& symbol) { return v < symbol.value; });
 }
 
 bool in_executable_section(const ElfFile& file, const GElf_Sym& symbol) {
@@ -69,31 +85,24 @@ std::unordered_map<std::uint64_t, std::string_view> got_slots(const ElfFile& fil
 
 }  // namespace
 
-SymbolTable::SymbolTable(const ElfFile* code, const ElfFile* debug) {
-  for (const ElfFile* file : {debug, code}) {
-    const Section* symtab = file != nullptr ? file->section(".symtab") : nullptr;
-    if (symtab != nullptr && symtab->type == SHT_SYMTAB) {
-      read(*file, *symtab);
-      has_symtab_ = !functions_.empty();
-    }
-    if (has_symtab_) {
-      break;
-    }
+SymbolTable::SymbolTable(const Files& files) {
+  for (const ElfFile* file : {files.debug, files.code, files.embedded}) {
+    read(file, ".symtab", SHT_SYMTAB);
   }
-  const Section* dynamic = code != nullptr ? code->section(".dynsym") : nullptr;
-  if (!has_symtab_ && dynamic != nullptr && dynamic->type == SHT_DYNSYM) {
-    read(*code, *dynamic);
+  has_symtab_ = !functions_.empty() || !labels_.empty();
+  read(files.code, ".dynsym", SHT_DYNSYM);
+  if (files.code != nullptr) {
+    read_plt(*files.code);
   }
-  if (code != nullptr) {
-    read_plt(*code);
+  for (std::vector<Symbol>* symbols : {&functions_, &labels_, &data_, &tls_}) {
+    order(*symbols);
   }
-  sort(functions_);
-  sort(data_);
-  sort(tls_);
 }
 
-void SymbolTable::read(const ElfFile& file, const Section& section) {
-  Elf_Data* data = elf_getdata(section.handle, nullptr);
+void SymbolTable::read(const ElfFile* file, std::string_view section_name, std::uint32_t section_type) {
+  const Section* section = file != nullptr ? file->section(section_name) : nullptr;
+  Elf_Data* data =
+      section != nullptr && section->type == section_type ? elf_getdata(section->handle, nullptr) : nullptr;
   if (data == nullptr) {
     return;
   }
@@ -106,12 +115,12 @@ void SymbolTable::read(const ElfFile& file, const Section& section) {
         symbol.st_value > UINT64_MAX - symbol.st_size) {
       continue;
     }
-    const char* text = elf_strptr(file.elf(), section.link, symbol.st_name);
-    if (text == nullptr || *text == '\0' || (type == STT_NOTYPE && !in_executable_section(file, symbol))) {
+    const char* text = elf_strptr(file->elf(), section->link, symbol.st_name);
+    if (text == nullptr || *text == '\0' || (type == STT_NOTYPE && !in_executable_section(*file, symbol))) {
       continue;
     }
-    std::vector<Symbol>& list = code ? functions_ : object ? data_ : tls_;
-    list.push_back({symbol.st_value, symbol.st_size, text, rank_of(symbol, text), false});
+    std::vector<Symbol>& list = !code ? (object ? data_ : tls_) : symbol.st_size != 0 ? functions_ : labels_;
+    list.push_back({symbol.st_value, symbol.st_size, text, rank_of(symbol, text), false, 0});
   }
 }
 
@@ -135,7 +144,7 @@ void SymbolTable::read_plt(const ElfFile& code) {
       std::memcpy(&displacement, bytes.data() + i + 2, 4);
       const auto slot = slots.find(section.address + i + 6 + static_cast<std::uint64_t>(std::int64_t{displacement}));
       if (slot != slots.end()) {
-        functions_.push_back({section.address + i / entry * entry, entry, slot->second, 0, true});
+        functions_.push_back({section.address + i / entry * entry, entry, slot->second, 0, true, 0});
         i += 5;
       }
     }
@@ -143,10 +152,12 @@ void SymbolTable::read_plt(const ElfFile& code) {
 }
 
 const Symbol* SymbolTable::covering(const std::vector<Symbol>& symbols, std::uint64_t value) {
-  auto next = std::upper_bound(symbols.begin(), symbols.end(), value,
-                               [](std::uint64_t v, const Symbol& symbol) { return v < symbol.value; });
+  auto next = first_above(symbols, value);
   for (int tries = 0; next != symbols.begin() && tries < overlap_limit; ++tries) {
     --next;
+    if (next->reach <= value) {
+      return nullptr;
+    }
     if (value - next->value < next->bytes) {
       return &*next;
     }
@@ -154,16 +165,27 @@ const Symbol* SymbolTable::covering(const std::vector<Symbol>& symbols, std::uin
   return nullptr;
 }
 
-const Symbol* SymbolTable::function_before(std::uint64_t address) const {
-  const auto next = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                     [](std::uint64_t v, const Symbol& symbol) { return v < symbol.value; });
-  return next == functions_.begin() ? nullptr : &*std::prev(next);
+const Symbol* SymbolTable::label_before(std::uint64_t address) const {
+  const auto next = first_above(labels_, address);
+  return next == labels_.begin() ? nullptr : &*std::prev(next);
+}
+
+const Symbol* SymbolTable::label_at(std::uint64_t address) const {
+  const Symbol* label = label_before(address);
+  return label != nullptr && label->value == address ? label : nullptr;
+}
+
+bool SymbolTable::function_between(const Symbol& label, std::uint64_t address) const {
+  return first_above(functions_, label.value) != first_above(functions_, address);
 }
 
 std::uint64_t SymbolTable::next_function(std::uint64_t address) const {
-  const auto next = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                     [](std::uint64_t v, const Symbol& symbol) { return v < symbol.value; });
-  return next == functions_.end() ? UINT64_MAX : next->value;
+  std::uint64_t lowest = UINT64_MAX;
+  for (const std::vector<Symbol>* symbols : {&functions_, &labels_}) {
+    const auto next = first_above(*symbols, address);
+    lowest = next == symbols->end() ? lowest : std::min(lowest, next->value);
+  }
+  return lowest;
 }
 
 std::string SymbolTable::name(const Symbol& symbol) { return demangle(symbol.name) + (symbol.plt ? "@plt" : ""); }

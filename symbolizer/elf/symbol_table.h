@@ -16,34 +16,45 @@ struct Symbol {
   std::string_view name;    // mangled, in the file's own memory; see SymbolTable::name for stubs
   std::uint8_t rank = 0;    // of equal addresses, the highest is shown
   bool plt = false;         // a stub for `name`
+  std::uint64_t reach = 0;  // the largest end of this and all symbols before it
 };
 
 class SymbolTable {
  public:
-  /// .symtab of `debug` or `code`, else .dynsym of `code`, and the PLT of `code`. Either may be null; both
-  /// must outlive the table.
-  SymbolTable(const ElfFile* code, const ElfFile* debug);
+  /// The files of a module; each may be null, and must outlive the table. `embedded` is what embedded_symbols() gives.
+  struct Files {
+    const ElfFile* code = nullptr;
+    const ElfFile* debug = nullptr;
+    const ElfFile* embedded = nullptr;
+  };
+  /// The .symtab of each of them, .dynsym and the PLT of `code`: none has all names of another.
+  explicit SymbolTable(const Files& files);
 
-  /// The function whose stated size holds `address`, or null.
+  /// The function whose stated size holds `address`, the innermost of several; or null. A symbol without a size, as a
+  /// label within a function is, never takes its place.
   [[nodiscard]] const Symbol* function_at(std::uint64_t address) const { return covering(functions_, address); }
-  /// The nearest function symbol at or below `address`, of any size, or null.
-  [[nodiscard]] const Symbol* function_before(std::uint64_t address) const;
-  /// The lowest function address above `address`; UINT64_MAX: none.
+  /// The nearest symbol of code without a size at or below `address`, or null.
+  [[nodiscard]] const Symbol* label_before(std::uint64_t address) const;
+  /// The symbol without a size that lies there, or null.
+  [[nodiscard]] const Symbol* label_at(std::uint64_t address) const;
+  /// Whether a function with a size begins behind `label` and at or before `address`.
+  [[nodiscard]] bool function_between(const Symbol& label, std::uint64_t address) const;
+  /// The lowest address above `address` of a symbol of code; UINT64_MAX: none.
   [[nodiscard]] std::uint64_t next_function(std::uint64_t address) const;
   [[nodiscard]] const Symbol* data_at(std::uint64_t address) const { return covering(data_, address); }
   [[nodiscard]] const Symbol* tls_at(std::uint64_t offset) const { return covering(tls_, offset); }
   [[nodiscard]] bool has_symtab() const { return has_symtab_; }
-  [[nodiscard]] bool empty() const { return functions_.empty(); }
+  [[nodiscard]] bool empty() const { return functions_.empty() && labels_.empty(); }
 
   /// Demangled; `name@plt` for a stub.
   [[nodiscard]] static std::string name(const Symbol& symbol);
 
  private:
   [[nodiscard]] static const Symbol* covering(const std::vector<Symbol>& symbols, std::uint64_t value);
-  void read(const ElfFile& file, const Section& section);
+  void read(const ElfFile* file, std::string_view section_name, std::uint32_t section_type);
   void read_plt(const ElfFile& code);
 
-  std::vector<Symbol> functions_, data_, tls_;
+  std::vector<Symbol> functions_, labels_, data_, tls_;  // labels: code without a size
   bool has_symtab_ = false;
 };
 

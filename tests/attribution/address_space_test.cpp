@@ -27,6 +27,22 @@ TEST(AddressSpaces, FindsTheModuleAndItsOwnAddress) {
   EXPECT_FALSE(spaces.find({ProcessId{7}, 5}, 0x1234));
 }
 
+TEST(AddressSpaces, TheFileIsAskedWhereWhatWasMappedLies) {
+  auto module = module_row("/lib/a.so", 0x7f0000001000, 0x7f0000003000, 0x7f0000000000);
+  module.file_offset = 0x1000;
+  AddressSpaces spaces(processes(1), std::vector{module});
+  EXPECT_EQ(spaces.find({ProcessId{0}, 5}, 0x7f0000001234), (ModulePlace{0, 0x1234}));  // its place in the file
+  int asked = 0;
+  spaces.ask([&](std::uint32_t file, std::uint64_t offset) -> std::optional<std::uint64_t> {
+    ++asked;
+    return file == 0 && offset == 0x1000 ? std::optional<std::uint64_t>(0x2000) : std::nullopt;
+  });
+  EXPECT_EQ(spaces.find({ProcessId{0}, 5}, 0x7f0000001234), (ModulePlace{0, 0x2234}));
+  EXPECT_EQ(spaces.find({ProcessId{0}, 5}, 0x7f0000002000), (ModulePlace{0, 0x3000}));
+  EXPECT_EQ(spaces.all(ProcessId{0}).at(0).bias, 0x7f0000001000U - 0x2000U);
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(AddressSpaces, TimeDecidesBetweenModulesAtOneAddress) {
   auto first = module_row("/lib/first.so", 0x1000, 0x3000, 0);
   first.loaded_ns = 10;

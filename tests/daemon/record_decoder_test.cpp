@@ -92,10 +92,10 @@ class Interpreter : public ::testing::Test {
   }
 
   CollectedRows sink_;
-  std::vector<std::pair<std::int32_t, std::string>> hashed_;
-  RecordDecoder decoder_{sink_, 8, [this](std::int32_t pid, const std::string& path) {
-                           hashed_.emplace_back(pid, path);
-                           return 4711U;
+  std::vector<std::pair<std::int32_t, std::string>> identified_;
+  RecordDecoder decoder_{sink_, 8, [this](std::int32_t pid, profile::ModuleRow& row) {
+                           identified_.emplace_back(pid, row.path);
+                           row.content_hash = row.build_id.empty() ? 4711U : 0;
                          }};
 };
 
@@ -155,7 +155,7 @@ TEST_F(Interpreter, WhereAThreadWasMadeToBegin) {
   EXPECT_EQ(sink_.threads.at(2).start_routine, 0U) << "no address";
 }
 
-TEST_F(Interpreter, FilesWithoutABuildIdAreKnownByTheirContents) {
+TEST_F(Interpreter, ModulesAreCompletedByWhatIdentifiesTheirFiles) {
   begin();
   ModuleLoad load;
   load.begin = 0x1000, load.end = 0x2000, load.time_ns = 110;
@@ -164,7 +164,7 @@ TEST_F(Interpreter, FilesWithoutABuildIdAreKnownByTheirContents) {
   pass({{0, bytes_of(load, RecordType::module_load, "/lib/x.so")}});
   EXPECT_EQ((sink_.modules[{0, 0x1000}].content_hash), 4711U);
   EXPECT_EQ((sink_.modules[{0, 0x3000}].content_hash), 0U);
-  EXPECT_EQ(hashed_, (std::vector<std::pair<std::int32_t, std::string>>{{10, "/bin/old"}}));
+  EXPECT_EQ(identified_, (std::vector<std::pair<std::int32_t, std::string>>{{10, "/bin/old"}, {10, "/lib/x.so"}}));
 }
 
 TEST_F(Interpreter, AThreadHasItsLastName) {

@@ -173,19 +173,39 @@ TEST(PerfMappings, WhatTakesAPlaceEndsWhatWasThere) {
   mappings.add({0x1000, 0x3000, 0, 5, 0, &name, nullptr});
   mappings.add({0x4000, 0x5000, 0, 6, 0, &name, nullptr});
   mappings.add({0x2000, 0x4000, 0, 7, 0, &name, nullptr});
-  ASSERT_EQ(mappings.all().size(), 3U);
+  ASSERT_EQ(mappings.all().size(), 4U);
   EXPECT_EQ(mappings.all()[0].unloaded_ns, 7U);
   EXPECT_EQ(mappings.all()[1].unloaded_ns, 0U);
+  EXPECT_EQ(mappings.all()[2].begin, 0x1000U);  // what is left of the first
+  EXPECT_EQ(mappings.all()[2].end, 0x2000U);
+  EXPECT_EQ(mappings.all()[2].loaded_ns, 7U);
+  EXPECT_EQ(mappings.all()[2].unloaded_ns, 0U);
+  EXPECT_EQ(mappings.all()[3].unloaded_ns, 0U);
+}
+
+TEST(PerfMappings, CodeWithoutAFileLeavesWhatLiesBesideIt) {
+  CodeMappings mappings;
+  const std::string name = "/lib/a.so";
+  mappings.add({0x10000, 0x20000, 0x3000, 5, 0, &name, nullptr});
+  mappings.end(0x14000, 0x18000, 9);
+  ASSERT_EQ(mappings.all().size(), 3U);
+  EXPECT_EQ(mappings.all()[0].unloaded_ns, 9U);
+  EXPECT_EQ(mappings.all()[1].end, 0x14000U);
+  EXPECT_EQ(mappings.all()[1].file_offset, 0x3000U);
+  EXPECT_EQ(mappings.all()[2].begin, 0x18000U);
+  EXPECT_EQ(mappings.all()[2].file_offset, 0xb000U);
   EXPECT_EQ(mappings.all()[2].unloaded_ns, 0U);
 }
 
-TEST(PerfMappings, AFileThatIsNotThereHasItsAddressesByItsOffsets) {
+TEST(PerfMappings, AFileThatIsNotThereIsToBeAskedForItsAddresses) {
   ModuleRows rows;
   const std::string name = "/nowhere/a";
   const std::string id = "abcd";
-  const auto low = rows.row({}, {0x401000, 0x402000, 0x1000, 0, 0, &name, nullptr}, nullptr);
+  const auto low = rows.rows({}, {0x401000, 0x402000, 0x1000, 0, 0, &name, nullptr}, nullptr).at(0);
   EXPECT_EQ(low.bias, 0U);  // it is linked for where it is
-  const auto high = rows.row({}, {0x7f0000001000, 0x7f0000002000, 0x1000, 0, 0, &name, nullptr}, &id);
+  EXPECT_EQ(low.file_offset, 0x1000U);
+  const auto high = rows.rows({}, {0x7f0000001000, 0x7f0000002000, 0x1000, 0, 0, &name, nullptr}, &id).at(0);
+  EXPECT_EQ(high.file_offset, 0x1000U);
   EXPECT_EQ(high.bias, 0x7f0000000000U);
   EXPECT_EQ(high.build_id, "abcd");
 }

@@ -110,7 +110,7 @@ TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
 TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {
   ModuleRow late{ProcessId{0}, 900, 0, 0x1000, 0x2000, 0x3000, -64, 32, "ab01", "/lib/late.so", false};
   ModuleRow early{ProcessId{0}, 100, 500, 0, 0xffffffffff600000U, 0xffffffffff601000U, 0, 0, "", "", true};
-  ModuleRow other{ProcessId{1}, 50, 0, 0, 0x1, 0x2, 0, 0, "", "/x", false, 0xf00dULL << 48U};
+  ModuleRow other{ProcessId{1}, 50, 0, 0, 0x1, 0x2, 0, 0, "", "/x", false, 0xf00dULL << 48U, 0};
   put(other), put(late), put(early);
   const ProfileReader reader = read();
   ASSERT_EQ(reader.modules().size(), 3U);
@@ -122,6 +122,21 @@ TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {
   EXPECT_EQ(reader.modules()[2].path, "/x");
   EXPECT_EQ(reader.modules()[1].content_hash, 0U);
   EXPECT_EQ(reader.modules()[2].content_hash, 0xf00dULL << 48U);
+  EXPECT_FALSE(reader.modules()[1].file_offset);
+  EXPECT_EQ(reader.modules()[2].file_offset, 0U);
+}
+
+TEST_F(RoundTrip, KeptFilesAreFoundByWhatNamesThem) {
+  const std::vector<std::uint8_t> bytes(100'000, 7);
+  put(KeptFileRow{"/bin/gone", "", 4711, bytes});
+  put(KeptFileRow{"/tmp/perf-1.map", "", 0, {}});
+  const ProfileReader reader = read();
+  EXPECT_EQ(reader.kept_file("/bin/gone", "", 4711), bytes);
+  EXPECT_FALSE(reader.kept_file("/bin/gone", "", 4712));
+  EXPECT_FALSE(reader.kept_file("/bin/gone", "ab", 4711));
+  const auto empty = reader.kept_file("/tmp/perf-1.map", "", 0);
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->empty());
 }
 
 TEST_F(RoundTrip, SamplesComeInOrderWithEveryField) {

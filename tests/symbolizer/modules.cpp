@@ -5,7 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
+#include <vector>
 
+#include "base/build_id.h"
 #include "base/file_content.h"
 #include "fixture.h"
 #include "symbolizer/elf/module_file.h"
@@ -98,6 +102,109 @@ TEST(Modules, AFileUnderTheSysrootNeedNotHaveTheRecordedContents) {
   Symbolizer symbols(options);
   const ModuleId id = symbols.add_module({fixture("program_o0"), "", false, 4711});
   EXPECT_FALSE(symbols.locate(id, address_of(fixture("program_o2"), "inlines")).frames.empty());
+}
+
+TEST(Modules, AnAbsoluteLinkBelowTheSysrootLeadsBelowIt) {
+  const Folder root("links");
+  root.put("program_o2", "data/app");
+  fs::create_directories(root.path() + "/opt");
+  fs::create_symlink("/data/app", root.path() + "/opt/app");
+  Options options = offline();
+  options.sysroot = root.path();
+  Symbolizer symbols(options);
+  const ModuleId id = symbols.add_module({"/opt/app", build_id_of(fixture("program_o2")), false});
+  EXPECT_FALSE(symbols.locate(id, address_of(fixture("program_o2"), "inlines")).frames.empty());
+}
+
+TEST(Modules, BuildIdsAreComparedAsPerfHasThem) {
+  const std::string of_8 = "1122334455667788", of_20(40, 'a'), of_32 = of_20 + "0123456789abcdef01234567";
+  EXPECT_TRUE(same_build_id(of_8, of_8));
+  EXPECT_TRUE(same_build_id(of_8 + std::string(24, '0'), of_8));  // filled up
+  EXPECT_TRUE(same_build_id(of_20, of_32));                       // cut
+  EXPECT_FALSE(same_build_id(of_8 + std::string(23, '0') + "1", of_8));
+  EXPECT_FALSE(same_build_id(of_8, of_8 + "00"));
+  EXPECT_FALSE(same_build_id(of_20, ""));
+  EXPECT_FALSE(same_build_id(std::string(40, '0'), ""));
+}
+
+TEST(Modules, OfAForeignArchitectureOrAnotherHostNoFileIsTaken) {
+  const std::string program = fixture("program_o2");
+  const std::uint64_t inlines = address_of(program, "inlines");
+  Options options = offline();
+  options.foreign_architecture = "aarch64";
+  Symbolizer foreign(options);
+  EXPECT_TRUE(foreign.locate(foreign.add_module({program, "", false}), inlines).frames.empty());
+  ASSERT_EQ(foreign.missing().size(), 1U);
+  EXPECT_NE(foreign.missing()[0].why.find("aarch64"), std::string::npos);
+  options.foreign_architecture.clear();
+  options.other_host = "elsewhere";
+  Symbolizer other(options);
+  EXPECT_TRUE(other.locate(other.add_module({program, "", false}), inlines).frames.empty());
+  EXPECT_FALSE(other.locate(other.add_module({program, build_id_of(program), false}), inlines).frames.empty());
+  EXPECT_NE(other.missing().at(0).why.find("elsewhere"), std::string::npos);
+  options.sysroot = "/";
+  Symbolizer told(options);
+  EXPECT_FALSE(told.locate(told.add_module({program, "", false}), inlines).frames.empty());
+}
+
+TEST(Modules, OfAFileThatWasGoneNoOtherIsTakenUnlessItsBuildIdFits) {
+  const std::string program = fixture("program_o2");
+  const std::uint64_t inlines = address_of(program, "inlines");
+  Symbolizer symbols(offline());
+  EXPECT_TRUE(symbols.locate(symbols.add_module({program + " (deleted)", "", false}), inlines).frames.empty());
+  ASSERT_EQ(symbols.missing().size(), 1U);
+  EXPECT_NE(symbols.missing()[0].why.find("replaced before it was recorded"), std::string::npos);
+  EXPECT_FALSE(symbols.locate(symbols.add_module({program + " (deleted)", build_id_of(program), false}), inlines)
+                   .frames.empty());
+}
+
+TEST(Modules, TheRecordingsOwnCopyIsTakenWhereTheFileIsGone) {
+  std::ifstream in(fixture("program_o2"), std::ios::binary);
+  const std::vector<std::uint8_t> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  Options options = offline();
+  options.kept_copy = [&](const ModuleSpec& file) {
+    return file.path == "/memfd:program" ? std::optional(bytes) : std::nullopt;
+  };
+  Symbolizer symbols(options);
+  const std::uint64_t inlines = address_of(fixture("program_o2"), "inlines");
+  const CodeLocation& found = symbols.locate(symbols.add_module({"/memfd:program", "", false, 1}), inlines);
+  EXPECT_TRUE(found.has_lines);
+  EXPECT_TRUE(symbols.missing().empty());
+}
+
+TEST(Modules, PlacesInAFileHaveTheAddressesOfItsSegments) {
+  const auto file = ElfFile::open(fixture("program_no_pie"));
+  ASSERT_TRUE(file);
+  const std::uint64_t inlines = address_of(fixture("program_no_pie"), "inlines");
+  for (const Section& section : file->sections()) {
+    if (section.range().contains(inlines) && section.executable()) {
+      GElf_Shdr header;
+      ASSERT_NE(gelf_getshdr(section.handle, &header), nullptr);
+      EXPECT_EQ(file->address_of(header.sh_offset + (inlines - section.address)), inlines);
+    }
+  }
+  EXPECT_FALSE(file->address_of(1ULL << 40U));
+}
+
+TEST(SymbolTable, LabelsWithinAFunctionDoNotTakeItsPlace) {
+  const Folder folder("labels");
+  const std::string source = folder.path() + "/k.s", library = folder.path() + "/k.so";
+  {
+    std::ofstream text(source);
+    text << ".text\n.globl kernel\n.type kernel,@function\nkernel:\n";
+    for (int i = 0; i < 500; ++i) {
+      text << "row_" << i << ":\n nop\n nop\n";
+    }
+    text << " ret\n.size kernel,.-kernel\nbehind: nop\n.section .note.GNU-stack,\"\",@progbits\n";
+  }
+  ASSERT_EQ(std::system(("gcc -shared -nostdlib " + source + " -o " + library).c_str()), 0);
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({library, "", false});
+  const std::uint64_t kernel = address_of(library, "kernel");
+  for (std::uint64_t at = kernel; at < kernel + 1001; ++at) {
+    ASSERT_EQ(symbols.locate(id, at).frames.at(0).function, "kernel") << at - kernel;
+  }
+  EXPECT_EQ(symbols.locate(id, kernel + 1001).frames.at(0).function, "behind");
 }
 
 TEST(ContentHash, IsOfEveryByteAndTheSize) {

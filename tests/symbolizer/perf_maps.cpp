@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -26,6 +27,35 @@ TEST(PerfMaps, LaterSymbolsReplaceEarlier) {
   EXPECT_EQ(map.at(0x1010), "new");
   EXPECT_FALSE(map.at(0x1020));
   EXPECT_EQ(map.at(0x1031), "inner");
+}
+
+TEST(PerfMaps, ARegionHoldsWhatNoneOfItsManyStubsHolds) {
+  std::string text = "10000000000 10000 Interpreter\n";
+  for (int i = 0; i < 1000; ++i) {
+    char line[64];
+    std::snprintf(line, sizeof line, "%llx 10 stub_%d\n", 0x10000000100ULL + 32ULL * i, i);
+    text += line;
+  }
+  const PerfMap map(text);
+  EXPECT_EQ(map.size(), 1001U);
+  EXPECT_EQ(map.at(0x10000000008), "Interpreter");
+  EXPECT_EQ(map.at(0x10000000128), "stub_1");
+  EXPECT_EQ(map.at(0x10000000130), "Interpreter");
+  EXPECT_EQ(map.at(0x1000000ffff), "Interpreter");
+  EXPECT_FALSE(map.at(0x10000010000));
+}
+
+TEST(PerfMaps, WhatReusesPartOfAFunctionTakesItsPlace) {
+  const PerfMap over("4000 40 freed\n3ff0 100 live\n");
+  EXPECT_EQ(over.at(0x4010), "live");
+  EXPECT_EQ(over.size(), 1U);
+  const PerfMap across("4000 40 freed\n4020 40 live\n");
+  EXPECT_FALSE(across.at(0x4010));
+  EXPECT_EQ(across.at(0x4030), "live");
+  const PerfMap within("4000 1000 region\n4100 100 freed\n4180 100 live\n");
+  EXPECT_EQ(within.at(0x4110), "region");
+  EXPECT_EQ(within.at(0x4190), "live");
+  EXPECT_EQ(within.at(0x4290), "region");
 }
 
 TEST(PerfMaps, ReadUnderSysroot) {

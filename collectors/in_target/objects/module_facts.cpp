@@ -2,6 +2,7 @@
 // What can be read off one mapped module.
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 
 #include <cstring>
 #include <string_view>
@@ -169,6 +170,18 @@ bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std
 std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
   MappedFile file;
   return find_mapped_file(address, file, out, limit) ? file.path_length : 0;
+}
+
+std::size_t program_path(char* out, std::size_t limit) {
+  // The kernel has loaded no interpreter for what it executes, though the program has one: the loader was executed, and
+  // has put the program's headers in the place of its own.
+  if (getauxval(AT_BASE) == 0) {
+    if (const std::size_t length = mapped_path(getauxval(AT_PHDR), out, limit); length != 0) {
+      return length;
+    }
+  }
+  const long length = system_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, limit);
+  return length > 0 ? static_cast<std::size_t>(length) : 0;
 }
 
 }  // namespace crosstalk::in_target::modules

@@ -134,8 +134,7 @@ std::size_t path_of(const dl_phdr_info& module, const profile::ModuleLoad& load,
     return size;
   }
   if (name[0] == 0) {  // the program itself
-    const long length = system_call(SYS_readlink, "/proc/self/exe", out, path_limit);
-    return length > 0 ? static_cast<std::size_t>(length) : 0;
+    return program_path(out, path_limit);
   }
   return mapped_path(load.begin, out, path_limit);
 }

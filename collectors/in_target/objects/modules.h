@@ -47,6 +47,10 @@ struct MappedFile {
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
 
+/// The same of the program itself: where the dynamic loader was executed to run it, that is not what /proc/self/exe
+/// says.
+[[nodiscard]] std::size_t program_path(char* out, std::size_t limit);
+
 /// Where the lowest block of static thread-local storage begins, from the thread pointer on: negative, or 0 before the
 /// first look. Signal-safe.
 [[nodiscard]] std::int64_t lowest_static_tls();

@@ -145,8 +145,7 @@ namespace {
 // The tail of a process_start: the executable's path, NUL, and the command line as the kernel has it.
 std::size_t describe_process(char* out, std::size_t capacity) {
   constexpr std::size_t path_limit = 1024;
-  const long path = system_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", out, path_limit - 1);
-  std::size_t used = path > 0 ? static_cast<std::size_t>(path) : 0;
+  std::size_t used = modules::program_path(out, path_limit - 1);
   out[used++] = 0;
   const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Build ids as recordings have them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace crosstalk {
+
+/// Whether a recorded build id is that of a file, both in hexadecimal. perf's records have room for 20 bytes: longer
+/// ids are cut there, and old perfs fill up shorter ones with zeros.
+[[nodiscard]] inline bool same_build_id(std::string_view recorded, std::string_view of_file) {
+  constexpr std::size_t room = 40;  // digits of perf's 20 bytes
+  if (recorded == of_file) {
+    return true;
+  }
+  if (of_file.empty() || recorded.size() != room) {
+    return false;
+  }
+  const std::size_t common = std::min(recorded.size(), of_file.size());
+  return recorded.substr(0, common) == of_file.substr(0, common) &&
+         recorded.substr(common).find_first_not_of('0') == std::string_view::npos;
+}
+
+}  // namespace crosstalk

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/module_files.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "base/file_content.h"
+#include "base/proc_fields.h"
+
+namespace crosstalk::daemon {
+namespace {
+
+constexpr std::string_view deleted = " (deleted)";
+constexpr std::size_t most_held = 64;
+constexpr std::size_t most_processes = 20'000;
+constexpr std::uint64_t most_kept_bytes = std::uint64_t{512} << 20U;
+
+UniqueFd open_to_read(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+std::optional<struct stat> status_of(const UniqueFd& file) {
+  struct stat status {};
+  return file.valid() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) ? std::optional(status)
+                                                                                      : std::nullopt;
+}
+
+bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+std::string proc_of(pid_t pid, std::string_view name) {
+  return "/proc/" + std::to_string(pid) + "/" + std::string(name);
+}
+
+/// What a process has mapped at an address.
+struct MappedAt {
+  std::string range;  // as it is called in map_files
+  std::uint64_t inode = 0;
+  bool gone = false;  // from where it was mapped
+};
+
+// begin-end perms offset major:minor inode   path
+std::optional<MappedAt> mapped_at(pid_t pid, std::uint64_t address) {
+  const std::string text = file_text(proc_of(pid, "maps"));
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    std::uint64_t begin = 0, end = 0;
+    const char* const last = line.data() + line.size();
+    const auto first = std::from_chars(line.data(), last, begin, 16);
+    if (first.ptr == last || std::from_chars(first.ptr + 1, last, end, 16).ec != std::errc{} || address < begin ||
+        address >= end) {
+      continue;
+    }
+    MappedAt found;
+    found.range = line.substr(0, line.find(' '));
+    std::size_t field = 0;
+    for (int i = 0; i < 4 && field != line.npos; ++i) {
+      field = line.find(' ', field + (i == 0 ? 0 : 1));
+    }
+    if (field != line.npos) {
+      std::from_chars(line.data() + field + 1, last, found.inode);
+    }
+    found.gone = line.ends_with(deleted);
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// The file that is mapped, though no path leads to it any more.
+UniqueFd open_mapped(pid_t pid, const MappedAt& mapped) {
+  UniqueFd file = open_to_read(proc_of(pid, "map_files/" + mapped.range));
+  if (!file.valid()) {  // a privilege; what a process executes needs none
+    file = open_to_read(proc_of(pid, "exe"));
+    const auto status = status_of(file);
+    if (!status || status->st_ino != mapped.inode) {
+      file.reset();
+    }
+  }
+  return file;
+}
+
+/// Whether most of the descriptors that this process may have are still free.
+bool has_room(const UniqueFd& file) {
+  constexpr unsigned part = 4;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(file.get()) < limit.rlim_cur / part;
+}
+
+/// Holding a file keeps its file system from being unmounted, which the program may be about to do; not these.
+bool may_be_held(const struct stat& status) {
+  return std::ranges::any_of(std::array{"/", "/tmp"}, [&](const char* folder) {
+    struct stat of_folder {};
+    return ::stat(folder, &of_folder) == 0 && of_folder.st_dev == status.st_dev;
+  });
+}
+
+}  // namespace
+
+std::uint64_t ModuleFiles::hash_of(const UniqueFd& file) {
+  const auto status = status_of(file);
+  if (!status) {
+    return 0;
+  }
+  const auto [known, fresh] = hashes_.try_emplace(
+      File{status->st_dev, status->st_ino, status->st_size, status->st_mtim.tv_sec, status->st_mtim.tv_nsec});
+  if (fresh) {
+    known->second = content_hash("/proc/self/fd/" + std::to_string(file.get()));
+  }
+  return known->second;
+}
+
+/// Looking at a process's mappings takes longer than all else, so that it is left out where nothing speaks for it.
+bool ModuleFiles::may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const {
+  const auto status = status_of(at_path);
+  return !status || row.build_id.empty() || status->st_ctim.tv_sec >= since_s_;
+}
+
+void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
+  if (row.path.empty()) {
+    return;
+  }
+  if (processes_.size() < most_processes) {
+    std::string& jit_dump = processes_[pid];
+    const std::string name = row.path.substr(row.path.rfind('/') + 1);
+    if (name == "jit-" + std::to_string(pid) + ".dump") {
+      jit_dump = row.path;
+      return;
+    }
+  }
+  const bool said_gone = row.path.ends_with(deleted);
+  if (said_gone) {
+    row.path.resize(row.path.size() - deleted.size());
+  }
+  UniqueFd file = open_to_read(proc_of(pid, "root") + row.path);  // it may have another root than we do
+  if (!file.valid()) {
+    file = open_to_read(row.path);  // when it has ended, it most likely had ours
+  }
+  bool in_place = !said_gone && status_of(file).has_value();
+  const auto mapped = said_gone || may_be_replaced(row, file) ? mapped_at(pid, row.begin) : std::optional<MappedAt>();
+  if (mapped && (said_gone || mapped->gone || !in_place || status_of(file)->st_ino != mapped->inode)) {
+    in_place = false;
+    if (UniqueFd running = open_mapped(pid, *mapped); running.valid()) {
+      const bool equal = status_of(file) && hash_of(file) == hash_of(running);
+      file = std::move(running);
+      in_place = equal;
+    } else {
+      file.reset();
+    }
+  } else if (said_gone) {
+    file.reset();
+  }
+  if (row.build_id.empty()) {
+    row.content_hash = hash_of(file);
+  }
+  if (in_place) {
+    hold(row, std::move(file));
+  } else if (file.valid()) {
+    keep(row.path, row.build_id, row.content_hash, file);
+  } else if (said_gone || mapped) {
+    row.path += deleted;
+  }
+}
+
+void ModuleFiles::hold(const profile::ModuleRow& row, UniqueFd file) {
+  const auto status = status_of(file);
+  struct stat at_path {};
+  if (held_.size() < most_held && status && has_room(file) && may_be_held(*status) &&
+      ::stat(row.path.c_str(), &at_path) == 0 && same_file(*status, at_path) &&
+      known_.emplace(row.path, row.build_id).second) {
+    held_.push_back({row.path, row.build_id, row.content_hash, std::move(file)});
+  }
+}
+
+void ModuleFiles::look_again() {
+  std::erase_if(held_, [this](const Held& held) {
+    const auto status = status_of(held.file);
+    struct stat at_path {};
+    if (status && ::stat(held.path.c_str(), &at_path) == 0 && same_file(*status, at_path)) {
+      return false;
+    }
+    keep(held.path, held.build_id, held.content_hash, held.file);
+    known_.erase({held.path, held.build_id});
+    return true;
+  });
+}
+
+void ModuleFiles::read_compilers_files() {
+  for (const auto& [pid, jit_dump] : processes_) {
+    keep_text("/tmp/perf-" + std::to_string(pid) + ".map");
+    if (!jit_dump.empty()) {
+      keep_text(jit_dump);
+    }
+  }
+}
+
+/// One that is older than the process is of another that had the number: that is kept as empty.
+void ModuleFiles::keep_text(const std::string& path) {
+  // Anyone may put something else under that name in /tmp.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const auto status = status_of(file);
+  if (!status) {
+    return;
+  }
+  const bool of_before = status->st_mtim.tv_sec < since_s_;
+  const std::uint64_t bytes = of_before ? 0 : static_cast<std::uint64_t>(status->st_size);
+  if (bytes > profile::max_kept_file_bytes || bytes > most_kept_bytes - kept_bytes_) {
+    return;
+  }
+  std::vector<char> contents(bytes);
+  if (read_all(file, contents, 0)) {
+    kept_bytes_ += bytes;
+    copies_.push_back({path, "", 0, {contents.begin(), contents.end()}});
+  }
+}
+
+void ModuleFiles::keep(const std::string& path, const std::string& build_id, std::uint64_t content_hash,
+                       const UniqueFd& file) {
+  const auto status = status_of(file);
+  if (!status || (build_id.empty() && content_hash == 0)) {
+    return;
+  }
+  const auto bytes = static_cast<std::uint64_t>(status->st_size);
+  if (bytes > profile::max_kept_file_bytes || bytes > most_kept_bytes - kept_bytes_ ||
+      !kept_.emplace(path, build_id, content_hash).second) {
+    return;
+  }
+  std::vector<char> contents(bytes);
+  if (read_all(file, contents, 0)) {
+    kept_bytes_ += bytes;
+    copies_.push_back({path, build_id, content_hash, {contents.begin(), contents.end()}});
+  }
+}
+
+}  // namespace crosstalk::daemon

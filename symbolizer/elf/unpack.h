@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compressed parts of ELF files that libelf leaves packed. What a damaged file claims of their size is bounded first.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace crosstalk::symbolizer {
+
+/// What an .xz stream holds; nullopt: damaged, or more than 256 MiB.
+[[nodiscard]] std::optional<std::vector<std::uint8_t>> unpack_xz(std::span<const std::uint8_t> packed);
+
+/// The image of an ELF64 file with each section that zstd has packed (ELFCOMPRESS_ZSTD) unpacked behind its end;
+/// nullopt: there is none, or one is damaged.
+[[nodiscard]] std::optional<std::vector<char>> with_unpacked_sections(std::span<const std::uint8_t> image);
+
+}  // namespace crosstalk::symbolizer

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/module_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "base/file_content.h"
+
+namespace crosstalk::daemon::module_files_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public testing::Test {
+ protected:
+  Files() { fs::create_directories(folder_); }
+  ~Files() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  static profile::ModuleRow row(const std::string& path, const std::string& build_id = "") {
+    profile::ModuleRow module;
+    module.path = path;
+    module.build_id = build_id;
+    module.begin = 0x10;  // where nothing is mapped
+    return module;
+  }
+  std::string folder_ = fs::temp_directory_path() / ("module_files_" + std::to_string(::getpid()));
+  ModuleFiles files_{::time(nullptr) + 1000};
+};
+
+TEST_F(Files, OnlyWithoutABuildIdContentsAreHashed) {
+  profile::ModuleRow with = row(write("with", "some"), "0123"), without = row(write("without", "some"));
+  files_.identify(::getpid(), with);
+  files_.identify(::getpid(), without);
+  EXPECT_EQ(with.content_hash, 0U);
+  EXPECT_EQ(without.content_hash, content_hash(without.path));
+  files_.look_again();
+  EXPECT_TRUE(files_.take_copies().empty());
+}
+
+TEST_F(Files, WhatIsReplacedOrDeletedMeanwhileIsKept) {
+  profile::ModuleRow replaced = row(write("replaced", "before"), "0123"), deleted = row(write("deleted", "was"));
+  files_.identify(::getpid(), replaced);
+  files_.identify(::getpid(), deleted);
+  fs::rename(write("next", "after"), replaced.path);
+  fs::remove(deleted.path);
+  files_.look_again();
+  const auto copies = files_.take_copies();
+  ASSERT_EQ(copies.size(), 2U);
+  EXPECT_EQ(copies[0].path, replaced.path);
+  EXPECT_EQ(copies[0].build_id, "0123");
+  EXPECT_EQ(std::string(copies[0].bytes.begin(), copies[0].bytes.end()), "before");
+  EXPECT_EQ(copies[1].content_hash, deleted.content_hash);
+  files_.look_again();
+  EXPECT_TRUE(files_.take_copies().empty());
+}
+
+TEST_F(Files, WhatWasGoneBeforeAndIsNotToBeHadIsNotMistakenForWhatLiesThere) {
+  const std::string path = write("there", "another");
+  profile::ModuleRow gone = row(path + " (deleted)");
+  files_.identify(::getpid(), gone);
+  EXPECT_EQ(gone.path, path + " (deleted)");
+  EXPECT_EQ(gone.content_hash, 0U);
+}
+
+TEST_F(Files, AMapOfAnEarlierProcessOfThatNumberIsKeptAsEmpty) {
+  const pid_t nobody = 2'000'000'000;
+  const std::string map = "/tmp/perf-" + std::to_string(nobody) + ".map";
+  std::ofstream(map) << "1000 10 old\n";
+  profile::ModuleRow program = row(write("program", "x"), "0123");
+  files_.identify(nobody, program);
+  files_.read_compilers_files();
+  ModuleFiles later(0);
+  later.identify(nobody, program);
+  later.read_compilers_files();
+  fs::remove(map);
+  const auto old = files_.take_copies(), taken = later.take_copies();
+  ASSERT_EQ(old.size(), 1U);
+  EXPECT_TRUE(old[0].bytes.empty());
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(std::string(taken[0].bytes.begin(), taken[0].bytes.end()), "1000 10 old\n");
+}
+
+}  // namespace
+}  // namespace crosstalk::daemon::module_files_test

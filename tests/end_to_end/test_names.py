@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of functions are those of the code that ran, or there are none: files that were replaced, deleted or in memory
+alone; symbols in all the places where they may be; code that was made at run time."""
+
+import contextlib
+import glob
+import lzma
+import os
+import shutil
+import sqlite3
+import subprocess
+
+import harness
+from harness import CROSSTALK, run
+
+SPIN = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+volatile unsigned long sink;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+__attribute__((noinline)) void FIRST(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * i; }
+__attribute__((noinline)) void SECOND(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink ^= i * 3; }
+int main(int c, char **v) {  // SECONDS [delete | NEXT]
+  if (c > 2 && strcmp(v[2], "delete") == 0) unlink(v[0]);
+  else if (c > 2) rename(v[2], v[0]);
+  double seconds = atof(v[1]), begin = now();
+  puts("runs");
+  fflush(stdout);
+  while (now() - begin < seconds) { FIRST(20000); SECOND(10000); }
+  return 0;
+}
+"""
+FROM_MEMORY = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+extern char **environ;
+int main(int c, char **v) {
+  int to = memfd_create("payload", 0), from = open(v[1], O_RDONLY);
+  char b[65536];
+  for (ssize_t n; (n = read(from, b, sizeof b)) > 0;) write(to, b, n);
+  fexecve(to, v + 1, environ);
+  return 1;
+}
+"""
+LIBRARY = """
+volatile unsigned long sink;
+static __attribute__((noinline)) void hidden(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * i; }
+__attribute__((noinline)) void exported(unsigned long n) { hidden(n); for (unsigned long i = 0; i < n; i++) sink ^= i * 3; }
+"""
+CALLER = """
+#include <time.h>
+void exported(unsigned long);
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+int main(void) { for (double t = now(); now() - t < 0.3;) exported(20000); return 0; }
+"""
+COMPILER = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+static const unsigned char code[] = {0xb9, 0x40, 0x9c, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+int main(int c, char **v) {  // MAP_LINE [fork]
+  unsigned char *m = mmap((void *)0x10000000000, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(m + 0x4000, code, sizeof code);
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
+  FILE *out = fopen(path, "w");
+  fputs(v[1], out);
+  fclose(out);
+  puts(path);
+  fflush(stdout);
+  if (c > 2 && fork() != 0) { wait(0); return 0; }
+  for (double t = now(); now() - t < 0.4;) for (int i = 0; i < 10; i++) ((void (*)(void))(m + 0x4000))();
+  return 0;
+}
+"""
+NO_BUILD_ID = "-Wl,--build-id=none"
+
+
+class Programs(harness.Case):
+    def build(self, name, source, *options, language="c", compiler="gcc"):
+        program = self.path(name)
+        with open(program + "." + language, "w", encoding="ascii") as file:
+            file.write(source)
+        built = run([compiler, "-O1", "-g", "-o", program, program + "." + language, *options], cwd=self.folder)
+        self.assertEqual(built.status, 0, built.stderr)
+        return program
+
+    def spin(self, name, *options, first="one", second="two"):
+        return self.build(name, SPIN.replace("FIRST", first).replace("SECOND", second), *options)
+
+    def tool(self, *command):
+        done = run(list(command), cwd=self.folder)
+        self.assertEqual(done.status, 0, done.stderr)
+        return done.stdout
+
+    def shares(self, profile, *options):
+        report = self.report(profile, *options)
+        return {function["function"]: function["share"] for function in report["functions"]}
+
+    def warnings(self, profile, *options):
+        return [warning["message"] for warning in self.report(profile, *options)["warnings"]]
+
+    def kept(self, profile):
+        with contextlib.closing(sqlite3.connect(profile)) as database:
+            return [path for path, in database.execute("SELECT path FROM kept_file")]
+
+
+@harness.together
+class FilesThatWentAway(Programs):
+    """`one` has most of the time; of the file that takes the place, it is `two` that lies there."""
+
+    def check(self, profile):
+        shares = self.shares(profile)
+        self.assertGreater(shares["one"], shares["two"])
+
+    @harness.needs_events
+    def test_a_program_that_was_replaced_before_it_is_attached_to(self):
+        for options in ([NO_BUILD_ID], ["-Wl,--build-id=sha1"]):
+            program, other = self.spin("program", *options), self.spin("other", *options, first="two", second="one")
+            with subprocess.Popen([program, "60"], stdout=subprocess.PIPE) as process:
+                self.addCleanup(process.kill)
+                process.stdout.readline()
+                os.rename(other, program)
+                profile = self.path("run.db")
+                recorded = run([CROSSTALK, "record", "-q", "-o", profile, "-p", str(process.pid), "--duration", "0.7"])
+                process.kill()
+            self.assertEqual(recorded.status, 0, recorded.stderr)
+            self.check(profile)
+            self.assertEqual(self.kept(profile), [program])
+
+    def test_a_program_that_is_replaced_while_it_runs(self):
+        for options in ([NO_BUILD_ID], ["-Wl,--build-id=sha1"]):
+            program, other = self.spin("program", *options), self.spin("other", *options, first="two", second="one")
+            profile = self.record([program, "0.4", other]).profile
+            self.check(profile)
+
+    def test_a_program_that_deletes_itself(self):
+        program = self.spin("program")
+        profile = self.record([program, "0.4", "delete"]).profile
+        self.assertFalse(os.path.exists(program))
+        self.check(profile)
+
+    def test_a_program_in_memory(self):
+        program, start = self.spin("program"), self.build("start", FROM_MEMORY)
+        profile = self.record([start, program, "0.4"]).profile
+        self.check(profile)
+        self.assertEqual(self.kept(profile), ["/memfd:payload"])
+
+    def test_a_file_that_stays_is_not_kept(self):
+        program = self.spin("program", NO_BUILD_ID)
+        profile = self.record([program, "0.2"]).profile
+        self.check(profile)
+        self.assertEqual(self.kept(profile), [])
+
+    def test_a_program_that_the_loader_was_asked_to_run(self):
+        program = self.spin("program")
+        loader = glob.glob("/lib64/ld-linux-x86-64.so.2") or self.skipTest("there is no /lib64/ld-linux-x86-64.so.2")
+        profile = self.record([loader[0], program, "0.4"]).profile
+        self.check(profile)
+        self.assertEqual(self.report(profile)["functions"][0]["module"], program)
+        self.assertFalse([warning for warning in self.warnings(profile) if "changed" in warning])
+
+
+@harness.together
+class Symbols(Programs):
+    def stripped_library(self):
+        """The profile of a program with a library that is stripped, and what of its symbols is not exported."""
+        self.build("libfull.so", LIBRARY, "-shared", "-fPIC", "-Wl,--build-id=sha1")
+        self.tool("objcopy", "--only-keep-debug", "libfull.so", "full.debug")
+        with open(self.path("keep"), "w", encoding="ascii") as file:
+            file.write("hidden\n")
+        self.tool("objcopy", "-S", "--keep-symbols=keep", "full.debug", "mini")
+        shutil.copy(self.path("libfull.so"), self.path("libx.so"))
+        self.tool("strip", "-s", "libx.so")
+        return self.build("caller", CALLER, "-L.", "-lx", "-Wl,-rpath," + self.folder)
+
+    def build_id(self, name):
+        notes = self.tool("readelf", "-n", name)
+        return notes.split("Build ID:")[1].split()[0]
+
+    def test_what_is_packed_within_a_stripped_library(self):
+        caller = self.stripped_library()
+        with open(self.path("mini"), "rb") as plain, open(self.path("mini.xz"), "wb") as packed:
+            packed.write(lzma.compress(plain.read()))
+        self.tool("objcopy", "--add-section", ".gnu_debugdata=mini.xz", "libx.so")
+        shares = self.shares(self.record([caller]).profile)
+        self.assertIn("hidden", shares)
+        self.assertIn("exported", shares)
+
+    def test_a_debug_file_does_not_hide_what_the_library_exports(self):
+        caller = self.stripped_library()
+        profile = self.record([caller]).profile
+        self.assertNotIn("hidden", self.shares(profile))
+        build_id = self.build_id("libx.so")
+        folder = self.path(f"root/usr/lib/debug/.build-id/{build_id[:2]}")
+        os.makedirs(folder)
+        shutil.copy(self.path("mini"), f"{folder}/{build_id[2:]}.debug")
+        shares = self.shares(profile, "--sysroot", self.path("root"))
+        self.assertIn("hidden", shares)
+        self.assertIn("exported", shares)
+
+    def test_perfs_cache(self):
+        program = self.spin("program", "-Wl,--build-id=sha1")
+        profile = self.record([program, "0.2"]).profile
+        build_id = self.build_id("program")
+        entry = self.path(f"home/.debug/.build-id/{build_id[:2]}/{build_id[2:]}")
+        os.makedirs(entry)
+        os.rename(program, entry + "/elf")
+        home = os.environ.get("HOME")
+        os.environ["HOME"] = self.path("home")
+        try:
+            self.assertIn("one", self.shares(profile))
+        finally:
+            os.environ["HOME"] = home or "/"
+
+    def test_an_absolute_link_below_the_sysroot_leads_below_it(self):
+        program = self.spin("program")
+        profile = self.record([program, "0.2"]).profile
+        os.makedirs(self.path("root/data/app"))
+        os.makedirs(self.path("root") + self.folder)
+        os.rename(program, self.path("root/data/app/program"))
+        self.assertNotIn("one", self.shares(profile))
+        os.symlink("/data/app/program", self.path("root") + program)
+        self.assertIn("one", self.shares(profile, "--sysroot", self.path("root")))
+
+    def test_debug_sections_packed_by_zstd(self):
+        program = self.spin("program")
+        if run(["objcopy", "--compress-debug-sections=zstd", program]).status != 0:
+            self.skipTest("this objcopy does not know zstd: binutils 2.40 does")
+        functions = self.report(self.record([program, "0.2"]).profile)["functions"]
+        one = next(function for function in functions if function["function"] == "one")
+        self.assertEqual(os.path.basename(one["file"]), "program.c")
+
+    def test_split_debug_information_that_is_gone_is_named(self):
+        program = self.spin("program", "-gsplit-dwarf")
+        profile = self.record([program, "0.2"]).profile
+        self.assertFalse([warning for warning in self.warnings(profile) if ".dwo" in warning])
+        for part in glob.glob(self.path("*.dwo")):
+            os.remove(part)
+        self.assertTrue([warning for warning in self.warnings(profile) if ".dwo" in warning and "not here" in warning])
+
+
+@harness.together
+class MapsOfCompilers(Programs):
+    def record_and_delete_map(self, *arguments):
+        compiler = self.build("compiler", COMPILER)
+        result = self.record([compiler, *arguments])
+        self.assertEqual(result.status, 0, result.stderr)
+        os.remove(result.stdout.split()[0])
+        return self.shares(result.profile)
+
+    def test_a_map_is_kept_in_the_profile(self):
+        self.assertIn("compiled", self.record_and_delete_map("10000004000 100 compiled\n"))
+
+    def test_a_worker_has_what_its_parent_had_compiled(self):
+        self.assertIn("compiled", self.record_and_delete_map("10000004000 100 compiled\n", "fork"))
+
+    def test_the_latest_line_holds(self):
+        shares = self.record_and_delete_map("10000004000 40 freed\n10000003ff0 100 live\n")
+        self.assertIn("live", shares)
+        self.assertNotIn("freed", shares)
+
+
+if __name__ == "__main__":
+    harness.main()
