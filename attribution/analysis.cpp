@@ -22,10 +22,12 @@
 #include "attribution/estimate/estimator.h"
 #include "attribution/estimate/gain.h"
 #include "attribution/estimate/strata.h"
+#include "attribution/few_samples.h"
 #include "attribution/findings.h"
 #include "attribution/gain_limits.h"
 #include "attribution/jit_hint.h"
 #include "attribution/loops/called_loops.h"
+#include "attribution/loops/callers.h"
 #include "attribution/loops/code_time.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
@@ -190,6 +192,10 @@ void fill_times(const profile::ProfileReader& profile, Analysis& analysis) {
   }
 }
 
+bool has_jit_names(std::span<const FunctionRow> functions) {
+  return std::any_of(functions.begin(), functions.end(), [](const FunctionRow& row) { return row.module == "[JIT]"; });
+}
+
 /// Drops zeros and upper limits of communication that the watchpoints could not have seen: they are unknown.
 void forget_what_was_not_seen(const WatchSight& sight, Estimate& estimated) {
   Expansion& expansion = estimated.expansion;
@@ -272,7 +278,8 @@ struct SampleReaders {
         instructions(view),
         code(view),
         probed(profile.watches(), profile.threads(), code),
-        telling(trapless, profile.threads(), code) {
+        telling(trapless, profile.threads(), code),
+        callers(view) {
     if (!could_watch(profile.session())) {
       uses.emplace(profile.threads(), code);
     }
@@ -295,6 +302,7 @@ struct SampleReaders {
     if (uses) {
       uses->add(sample);
     }
+    callers.add(sample);
   }
 
   std::optional<LoopProgress> progress;  // a step a sample: gone when the loops have their rates
@@ -310,6 +318,7 @@ struct SampleReaders {
   TellingWatches telling;
   std::optional<LineUses> uses;  // where watches can not tell
   MemorySamples memory;
+  Callers callers;
 };
 
 /// One analysis. Each step needs what those before it have left here.
@@ -359,6 +368,7 @@ class Course {
   Told told_;
   std::size_t traps_ = 0;
   std::optional<SampleReaders> samples_;  // from read_samples() on
+  std::vector<CodeTotal> code_totals_;
   CodeTime time_;
   CountedCode counted_;
   MeasuredWaits waits_;
@@ -402,9 +412,11 @@ Result<void> Course::read_samples() {
   if (auto read = profile_.for_each_sample(take, profile::SampleParts::all); !read) {
     return read;
   }
+  samples_->callers.want(stacks_);
   strata_.finish();
   analysis_.session = profile_.session();
   analysis_.processes = profile_.processes();
+  analysis_.left_alone = left_alone_because(profile_.messages(), samples_->digest.samples() < few_samples);
   analysis_.sight = watch_sight(profile_.session(), profile_.messages(), samples_->telling.count());
   return {};
 }
@@ -429,8 +441,12 @@ Result<void> Course::find_loops() {
   if (auto read = unwind(profile_, view_, stacks_); !read) {
     return read;
   }
-  const SampleDigest& digest = samples_->digest;
-  time_ = code_time(digest.code(), view_, options_.max_rows, uncovered());
+  if (auto read = samples_->callers.read_chains(profile_); !read) {
+    return read;
+  }
+  code_totals_ = code_totals(samples_->digest.code(), view_);
+  time_ = code_time(code_totals_, view_, options_.max_rows, uncovered());
+  samples_->callers.fill(stacks_, time_);
   if (!analysis_.shares_of.empty()) {
     forget_times(time_);
   }
@@ -440,7 +456,7 @@ Result<void> Course::find_loops() {
   }
   add_rates(time_.loops, samples_->progress->trails(), replay.loops(), view_, samples_->called->speeds(stacks_));
   LoopStandings standings(view_);
-  for (const CodeTotal& total : digest.code()) {
+  for (const CodeTotal& total : code_totals_) {
     standings.add(total);
   }
   auto counted = count_code(profile_, view_, time_.loops);
@@ -539,8 +555,8 @@ void Course::fill_waits_and_regions() {
   analysis_.wait_places = std::move(waits_.places);
   add_thread_waits(analysis_, {profile_.threads(), digest.threads(), waits_.threads});
   if (!profile_.regions().empty()) {
-    analysis_.regions = region_summaries({profile_.regions(), profile_.thread_regions(), digest.regions(),
-                                          digest.code(), digest.threads(), waits_.threads},
+    analysis_.regions = region_summaries({profile_.regions(), profile_.thread_regions(), digest.regions(), code_totals_,
+                                          digest.threads(), waits_.threads},
                                          analysis_.threads, analysis_.loops, LoopIndex(view_, analysis_.loops));
   }
 }
@@ -551,6 +567,12 @@ void Course::fill_warnings() {
   fill_program(profile_, defects, analysis_);
   std::vector<Warning>& warnings = analysis_.warnings;
   warnings = warnings_of(profile_.session(), profile_.messages(), analysis_.sampling, analysis_.communication, defects);
+  for (Warning& warning : warnings) {
+    add_remedy(warning, analysis_.processes);
+  }
+  if (analysis_.sampling.samples == 0 && analysis_.left_alone.empty()) {
+    warnings.push_back({"no_samples", "no samples were taken: " + why_few_samples(few_samples_facts(analysis_))});
+  }
   if (analysis_.sight.found_late) {
     warnings.push_back({"watchpoints_silent", analysis_.sight.because + "; " + analysis_.sight.remedy});
   }
@@ -568,7 +590,8 @@ void Course::fill_warnings() {
                                           starts_.given_to_unsampled(digest.threads()))) {
     warnings.push_back({"unsampled_threads", std::move(*unsampled)});
   }
-  if (auto hint = jit_hint(time_.fileless_s, analysis_.cpu_s, analysis_.communication, profile_.processes())) {
+  if (auto hint = jit_hint(time_.fileless_s, analysis_.cpu_s, analysis_.communication, profile_.processes(),
+                           has_jit_names(analysis_.functions))) {
     warnings.push_back({"code_without_names", std::move(*hint)});
   }
   if (const std::uint64_t unknown = analysis_.sampling.unknown_writers; unknown > 0) {
@@ -576,10 +599,14 @@ void Course::fill_warnings() {
                                                " saw a store by nobody who was sampled storing there (a thread, "
                                                "another process or the kernel): what that costs is in no figure"});
   }
-  // Where nothing was recorded here, or nothing could be watched, more of it would not help.
+  // Where nothing was recorded here, nothing could be watched, or one thread has nobody to communicate with, more of it
+  // would not help.
   const auto& unknown = estimated_.expansion.unknown;
-  if (unknown && !profile::is_imported(analysis_.session) && analysis_.sight.sees != WatchSight::Sees::nothing) {
-    warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_.session)});
+  const auto sampled = std::count_if(analysis_.threads.begin(), analysis_.threads.end(),
+                                     [](const ThreadSummary& thread) { return thread.samples > 0; });
+  if (unknown && sampled > 1 && !profile::is_imported(analysis_.session) &&
+      analysis_.sight.sees != WatchSight::Sees::nothing) {
+    warnings.push_back({"too_few_events", "costs are unknown: " + *unknown + "; " + to_see_more(analysis_)});
   }
 }
 
@@ -589,10 +616,11 @@ Analysis Course::finish() {
   fill_sampling();
   analysis_.counters = std::move(counted_.summary);
   analysis_.functions = std::move(time_.functions);
+  analysis_.kernel = std::move(time_.kernel);
   analysis_.code_lines = std::move(time_.lines);
   fill_times(profile_, analysis_);
   fill_waits_and_regions();
-  charge_stand_ins(analysis_.functions, analysis_.cpu_s, analysis_.sampling);
+  charge_stand_ins(time_.collector_s, analysis_.cpu_s, analysis_.sampling);
   fill_warnings();
   analysis_.findings = findings_of(analysis_);
   return std::move(analysis_);

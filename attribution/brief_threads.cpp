@@ -10,10 +10,8 @@
 namespace crosstalk::attribution {
 namespace {
 
-constexpr std::uint64_t brief_periods = 4;
-constexpr std::uint64_t brief_ns = 20'000'000;  // at 3 % of it, one watch is affordable: others' have to speak for it
-constexpr double noticeable_share = 0.01;       // of all CPU time
-constexpr double covered_share = 0.75;          // of it that samples stand for; they come by chance, so seldom for all
+constexpr double noticeable_share = 0.01;  // of all CPU time
+constexpr double covered_share = 0.75;     // of it that samples stand for; they come by chance, so seldom for all
 
 struct Times {
   double cpu_ns = 0, sampled_ns = 0, handlers_ns = 0, unsampled_ns = 0;
@@ -57,12 +55,6 @@ double uncovered_ns(const Times& times) { return std::max(times.cpu_ns - times.s
 
 }  // namespace
 
-bool is_brief(const profile::ThreadRow& thread) {
-  constexpr std::uint64_t ns_per_us = 1000;
-  return thread.end_ns != 0 && thread.cpu_ns != 0 &&
-         thread.cpu_ns < std::max(brief_periods * thread.period_us * ns_per_us, brief_ns);
-}
-
 double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals) {
   return uncovered_ns(times_of(threads, totals)) / ns_per_s;
 }
@@ -82,8 +74,10 @@ std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow
   const std::string made = in_words("threads are made in ", made_at);
   const std::string about = began + (began.empty() || made.empty() ? "" : "; ") + made;
   return std::string(head) + (about.empty() ? "" : " (" + about + ")") + "; " +
-         (covered ? "samples of others like them stand for them"
-                  : "no sample stands for them; try --period 100us --budget 20");
+         (covered ? std::string(times.unsampled == 1 ? "samples of others like it stand for it"
+                                                     : "samples of others like them stand for them")
+                  : std::string("no sample stands for ") + (times.unsampled == 1 ? "it" : "them") +
+                        "; try --period 100us --budget 20");
 }
 
 }  // namespace crosstalk::attribution

@@ -9,11 +9,11 @@
 #include <string>
 
 #include "attribution/timeline/sample_digest.h"
-#include "profile/model.h"
+#include "profile/thread_time.h"
 
 namespace crosstalk::attribution {
 
-[[nodiscard]] bool is_brief(const profile::ThreadRow& thread);
+using profile::is_brief;
 
 /// Seconds of CPU time that no sample stands for, our own handlers' aside.
 [[nodiscard]] double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals);

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "attribution/advice.h"
+#include "attribution/few_samples.h"
 #include "attribution/handovers.h"
+#include "attribution/hottest.h"
 #include "attribution/objects/own_code.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/objects/sharing_kind.h"
@@ -21,9 +23,10 @@ constexpr std::size_t max_sampled_uses = 2;
 constexpr std::size_t max_objects = 5;
 constexpr double least_share = 0.005;        // of all CPU time, for an object to be worth a sentence
 constexpr std::uint64_t few_detections = 5;  // a hint, no headline
-constexpr std::uint64_t few_samples = 100;
+constexpr std::uint64_t few_to_tell = 100;   // samples
 constexpr std::uint64_t few_watches = 20;
-constexpr double much_unseen = 0.05;  // of all CPU time
+constexpr double much_unseen = 0.05;   // of all CPU time
+constexpr double leading_share = 0.2;  // of all CPU time, for an object to be told before where the time goes
 constexpr double line_bytes = 64;
 
 const char* kind_name(ObjectKind kind) {
@@ -238,75 +241,11 @@ double importance(const Finding& finding) {
   return finding.kind == "hint" ? -1 / (1 + gain) : gain;
 }
 
-/// A share of few samples is no finding.
-std::string with_doubt(const std::string& sentence, std::uint64_t samples) {
-  constexpr std::uint64_t hint = 20;
-  return samples >= hint || sentence.empty()
-             ? sentence
-             : sentence + " This is a hint only: it rests on " + count_of(samples, "sample", "samples") + ".";
-}
-
-std::string takes(const Analysis& analysis, double share) {
-  return analysis.shares_of.empty() ? "takes " + percent(share) + " of the CPU time."
-                                    : "has " + percent(share) + " of the event " + analysis.shares_of + ".";
-}
-
-std::string hottest_loop(const Analysis& analysis, const LoopRow& loop) {
-  std::string place = place_in_words(loop.function, loop.file, loop.line_begin);
-  const bool with_lines = !source_name(loop.file, loop.line_begin).empty();
-  place += with_lines && loop.line_end > loop.line_begin ? "-" + std::to_string(loop.line_end) : "";
-  return "The hottest loop, in " + (place.empty() ? module_name(analysis.processes, loop.module) : place) + ", " +
-         takes(analysis, loop.share);
-}
-
-std::string hottest_function(const Analysis& analysis, const FunctionRow& function) {
-  const std::string place = in_short(function.function) +
-                            (function.module.empty() ? "" : " of " + module_name(analysis.processes, function.module));
-  return "The hottest function, " + place + ", " + takes(analysis, function.share);
-}
-
-/// Where the time goes; empty without samples. A loop tells more than a function, unless it has but a small part of
-/// what a function has, as in interpreters; of what has hardly any, and of code without names, nothing is told.
-std::string hottest(const Analysis& analysis) {
-  constexpr double least_told = 0.02;  // of the CPU time
-  constexpr double small_part = 0.5;
-  constexpr double much_without_name = 0.5;
-  const auto loop = std::find_if(analysis.loops.begin(), analysis.loops.end(),
-                                 [](const LoopRow& row) { return !is_collector(row.module); });
-  const auto function = std::find_if(analysis.functions.begin(), analysis.functions.end(), [](const FunctionRow& row) {
-    // Not "[unknown]" and the like, nor what is there because the program is observed.
-    return !row.function.empty() && row.function.front() != '[' && !is_collector(row.module);
-  });
-  const double of_function = function != analysis.functions.end() ? function->share : 0;
-  const double of_loop = loop != analysis.loops.end() ? loop->share : 0;
-  if (std::max(of_loop, of_function) >= least_told) {
-    return of_loop >= small_part * of_function ? hottest_loop(analysis, *loop) : hottest_function(analysis, *function);
-  }
-  const double without_name = analysis.sampling.unknown_frames.value_or(0);
-  return without_name >= much_without_name ? percent(without_name) + " of the samples are in code without names: the " +
-                                                 "warnings say what would give them."
-                                           : std::string();
-}
-
-/// The part of the CPU time that nothing here can explain; empty where it is small.
-std::string in_the_kernel(const Analysis& analysis) {
-  constexpr double worth_saying = 0.3;
-  double kernel_s = 0;
-  for (const ThreadSummary& thread : analysis.threads) {
-    kernel_s += thread.kernel_share * thread.cpu_s.value_or(0);
-  }
-  const double share = analysis.cpu_s > 0 ? kernel_s / analysis.cpu_s : 0;
-  return share < worth_saying ? std::string()
-                              : "The kernel takes " + percent(share) +
-                                    " of the CPU time, in system calls, page faults and switches: no data address is "
-                                    "known there.";
-}
-
 /// No communication was seen: say what that rests on.
 std::string nothing_seen(const Analysis& analysis) {
   const SamplingSummary& s = analysis.sampling;
   if (s.samples == 0) {
-    return "No samples were taken, so nothing can be said.";
+    return "No samples were taken: " + why_few_samples(few_samples_facts(analysis)) + ".";
   }
   const auto running = std::count_if(analysis.threads.begin(), analysis.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });
@@ -335,10 +274,10 @@ std::string nothing_seen(const Analysis& analysis) {
     const double share = (unseen->cost.true_s + unseen->cost.false_s) / analysis.cpu_s;
     if (share > much_unseen) {
       text += " That is too little to rule it out: it may still take up to " + percent(share) +
-              " of the CPU time. To lower this limit, " + to_see_more(analysis.session) + ".";
+              " of the CPU time. To lower this limit, " + to_see_more(analysis) + ".";
     }
-  } else if (s.samples < few_samples || s.armed < few_watches) {
-    text += " That is too little to rule it out: " + to_see_more(analysis.session) + ".";
+  } else if (s.samples < few_to_tell || s.armed < few_watches) {
+    text += " That is too little to rule it out: " + to_see_more(analysis) + ".";
   }
   return text;
 }
@@ -389,10 +328,19 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
   if (findings.empty() && !can_not_be_told(analysis)) {
     findings.push_back({nothing_seen(analysis), 0, "none"});
   }
+  const Finding time = hottest(analysis);
+  // What threads lose to each other comes first only where it is a good part of the time: it says what to do about it.
+  const auto behind = std::find_if_not(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.kind != "hint" && !finding.object.empty() && finding.cost_s >= leading_share * analysis.cpu_s;
+  });
+  auto at = behind - findings.begin();
+  if (!time.sentence.empty()) {
+    findings.insert(findings.begin() + at++, time);
+  }
   if (const std::string blindness = blindness_in_words(analysis.sight); !blindness.empty()) {
     // Where nothing could be seen, what seems to have been is found in other ways, and comes after that.
-    const bool first = analysis.sight.sees == WatchSight::Sees::nothing;
-    findings.insert(first ? findings.begin() : findings.end(), {blindness, 0, "blind"});
+    const bool before_objects = analysis.sight.sees == WatchSight::Sees::nothing;
+    findings.insert(before_objects ? findings.begin() + at : findings.end(), {blindness, 0, "blind"});
   }
   std::size_t uses = 0;
   for (const SampledUse& use : analysis.communication.sampled_uses) {
@@ -400,11 +348,8 @@ std::vector<Finding> findings_of(const Analysis& analysis) {
       findings.push_back({use_in_words(analysis, use), 0, "sampled", {}, {}, use.object});
     }
   }
-  for (const auto& [text, kind] : {std::pair{in_the_kernel(analysis), "kernel"},
-                                   std::pair{with_doubt(hottest(analysis), analysis.sampling.samples), "loop"}}) {
-    if (!text.empty()) {
-      findings.push_back({text, 0, kind});
-    }
+  if (Finding kernel = in_the_kernel(analysis, time); !kernel.sentence.empty()) {
+    findings.push_back(std::move(kernel));
   }
   return findings;
 }

@@ -143,20 +143,25 @@ Members gathered(const Labels& labels) {
 /// A thread or a processor, whichever `summary` is.
 template <class Summary>
 void add_times(Members& members, const std::vector<Summary>& summaries, std::uint32_t Summary::*number) {
+  std::vector<std::uint64_t> of_time(members.groups.size());  // samples
   for (const Summary& summary : summaries) {
     const auto index = members.group_of.find(summary.*number);
     if (index == members.group_of.end()) {
       continue;
     }
     Group& group = members.groups[index->second];
-    group.kernel_share += summary.kernel_share * static_cast<double>(summary.samples);
+    if (const std::optional<double> share = summary.kernel_share) {
+      group.kernel_share = group.kernel_share.value_or(0) + *share * static_cast<double>(summary.samples);
+      of_time[index->second] += summary.samples;
+    }
     group.samples += summary.samples;
     if (const std::optional<double> cpu_s = summary.cpu_s) {
       group.cpu_s = group.cpu_s.value_or(0) + *cpu_s;
     }
   }
-  for (Group& group : members.groups) {
-    group.kernel_share = group.samples > 0 ? group.kernel_share / static_cast<double>(group.samples) : 0;
+  for (std::size_t i = 0; i < members.groups.size(); ++i) {
+    std::optional<double>& share = members.groups[i].kernel_share;
+    share = share && of_time[i] > 0 ? std::optional(*share / static_cast<double>(of_time[i])) : std::nullopt;
   }
 }
 

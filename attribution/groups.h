@@ -20,7 +20,7 @@ struct Group {
   std::vector<std::uint32_t> members;  // indices of threads; with core and socket, numbers of processors
   std::optional<double> cpu_s;
   std::uint64_t samples = 0;
-  double kernel_share = 0;                // of the samples
+  std::optional<double> kernel_share;     // of the samples; none: they stand for no time
   std::optional<double> communication_s;  // cost of communicating accesses, as consumer
 };
 

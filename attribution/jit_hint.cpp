@@ -22,7 +22,6 @@ constexpr std::array ways = {
         "have it write them with jcmd PID Compiler.perfmap while it runs, or run it with java "
         "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)"},
     Way{"node", "run it with node --perf-basic-prof"},
-    Way{"python", "run it with python -X perf (3.12 or later)"},
     Way{"dotnet", "set DOTNET_PerfMapEnabled=1 in its environment"},
 };
 
@@ -48,8 +47,8 @@ double nameless_share(const Communication& communication) {
 }  // namespace
 
 std::optional<std::string> jit_hint(const std::map<std::uint32_t, double>& fileless_s, double cpu_s,
-                                    const Communication& communication,
-                                    std::span<const profile::ProcessRow> processes) {
+                                    const Communication& communication, std::span<const profile::ProcessRow> processes,
+                                    bool some_named) {
   double all_s = 0;
   std::uint32_t most = 0;
   double most_s = -1;
@@ -69,10 +68,19 @@ std::optional<std::string> jit_hint(const std::map<std::uint32_t, double>& filel
   const std::string_view way = way_of(executable);
   const std::string amount = of_time > worth_saying ? percent(of_time) + " of the CPU time"
                                                     : percent(of_cost) + " of the cost of communication";
-  return amount + " is in code without names that lies in no file, as a just-in-time compiler makes it" +
-         (executable.empty() ? "" : " (most of it in " + base_name(executable) + ")") + ": " +
-         (way.empty() ? "names are taken from /tmp/perf-PID.map or a jitdump, where the program writes one"
-                      : "for names, " + std::string(way));
+  const std::string where = amount + " is in code without names that lies in no file" +
+                            (executable.empty() ? "" : " (most of it in " + base_name(executable) + ")");
+  if (!way.empty()) {
+    return where + ", as its just-in-time compiler makes it: for names, " + std::string(way);
+  }
+  if (some_named) {
+    return where +
+           ", while other code of the program's just-in-time compiler has names: it may have been compiled after "
+           "these were written";
+  }
+  return where +
+         ": memory that the program filled itself, or a file that was gone when it was looked for. Where a "
+         "just-in-time compiler writes /tmp/perf-PID.map or a jitdump, names are taken from there";
 }
 
 }  // namespace crosstalk::attribution

@@ -47,4 +47,10 @@ Sum sum_of(const Amount& a, const Amount& b) {
   return sum;
 }
 
+bool cpu_time_known(const Analysis& analysis) {
+  return analysis.shares_of.empty() &&
+         std::any_of(analysis.threads.begin(), analysis.threads.end(),
+                     [](const ThreadSummary& thread) { return thread.cpu_s.has_value(); });
+}
+
 }  // namespace crosstalk::attribution

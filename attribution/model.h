@@ -198,11 +198,33 @@ struct LoopRow {
   LoopRates rates{};
   std::shared_ptr<const LoopFigures> figures{};  // null: of loops that take less than a thousandth of the time
   std::optional<Waited> waited{};  // in calls from it; little of that is in cpu_s. Absent: no wait was measured
+  std::uint64_t samples = 0;       // that cpu_s rests on
+  double kernel_s = 0;             // of cpu_s, in the kernel
+  std::string compiled_into{};     // the function of the machine code, where `function` was inlined into another
+};
+/// A share that rests on fewer samples is a hint: at 95 %, it may be off by half of itself and more.
+inline constexpr std::uint64_t few_samples = 20;
+/// A place of the program's own that calls something.
+struct CallerRow {
+  std::string function, file;
+  std::uint32_t line = 0;
+  double share = 0;  // of the calls' time whose caller is known
 };
 struct FunctionRow {
   std::string function, file, module;
   std::uint32_t line = 0;
   double self_s = 0, share = 0;
+  std::uint64_t samples = 0;            // that self_s rests on
+  double kernel_s = 0;                  // of self_s, in system calls and page faults
+  std::vector<CallerRow> callers = {};  // of a library's, those of the program's own, most first; empty: not known
+};
+/// Time in the kernel, by what entered it.
+struct KernelRow {
+  std::string name;  // of the system call; in brackets where it is none, or not known which
+  bool system_call = true;
+  double self_s = 0, share = 0;
+  std::uint64_t samples = 0;
+  std::vector<CallerRow> callers = {};  // as of functions
 };
 struct CodeLineRow {
   std::string file;
@@ -235,7 +257,7 @@ struct ThreadSummary {
   std::string name;
   std::optional<double> cpu_s;
   std::uint64_t samples = 0;
-  double kernel_share = 0;
+  std::optional<double> kernel_share;  // of the time that its samples stand for; none: they stand for no time
   bool brief = false;  // it has lived for some milliseconds or a few sampling periods: what is seen of it stands for
                        // others like it
   std::optional<double> communication_s;  // cost of its communicating accesses, as consumer; none: not known
@@ -385,6 +407,7 @@ struct Analysis {
   std::vector<WaitPlace> wait_places;  // most first
   std::vector<RegionSummary> regions;  // each right before those inside it
   std::vector<FunctionRow> functions;
+  std::vector<KernelRow> kernel;  // most first
   std::vector<CodeLineRow> code_lines;
   std::vector<FunctionCode> code;    // what was asked for, the costliest first; empty: nothing was
   std::vector<Finding> findings;     // the most important first; never empty
@@ -394,7 +417,12 @@ struct Analysis {
   std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
   Memory memory = {};                // by hardware samples alone
   std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read
-  std::string filter = {};                              // what rows are restricted to, as options; empty: to nothing
+  std::string left_alone = {};  // why the collector stepped aside from the program; empty: it did not
+  std::string filter = {};      // what rows are restricted to, as options; empty: to nothing
 };
+
+/// Whether `cpu_s` is a figure: of a program that could not be observed, and of events that no time is known of, it is
+/// none.
+[[nodiscard]] bool cpu_time_known(const Analysis& analysis);
 
 }  // namespace crosstalk::attribution

@@ -141,11 +141,6 @@ void warn_of_recording(const profile::Session& session, const SamplingSummary& s
                                       " of the threads' CPU time, more than the budget of " +
                                       percent(session.config.budget) + remedy_for_allocation(sampling, left_out)});
   }
-  if (sampling.samples == 0) {
-    out.push_back({"no_samples",
-                   "no samples were taken: the program used less CPU time than one sampling period, or "
-                   "could not be observed"});
-  }
 }
 
 constexpr std::string_view blocks_left_out = "small_blocks_unnamed";
@@ -178,10 +173,8 @@ void warn_of_waits(const profile::Session& session, std::vector<Warning>& out) {
   }
   out.push_back(
       {"overloaded", "threads waited for a processor " + percent(waited_s / ready_s) +
-                         " of the time in which they could have run (" + counted(waits.threads, "thread", "threads") +
-                         " looked at; the machine has " + counted(session.cpus, "processor", "processors") +
-                         "): figures are of CPU time, which holds none of that waiting, but threads that take "
-                         "turns on a processor meet otherwise than with one each"});
+                         " of the time in which they could have run: shares and seconds here are of CPU time, which "
+                         "holds none of that"});
 }
 
 /// A recording of another machine names dozens of files that are not here: one line tells of all of them.
@@ -189,12 +182,12 @@ void warn_of_missing_symbols(std::span<const symbolizer::Symbolizer::Missing> al
   constexpr std::size_t few = 3;
   std::vector<std::string> absent;
   for (const auto& missing : all) {
-    if (missing.no_file && !missing.path.empty()) {
+    if (missing.no_file && !missing.path.empty() && !is_collector(missing.path)) {
       absent.push_back(missing.path);
     }
   }
   for (const auto& missing : all) {
-    if (absent.size() <= few || !missing.no_file || missing.path.empty()) {
+    if (!is_collector(missing.path) && (absent.size() <= few || !missing.no_file || missing.path.empty())) {
       out.push_back({"missing_symbols", (missing.path.empty() ? "[vdso]" : missing.path) + ": " + missing.why});
     }
   }
@@ -259,7 +252,7 @@ std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> 
     } else if (row.cpu_ns != 0 || total.ns > 0) {
       summary.cpu_s = std::max(static_cast<double>(row.cpu_ns), total.ns) / ns_per_s;
     }
-    summary.kernel_share = total.ns > 0 ? total.kernel_ns / total.ns : 0;
+    summary.kernel_share = total.ns > 0 ? std::optional(total.kernel_ns / total.ns) : std::nullopt;
     result.push_back(std::move(summary));
   }
   if (cells == nullptr) {
@@ -301,8 +294,8 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
     summary.lost += threads[i].lost;
     summary.handlers_s += static_cast<double>(threads[i].handlers_ns) / ns_per_s;
     summary.switches_s += static_cast<double>(threads[i].switches_ns) / ns_per_s;
-    const double sampled_ns = i < totals.size() && !is_brief(threads[i]) ? totals[i].ns : 0;
-    cpu_ns += std::max(static_cast<double>(threads[i].cpu_ns), sampled_ns);
+    const double sampled_ns = i < totals.size() ? totals[i].ns : 0;
+    cpu_ns += static_cast<double>(profile::cpu_time_ns(threads[i], static_cast<std::uint64_t>(sampled_ns)));
   }
   if (cpu_ns > 0 && summary.settings_unknown.empty()) {
     summary.overhead_fraction = (summary.handlers_s + summary.switches_s) * ns_per_s / cpu_ns;
@@ -310,12 +303,10 @@ SamplingSummary sampling_summary(const profile::Session& session, std::span<cons
   return summary;
 }
 
-void charge_stand_ins(std::span<const FunctionRow> functions, double cpu_s, SamplingSummary& sampling) {
-  for (const FunctionRow& row : functions) {
-    sampling.stand_ins_s += is_collector(row.module) ? row.self_s : 0;
-  }
+void charge_stand_ins(double stand_ins_s, double cpu_s, SamplingSummary& sampling) {
+  sampling.stand_ins_s = stand_ins_s;
   if (cpu_s > 0 && sampling.overhead_fraction) {
-    *sampling.overhead_fraction += sampling.stand_ins_s / cpu_s;
+    *sampling.overhead_fraction += stand_ins_s / cpu_s;
   }
 }
 
@@ -331,8 +322,10 @@ std::vector<Warning> warnings_of(const profile::Session& session, std::span<cons
     if (message.code == records_lost && message.count <= sampling.lost) {
       continue;  // warn_of_recording() says it
     }
-    result.push_back({message.code, message.count > 1 ? message.text + " (" + std::to_string(message.count) + " times)"
-                                                      : message.text});
+    // Some say themselves how often it was.
+    const std::string count = std::to_string(message.count);
+    const bool said = message.count < 2 || message.text.starts_with(count + " ");
+    result.push_back({message.code, said ? message.text : message.text + " (" + count + " times)"});
   }
   warn_of_recording(session, sampling, widest != nullptr, result);
   warn_of_waits(session, result);

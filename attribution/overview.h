@@ -35,10 +35,10 @@ struct Defects {
   double unwatched_share = 0;  // of eligible time, in strata that no watch speaks for
   std::vector<symbolizer::Symbolizer::Missing> missing_symbols;
 };
-/// Those of the profile first, in its order, then what was found here.
-/// Adds what `functions` say of the collector's own functions to what observing has cost. `cpu_s`: of all threads.
-void charge_stand_ins(std::span<const FunctionRow> functions, double cpu_s, SamplingSummary& sampling);
+/// Adds the time in the collector's own functions to what observing has cost. `cpu_s`: of all threads.
+void charge_stand_ins(double stand_ins_s, double cpu_s, SamplingSummary& sampling);
 
+/// Those of the profile first, in its order, then what was found here.
 [[nodiscard]] std::vector<Warning> warnings_of(const profile::Session& session,
                                                std::span<const profile::MessageRow> messages,
                                                const SamplingSummary& sampling, const Communication& communication,

@@ -150,9 +150,12 @@ std::string threads_in_words(const Analysis& analysis, const std::set<std::uint3
          (name.empty() ? "" : "; " + name) + ")";
 }
 
-std::string to_see_more(const profile::Session& session) {
-  return session.exit_status ? "let the program run for longer, or record it with a shorter --period"
-                             : "record for longer";
+std::string to_see_more(const Analysis& analysis) {
+  if (!analysis.left_alone.empty()) {
+    return "record it from outside (--observer, or -p without --inject)";
+  }
+  return analysis.session.exit_status ? "let the program run for longer, or record it with a shorter --period"
+                                      : "record for longer";
 }
 
 std::string begun(std::string sentence) {

@@ -31,7 +31,7 @@ namespace crosstalk::attribution {
 /// the program's name does.
 [[nodiscard]] std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads);
 /// What to do where too little was seen: a program that has ended can not be recorded for longer.
-[[nodiscard]] std::string to_see_more(const profile::Session& session);
+[[nodiscard]] std::string to_see_more(const Analysis& analysis);
 /// With a capital.
 [[nodiscard]] std::string begun(std::string sentence);
 

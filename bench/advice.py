@@ -132,7 +132,7 @@ def compared(name, program, options, folder):
         common.weigh(common.recorded(program.command("found", options.permille), profile))
         report = common.report(profile)
         predictions.append(predicted(report, change))
-        findings.append(report["findings"][0])
+        findings.append(next((each for each in report["findings"] if each["object"]), report["findings"][0]))
     known = [each for each in predictions if each is not None]
     middle = sorted(known, key=lambda each: each.likely if each.likely is not None else each.high)[len(known) // 2] \
         if known else None

@@ -43,7 +43,7 @@ def lacking(truth, finding):
 
 def row(name, options, folder):
     truth, report = truth_and_report(name, options, folder)
-    finding = report["findings"][0]
+    finding = next((each for each in report["findings"] if each["object"]), report["findings"][-1])
     about_nothing = finding["kind"] == "none" and not truth["file"]  # next to nothing is communicated, nowhere in particular
     lacks = [] if about_nothing else lacking(truth, finding)
     print(f"{name}: {finding['sentence']}", flush=True)

@@ -37,13 +37,19 @@ void free_slot(profile::ThreadSlot& slot) {
   slot.state.store(static_cast<std::uint32_t>(SlotState::free), std::memory_order_release);
 }
 
-/// What came between two looks. Times go on through an exec, so that what was before the first look is another slot's.
-void add_times(const std::optional<SchedulerTimes>& first, const SchedulerTimes& latest,
-               profile::ProcessorWaits& waits) {
-  if (first && latest.ran_ns > first->ran_ns && latest.waited_ns >= first->waited_ns) {
+/// What came between two looks; nothing where there was one. Times go on through an exec, so that what was before the
+/// first look is another slot's.
+std::optional<SchedulerTimes> between(const std::optional<SchedulerTimes>& first, const SchedulerTimes& latest) {
+  return first && latest.ran_ns > first->ran_ns && latest.waited_ns >= first->waited_ns
+             ? std::optional(SchedulerTimes{latest.ran_ns - first->ran_ns, latest.waited_ns - first->waited_ns})
+             : std::nullopt;
+}
+
+void add_times(const std::optional<SchedulerTimes>& times, profile::ProcessorWaits& waits) {
+  if (times) {
     ++waits.threads;
-    waits.ran_ns += latest.ran_ns - first->ran_ns;
-    waits.waited_ns += latest.waited_ns - first->waited_ns;
+    waits.ran_ns += times->ran_ns;
+    waits.waited_ns += times->waited_ns;
   }
 }
 
@@ -236,16 +242,23 @@ void Drainer::close(std::uint32_t index, std::uint64_t now_ns) {
   if (const auto regions = regions_of(index, now_ns)) {
     decoder_->update_regions(index, *regions);
   }
+  tell_processor_times(index);
   decoder_->close_slot(index, now_ns);
-  add_times(slots_[index].first_times, slots_[index].times, waits_of_closed_);
+  add_times(between(slots_[index].first_times, slots_[index].times), waits_of_closed_);
   slots_[index].first_times.reset();
   slots_[index].reader.reset();
+}
+
+void Drainer::tell_processor_times(std::uint32_t index) {
+  if (const auto times = between(slots_[index].first_times, slots_[index].times)) {
+    decoder_->update_processor_times(index, *times);
+  }
 }
 
 profile::ProcessorWaits Drainer::waits() const {
   profile::ProcessorWaits waits = waits_of_closed_;
   for (const std::uint32_t index : open_) {
-    add_times(slots_[index].first_times, slots_[index].times, waits);
+    add_times(between(slots_[index].first_times, slots_[index].times), waits);
   }
   return waits;
 }
@@ -268,6 +281,7 @@ void Drainer::read_totals(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     decoder_->update_totals(index, totals_of(arena_->slot(index)));
     decoder_->update_waits(index, wait_rows(arena_->waits(index), 0));
+    tell_processor_times(index);
     if (const auto regions = regions_of(index, now_ns)) {
       decoder_->update_regions(index, *regions);
     }

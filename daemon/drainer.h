@@ -74,6 +74,7 @@ class Drainer {
   [[nodiscard]] bool executes_another(std::uint32_t index) const;
   void close_finished(const std::vector<std::int32_t>& ended_pids, std::uint64_t now_ns);
   void close(std::uint32_t index, std::uint64_t now_ns);
+  void tell_processor_times(std::uint32_t index);
   [[nodiscard]] bool finished(std::uint32_t index, const std::vector<std::int32_t>& ended_pids,
                               std::uint64_t now_ns) const;
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/collector_name.h"
+
 namespace crosstalk::daemon {
 namespace {
 
@@ -52,9 +54,15 @@ void ModuleTable::inherit(ProcessId child, ProcessId parent) {
   (void)node_of(parent);
   const std::shared_ptr<Node> from = nodes_[parent.value];
   node_of(child).inherited = from;
+  if (const auto range = collectors_.find(parent.value); range != collectors_.end()) {
+    collectors_[child.value] = std::pair(range->second);
+  }
 }
 
 void ModuleTable::load(profile::ModuleRow row) {
+  if (is_collector_file(row.path)) {
+    collectors_[row.process.value] = {row.begin, row.end};
+  }
   std::vector<profile::ModuleRow>& rows = node_of(row.process).own;
   if (rows.size() >= most_rows) {
     halve(rows);
@@ -95,6 +103,7 @@ std::optional<profile::ModuleRow> ModuleTable::unload(ProcessId process, std::ui
 }
 
 void ModuleTable::forget(ProcessId process) {
+  collectors_.erase(process.value);
   const auto known = nodes_.find(process.value);
   if (known == nodes_.end()) {
     return;

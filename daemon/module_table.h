@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/row_sink.h"
@@ -23,6 +24,11 @@ class ModuleTable {
   /// inherited gives the process a row of its own, as if loaded at `process_begin_ns`.
   std::optional<profile::ModuleRow> unload(ProcessId process, std::uint64_t begin, std::uint64_t time_ns,
                                            std::uint64_t process_begin_ns);
+  /// Whether the collector's own library is at `address` of `process`.
+  [[nodiscard]] bool in_collector(ProcessId process, std::uint64_t address) const {
+    const auto range = collectors_.find(process.value);
+    return range != collectors_.end() && range->second.first <= address && address < range->second.second;
+  }
   /// The process is over. What its children have from it stays as long as they do.
   void forget(ProcessId process);
   /// Puts the rows of all processes that are known.
@@ -40,6 +46,7 @@ class ModuleTable {
   static const profile::ModuleRow* find_inherited(const Node& node, std::uint64_t begin);
 
   std::unordered_map<std::uint32_t, std::shared_ptr<Node>> nodes_;
+  std::unordered_map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> collectors_;  // by process: [begin, end)
 };
 
 }  // namespace crosstalk::daemon

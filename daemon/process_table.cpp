@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/thread_time.h"
+
 namespace crosstalk::daemon {
 
 SlotTotals totals_of(const profile::ThreadSlot& slot) {
@@ -156,11 +158,16 @@ void ProcessTable::update(ThreadId id, const SlotTotals& totals) {
   row.period_us = totals.period_us;
 }
 
+std::uint64_t ProcessTable::cpu_time_ns(const profile::ThreadRow& row) const {
+  const auto sampled = sampled_ns_.find(row.id.value);
+  return profile::cpu_time_ns(row, sampled == sampled_ns_.end() ? 0 : sampled->second);
+}
+
 ProcessTable::Spent ProcessTable::spent() const {
   Spent sum = evicted_;
   for (const auto& [id, entry] : threads_) {
     sum.observing_ns += entry.row.handlers_ns + entry.row.switches_ns;
-    sum.cpu_ns += entry.row.cpu_ns;
+    sum.cpu_ns += cpu_time_ns(entry.row);
   }
   return sum;
 }
@@ -199,7 +206,8 @@ std::vector<ProcessId> ProcessTable::evict(std::uint64_t before_ns, const std::u
       return false;
     }
     evicted_.observing_ns += row.handlers_ns + row.switches_ns;
-    evicted_.cpu_ns += row.cpu_ns;
+    evicted_.cpu_ns += cpu_time_ns(row);
+    sampled_ns_.erase(row.id.value);
     return true;
   });
   std::vector<ProcessId> gone;

@@ -68,6 +68,9 @@ class ProcessTable {
   };
   [[nodiscard]] Spent spent() const;
 
+  /// A sample of the thread stands for so much time.
+  void sampled(ThreadId id, std::uint64_t ns) { sampled_ns_[id.value] += ns; }
+
   /// Puts the rows that have changed.
   void flush();
   /// Puts all rows: those put before may be lost.
@@ -83,6 +86,7 @@ class ProcessTable {
     bool changed = false, closed = false;
   };
   ProcessId add_process(profile::ProcessRow row);
+  [[nodiscard]] std::uint64_t cpu_time_ns(const profile::ThreadRow& row) const;
 
   RowSink* sink_;
   std::unordered_map<std::uint32_t, Entry<profile::ProcessRow>> processes_;
@@ -90,6 +94,7 @@ class ProcessTable {
   std::uint32_t next_process_ = 0, next_thread_ = 0;
   std::uint32_t unobserved_ = 0;  // of the processes
   Spent evicted_;
+  std::unordered_map<std::uint32_t, std::uint64_t> sampled_ns_;  // by thread
   std::vector<std::uint32_t> changed_processes_, changed_threads_;
   std::unordered_map<std::int32_t, std::vector<ProcessId>> by_pid_;  // in order of their begin
 };

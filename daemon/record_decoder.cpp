@@ -316,6 +316,10 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
   }
   sink_->put(row);
   ++samples_;
+  processes_table_.sampled(row.thread, row.time_weight_ns());
+  if (row.is_of_time() && modules_.in_collector(process_of(slot, record.time_ns), row.ip)) {
+    stand_ins_ns_ += row.time_weight_ns();
+  }
   if (record.watch != 0) {
     watches_.sample(row);
   }
@@ -482,6 +486,16 @@ void RecordDecoder::update_totals(std::uint32_t slot, SlotTotals totals) {
     totals.switches -= std::min(totals.switches, carried.switches);
   }
   processes_table_.update(*of.thread, totals);
+}
+
+void RecordDecoder::update_processor_times(std::uint32_t slot, const SchedulerTimes& times) {
+  const auto& thread = slots_[slot].thread;
+  if (!thread || processes_table_.thread(*thread).ran_ns == times.ran_ns) {
+    return;
+  }
+  profile::ThreadRow& row = processes_table_.change(*thread);
+  row.ran_ns = times.ran_ns;
+  row.waited_ns = times.waited_ns;
 }
 
 void RecordDecoder::update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows) {

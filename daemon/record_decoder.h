@@ -13,6 +13,7 @@
 #include "daemon/process_table.h"
 #include "daemon/region_table.h"
 #include "daemon/row_sink.h"
+#include "daemon/scheduler_times.h"
 #include "daemon/watch_joiner.h"
 #include "profile/counter_reading.h"
 #include "profile/ring_reader.h"
@@ -39,6 +40,9 @@ class RecordDecoder {
   /// from its former slot, and until that is told the totals of the new one are left as they are.
   void update_totals(std::uint32_t slot, SlotTotals totals);
   /// What the slot's thread has waited so far (wait_rows.h).
+  /// Of the threads' CPU time, what the functions took that stand in for the program's, by the samples there.
+  [[nodiscard]] std::uint64_t stand_ins_ns() const { return stand_ins_ns_; }
+  void update_processor_times(std::uint32_t slot, const SchedulerTimes& times);
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
   /// The regions that the slot's thread marks (region_table.h), before samples that were taken in them; and its sums.
   void learn_regions(std::uint32_t slot, const RegionsSeen& seen) { regions_.learn(slot, seen); }
@@ -137,7 +141,7 @@ class RecordDecoder {
   profile::StackRow stack_;  // its buffer is used again
   std::uint32_t last_stack_ = 0;
   std::string first_program_;  // of the first process; empty: there was none yet
-  std::uint64_t malformed_ = 0, samples_ = 0, traps_ = 0;
+  std::uint64_t malformed_ = 0, samples_ = 0, stand_ins_ns_ = 0, traps_ = 0;
 };
 
 }  // namespace crosstalk::daemon

@@ -403,8 +403,8 @@ Progress Recorder::progress_now() const {
   progress.watches = decoder_.watches();
   progress.threads = drainer_.live_slots();
   const ProcessTable::Spent spent = decoder_.process_table().spent();
-  progress.overhead =
-      spent.cpu_ns > 0 ? static_cast<double>(spent.observing_ns) / static_cast<double>(spent.cpu_ns) : 0;
+  const std::uint64_t observing_ns = spent.observing_ns + decoder_.stand_ins_ns();
+  progress.overhead = spent.cpu_ns > 0 ? static_cast<double>(observing_ns) / static_cast<double>(spent.cpu_ns) : 0;
   return progress;
 }
 

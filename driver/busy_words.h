@@ -32,7 +32,7 @@ inline constexpr std::array<WaitPart, models::cycle_classes> wait_parts = {{
     {models::CycleClass::condition, 'C', "#e77462", "conditions"},
     {models::CycleClass::io, 'I', "#5f6670", "I/O"},
     {models::CycleClass::blocked, 's', "#b9bec6", "asleep"},
-    {models::CycleClass::runnable, 'r', "#878e99", "runnable"},
+    {models::CycleClass::runnable, 'r', "#878e99", "waiting for a processor"},
     {models::CycleClass::kernel, 'k', "#3c424b", "kernel"},
     {models::CycleClass::unattributed, '.', "#f3f3f3", "not attributed"},
 }};

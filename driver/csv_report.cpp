@@ -16,6 +16,7 @@
 #include "attribution/busy/loop_figures.h"
 #include "attribution/counters/counter_rates.h"
 #include "driver/names.h"
+#include "driver/text_layout.h"
 
 namespace crosstalk::driver {
 
@@ -104,7 +105,7 @@ std::string summary_table(const Analysis& analysis) {
   }
   table.row({"exit_status", known(analysis.session.exit_status)});
   table.row({"duration_s", number(analysis.duration_s)});
-  table.row({"cpu_s", analysis.shares_of.empty() ? number(analysis.cpu_s) : ""});
+  table.row({"cpu_s", cpu_time_known(analysis) ? number(analysis.cpu_s) : ""});
   table.row({"threads", number(std::uint64_t{analysis.threads.size()})});
   table.row({"sampling.source", sampling.source});
   table.row({"sampling.method", sampling.method});
@@ -164,7 +165,7 @@ std::string groups_table(const attribution::Grouping& grouping) {
                "communication_s"});
   for (const attribution::Group& group : grouping.groups) {
     table.row({number(std::uint64_t{group.members.size()}), group.name, known(group.cpu_s), number(group.samples),
-               group.samples == 0 ? "" : number(group.kernel_share), known(group.communication_s)});
+               known(group.kernel_share), known(group.communication_s)});
   }
   return table.take();
 }
@@ -261,9 +262,27 @@ Fields figure_fields(const attribution::LoopRow& row) {
 
 std::string loops_table(const Analysis& analysis) {
   const std::vector<std::string> counters = counter_columns(analysis);
-  Fields columns({"id", "parent", "function", "file", "line_begin", "line_end", "depth", "module", "cpu_s", "self_s",
-                  "share", "share_ci95.low", "share_ci95.high", "iterations_per_s", "instructions_per_s", "flops_per_s",
-                  "loads_per_s", "stores_per_s", "bytes_per_s"});
+  Fields columns({"id",
+                  "parent",
+                  "function",
+                  "file",
+                  "line_begin",
+                  "line_end",
+                  "depth",
+                  "module",
+                  "cpu_s",
+                  "self_s",
+                  "share",
+                  "share_ci95.low",
+                  "share_ci95.high",
+                  "kernel_s",
+                  "samples",
+                  "iterations_per_s",
+                  "instructions_per_s",
+                  "flops_per_s",
+                  "loads_per_s",
+                  "stores_per_s",
+                  "bytes_per_s"});
   columns = columns + figure_columns();
   for (const std::string& name : counters) {
     columns.push_back("counters." + name);
@@ -271,12 +290,27 @@ std::string loops_table(const Analysis& analysis) {
   Table table(columns);
   const bool timed = analysis.shares_of.empty();
   for (const attribution::LoopRow& row : analysis.loops) {
-    Fields cells({number(std::uint64_t{row.id}), known(row.parent), row.function, row.file, known_line(row.line_begin),
-                  known_line(row.line_end), number(std::uint64_t{row.depth}), row.module,
-                  timed ? number(row.cpu_s) : "", timed ? number(row.self_s) : "", number(row.share),
-                  number(row.share_ci95.low), number(row.share_ci95.high), known(row.rates.iterations.per_s),
-                  known(row.rates.instructions.per_s), known(row.rates.flops.per_s), known(row.rates.loads.per_s),
-                  known(row.rates.stores.per_s), known(row.rates.bytes.per_s)});
+    Fields cells({number(std::uint64_t{row.id}),
+                  known(row.parent),
+                  row.function,
+                  row.file,
+                  known_line(row.line_begin),
+                  known_line(row.line_end),
+                  number(std::uint64_t{row.depth}),
+                  row.module,
+                  timed ? number(row.cpu_s) : "",
+                  timed ? number(row.self_s) : "",
+                  number(row.share),
+                  number(row.share_ci95.low),
+                  number(row.share_ci95.high),
+                  number(row.kernel_s),
+                  number(row.samples),
+                  known(row.rates.iterations.per_s),
+                  known(row.rates.instructions.per_s),
+                  known(row.rates.flops.per_s),
+                  known(row.rates.loads.per_s),
+                  known(row.rates.stores.per_s),
+                  known(row.rates.bytes.per_s)});
     cells = cells + figure_fields(row);
     for (const std::string& name : counters) {
       cells.push_back(counted(row, name));
@@ -309,8 +343,8 @@ std::string threads_table(const Analysis& analysis) {
       continue;
     }
     table.row(Fields{number(std::uint64_t{thread.index}), std::to_string(thread.pid), std::to_string(thread.tid),
-                     thread.name, known(thread.cpu_s), number(thread.samples),
-                     thread.samples == 0 ? "" : number(thread.kernel_share), known(thread.communication_s)} +
+                     thread.name, known(thread.cpu_s), number(thread.samples), known(thread.kernel_share),
+                     known(thread.communication_s)} +
               (thread.waits ? wait_fields(*thread.waits) : Fields(waits.size())));
   }
   return table.take();
@@ -354,7 +388,7 @@ bool is_formula(const std::string& text) {
 }  // namespace
 
 std::string csv_field(const std::string& text) {
-  std::string shown = (is_formula(text) ? "'" : "") + without_controls(text);
+  std::string shown = (is_formula(text) ? "'" : "") + without_controls(as_utf8(text));
   if (shown.find_first_of(",\"\n") == std::string::npos) {
     return shown;
   }

@@ -110,7 +110,13 @@ int compare_profiles(const DiffRequest& request) {
     return exit_not_compared;
   }
   for (const auto& condition : request.conditions) {
-    report.conditions.push_back({condition, attribution::comparison::judge(condition, report.comparison)});
+    auto judgement = attribution::comparison::judge(condition, report.comparison);
+    const auto named = attribution::comparison::check_name(condition, report.comparison);
+    if (!named && judgement.blind.empty()) {
+      log_error("--fail-if " + named.error().message);
+      return exit_not_compared;
+    }
+    report.conditions.push_back({condition, std::move(judgement)});
   }
   leave_out(request.least_cost, report.comparison);
   if (!write_output(render(report, request), request.pager && request.format == Format::text)) {

@@ -268,9 +268,7 @@ std::string condition_in_words(const JudgedCondition& judged) {
   }
   if (!judged.judgement.judged) {
     return "not judged: " + condition.text + " (" +
-           (judged.judgement.blind.empty() ? "not known, or nothing of that name in either profile"
-                                           : judged.judgement.blind) +
-           ")";
+           (judged.judgement.blind.empty() ? "not known" : judged.judgement.blind) + ")";
   }
   return std::string(judged.judgement.holds ? "holds: " : "does not hold: ") + condition.text +
          (value.empty() ? "" : " (it is " + value + ")") +

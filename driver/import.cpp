@@ -21,7 +21,8 @@ constexpr const char* import_examples =
     "  perf record -d -g ./program && crosstalk import perf.data && crosstalk report\n"
     "  perf mem record ./program && crosstalk import perf.data -o memory.db\n"
     "\n"
-    "perf watches no lines of memory, so the profile does not tell which threads communicate.\n"
+    "perf watches no lines of memory, so the profile does not tell which threads communicate. Where samples have\n"
+    "data sources and latencies (perf mem, perf c2c), crosstalk report --view memory shows them, with shared lines.\n"
     "The exit status is 0, 1 when the file can not be imported, 125 for a bad command line.\n"
     "More: man crosstalk-import\n";
 
@@ -44,7 +45,8 @@ Result<Parsed<ImportRequest>> parse_import(const Arguments& arguments) {
   app.add_option("-o,--output", request.output, "Profile to write; %p %h %t are expanded [crosstalk.db]")
       ->type_name("FILE");
   app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors");
-  app.add_flag("-v", request.verbosity, "Say more");
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   const auto outcome = parse(app, arguments);
   if (!outcome) {
     return tl::unexpected<Error>(outcome.error());

@@ -71,6 +71,9 @@ Json loops_json(const attribution::Analysis& analysis) {
                     {"self_s", seconds(row.self_s)},
                     {"share", number(row.share)},
                     {"share_ci95", interval(row.share_ci95)},
+                    {"kernel_s", number(row.kernel_s)},
+                    {"samples", row.samples},
+                    {"compiled_into", known_text(row.compiled_into)},
                     {"rates", rates(row.rates)},
                     {"threads", by_thread}});
     add_figures(list.back(), row);

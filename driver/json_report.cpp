@@ -120,7 +120,7 @@ Json threads(const Analysis& analysis) {
                     {"name", thread.name},
                     {"cpu_s", known(thread.cpu_s)},
                     {"samples", thread.samples},
-                    {"kernel_share", thread.samples == 0 ? Json(nullptr) : number(thread.kernel_share)},
+                    {"kernel_share", known(thread.kernel_share)},
                     {"communication_s", known(thread.communication_s)},
                     {"start_routine", known_text(thread.start_routine)},
                     {"brief", thread.brief},
@@ -292,7 +292,7 @@ Json grouped(const attribution::Grouping& grouping) {
                       {grouping.of_processors() ? "processors" : "threads", group.members},
                       {"cpu_s", known(group.cpu_s)},
                       {"samples", group.samples},
-                      {"kernel_share", group.samples == 0 ? Json(nullptr) : number(group.kernel_share)},
+                      {"kernel_share", known(group.kernel_share)},
                       {"communication_s", known(group.communication_s)}});
   }
   return {{"by", group_by_name(grouping.by)},
@@ -380,7 +380,30 @@ Json objects(const attribution::Communication& found) {
   return list;
 }
 
-/// Each a number, or null with a reason.
+Json callers(const std::vector<attribution::CallerRow>& rows) {
+  Json list = Json::array();
+  for (const attribution::CallerRow& row : rows) {
+    list.push_back({{"function", known_text(row.function)},
+                    {"file", known_text(row.file)},
+                    {"line", known_line(row.line)},
+                    {"share", number(row.share)}});
+  }
+  return list;
+}
+
+Json kernel(const Analysis& analysis) {
+  Json list = Json::array();
+  for (const attribution::KernelRow& row : analysis.kernel) {
+    list.push_back({{"name", row.name},
+                    {"system_call", row.system_call},
+                    {"self_s", number(row.self_s)},
+                    {"share", number(row.share)},
+                    {"samples", row.samples},
+                    {"callers", callers(row.callers)}});
+  }
+  return list;
+}
+
 Json functions(const Analysis& analysis) {
   Json list = Json::array();
   for (const attribution::FunctionRow& row : analysis.functions) {
@@ -389,7 +412,10 @@ Json functions(const Analysis& analysis) {
                     {"line", known_line(row.line)},
                     {"module", known_text(row.module)},
                     {"self_s", analysis.shares_of.empty() ? number(row.self_s) : Json(nullptr)},
-                    {"share", number(row.share)}});
+                    {"share", number(row.share)},
+                    {"kernel_s", number(row.kernel_s)},
+                    {"samples", row.samples},
+                    {"callers", callers(row.callers)}});
   }
   return list;
 }
@@ -427,7 +453,7 @@ Json head(const Analysis& analysis) {
           {"command", analysis.session.command},
           {"exit_status", known(analysis.session.exit_status)},
           {"duration_s", number(analysis.duration_s)},
-          {"cpu_s", analysis.shares_of.empty() ? number(analysis.cpu_s) : Json(nullptr)},
+          {"cpu_s", cpu_time_known(analysis) ? number(analysis.cpu_s) : Json(nullptr)},
           {"complete", analysis.session.complete},
           {"filter", known_text(analysis.filter)},
           {"machine", machine(analysis.session)},
@@ -470,6 +496,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
     report["loops"] = loops_json(analysis);
     report["counters"] = counters(analysis);
     report["functions"] = functions(analysis);
+    report["kernel"] = kernel(analysis);
     report["waiting"] = wait_places(analysis);
   }
   // Names come from programs in any encoding: what is no UTF-8 becomes U+FFFD instead of an error.

@@ -8,15 +8,17 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "attribution/sentences.h"
 #include "driver/terminal.h"
 #include "driver/text_layout.h"
 
 namespace crosstalk::driver {
 
 std::string describe_progress(const daemon::Progress& progress) {
-  return fmt::format("{:.1f} s, {} thread{}, {} samples, {} accesses trapped, overhead {:.1f} %", progress.elapsed_s,
-                     progress.threads, progress.threads == 1 ? "" : "s", progress.samples, progress.traps,
-                     progress.overhead * 100);
+  return fmt::format("{:.1f} s, {}, {}, {} trapped, overhead {:.1f} %", progress.elapsed_s,
+                     attribution::count_of(progress.threads, "thread", "threads"),
+                     attribution::count_of(progress.samples, "sample", "samples"),
+                     attribution::count_of(progress.traps, "access", "accesses"), progress.overhead * 100);
 }
 
 ProgressLine::ProgressLine(bool enabled) : enabled_(enabled && ::isatty(STDERR_FILENO) == 1) {

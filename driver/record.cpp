@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "attribution/sentences.h"
 #include "collectors/core_times.h"
 #include "collectors/pmu/event_trial.h"
 #include "collectors/probe.h"
@@ -26,6 +27,7 @@
 #include "driver/collector_path.h"
 #include "driver/cost_file.h"
 #include "driver/counter_selection.h"
+#include "driver/few_samples.h"
 #include "driver/inject.h"
 #include "driver/log.h"
 #include "driver/machine_file.h"
@@ -127,7 +129,9 @@ Result<void> prepare_watching(const RecordRequest& request, const collectors::Pr
   }
   WatchedCommand watched = watch_command(request, what, means_of(probe, prepared));
   prepared.to_command = std::move(watched.attachment);
-  prepared.options.warnings.push_back(std::move(watched.warning));
+  // Who asked for it need not be told.
+  (request.observer && command.obstacle.empty() ? prepared.options.remarks : prepared.options.warnings)
+      .push_back(std::move(watched.warning));
   prepared.options.from_outside = true;
   return {};
 }
@@ -191,7 +195,7 @@ Result<void> prepare_attachment(const RecordRequest& request, const collectors::
   }
   prepared.options.from_outside = true;
   prepared.options.command_text = std::move(target->command);
-  prepared.options.warnings = std::move(target->warnings);
+  (request.inject ? prepared.options.warnings : prepared.options.remarks) = std::move(target->warnings);
   prepared.attachment = std::move(target->attachment);
   return {};
 }
@@ -216,7 +220,7 @@ void say_counters(const CounterSelection& counters, daemon::RecordOptions& optio
   options.counters = collectors::counter_rows({counters.groups, {}});
   const CounterWords words = words_of(counters);
   options.warnings.insert(options.warnings.end(), words.warnings.begin(), words.warnings.end());
-  options.remarks = words.remarks;
+  options.remarks.insert(options.remarks.end(), words.remarks.begin(), words.remarks.end());
   if (!counters.refusal.empty()) {
     log_detail("counters: " + counters.refusal);
   }
@@ -324,10 +328,9 @@ void say_where(const daemon::RecordOutcome& outcome) {
         outcome.output, outcome.stored_samples, totals.samples, outcome.stored_traps, totals.traps, outcome.loss));
     return;
   }
-  log_notice(
-      fmt::format("wrote {} ({} samples, {} accesses trapped, overhead {:.1f} %); see it with: "
-                  "crosstalk report{}",
-                  outcome.output, totals.samples, totals.traps, totals.overhead * 100, file));
+  log_notice(fmt::format("wrote {} ({}, {} trapped, overhead {:.1f} %); see it with: crosstalk report{}",
+                         outcome.output, attribution::count_of(totals.samples, "sample", "samples"),
+                         attribution::count_of(totals.traps, "access", "accesses"), totals.overhead * 100, file));
 }
 
 int refuse(const Error& error) {
@@ -395,6 +398,7 @@ int record(const RecordRequest& request) {
     return for_want ? run_unrecorded(options.command, outcome.error()) : refuse(outcome.error());
   }
   say_where(*outcome);
+  say_why_few_samples(request, *outcome);
   if (outcome->death_signal) {
     die_of(*outcome->death_signal);
   }

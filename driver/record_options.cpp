@@ -311,8 +311,9 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
   if (!request.command.empty()) {
     return fail(ErrorCode::invalid_argument, "-p: attach to processes or run a command, not both");
   }
-  if (request.observer) {
-    return fail(ErrorCode::invalid_argument, "-p: processes are watched from outside without --observer");
+  if (request.observer && texts.inject) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject brings the collector into the process, --observer keeps it out; choose one");
   }
   request.pids = std::move(*pids);
   request.attach_children = texts.children;

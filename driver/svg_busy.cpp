@@ -130,7 +130,7 @@ void draw_reason(SvgCanvas& canvas, const Chart& chart, const LoopFigures& figur
 
 std::string loop_title(const LoopRow& loop) {
   const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
-  return place_text(code_name(loop.function, loop.module), {}, 0) + (place.empty() ? "" : " · " + place);
+  return place_text(loop.function, {}, 0) + (place.empty() ? "" : " · " + place);
 }
 
 void draw_loop(SvgCanvas& canvas, double top, const LoopRow& loop) {

@@ -9,6 +9,7 @@
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
+#include "attribution/sentences.h"
 #include "driver/busy_words.h"
 #include "driver/text_counters.h"
 #include "driver/text_performance.h"
@@ -45,9 +46,7 @@ void draw_busy(Canvas& canvas, const LoopFigures& figures) {
     }
     const std::string label = "    " + pad_right(models::unit_in_words(unit), label_columns) + "  ";
     if (!time.of_effective) {
-      canvas.line(label +
-                  canvas.colored(canvas.cell("not known: " + figures.reasons[unit], canvas.width() - label_columns - 6),
-                                 Hue::faint));
+      canvas.paragraph(label, "not known: " + figures.reasons[unit]);
       continue;
     }
     const std::string rate = figures.per_s[unit] ? rate_text(*figures.per_s[unit], unit) : "";
@@ -77,12 +76,15 @@ void draw_class(Canvas& canvas, const LoopFigures& figures) {
 void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const LoopRow& loop) {
   const LoopFigures& figures = *loop.figures;
   const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
-  const std::string name = code_name(loop.function, loop.module);
   canvas.blank();
-  canvas.line("  " + canvas.colored(place_cell(canvas, name, place, canvas.width() - 12), Hue::strong) +
+  canvas.line("  " + canvas.colored(place_cell(canvas, loop.function, place, canvas.width() - 12), Hue::strong) +
               pad_left(percent_text(loop.share), share_columns));
   if (!figures.busy_class.evidence.empty()) {  // else nothing was calibrated
     draw_busy(canvas, figures);
+  }
+  if (loop.samples != 0 && loop.samples < attribution::few_samples) {
+    canvas.paragraph("    note: ", "it rests on " + attribution::count_of(loop.samples, "sample", "samples") +
+                                       ": all of this is a hint only");
   }
   canvas.line("    " + pad_right("where the time went", label_columns) + "  " +
               stacked(figures.waits, bar_room(canvas)));

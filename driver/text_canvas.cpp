@@ -98,7 +98,10 @@ void Canvas::paragraph(const std::string& mark, std::string_view sentence) {
     current.clear();
   };
   while (!rest.empty()) {
-    const std::size_t space = rest.find(' ');
+    std::size_t space = rest.find(' ');
+    if (space != std::string_view::npos && rest.substr(space + 1).starts_with('%')) {  // a number and its sign
+      space = rest.find(' ', space + 1);
+    }
     const std::string word = fit_middle(rest.substr(0, space), room, style_.charset);
     rest.remove_prefix(space == std::string_view::npos ? rest.size() : space + 1);
     if (!current.empty() && display_width(current) + 1 + display_width(word) > room) {

@@ -57,7 +57,7 @@ void draw_groups(Canvas& canvas, const Grouping& groups, std::size_t most) {
     const Group& group = *order[i];
     canvas.line(columns(canvas, std::to_string(group.members.size()), group.cpu_s ? seconds_text(*group.cpu_s) : "-",
                         group.communication_s.value_or(0) > 0 ? seconds_text(*group.communication_s) : "-",
-                        group.samples > 0 ? percent_text(group.kernel_share) : "-", std::to_string(group.samples)) +
+                        group.kernel_share ? percent_text(*group.kernel_share) : "-", std::to_string(group.samples)) +
                 canvas.cell(group.name, canvas.width() - display_width(head)));
   }
   if (order.size() > most) {

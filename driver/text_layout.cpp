@@ -143,6 +143,16 @@ std::string clean(std::string_view text, Charset charset) {
   return shown;
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const CodePoint c = decode(text);
+    valid.append(c.valid ? text.substr(0, c.bytes) : "\xef\xbf\xbd");
+    text.remove_prefix(c.bytes);
+  }
+  return valid;
+}
+
 std::string bar(double share, int width, Charset charset) {
   static constexpr std::array<const char*, 8> eighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double columns = std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * width;

@@ -26,6 +26,9 @@ enum class Charset { ascii, utf8 };
 /// that may be hostile to a terminal. "(anonymous namespace)::" is left out.
 [[nodiscard]] std::string clean(std::string_view text, Charset charset);
 
+/// `text` with each malformed byte of UTF-8 as U+FFFD: readers of files refuse what is no text.
+[[nodiscard]] std::string as_utf8(std::string_view text);
+
 /// A bar of `share` (0..1) of `width` columns, in eighths of a column where the character set has them,
 /// padded to `width`.
 [[nodiscard]] std::string bar(double share, int width, Charset charset);

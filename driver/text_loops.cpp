@@ -19,7 +19,7 @@ namespace {
 using attribution::Analysis;
 using attribution::LoopRow;
 
-constexpr int share_columns = 7;
+constexpr int share_columns = 8;
 constexpr int loop_time_columns = 9;
 
 /// Bars give way first on a narrow terminal.
@@ -93,14 +93,23 @@ class Tree {
   std::map<std::int64_t, std::vector<const LoopRow*>> children_;
 };
 
+bool rests_on_few(std::uint64_t samples) { return samples != 0 && samples < attribution::few_samples; }
+
+void explain_few(Canvas& canvas, bool any) {
+  if (any) {
+    canvas.line(
+        canvas.colored(fmt::format("  ~: rests on fewer than {} samples", attribution::few_samples), Hue::faint));
+  }
+}
+
 /// Without `timed`, times are not known.
 std::string time_columns_of(const Canvas& canvas, double share, double total_s, double self_s, bool with_total,
-                            bool timed) {
+                            bool timed, std::uint64_t samples) {
   const int bars = bar_columns(canvas);
   const auto time = [timed](double seconds) {
     return pad_left(timed ? seconds_text(seconds) : "-", loop_time_columns);
   };
-  return "  " + pad_left(percent_text(share), share_columns) + "  " +
+  return "  " + pad_left((rests_on_few(samples) ? "~" : "") + percent_text(share), share_columns) + "  " +
          (bars == 0 ? "" : canvas.colored(bar(share, bars, canvas.style().charset), Hue::true_sharing) + "  ") +
          (with_total ? time(total_s) + "  " : "") + time(self_s) + "  ";
 }
@@ -122,14 +131,16 @@ void draw_loops(Canvas& canvas, const Analysis& analysis, std::size_t most) {
                                  "  loop",
                              Hue::faint));
   const Tree tree(analysis.loops, most);
+  bool any_few = false;
   tree.visit([&](const LoopRow& loop, int depth) {
+    any_few = any_few || rests_on_few(loop.samples);
     const int indent = std::min(2 * depth, 12);
     const std::string place = lines_text(analysis, loop);
-    const std::string name = code_name(loop.function, loop.module);
-    canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true, timed) +
+    canvas.line(time_columns_of(canvas, loop.share, loop.cpu_s, loop.self_s, true, timed, loop.samples) +
                 std::string(static_cast<std::size_t>(indent), ' ') +
-                place_cell(canvas, name, place, canvas.width() - label_offset(canvas) - indent));
+                place_cell(canvas, loop.function, place, canvas.width() - label_offset(canvas) - indent));
   });
+  explain_few(canvas, any_few);
   if (analysis.loops.size() > most) {
     canvas.line(canvas.colored(
         fmt::format("  and {} more: crosstalk report --view loops", analysis.loops.size() - most), Hue::faint));
@@ -208,15 +219,57 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
                  "their own " +
                      (timed ? std::string("CPU time, without that") : analysis.shares_of + ", without those") +
                      " of what they call");
+  const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2);
+  bool any_few = false;
   for (std::size_t i = 0; i < std::min(most, analysis.functions.size()); ++i) {
     const attribution::FunctionRow& row = analysis.functions[i];
     const std::string module = attribution::module_name(analysis.processes, row.module);
-    const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2);
     const std::string source = source_text(row.file, row.line);
-    canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false, timed) +
-                place_cell(canvas, code_name(row.function, row.module),
-                           source.empty() && !module.empty() ? "[" + module + "]" : source, room));
+    any_few = any_few || rests_on_few(row.samples);
+    canvas.line(
+        time_columns_of(canvas, row.share, 0, row.self_s, false, timed, row.samples) +
+        place_cell(canvas, row.function, source.empty() && !module.empty() ? "[" + module + "]" : source, room));
   }
+  explain_few(canvas, any_few);
+  if (const double own_s = analysis.sampling.stand_ins_s; own_s > 0) {
+    canvas.paragraph("  ", fmt::format("Apart from these, crosstalk's own functions, which stand in for malloc() and "
+                                       "others, took {}.",
+                                       seconds_text(own_s)));
+  }
+}
+
+namespace {
+
+/// "main()  a.c:10, step()  b.c:3": who calls most.
+std::string callers_text(const std::vector<attribution::CallerRow>& callers) {
+  constexpr std::size_t most = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, callers.size()); ++i) {
+    const std::string at = source_text(callers[i].file, callers[i].line);
+    text += (i == 0 ? "" : ", ") + callers[i].function + (at.empty() ? "" : " " + at);
+  }
+  return text + (callers.size() > most ? ", ..." : "");
+}
+
+}  // namespace
+
+void draw_kernel(Canvas& canvas, const Analysis& analysis, std::size_t most) {
+  if (analysis.kernel.empty()) {
+    return;
+  }
+  constexpr int name_columns = 16;
+  canvas.heading("In the kernel", "by system call, and who of the program's own calls it");
+  const int room = canvas.width() - (label_offset(canvas) - loop_time_columns - 2) - name_columns - 2;
+  bool any_few = false;
+  for (std::size_t i = 0; i < std::min(most, analysis.kernel.size()); ++i) {
+    const attribution::KernelRow& row = analysis.kernel[i];
+    const bool named = row.name.front() != '[';
+    any_few = any_few || rests_on_few(row.samples);
+    canvas.line(time_columns_of(canvas, row.share, 0, row.self_s, false, analysis.shares_of.empty(), row.samples) +
+                canvas.cell(named ? row.name : row.name.substr(1, row.name.size() - 2), name_columns) + "  " +
+                canvas.cell(callers_text(row.callers), room));
+  }
+  explain_few(canvas, any_few);
 }
 
 }  // namespace crosstalk::driver

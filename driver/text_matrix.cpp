@@ -209,10 +209,10 @@ void draw_nothing_seen(Canvas& canvas, const Analysis& analysis) {
     return;
   }
   const char* const looked = profile::are_lines_probed(analysis.session) ? "probed" : "watched";
-  canvas.paragraph("  ",
-                   analysis.sampling.armed == 0
-                       ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)
-                       : fmt::format("No communication was seen on {} {} lines.", analysis.sampling.armed, looked));
+  canvas.paragraph("  ", analysis.sampling.armed == 0
+                             ? fmt::format("Not known: no line was {}, so communication could not be seen.", looked)
+                             : fmt::format("No communication was seen on {} {} line{}.", analysis.sampling.armed,
+                                           looked, analysis.sampling.armed == 1 ? "" : "s"));
   draw_unseen(canvas, analysis.communication);
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 
+#include "attribution/sentences.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -48,13 +49,15 @@ std::string latency_cells(const std::optional<attribution::LatencyFigures>& late
 }
 
 std::string of_loads(const Memory& memory, std::uint64_t count) {
-  return fmt::format("{} of {} loads ({})", count, memory.totals.loads,
+  return fmt::format("{} of {} ({})", count, attribution::count_of(memory.totals.loads, "load", "loads"),
                      percent_text(static_cast<double>(count) / static_cast<double>(memory.totals.loads)));
 }
 
 void draw_events(Canvas& canvas, const Memory& memory) {
-  std::string text = fmt::format("{} accesses sampled, {} loads and {} stores:", memory.totals.samples,
-                                 memory.totals.loads, memory.totals.stores);
+  std::string text =
+      fmt::format("{} sampled, {} and {}:", attribution::count_of(memory.totals.samples, "access", "accesses"),
+                  attribution::count_of(memory.totals.loads, "load", "loads"),
+                  attribution::count_of(memory.totals.stores, "store", "stores"));
   const char* separator = " ";
   for (const attribution::MemoryEvent& event : memory.events) {
     text += fmt::format("{}{} of {}", separator, event.samples, event.name);

@@ -47,8 +47,8 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
 
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
-  facts += fmt::format(", {} thread{}", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
-  facts += analysis.shares_of.empty() ? ", " + seconds_text(analysis.cpu_s) + " CPU time" : "";
+  facts += fmt::format(", {} thread{}, ", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
+  facts += cpu_time_known(analysis) ? seconds_text(analysis.cpu_s) + " CPU time" : "CPU time not known";
   if (analysis.session.exit_status) {
     facts += fmt::format(", exit status {}", *analysis.session.exit_status);
   }
@@ -85,6 +85,7 @@ std::string render_text(const Analysis& analysis, View view, const attribution::
       draw_rates(canvas, analysis, all);
       draw_busy_times(canvas, analysis, 8);
       draw_functions(canvas, analysis, 20);
+      draw_kernel(canvas, analysis, 10);
       break;
     case View::busy:
       draw_busy_times(canvas, analysis, 8);

@@ -32,6 +32,8 @@ void draw_rates(Canvas& canvas, const attribution::Analysis& analysis, std::size
 /// Busy times, waits, classes and remedies of the weightiest loops, and where threads' time went.
 void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_functions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
+/// What entered the kernel, and who called it.
+void draw_kernel(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 /// What hardware samples tell of memory accesses.
 void draw_memory(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 /// Regions that the program marks; nothing where it marks none, but in detail, where that is said.
@@ -54,8 +56,6 @@ void draw_warnings(Canvas& canvas, const attribution::Analysis& analysis);
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t line);
 /// "counters.cpp:41-46" of the lines of a piece of code; "counters.cpp:41" where it is one.
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t begin, std::uint32_t end);
-/// The name of a function of a module; what runs only because the program is observed is said to.
-[[nodiscard]] std::string code_name(const std::string& function, const std::string& module);
 /// Name of a thread for a label: "3 worker".
 [[nodiscard]] std::string thread_label(const attribution::Analysis& analysis, std::uint32_t thread);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attribution/sentences.h"
 #include "collectors/pmu/source_choice.h"
 #include "driver/text_report.h"
 
@@ -70,6 +71,15 @@ std::string observation_text(const Analysis& analysis) {
   return fmt::format(" {}.", fmt::join(parts, ", "));
 }
 
+/// " and 3.9 % in functions that stand in for malloc() and others".
+std::string stand_ins_text(const Analysis& analysis) {
+  const double share = analysis.cpu_s > 0 ? analysis.sampling.stand_ins_s / analysis.cpu_s : 0;
+  constexpr double worth_saying = 0.0005;
+  return share < worth_saying
+             ? std::string()
+             : fmt::format(", and with {} in functions that stand in for malloc() and others", percent_text(share));
+}
+
 /// Why it is not the better source that the machine has; nothing where it has none: most machines do not.
 std::string source_text(const SamplingSummary& sampling) {
   return sampling.source_choice.find(collectors::chosen_in_place_of) == std::string::npos
@@ -118,7 +128,7 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     const ThreadSummary& thread = *threads[i];
     canvas.line(thread_columns(canvas, thread.cpu_s ? seconds_text(*thread.cpu_s) : "-",
                                thread.communication_s.value_or(0) > 0 ? seconds_text(*thread.communication_s) : "-",
-                               thread.samples > 0 ? percent_text(thread.kernel_share) : "-",
+                               thread.kernel_share ? percent_text(*thread.kernel_share) : "-",
                                std::to_string(thread.samples), std::to_string(thread.tid)) +
                 canvas.cell(thread_label(analysis, thread.index), name_columns(canvas)));
   }
@@ -130,7 +140,10 @@ void draw_threads(Canvas& canvas, const Analysis& analysis, std::size_t most) {
 
 void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   const SamplingSummary& sampling = analysis.sampling;
-  std::string text = fmt::format("{} samples", sampling.samples);
+  const auto counted = [](std::uint64_t n, const char* one, const char* many) {
+    return attribution::count_of(n, one, many);
+  };
+  std::string text = counted(sampling.samples, "sample", "samples");
   for (const SamplingSummary::Event& event : sampling.events) {
     const std::string period = event.unit == "ns" ? seconds_text(static_cast<double>(event.period) * 1e-9)
                                                   : fmt::format("{} {}", event.period, event.unit);
@@ -140,14 +153,14 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   }
   const profile::SkippedProbes& given_up = analysis.session.skipped_probes;
   const std::uint64_t skipped = given_up.unreadable + given_up.in_handlers + given_up.beside_another;
-  text += profile::are_lines_probed(analysis.session)
-              ? fmt::format(", {} lines probed", sampling.armed)
-              : fmt::format(", {} lines watched, {} accesses trapped", sampling.armed, sampling.traps);
+  text += profile::are_lines_probed(analysis.session) ? ", " + counted(sampling.armed, "line", "lines") + " probed"
+                                                      : ", " + counted(sampling.armed, "line", "lines") + " watched, " +
+                                                            counted(sampling.traps, "access", "accesses") + " trapped";
   if (skipped > 0) {
-    text += fmt::format(", {} {} given up", skipped, skipped == 1 ? "probe" : "probes");
+    text += ", " + counted(skipped, "probe", "probes") + " given up";
   }
   if (sampling.lost > 0) {
-    text += fmt::format(", {} records lost", sampling.lost);
+    text += ", " + counted(sampling.lost, "record", "records") + " lost";
   }
   if (sampling.samples > 0) {
     text += fmt::format(", {} with a data address", percent_text(static_cast<double>(sampling.with_address) /
@@ -157,8 +170,8 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
     text += fmt::format(", {} in unknown functions", percent_text(*sampling.unknown_frames));
   }
   text += sampling.overhead_fraction
-              ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs.",
-                            percent_text(*sampling.overhead_fraction))
+              ? fmt::format(". Observing took {} of the threads' CPU time, with what it slows while no handler runs{}.",
+                            percent_text(*sampling.overhead_fraction), stand_ins_text(analysis))
               : std::string(". What observing cost is not known.");
   text += method_text(analysis.session);
   text += observation_text(analysis);
@@ -169,15 +182,25 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
   canvas.paragraph("  ", text);
 }
 
-// The first finding says it where nothing could be watched.
-bool is_said_first(const attribution::Warning& warning, const Analysis& analysis) {
-  return warning.code == "watchpoints_unavailable" && analysis.sight.sees == attribution::WatchSight::Sees::nothing;
+namespace {
+
+/// A finding says it where nothing could be watched, and where nothing was sampled. That processes were watched from
+/// outside the sampling says, and who asked for it knows.
+bool is_said_elsewhere(const attribution::Warning& warning, const Analysis& analysis) {
+  const bool blind =
+      warning.code == "watchpoints_unavailable" && analysis.sight.sees == attribution::WatchSight::Sees::nothing;
+  const bool first = warning.code == "no_samples";
+  const bool asked = warning.code == "watched_from_outside" &&
+                     (warning.message.starts_with("as --observer") || warning.message.starts_with("the process"));
+  return blind || first || asked;
 }
+
+}  // namespace
 
 void draw_warnings(Canvas& canvas, const Analysis& analysis) {
   bool begun = false;
   for (const attribution::Warning& warning : analysis.warnings) {
-    if (is_said_first(warning, analysis)) {
+    if (is_said_elsewhere(warning, analysis)) {
       continue;
     }
     if (!std::exchange(begun, true)) {

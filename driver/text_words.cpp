@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "attribution/objects/own_code.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {
@@ -24,10 +23,6 @@ std::string source_text(const std::string& file, std::uint32_t line) {
 std::string source_text(const std::string& file, std::uint32_t begin, std::uint32_t end) {
   const std::string at = source_text(file, begin);
   return at.empty() || end <= begin ? at : at + "-" + std::to_string(end);
-}
-
-std::string code_name(const std::string& function, const std::string& module) {
-  return attribution::is_collector(module) ? "crosstalk's own: " + function : function;
 }
 
 std::string place_text(const std::string& function, const std::string& file, std::uint32_t line) {

@@ -35,6 +35,14 @@ double waited_for_data(const E& e) {
   return sum;
 }
 
+/// Samples stand at loads also where data come at once: how long is waited is known where committing is.
+std::string at_data_in_words(const E& e, double part) {
+  const bool measured = e.waits != nullptr && (*e.waits)[CycleClass::committing];
+  return measured ? "It waits for data for " + percent(part) + " of the time."
+                  : "For " + percent(part) +
+                        " of the time it stands at loads; how much of that is waiting was not measured.";
+}
+
 /// Time in which neither a unit was busy nor another thread waited for: what better scheduling may gain.
 double idle(const E& e) {
   const auto bound = bound_of(e.busy);
@@ -198,12 +206,10 @@ Found order_indices(const E& e) {
   if (!e.body.indirect.value_or(false) || far < much) {
     return std::nullopt;
   }
-  return Weighed{
-      far,
-      {"Order the data so that indices that are used one after another lie near each other",
-       "Then what one access brings into the caches serves the next ones.",
-       "Addresses depend on values that it loads, and it waits for data for " + percent(far) + " of the time.",
-       "5.3.1"}};
+  return Weighed{far,
+                 {"Order the data so that indices that are used one after another lie near each other",
+                  "Then what one access brings into the caches serves the next ones.",
+                  "Addresses depend on values that it loads. " + at_data_in_words(e, far), "5.3.1"}};
 }
 
 /// Processors prefetch regular streams themselves.
@@ -216,8 +222,7 @@ Found prefetch(const E& e) {
   }
   return Weighed{far * 0.8,
                  {"Prefetch what is needed some iterations later, where its address is known by then",
-                  "The wait for data is then overlapped with other work.",
-                  "It waits for data for " + percent(far) + " of the time.", "5.2.5, 5.3.4"}};
+                  "The wait for data is then overlapped with other work.", at_data_in_words(e, far), "5.2.5, 5.3.4"}};
 }
 
 // ---- the shape of the loop
@@ -240,24 +245,41 @@ Found split_loop(const E& e) {
                   "5.2.1, 5.2.2"}};
 }
 
+/// "step()", "step() and norm()", "step(), norm() and 2 more".
+std::string callees_in_words(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 2;
+  std::string text = names.front();
+  if (names.size() == most) {
+    return text + " and " + names[1];
+  }
+  return names.size() > most ? text + ", " + names[1] + " and " + std::to_string(names.size() - most) + " more" : text;
+}
+
+/// What the kernel or a library does cannot be inlined.
 Found inline_calls(const E& e) {
-  if (!e.body.calls.value_or(false) || (e.busy_class && e.busy_class != BusyClass::under_tuned)) {
+  if (e.own_callees.empty() || (e.busy_class && e.busy_class != BusyClass::under_tuned)) {
     return std::nullopt;
   }
-  return Weighed{
-      much,
-      {"Have the functions that it calls inlined (same source file, inline, -flto)",
-       "Across a call the compiler can neither use vectors nor overlap iterations.", "It calls functions.", "5.4.5"}};
+  const std::string names = callees_in_words(e.own_callees);
+  return Weighed{much,
+                 {"Have " + names + " inlined (same source file, inline, -flto)",
+                  "Across a call the compiler can neither use vectors nor overlap iterations.",
+                  "It calls " + names + ".", "5.4.5"}};
 }
 
 Found straighten(const E& e) {
   if (e.body.one_way.value_or(true) || (e.busy_class && e.busy_class != BusyClass::under_tuned)) {
     return std::nullopt;
   }
-  return Weighed{std::max(waited(e, CycleClass::branch), much * 0.9),
+  const double wrong = waited(e, CycleClass::branch);
+  return Weighed{std::max(wrong, much * 0.9),
                  {"Take decisions out of the loop, or select values instead of ways",
-                  "Branches that data decide are predicted wrongly, and keep the compiler from using vectors.",
-                  "Iterations take different ways.", "5.4.2, 5.4.3"}};
+                  "Where data decide the way, the compiler cannot use vectors, and a wrong prediction costs some ten "
+                  "cycles and more.",
+                  "Iterations take different ways. " +
+                      (wrong > 0 ? percent(wrong) + " of the time followed wrong predictions."
+                                 : std::string("How many were predicted wrongly was not measured.")),
+                  "5.4.2, 5.4.3"}};
 }
 
 Found balance_threads(const E& e) {

@@ -24,6 +24,7 @@ struct TuningEvidence {
   double elapsed_s = 0;
   const CycleAccount* waits = nullptr;    // null: not known
   LoopBody body;                          //
+  std::vector<std::string> own_callees;   // functions of the program's own that it calls, which could be inlined
   std::optional<double> packed;           // part of the floating-point operations that are SIMD
   std::optional<Width> widest_flops;      // that it uses
   std::optional<Width> widest_available;  // that the machine has

@@ -132,6 +132,9 @@ struct ThreadRow {
   ClockKind clock = ClockKind::automatic;
   std::uint32_t period_us = 0;
   std::uint64_t start_routine = 0;  // code address that it was made to begin at; 0: not known
+  // Between two looks of the recorder's, the first and the latest: time on a processor, and ready but without one. 0,
+  // 0: not known.
+  std::uint64_t ran_ns = 0, waited_ns = 0;
 };
 
 struct ModuleRow {

@@ -140,6 +140,7 @@ struct ProfileReader::State {
   [[nodiscard]] Result<void> load_events();
   [[nodiscard]] Result<void> load_counters();
   [[nodiscard]] Result<void> load_regions();
+  void number_threads();
   [[nodiscard]] Result<void> load_all();
 };
 
@@ -306,6 +307,17 @@ Result<void> ProfileReader::State::load_regions() {
   return result ? load("thread_region", schema::get_thread_regions, thread_regions, thread_region_of) : result;
 }
 
+void ProfileReader::State::number_threads() {
+  bounds.thread_numbers = numbers_by_creation(threads);
+  std::vector<ThreadRow> numbered(threads.size());
+  for (ThreadRow& thread : threads) {
+    thread.id = ThreadId{bounds.thread_numbers[thread.id.value]};
+    const std::uint32_t number = thread.id.value;
+    numbered[number] = std::move(thread);
+  }
+  threads = std::move(numbered);
+}
+
 Result<void> ProfileReader::State::load_all() {
   const Result<std::uint32_t> process_count = count("process");
   const Result<std::uint32_t> thread_count = process_count ? count("thread") : process_count;
@@ -319,9 +331,8 @@ Result<void> ProfileReader::State::load_all() {
                ? load_dense("process", version < 10 ? schema::get_processes_before_version_10 : schema::get_processes,
                             processes, process_of)
                : result;
-  result = result ? load_dense("thread", version < 8 ? schema::get_threads_before_version_8 : schema::get_threads,
-                               threads, thread_of)
-                  : result;
+  result = result ? load_dense("thread", schema::get_threads(version).c_str(), threads, thread_of) : result;
+  number_threads();
   const char* const get_modules = version < 8    ? schema::get_modules_before_version_8
                                   : version < 16 ? schema::get_modules_before_version_16
                                                  : schema::get_modules;

@@ -2,6 +2,7 @@
 #include "profile/reader_rows.h"
 
 #include <algorithm>
+#include <map>
 
 #include "profile/branch_trace.h"
 #include "profile/codec.h"
@@ -36,6 +37,12 @@ std::optional<LineState> line_state_of(ColumnScan& scan) {
     scan.reject("state", 0);
   }
   return state;
+}
+
+/// As the reader numbers threads.
+ThreadId thread_id(ColumnScan& scan, const Bounds& bounds) {
+  const auto stored = scan.index<ThreadId>("thread", bounds.threads);
+  return stored.value < bounds.thread_numbers.size() ? ThreadId{bounds.thread_numbers[stored.value]} : stored;
 }
 
 AccessKind access_of(ColumnScan& scan) { return scan.enumerator("access", AccessKind::none, AccessKind::load_store); }
@@ -103,6 +110,28 @@ ProcessRow process_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
+std::vector<std::uint32_t> numbers_by_creation(const std::vector<ThreadRow>& threads) {
+  constexpr std::int64_t half_round = 1 << 21;  // of as many ids as a kernel has
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_process;
+  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+    by_process[threads[i].process.value].push_back(i);
+  }
+  std::vector<std::uint32_t> numbers(threads.size());
+  for (const auto& [process, places] : by_process) {
+    std::vector<std::uint32_t> made = places;
+    const auto [least, most] = std::minmax_element(
+        made.begin(), made.end(), [&](std::uint32_t a, std::uint32_t b) { return threads[a].tid < threads[b].tid; });
+    const bool came_round = std::int64_t{threads[*most].tid} - threads[*least].tid > half_round;
+    std::stable_sort(made.begin(), made.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return came_round ? threads[a].begin_ns < threads[b].begin_ns : threads[a].tid < threads[b].tid;
+    });
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      numbers[made[i]] = places[i];
+    }
+  }
+  return numbers;
+}
+
 ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds) {
   ThreadRow row;
   row.id = scan.index<ThreadId>("thread id", bounds.threads);
@@ -126,6 +155,8 @@ ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds) {
   row.clock = scan.enumerator("clock", ClockKind::automatic, ClockKind::perf);
   row.period_us = scan.number<std::uint32_t>("period_us");
   row.start_routine = scan.bits();
+  row.ran_ns = scan.bits();
+  row.waited_ns = scan.bits();
   return row;
 }
 
@@ -166,7 +197,7 @@ KeptFileRow kept_file_of(ColumnScan& scan, const Bounds& /*bounds*/) {
 SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                     std::vector<std::optional<Registers>>& last) {
   SampleRow row;
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.ip = scan.bits();
   row.access_ip = offset_or_zero(scan, row.ip);
@@ -206,7 +237,7 @@ SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns column
 WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   WatchRow row;
   row.id = WatchId{scan.number<std::uint32_t>("watch id")};
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.line = scan.bits();
   row.threads = scan.number<std::uint32_t>("threads");
@@ -273,7 +304,7 @@ WatchWordOf watch_word_of(ColumnScan& scan) {
 TrapRow trap_of(ColumnScan& scan, const Bounds& bounds) {
   TrapRow row;
   row.watch = WatchId{scan.number<std::uint32_t>("watch")};
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.sequence = scan.number<std::uint32_t>("sequence");
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.ip = scan.bits();
@@ -324,7 +355,7 @@ SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds) {
 
 ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds) {
   ThreadCreationRow row;
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.stack = StackId{scan.number<std::uint32_t>("stack")};
   return row;
@@ -332,7 +363,7 @@ ThreadCreationRow thread_creation_of(ColumnScan& scan, const Bounds& bounds) {
 
 ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds) {
   ThreadWaitRow row;
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.kind = scan.enumerator("kind", WaitKind::all, last_wait_kind);
   row.site = scan.bits();
   row.waited_ns = scan.bits();
@@ -350,7 +381,7 @@ RegionRow region_of(ColumnScan& scan) {
 
 ThreadRegionRow thread_region_of(ColumnScan& scan, const Bounds& bounds) {
   ThreadRegionRow row;
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.region = RegionId{scan.number<std::uint32_t>("region", bounds.regions)};
   if (row.region.value == 0) {
     scan.reject("region", 0);
@@ -364,7 +395,7 @@ ThreadRegionRow thread_region_of(ColumnScan& scan, const Bounds& bounds) {
 }
 
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.begin = scan.bits();
   row.head = scan.bits();
@@ -407,7 +438,7 @@ CounterRow counter_of(ColumnScan& scan) {
 }
 
 void read_reading(ColumnScan& scan, const Bounds& bounds, ReadingRow& row) {
-  row.thread = scan.index<ThreadId>("thread", bounds.threads);
+  row.thread = thread_id(scan, bounds);
   row.time_ns = bounds.time_base_ns + scan.bits();
   row.ip = scan.bits();
   row.group = scan.number<std::uint32_t>("group_number", UINT16_MAX);

@@ -22,7 +22,12 @@ struct Bounds {
   std::uint32_t threads = 0;
   std::uint32_t regions = 0;
   std::uint64_t time_base_ns = 0;
+  std::vector<std::uint32_t> thread_numbers = {};  // by the id in the file; empty: they are the same
 };
+
+/// New numbers for threads, those of a process in the order in which they were made, which is that of their ids of the
+/// kernel unless these have come round. Recorders number threads as they find them.
+[[nodiscard]] std::vector<std::uint32_t> numbers_by_creation(const std::vector<ThreadRow>& threads);
 
 /// Takes the columns of the current row from left to right; the first value out of its range is remembered.
 class ColumnScan {

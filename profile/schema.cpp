@@ -14,7 +14,8 @@ CREATE TABLE thread(
   begin_ns INTEGER NOT NULL, end_ns INTEGER, stack_low INTEGER, stack_high INTEGER, thread_pointer INTEGER,
   cpu_ns INTEGER NOT NULL, samples INTEGER NOT NULL, traps INTEGER NOT NULL, armed INTEGER NOT NULL,
   lost INTEGER NOT NULL, handlers_ns INTEGER NOT NULL, switches_ns INTEGER NOT NULL, switches INTEGER NOT NULL,
-  handler_samples_ns INTEGER NOT NULL, clock INTEGER NOT NULL, period_us INTEGER NOT NULL, start_routine INTEGER);
+  handler_samples_ns INTEGER NOT NULL, clock INTEGER NOT NULL, period_us INTEGER NOT NULL, start_routine INTEGER,
+  ran_ns INTEGER, waited_ns INTEGER);
 CREATE TABLE module(
   process INTEGER NOT NULL, begin INTEGER NOT NULL, loaded_ns INTEGER NOT NULL, unloaded_ns INTEGER,
   bias INTEGER NOT NULL, end INTEGER NOT NULL, tls_offset INTEGER NOT NULL, tls_size INTEGER NOT NULL,
@@ -88,7 +89,7 @@ CREATE TABLE message(
 
 const char* const put_meta = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)";
 const char* const put_process = "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
-const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+const char* const put_thread = "INSERT OR REPLACE INTO thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_module = "INSERT OR REPLACE INTO module VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample = "INSERT INTO sample VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_sample_measurement = "INSERT INTO sample_measurement VALUES(?,?,?,?,?,?,?,?)";
@@ -122,14 +123,13 @@ const char* const get_processes =
 const char* const get_processes_before_version_10 =
     "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
     "NULL, NULL FROM process ORDER BY id";
-const char* const get_threads =
-    "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
-    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, start_routine "
-    "FROM thread ORDER BY id";
-const char* const get_threads_before_version_8 =
-    "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
-    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, NULL "
-    "FROM thread ORDER BY id";
+std::string get_threads(std::int64_t of_version) {
+  const std::string always =
+      "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
+      "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, ";
+  return always + (of_version < 8 ? "NULL" : "start_routine") +
+         (of_version < 16 ? ", NULL, NULL" : ", ran_ns, waited_ns") + " FROM thread ORDER BY id";
+}
 const char* const get_modules =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
     "content_hash, file_offset FROM module";

@@ -47,8 +47,8 @@ extern const char* const put_kept_file;
 extern const char* const get_meta;
 extern const char* const get_processes;
 extern const char* const get_processes_before_version_10;
-extern const char* const get_threads;
-extern const char* const get_threads_before_version_8;
+/// Of a file of that version.
+[[nodiscard]] std::string get_threads(std::int64_t of_version);
 extern const char* const get_modules;
 extern const char* const get_modules_before_version_16;
 extern const char* const get_modules_before_version_8;

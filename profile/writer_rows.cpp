@@ -80,7 +80,7 @@ Result<void> ProfileWriter::put(const ThreadRow& row) {
       put.bind(as_signed(total));
     }
     put.bind(static_cast<std::int64_t>(row.clock)).bind(std::int64_t{row.period_us});
-    return put.bind_unless_zero(row.start_routine).run();
+    return put.bind_unless_zero(row.start_routine).bind_unless_zero(row.ran_ns).bind_unless_zero(row.waited_ns).run();
   });
 }
 

@@ -381,7 +381,11 @@ std::optional<std::string> Module::missing() const {
     }
     return "its debug information " + lacks + split_remedy();
   }
-  const std::string remedy = "build it with -g, install its -dbgsym package, or set DEBUGINFOD_URLS";
+  // A distribution's own is not the user's to build.
+  const bool packaged = spec_.path.starts_with("/usr/") || spec_.path.starts_with("/lib");
+  const bool local = spec_.path.starts_with("/usr/local/");
+  const std::string remedy =
+      packaged && !local ? "install its -dbgsym package, or set DEBUGINFOD_URLS" : "build it with -g";
   if (symbols_->empty()) {
     return "no symbols; " + remedy;
   }

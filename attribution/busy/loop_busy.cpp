@@ -13,7 +13,10 @@
 #include "attribution/busy/loop_evidence.h"
 #include "attribution/counters/counted_evidence.h"
 #include "attribution/loops/core_cycles.h"
+#include "attribution/objects/own_code.h"
+#include "attribution/sentences.h"
 #include "models/stream_traffic.h"
+#include "symbolizer/cfg/instructions.h"
 #include "symbolizer/loops/loop_body.h"
 #include "symbolizer/loops/loop_operands.h"
 
@@ -120,6 +123,7 @@ class Figures {
  private:
   struct Known {
     std::optional<symbolizer::LoopBodyFacts> body;
+    std::vector<std::string> own_callees;
     models::FlopMix mix;  // a second
     std::string mix_unknown;
     double store_share = 0;  // of its accesses, those of the loops inside it included
@@ -129,6 +133,7 @@ class Figures {
   [[nodiscard]] const CounterRates* counted_of(const LoopRow& loop) const;
   [[nodiscard]] LoopFigures figures_of(const LoopRow& loop);
   [[nodiscard]] std::optional<symbolizer::LoopBodyFacts> body_of(const LoopRow& loop) const;
+  [[nodiscard]] std::vector<std::string> own_callees_of(const LoopRow& loop) const;
   void find_mix(const LoopRow& loop, Known& known) const;
   [[nodiscard]] double store_share_of(const LoopRow& loop, const Known& known) const;
   [[nodiscard]] Traffic traffic_of(const LoopRow& loop, const Known& known, double threads) const;
@@ -150,6 +155,32 @@ class Figures {
 std::optional<symbolizer::LoopBodyFacts> Figures::body_of(const LoopRow& loop) const {
   const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
   return code ? symbolizer::loop_body_facts(code->anatomy->ways(code->index), cycles_of(evidence_.core)) : std::nullopt;
+}
+
+/// Functions of the same file that it calls directly, by their short names. A stub stands for another file's.
+std::vector<std::string> Figures::own_callees_of(const LoopRow& loop) const {
+  std::vector<std::string> names;
+  const auto code = innermost_loop(view_.code(), {loop.module_file, loop.header});
+  for (const symbolizer::Way& way :
+       code && !is_runtime_library(loop.module) ? code->anatomy->ways(code->index) : std::vector<symbolizer::Way>()) {
+    for (std::size_t i = 0; i < way.code.size(); ++i) {
+      const auto instruction = symbolizer::decode(way.code[i], way.addresses[i]);
+      if (!instruction || instruction->flow != symbolizer::Flow::call || instruction->target == 0 ||
+          instruction->target == code->anatomy->function_begin()) {
+        continue;
+      }
+      const symbolizer::CodeLocation& callee = view_.code().locate({loop.module_file, instruction->target});
+      if (callee.frames.empty() || is_unknown(callee.frames.back()) || is_library_code(callee.frames.back()) ||
+          callee.frames.back().function.ends_with("@plt")) {
+        continue;
+      }
+      const std::string name = in_short(callee.frames.back().function);
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  return names;
 }
 
 /// By what its operations are done, its own and those of the loops inside it, a second of its CPU time.
@@ -400,6 +431,11 @@ void Figures::fill_waits(const LoopRow& loop, const Known& known, LoopFigures& f
   if (!missing.empty() && !cycles.data_levels) {  // counters may tell by themselves
     figures.waits.notes.push_back("Waits for data are not told apart by level: " + missing + ".");
   }
+  if (cycles.data_levels && !counted) {
+    figures.notes.emplace_back(
+        "The levels that it waits for follow from the addresses and strides that were sampled and from the machine's "
+        "latencies; they were not measured.");
+  }
   if (counted) {
     figures.waits.notes.emplace_back("What its cycles went to was counted by the processor.");
   }
@@ -432,12 +468,16 @@ void Figures::fill_classes(const LoopRow& loop, const Known& known, LoopFigures&
 }
 
 void Figures::fill_advice(const LoopRow& loop, const Known& known, LoopFigures& figures) const {
+  if (loop.samples != 0 && loop.samples < few_samples) {
+    return;  // what a few samples show is no ground for a change
+  }
   models::TuningEvidence evidence;
   evidence.busy = figures.busy;
   evidence.busy_class = figures.busy_class.which;
   evidence.elapsed_s = loop.cpu_s;
   evidence.waits = &figures.waits;
   evidence.body = model_of(known.body, inside_.contains(loop.id));
+  evidence.own_callees = known.own_callees;
   evidence.packed = figures.packed;
   evidence.widest_flops = widest_of(known.mix);
   evidence.widest_available = evidence_.machine != nullptr ? widest_of(*evidence_.machine) : std::nullopt;
@@ -474,6 +514,7 @@ LoopFigures Figures::figures_of(const LoopRow& loop) {
   LoopFigures figures;
   Known& known = known_[loop.id];
   known.body = body_of(loop);
+  known.own_callees = known.body && known.body->calls ? own_callees_of(loop) : std::vector<std::string>();
   known.counted = counted_of(loop);
   find_mix(loop, known);
   fill_threads(loop, figures);

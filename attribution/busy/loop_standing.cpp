@@ -34,6 +34,9 @@ const LoopStandings::ByAddress& LoopStandings::standings(const CodeLoop& loop, s
 }
 
 void LoopStandings::add(const CodeTotal& total) {
+  if (total.in_kernel) {
+    return;
+  }
   const auto loop = total.place ? innermost_loop(view_.code(), *total.place) : std::nullopt;
   if (!loop) {
     return;

@@ -50,6 +50,12 @@ void add_waits_for_others(const std::vector<ObjectRow>& objects, ByThread& sums)
   }
 }
 
+/// As the scheduler counted while the recorder looked, for all of the thread's time on a processor.
+std::optional<double> runnable_s(const profile::ThreadRow& row, double cpu_s) {
+  return row.ran_ns != 0 ? std::optional(cpu_s * static_cast<double>(row.waited_ns) / static_cast<double>(row.ran_ns))
+                         : std::nullopt;
+}
+
 }  // namespace
 
 void add_thread_waits(Analysis& analysis, const ThreadEvidence& known) {
@@ -70,7 +76,8 @@ void add_thread_waits(Analysis& analysis, const ThreadEvidence& known) {
     models::CycleEvidence evidence;
     evidence.elapsed_s = static_cast<double>(end - row.begin_ns) * 1e-9;
     evidence.off_cpu_s = std::max(0.0, evidence.elapsed_s - *summary.cpu_s);
-    evidence.kernel_s = summary.samples > 0 ? std::optional(summary.kernel_share * *summary.cpu_s) : std::nullopt;
+    evidence.runnable_s = runnable_s(row, *summary.cpu_s);
+    evidence.kernel_s = summary.kernel_share ? std::optional(*summary.kernel_share * *summary.cpu_s) : std::nullopt;
     evidence.lock_s = found.lock, evidence.barrier_s = found.barrier, evidence.condition_s = found.condition;
     double others = found.lock.value_or(0) + found.barrier.value_or(0) + found.condition.value_or(0);
     if (summary.index < known.waited.size() && known.waited[summary.index]) {

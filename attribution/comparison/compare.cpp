@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "attribution/comparison/comparable.h"
 #include "attribution/comparison/entries.h"
+#include "attribution/comparison/in_common.h"
 #include "attribution/comparison/statements.h"
-#include "attribution/objects/program_names.h"
+#include "attribution/comparison/time_rows.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {
@@ -200,34 +200,6 @@ std::vector<LoopChange> loop_changes(const Sides& sides, const PlaceMap& places)
   return loops;
 }
 
-template <class Rows>
-bool any_in_both(const Rows& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.matched == Matched::both; });
-}
-
-/// Of its own code: those of the system's headers are in every program.
-std::set<std::string> source_files(const Analysis& analysis) {
-  const CodeSeen seen = code_seen(analysis);
-  std::set<std::string> files;
-  for (const Place& line : seen.lines) {
-    files.insert(line.file);
-  }
-  for (const LoopRow& loop : analysis.loops) {
-    files.insert(loop.file);
-  }
-  for (const FunctionRow& function : analysis.functions) {
-    files.insert(function.file);
-  }
-  std::erase_if(files, [](const std::string& file) { return file.empty() || file.starts_with("/usr/"); });
-  return files;
-}
-
-bool share_a_source_file(const Analysis& before, const Analysis& after) {
-  const auto files = source_files(after);
-  const auto others = source_files(before);
-  return std::any_of(files.begin(), files.end(), [&](const std::string& file) { return others.contains(file); });
-}
-
 }  // namespace
 
 Comparison compare(const Analysis& before, const Analysis& after, const Options& options) {
@@ -262,9 +234,8 @@ Comparison compare(const Analysis& before, const Analysis& after, const Options&
       result.warnings.push_back({"watchpoints_blind", blind});
     }
   }
-  result.in_common = program_of(before.session.command) == program_of(after.session.command) ||
-                     any_in_both(result.objects) || any_in_both(result.lines) || any_in_both(result.loops) ||
-                     share_a_source_file(before, after);
+  result.in_common = have_in_common(before, after);
+  result.times = time_rows(before, after);
   result.statements = statements_of(result);
   return result;
 }

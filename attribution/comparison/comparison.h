@@ -67,6 +67,14 @@ struct LoopChange {
   Verdict verdict = Verdict::unknown;
 };
 
+/// CPU time of what has a name, for conditions.
+struct TimeRow {
+  enum class Of : std::uint8_t { loop, function, line, thread, region };
+  Of of = Of::function;
+  std::string name;  // of a loop and a line, "file:line"; of a loop without lines, its function
+  Figure before, after;
+};
+
 struct Statement {
   std::string sentence;
   Verdict verdict = Verdict::same;
@@ -81,6 +89,7 @@ struct Comparison {
   Row total;                                 // all communication
   std::vector<Row> objects, lines, threads;  // the surest and greatest change first
   std::vector<LoopChange> loops;
+  std::vector<TimeRow> times;
   std::vector<Warning> warnings;
   // Why watchpoints could not show all there was to see, in words that name the profile; empty: they could.
   std::string blind_before, blind_after;

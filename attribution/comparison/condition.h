@@ -4,7 +4,7 @@
 //   condition = figure [ "of" selection ] comparator number [ unit ]
 //   figure    = metric | "change(" metric ")"
 //   metric    = "cost_s" | "gain_s" | "count" | "cpu_s"
-//   selection = ( "object" | "line" ) name | "any object" | "any line"
+//   selection = [ "any" ] ( "object" | "line" | "loop" | "function" | "thread" | "region" ), without "any" a name
 //   name      = a word, or anything in quotes of either sort; "*" in it stands for any characters
 //   comparator = ">" | ">=" | "<" | "<="
 //   unit      = "%" | "s" | "ms" | "us" | "ns" (times; none: s) | "k" | "M" | "G" (counts)
@@ -20,7 +20,7 @@
 namespace crosstalk::attribution::comparison {
 
 enum class Metric : std::uint8_t { cost_s, gain_s, count, cpu_s };
-enum class Selection : std::uint8_t { everything, object, line, any_object, any_line };
+enum class Selection : std::uint8_t { everything, object, line, any_object, any_line, time, any_time };
 enum class Comparator : std::uint8_t { greater, greater_or_equal, less, less_or_equal };
 
 struct Condition {
@@ -29,12 +29,16 @@ struct Condition {
   bool of_change = false;  // else of the profile after
   Selection selection = Selection::everything;
   std::string name;
+  TimeRow::Of time_of = TimeRow::Of::function;  // of Selection::time and any_time
   Comparator comparator = Comparator::greater;
   double threshold = 0;  // seconds, a number, or a part of 1
   bool is_part = false;  // "%": of CPU time; of changes of cpu_s and count: of what it was
 };
 
 [[nodiscard]] Result<Condition> parse_condition(std::string_view text);
+/// Why no row of either profile can be what the condition names, with the names that there are: a slip of the finger
+/// must not pass for a figure that is low. Nothing for a condition that names nothing, or something that is there.
+[[nodiscard]] Result<void> check_name(const Condition& condition, const Comparison& comparison);
 
 /// What a condition comes to. It holds where it does for sure: for ">" the lower end of the 95 % interval counts, for
 /// "<" the upper one.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "attribution/loops/kernel_entry.h"
 #include "attribution/objects/own_code.h"
 #include "base/units.h"
 
@@ -50,11 +51,17 @@ struct LoopSums {
   std::uint32_t index = 0;
   struct Thread {
     double inclusive = 0, self = 0, waiting = 0, kernel = 0;  // ns
+    std::uint64_t samples = 0;
   };
   std::map<std::uint32_t, Thread> threads;
 };
-struct FunctionSums {
+struct KernelSums {
   double ns = 0;
+  std::uint64_t samples = 0;
+};
+struct FunctionSums {
+  double ns = 0, kernel_ns = 0;
+  std::uint64_t samples = 0;
   std::optional<ModulePlace> begin;
 };
 
@@ -89,6 +96,13 @@ class CodeSums {
       fileless_ns_[view_.threads()[total.thread.value].process.value] += total.ns;
     }
     site.function->ns += total.ns;
+    site.function->samples += total.samples;
+    if (total.in_kernel) {
+      site.function->kernel_ns += total.ns;
+      KernelSums& sums = kernel_[kernel_entry(view_, total)];
+      sums.ns += total.ns;
+      sums.samples += total.samples;
+    }
     if (site.line != nullptr) {
       *site.line += total.ns;
     }
@@ -99,6 +113,7 @@ class CodeSums {
       thread.self += innermost ? total.ns : 0;
       thread.waiting += total.waiting_ns;
       thread.kernel += total.kernel_ns;
+      thread.samples += total.samples;
       innermost = false;
     }
   }
@@ -177,6 +192,7 @@ class CodeSums {
   }
 
   void finish_functions(CodeTime& result, std::size_t max_rows);
+  void finish_kernel(CodeTime& result);
   void finish_lines(CodeTime& result, std::size_t max_rows);
   void finish_loops(CodeTime& result);
   LoopRow loop_row(const LoopKey& key, const LoopSums& sums, std::uint32_t id);
@@ -185,6 +201,7 @@ class CodeSums {
   const ProgramView& view_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, Site> sites_;
   std::map<FunctionKey, FunctionSums> functions_;
+  std::map<KernelEntry, KernelSums> kernel_;
   std::map<LineKey, double> lines_;
   std::map<LoopKey, LoopSums> loops_;
   [[nodiscard]] double whole_ns() const { return ns_ + uncovered_ns_; }
@@ -197,11 +214,17 @@ class CodeSums {
 
 void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
   for (const auto& [key, sums] : functions_) {
+    if (is_collector(key.module)) {
+      result.collector_s += sums.ns / ns_per_s;
+      continue;
+    }
     FunctionRow row;
     row.module = key.module;
     row.function = key.function;
     row.self_s = sums.ns / ns_per_s;
     row.share = ns_ > 0 ? sums.ns / whole_ns() : 0;
+    row.samples = sums.samples;
+    row.kernel_s = sums.kernel_ns / ns_per_s;
     if (sums.begin) {
       const symbolizer::CodeLocation& code = view_.code().locate(*sums.begin);
       if (!code.frames.empty()) {
@@ -216,6 +239,15 @@ void CodeSums::finish_functions(CodeTime& result, std::size_t max_rows) {
   if (result.functions.size() > max_rows) {
     result.functions.resize(max_rows);
   }
+}
+
+void CodeSums::finish_kernel(CodeTime& result) {
+  for (const auto& [entry, sums] : kernel_) {
+    result.kernel.push_back(
+        {entry.name, entry.system_call, sums.ns / ns_per_s, ns_ > 0 ? sums.ns / whole_ns() : 0, sums.samples, {}});
+  }
+  std::stable_sort(result.kernel.begin(), result.kernel.end(),
+                   [](const auto& a, const auto& b) { return a.self_s > b.self_s; });
 }
 
 void CodeSums::finish_lines(CodeTime& result, std::size_t max_rows) {
@@ -266,6 +298,8 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
         is_library_code(home) && own != code.frames.end();  // inlined into the library that called it
     row.function = elsewhere ? own->function : home.function;
     row.file = row.file.empty() ? home.source.file : row.file;
+    const std::string& whole = code.frames.back().function;
+    row.compiled_into = whole == row.function ? "" : whole;
   }
   if (row.function.empty()) {
     row.function = nameless(view_, row.module, sums.function->function_begin);
@@ -275,6 +309,8 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
         {thread, ns.inclusive / ns_per_s, ns.self / ns_per_s, ns.waiting / ns_per_s, ns.kernel / ns_per_s});
     row.cpu_s += ns.inclusive / ns_per_s;
     row.self_s += ns.self / ns_per_s;
+    row.kernel_s += ns.kernel / ns_per_s;
+    row.samples += ns.samples;
   }
   row.share = ns_ > 0 ? std::min(1.0, row.cpu_s * ns_per_s / whole_ns()) : 0;
   row.share_ci95 = share_interval(row.share, ns2_ > 0 ? ns_ * ns_ / ns2_ : 0);
@@ -284,6 +320,9 @@ LoopRow CodeSums::loop_row(const LoopKey& key, const LoopSums& sums, std::uint32
 void CodeSums::finish_loops(CodeTime& result) {
   const std::map<LoopKey, std::uint32_t> ids = loop_ids();
   for (const auto& [key, sums] : loops_) {
+    if (is_collector(module_path(view_, key.file))) {
+      continue;
+    }
     LoopRow row = loop_row(key, sums, ids.at(key));
     const std::uint32_t parent = sums.function->loops[sums.index].parent;
     if (parent < sums.function->loops.size()) {
@@ -303,6 +342,7 @@ void CodeSums::finish_loops(CodeTime& result) {
 CodeTime CodeSums::finish(std::size_t max_rows) {
   CodeTime result;
   finish_functions(result, max_rows);
+  finish_kernel(result);
   finish_lines(result, max_rows);
   finish_loops(result);
   for (const auto& [process, ns] : fileless_ns_) {
@@ -329,18 +369,29 @@ Interval share_interval(double share, double samples) {
 
 void forget_times(CodeTime& time) {
   for (LoopRow& row : time.loops) {
-    row.cpu_s = row.self_s = 0;
+    row.cpu_s = row.self_s = row.kernel_s = 0;
     for (LoopThread& thread : row.threads) {
       thread.cpu_s = thread.self_s = thread.waiting_s = thread.kernel_s = 0;
     }
   }
   for (FunctionRow& row : time.functions) {
-    row.self_s = 0;
+    row.self_s = row.kernel_s = 0;
   }
   for (CodeLineRow& row : time.lines) {
     row.self_s = 0;
   }
   time.fileless_s.clear();
+}
+
+std::vector<CodeTotal> code_totals(std::vector<CodeTotal> totals, const ProgramView& view) {
+  for (CodeTotal& total : totals) {
+    if (total.in_kernel && total.place && !ends_system_call(view, {total.place->file, total.place->address + 1})) {
+      total.system_call = false;
+      ++total.place->address;
+      ++total.address;
+    }
+  }
+  return totals;
 }
 
 CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,

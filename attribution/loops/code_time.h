@@ -18,10 +18,15 @@ namespace crosstalk::attribution {
 struct CodeTime {
   std::vector<LoopRow> loops;  // by share
   std::vector<FunctionRow> functions;
+  std::vector<KernelRow> kernel;
   std::vector<CodeLineRow> lines;
   std::optional<double> unknown_frames;        // share of samples whose function is unknown; absent without samples
+  double collector_s = 0;                      // in the collector's own functions, which are in no row
   std::map<std::uint32_t, double> fileless_s;  // by process: in code that lies in no file and has no name
 };
+
+/// The digest's sums, page faults told from system calls by the code that was interrupted.
+[[nodiscard]] std::vector<CodeTotal> code_totals(std::vector<CodeTotal> totals, const ProgramView& view);
 
 /// Time of a loop is that of the samples in it: `self_s` without, `cpu_s` with the loops inside it; what it calls is
 /// not counted. Functions are those of the machine code (inlined callees count for them), lines the innermost inlined.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/collector_name.h"
+
 namespace crosstalk::attribution {
 namespace {
 
@@ -54,7 +56,7 @@ bool is_runtime_library(const std::string& path) {
   return any_begins(base_name(path), stems);
 }
 
-bool is_collector(const std::string& path) { return base_name(path).starts_with("libcrosstalk."); }
+bool is_collector(const std::string& path) { return is_collector_file(path); }
 
 bool is_library_code(const symbolizer::Frame& frame) {
   return frame.source.file.empty() ? is_library_name(frame.function)

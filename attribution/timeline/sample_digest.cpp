@@ -20,8 +20,9 @@ void ThreadTotal::add(const ThreadTotal& other) {
 }
 
 std::size_t SampleDigest::CodeHash::operator()(const CodeKey& k) const noexcept {
-  return spread(k.address ^ (static_cast<std::uint64_t>(k.thread) << 40U) ^
-                (static_cast<std::uint64_t>(k.file) << 52U) ^ (static_cast<std::uint64_t>(k.region.value) << 32U));
+  return spread(k.address ^ (k.in_kernel ? std::uint64_t{1} << 63U : 0) ^
+                (static_cast<std::uint64_t>(k.thread) << 40U) ^ (static_cast<std::uint64_t>(k.file) << 52U) ^
+                (static_cast<std::uint64_t>(k.region.value) << 32U));
 }
 
 SampleDigest::SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces,
@@ -63,7 +64,8 @@ void SampleDigest::add(const profile::SampleRow& sample) {
 void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel) {
   const std::uint64_t ip = in_kernel && sample.ip != 0 ? sample.ip - 1 : sample.ip;
   const auto place = spaces_.find({process, sample.time_ns}, ip);
-  const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0, sample.region};
+  const CodeKey key{place ? place->address : ip, sample.thread.value, place ? place->file + 1 : 0, sample.region,
+                    in_kernel};
   const bool counts = !event_ || sample.event == *event_;
   const std::uint64_t weight = !counts ? 0 : event_ ? sample.measurement.weight : sample.time_weight_ns();
   const auto ns = static_cast<double>(weight);
@@ -90,15 +92,16 @@ std::vector<CodeTotal> SampleDigest::code() const {
   std::vector<CodeTotal> result;
   result.reserve(code_.size());
   for (const auto& [key, sums] : code_) {
-    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address,   sums.samples, sums.ns, sums.ns2,
-                    sums.waiting_ns,      key.region,   sums.kernel_ns};
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address,    sums.samples,  sums.ns,      sums.ns2,
+                    sums.waiting_ns,      key.region,   sums.kernel_ns, key.in_kernel, key.in_kernel};
     if (key.file != 0) {
       total.place = ModulePlace{key.file - 1, key.address};
     }
     result.push_back(total);
   }
   std::sort(result.begin(), result.end(), [](const CodeTotal& a, const CodeTotal& b) {
-    return std::tie(a.thread, a.place, a.address, a.region) < std::tie(b.thread, b.place, b.address, b.region);
+    return std::tie(a.thread, a.place, a.address, a.region, a.in_kernel) <
+           std::tie(b.thread, b.place, b.address, b.region, b.in_kernel);
   });
   return result;
 }

@@ -28,6 +28,10 @@ struct CodeTotal {
   double waiting_ns = 0;          // of ns, in waits for other threads that are measured
   profile::RegionId region = {};  // the innermost that the program marks; 0: none
   double kernel_ns = 0;           // of ns, in the kernel, those waits aside
+  /// In the kernel: the address is the last byte before the one at which the thread will go on. So it lies in a system
+  /// call's instruction; of a page fault, whose instruction is done again, code_totals() has moved it to there.
+  bool in_kernel = false;
+  bool system_call = false;  // in_kernel, and by a system call
 };
 
 /// Samples of a thread, or of what it does in a region.
@@ -75,8 +79,8 @@ class SampleDigest {
   void weigh_by(profile::EventId event) { event_ = event; }
   void add(const profile::SampleRow& sample);
 
-  [[nodiscard]] std::vector<CodeTotal> code() const;                                 // by thread, place, address
-  [[nodiscard]] std::vector<SampledAccess> accesses() const;                         // by thread, address, width
+  [[nodiscard]] std::vector<CodeTotal> code() const;          // by thread, place, address, region, in user mode first
+  [[nodiscard]] std::vector<SampledAccess> accesses() const;  // by thread, address, width
   [[nodiscard]] const std::vector<ThreadTotal>& threads() const { return totals_; }  // by thread
   /// By thread and region that it was innermost in. None without regions.
   using InRegions = std::map<std::pair<std::uint32_t, profile::RegionId>, ThreadTotal>;
@@ -96,6 +100,7 @@ class SampleDigest {
     std::uint32_t thread;
     std::uint32_t file;  // + 1; 0: none
     profile::RegionId region;
+    bool in_kernel;
     bool operator==(const CodeKey&) const = default;
   };
   struct CodeHash {

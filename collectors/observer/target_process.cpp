@@ -2,6 +2,7 @@
 #include "collectors/observer/target_process.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -106,10 +107,52 @@ tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
   return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + why);
 }
 
-std::string why_unreadable() {
+/// What decides whether one process may read another's memory (ptrace(2), "Ptrace access mode checking").
+struct Rights {
+  std::uint64_t user = 0;
+  std::uint64_t permitted = 0;  // capabilities
+  bool may_trace = false;       // CAP_SYS_PTRACE
+};
+
+Rights rights_of(const std::string& status) {
+  constexpr unsigned cap_sys_ptrace = 19;
+  const auto capabilities = [&](std::string_view key) {
+    const std::string text = field(status, key);
+    std::uint64_t bits = 0;
+    std::from_chars(text.data(), text.data() + text.size(), bits, 16);
+    return bits;
+  };
+  return {number(field(status, "Uid")), capabilities("CapPrm"), (capabilities("CapEff") >> cap_sys_ptrace & 1U) != 0};
+}
+
+/// /proc/PID belongs to root where the process has made itself unreadable, or executes what its user may not read.
+bool forbids_itself(pid_t pid, const Rights& target) {
+  struct stat facts {};
+  return ::stat(folder_of(pid).c_str(), &facts) == 0 && facts.st_uid != target.user;
+}
+
+std::string why_unreadable(pid_t pid) {
+  const Rights own = rights_of(file_text("/proc/self/status"));
+  const Rights target = rights_of(file_text(folder_of(pid) + "/status"));
+  const std::string what = "its memory may not be read: ";
+  if (own.may_trace) {
+    return what + "the kernel refuses it to this recorder, which has the right to trace others" +
+           ((target.permitted & ~own.permitted) != 0 ? " but not all rights that the process has" : "") +
+           "; a security module, a sandbox or a user namespace protects it; record outside of that";
+  }
+  if (own.user != target.user) {
+    return what + "it is of user " + std::to_string(target.user) + ", and this recorder of user " +
+           std::to_string(own.user) +
+           (own.user == 0
+                ? " without the capability SYS_PTRACE; start the container with: docker run --cap-add SYS_PTRACE"
+                : "; record as that user or as root");
+  }
+  if (forbids_itself(pid, target)) {
+    return what +
+           "it forbids that to its own user (prctl PR_SET_DUMPABLE), or its program may not be read; record as root";
+  }
   const std::string advice = collectors::scope_advice(collectors::ptrace_scope());
-  return "its memory may not be read: " +
-         (advice.empty() ? std::string("it is another user's; record as that user or as root") : advice);
+  return what + (advice.empty() ? "it has rights that this recorder lacks; record as root" : advice);
 }
 
 }  // namespace
@@ -164,12 +207,17 @@ Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps) {
   }
   return has_ended(pid) || !has_memory(file_text(folder_of(living_thread(pid)) + "/status"))
              ? fail(ErrorCode::not_found, "it has ended")
-             : fail(ErrorCode::permission, why_unreadable());
+             : fail(ErrorCode::permission, why_unreadable(pid));
 }
 
 bool has_ended(pid_t pid) {
   const std::string status = file_text(folder_of(pid) + "/status");
   return status.empty() || (field(status, "State").starts_with('Z') && number(field(status, "Threads")) <= 1);
+}
+
+bool is_stopped(pid_t pid) {
+  const std::string state = field(file_text(folder_of(pid) + "/status"), "State");
+  return state.starts_with('T') || state.starts_with('t');
 }
 
 pid_t living_thread(pid_t pid) {

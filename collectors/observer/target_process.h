@@ -40,6 +40,8 @@ class TargetMemory {
 
 /// Has the process ended? Its parent may not have asked yet how.
 [[nodiscard]] bool has_ended(pid_t pid);
+/// By a signal, or by who traces it.
+[[nodiscard]] bool is_stopped(pid_t pid);
 
 /// Is there such a thread? Needs no descriptor.
 [[nodiscard]] bool is_there(pid_t pid, pid_t tid);

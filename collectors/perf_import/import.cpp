@@ -274,7 +274,7 @@ Result<ImportOutcome> Import::finish(const perf_data::ReadSummary& summary) {
   if (!result) {
     return tl::unexpected<Error>(result.error());
   }
-  outcome_.threads = tasks_.sampled_threads();
+  outcome_.threads = tasks_.threads();
   return outcome_;
 }
 

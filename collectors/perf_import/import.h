@@ -18,7 +18,7 @@ namespace crosstalk::perf_import {
 struct ImportOutcome {
   std::uint64_t samples = 0;       // that are in the profile
   std::uint64_t left_out = 0;      // of no thread, or of an event that the file does not describe
-  std::uint64_t threads = 0;       // with samples
+  std::uint64_t threads = 0;       // that the profile has
   std::vector<std::string> notes;  // what a user should know, as in the profile's messages
 };
 

@@ -195,7 +195,6 @@ Result<Task*> Tasks::sampled(std::int32_t pid, std::int32_t tid, std::uint64_t t
   Task& thread = threads_[*index];
   if (!thread.id) {
     thread.id = ThreadId{numbered_threads_++};
-    ++sampled_;
     thread.first_sample_ns = time_ns;
     processes_[thread.process].sampled = true;
     number_process(thread.process);

@@ -40,7 +40,8 @@ class Tasks {
 
   /// The thread that a sample is of, with an id; valid until the next call.
   [[nodiscard]] Result<Task*> sampled(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns);
-  [[nodiscard]] std::uint64_t sampled_threads() const { return sampled_; }
+  /// Those that were put.
+  [[nodiscard]] std::uint64_t threads() const { return numbered_threads_; }
   /// Of the processes that were put, files whose build id is not known.
   [[nodiscard]] std::size_t unidentified_files() const { return unidentified_.size(); }
   /// Adds to what was lost of a thread, or of the first where it is not known.
@@ -76,7 +77,7 @@ class Tasks {
   std::vector<std::size_t> by_id_;  // processes, in the order of their ids
   std::size_t mappings_ = 0;
   std::unordered_set<const std::string*> unidentified_;
-  std::uint64_t lost_of_nobody_ = 0, sampled_ = 0;
+  std::uint64_t lost_of_nobody_ = 0;
   Names names_;
   BuildIds build_ids_;
   ModuleRows module_rows_;

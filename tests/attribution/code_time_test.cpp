@@ -170,5 +170,30 @@ TEST(ShareInterval, Wilson) {
   EXPECT_EQ(share_interval(0.3, 0).high, 1);
 }
 
+TEST_F(CodeTimeTest, TimeInTheKernelHasANameAndSamplesAreCounted) {
+  CodeTotal call = at(0x150, 30);
+  call.in_kernel = call.system_call = true;
+  call.kernel_ns = call.ns;
+  const auto totals = code_totals({call, at(0x150, 70)}, view_);
+  EXPECT_TRUE(totals[0].system_call) << "code that is not known is taken to have one";
+  const CodeTime result = code_time(totals, view_, 100);
+  ASSERT_EQ(result.kernel.size(), 1U);
+  EXPECT_EQ(result.kernel[0].name, "[system calls]");
+  EXPECT_NEAR(result.kernel[0].share, 0.3, 1e-12);
+  EXPECT_EQ(result.kernel[0].samples, 30U);
+  ASSERT_EQ(result.functions.size(), 1U);
+  EXPECT_EQ(result.functions[0].samples, 100U);
+  EXPECT_NEAR(result.functions[0].kernel_s, 0.03, 1e-12);
+  EXPECT_EQ(result.loops[0].samples, 100U);
+  EXPECT_NEAR(result.loops[0].kernel_s, 0.03, 1e-12);
+}
+
+TEST_F(CodeTimeTest, AFunctionThatALoopWasInlinedIntoIsKept) {
+  const auto result = code_time(std::vector{at(0x150, 60)}, view_, 100);
+  EXPECT_EQ(result.loops[0].function, "step");
+  EXPECT_EQ(result.loops[0].compiled_into, "work");
+  EXPECT_EQ(result.loops[1].compiled_into, "");
+}
+
 }  // namespace
 }  // namespace crosstalk::attribution::test::code_time_test

@@ -356,6 +356,43 @@ TEST(Comparison, OneSourceFileIsEnoughInCommon) {
   EXPECT_FALSE(compare(sharing(6, 5, 4), other, {}).in_common);
 }
 
+TEST(Comparison, WhatAnyProgramHasIsNothingInCommon) {
+  Analysis before = program(1);
+  Analysis after = program(1);
+  after.session.command = "./other";
+  for (Analysis* a : {&before, &after}) {
+    a->loops.clear();
+    a->functions = {{"memset", "", "/lib/x86_64-linux-gnu/libc.so.6", 0, 0.1, 1}, {"main", "", "/opt/one", 0, 0.1, 1}};
+    add(*a, {"main_arena", 14, 3, 2, 0.1, ObjectKind::unknown});
+    a->communication.line_pairs.clear();
+  }
+  EXPECT_FALSE(compare(before, after, {}).in_common);
+  for (Analysis* a : {&before, &after}) {
+    a->functions.push_back({"parse_header", "", "/opt/one", 0, 0.1, 1});
+  }
+  EXPECT_TRUE(compare(before, after, {}).in_common) << "a function of their own";
+}
+
+TEST(Comparison, HasTheTimesOfWhatHasAName) {
+  Analysis before = program(1);
+  Analysis after = program(1);
+  before.sampling.samples = after.sampling.samples = 1000;
+  before.functions = {{"parse", "/src/p.cpp", "bench", 3, 0.25, 0.25}};
+  after.code_lines = {{"/src/p.cpp", 5, "parse", 0.5, 0.5}};
+  const Comparison c = compare(before, after, {});
+  const auto of = [&](TimeRow::Of what, const std::string& name) {
+    const auto row =
+        std::find_if(c.times.begin(), c.times.end(), [&](const TimeRow& r) { return r.of == what && r.name == name; });
+    return row == c.times.end() ? TimeRow{} : *row;
+  };
+  const TimeRow parse = of(TimeRow::Of::function, "parse");
+  EXPECT_DOUBLE_EQ(parse.before.value.value_or(-1), 0.25);
+  ASSERT_TRUE(parse.after.ci95);
+  EXPECT_DOUBLE_EQ(parse.after.ci95->low, 0);
+  EXPECT_LT(parse.after.ci95->high, 0.01) << "of a thousand samples none was there";
+  EXPECT_DOUBLE_EQ(of(TimeRow::Of::line, "p.cpp:5").after.value.value_or(-1), 0.5);
+}
+
 TEST(Comparison, ComparesLoopsByTheTimeOfAnIteration) {
   const auto with_rate = [](double per_s) {
     Analysis a = program(6);

@@ -27,6 +27,9 @@ Comparison made() {
                row("queue", 20, {0.1, Interval{0.05, 0.2}}, {0.1, Interval{0.05, 0.2}})};
   c.lines = c.objects;
   c.total = c.objects[0];
+  c.times = {{TimeRow::Of::function, "parse", {1.0, Interval{0.9, 1.1}}, {4.0, Interval{3.5, 4.5}}},
+             {TimeRow::Of::thread, "worker", exactly(2), exactly(3)},
+             {TimeRow::Of::line, "b.cpp:7", {0.1, Interval{0, 0.2}}, {0.1, Interval{0, 0.2}}}};
   return c;
 }
 
@@ -76,6 +79,8 @@ TEST(Condition, IsRefusedInOneLine) {
                            "cost_s of object \"x > 1",
                            "cost_s of object \"\" > 1",
                            "cpu_s of object x > 1",
+                           "cost_s of function x > 1",
+                           "cost_s of any loop > 1",
                            "cost_s > 5 % 6",
                            "cost_s > inf",
                            "cost_s > nan",
@@ -120,6 +125,36 @@ TEST(Condition, IsOfTheRowsThatAreNamed) {
   EXPECT_EQ(any.of, "counters");
   EXPECT_FALSE(holds("change(cost_s) of any object > 1"));
   EXPECT_TRUE(holds("cost_s of any line > 1.4"));
+}
+
+TEST(Condition, TakesCpuTimeOfWhatHasAName) {
+  EXPECT_TRUE(holds("cpu_s of function parse > 3.4"));
+  EXPECT_FALSE(holds("cpu_s of function parse > 3.6"));
+  EXPECT_TRUE(holds("cpu_s of function pa* > 17 %")) << "3.5 of 20 s";
+  EXPECT_TRUE(holds("change(cpu_s) of thread worker >= 1"));
+  EXPECT_FALSE(holds("change(cpu_s) of thread worker > -4 %")) << "20 % of all before, 15 % after";
+  EXPECT_TRUE(holds("change(cpu_s) of thread worker <= -4 %"));
+  const Judgement any = judge(*parse_condition("cpu_s of any function > 3"), made());
+  EXPECT_TRUE(any.holds);
+  EXPECT_EQ(any.of, "parse");
+  EXPECT_FALSE(holds("cpu_s of any loop > 0"));
+}
+
+TEST(Condition, NamesWhatIsThere) {
+  const auto named = [](const char* text) { return check_name(*parse_condition(text), made()); };
+  for (const char* text :
+       {"cost_s > 1", "cost_s of any object > 1", "cost_s of object counters > 1", "cost_s of object q* > 1",
+        "cost_s of line a.cpp:14 > 1", "cpu_s of function parse > 1", "cpu_s of line b.cpp:7 > 1"}) {
+    EXPECT_TRUE(named(text)) << text;
+  }
+  EXPECT_TRUE(named("cost_s of line b.cpp:7 > 1")) << "it was sampled; nothing is exchanged there";
+  for (const char* text : {"cost_s of object countres > 1", "cpu_s of function pasre > 1", "cpu_s of loop parse > 1",
+                           "cost_s of line a.cpp:99 > 1"}) {
+    EXPECT_FALSE(named(text)) << text;
+  }
+  EXPECT_NE(named("cost_s of object countres > 1").error().message.find("there are: counters, queue"),
+            std::string::npos);
+  EXPECT_NE(named("cpu_s of loop x > 1").error().message.find("there is none"), std::string::npos);
 }
 
 TEST(Condition, IsNotJudgedByWhatIsNotKnown) {

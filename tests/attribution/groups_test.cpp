@@ -57,7 +57,7 @@ TEST(Groups, NamesThatDifferInATrailingNumberAreOneGroup) {
   EXPECT_EQ(g.groups[1].members, (std::vector<std::uint32_t>{1, 2, 3}));
   EXPECT_DOUBLE_EQ(*g.groups[1].cpu_s, 9);
   EXPECT_EQ(g.groups[1].samples, 300U);
-  EXPECT_DOUBLE_EQ(g.groups[1].kernel_share, 0.2);
+  EXPECT_DOUBLE_EQ(g.groups[1].kernel_share.value_or(-1), 0.2);
   EXPECT_DOUBLE_EQ(*g.groups[1].communication_s, 1.5);
 }
 

@@ -30,27 +30,36 @@ Communication nameless(double cost_s, double other_s) {
 }
 
 TEST(JitHint, SaysHowForTheRunTimeSystemThatRan) {
-  const auto hint = jit_hint({{0, 3.0}}, 10, {}, processes("/usr/lib/jvm/java-17/bin/java"));
-  EXPECT_EQ(
-      hint,
-      "30 % of the CPU time is in code without names that lies in no file, as a just-in-time compiler makes it (most "
-      "of it in java): for names, have it write them with jcmd PID Compiler.perfmap while it runs, or run it with java "
-      "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)");
+  const auto hint = jit_hint({{0, 3.0}}, 10, {}, processes("/usr/lib/jvm/java-17/bin/java"), false);
+  EXPECT_EQ(hint,
+            "30 % of the CPU time is in code without names that lies in no file (most of it in java), as its "
+            "just-in-time compiler makes it: for names, have it write them with jcmd PID Compiler.perfmap while it "
+            "runs, or run it with java "
+            "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (JDK 17 or later)");
   for (const auto& [program, way] : {std::pair{"/usr/bin/node", "--perf-basic-prof"},
-                                     {"/usr/bin/python3.12", "-X perf"},
                                      {"/usr/bin/dotnet", "DOTNET_PerfMapEnabled=1"},
                                      {"/opt/mine", "/tmp/perf-PID.map"}}) {
-    EXPECT_NE(jit_hint({{0, 3.0}}, 10, {}, processes(program)).value_or("").find(way), std::string::npos) << program;
+    EXPECT_NE(jit_hint({{0, 3.0}}, 10, {}, processes(program), false).value_or("").find(way), std::string::npos)
+        << program;
   }
+}
+
+TEST(JitHint, SpeaksOfACompilerOnlyWhereOneIsKnown) {
+  const auto of = [](bool some_named) {
+    return jit_hint({{0, 3.0}}, 10, {}, processes("/opt/mine"), some_named).value_or("");
+  };
+  EXPECT_NE(of(false).find("memory that the program filled itself, or a file that was gone"), std::string::npos);
+  EXPECT_EQ(of(false).find("compiler makes it"), std::string::npos) << of(false);
+  EXPECT_NE(of(true).find("other code of the program's just-in-time compiler has names"), std::string::npos);
 }
 
 TEST(JitHint, OnlyWhereItMatters) {
   const auto java = processes("/usr/bin/java");
-  EXPECT_FALSE(jit_hint({}, 10, {}, java));
-  EXPECT_FALSE(jit_hint({{0, 0.4}}, 10, {}, java));
-  EXPECT_FALSE(jit_hint({{0, 0.4}}, 10, nameless(0.04, 0.96), java));
-  EXPECT_FALSE(jit_hint({}, 10, nameless(1, 1), java)) << "code of a file without symbols";
-  const auto of_cost = jit_hint({{0, 0.4}}, 10, nameless(0.2, 0.8), java);
+  EXPECT_FALSE(jit_hint({}, 10, {}, java, false));
+  EXPECT_FALSE(jit_hint({{0, 0.4}}, 10, {}, java, false));
+  EXPECT_FALSE(jit_hint({{0, 0.4}}, 10, nameless(0.04, 0.96), java, false));
+  EXPECT_FALSE(jit_hint({}, 10, nameless(1, 1), java, false)) << "code of a file without symbols";
+  const auto of_cost = jit_hint({{0, 0.4}}, 10, nameless(0.2, 0.8), java, false);
   ASSERT_TRUE(of_cost);
   EXPECT_EQ(of_cost->find("20 % of the cost of communication"), 0U) << *of_cost;
 }

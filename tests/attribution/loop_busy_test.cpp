@@ -79,6 +79,14 @@ TEST_F(LoopBusy, AccountsAddUpToTheCpuTime) {
   EXPECT_NEAR(waits[CycleClass::fpu].value(), 3 * 0.25, 1e-9);
 }
 
+TEST_F(LoopBusy, TimeInTheKernelIsNotWaitingForData) {
+  const LoopRow loop = loop_of({{0, 2, 2, 0, 1.5}});
+  standings_[{loop.module_file, loop.header}] = {1, 0, 0, 0, 0};  // in user mode
+  const models::CycleAccount waits = figures_of(loop).waits;
+  EXPECT_NEAR(waits[CycleClass::kernel].value(), 1.5, 1e-9);
+  EXPECT_NEAR(waits[CycleClass::data].value(), 0.5, 1e-9);
+}
+
 TEST_F(LoopBusy, SpinningForOthersIsNotWaitingForData) {
   LoopRow loop = loop_of({{0, 2, 2, 0}, {1, 2, 2, 1}});
   standings_[{loop.module_file, loop.header}] = {1.5, 0, 0, 0, 1.5};  // without what was spun

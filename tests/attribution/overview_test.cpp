@@ -41,7 +41,7 @@ TEST(ThreadSummaries, TimesAndShares) {
   ASSERT_EQ(summaries.size(), 3U);
   EXPECT_EQ(summaries[0].pid, 42);
   EXPECT_NEAR(*summaries[0].cpu_s, 2, 1e-12);
-  EXPECT_NEAR(summaries[0].kernel_share, 0.25, 1e-12);
+  EXPECT_NEAR(summaries[0].kernel_share.value_or(-1), 0.25, 1e-12);
   EXPECT_NEAR(*summaries[1].cpu_s, 0.001, 1e-12);
   EXPECT_NEAR(*summaries[1].communication_s, 0.3, 1e-12);
   EXPECT_EQ(summaries[0].communication_s, 0);
@@ -153,11 +153,10 @@ TEST(Warnings, ThreadsThatWaitedForAProcessor) {
   EXPECT_EQ(warned({}), "");
   EXPECT_EQ(warned({4, 900 * ms, 100 * ms}), "");
   EXPECT_EQ(warned({4, 10 * ms, 40 * ms}), "") << "too short a time to matter";
-  EXPECT_EQ(warned({4, 600 * ms, 400 * ms})
-                .rfind("overloaded: threads waited for a processor 40.0 % of the time in which they could have run (4 "
-                       "threads looked at; the machine has 2 processors)",
-                       0),
-            0U);
+  EXPECT_EQ(
+      warned({4, 600 * ms, 400 * ms})
+          .rfind("overloaded: threads waited for a processor 40.0 % of the time in which they could have run: ", 0),
+      0U);
 }
 
 TEST(Warnings, ByWhatHappened) {
@@ -335,14 +334,13 @@ TEST(Findings, FalseSharingOfAnArray) {
   EXPECT_EQ(findings[1].sentence, "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
 }
 
-/// Of an analysis whose hottest loop and function have these shares of the CPU time: the last finding.
+/// Of an analysis whose hottest loop and function have these shares of the CPU time: the first finding.
 std::string hottest_of(double loop, const std::string& name, double function, double without_name) {
   Analysis a = analysis_of_two_threads();
   a.loops.resize(1);
   a.loops[0].share = loop;
   a.functions = {{"[unknown]", "", "", 0, 1, without_name}, {name, "", "", 0, 1, function}};
-  a.sampling.unknown_frames = without_name;
-  return findings_of(a).back().sentence;
+  return findings_of(a).front().sentence;
 }
 
 TEST(Findings, WhatIsHottestHasAPartWorthTelling) {
@@ -350,7 +348,7 @@ TEST(Findings, WhatIsHottestHasAPartWorthTelling) {
             "The hottest loop, in worker() at a.cpp:29-31, takes 62 % of the CPU time.");
   EXPECT_EQ(hottest_of(0.04, "interpret", 0.5, 0), "The hottest function, interpret(), takes 50 % of the CPU time.");
   EXPECT_EQ(hottest_of(0.004, "_dl_fini", 0.004, 0.99),
-            "99 % of the samples are in code without names: the warnings say what would give them.");
+            "99 % of the CPU time is in code that lies in no file and has no names: the warnings say why.");
   EXPECT_EQ(hottest_of(0.004, "f", 0.004, 0.2).find("hottest"), std::string::npos);
 }
 
@@ -360,7 +358,7 @@ TEST(Findings, WhatObservingCostsIsNotWhereTheProgramIsHot) {
   a.loops.insert(a.loops.begin(), a.loops[0]);
   a.loops[0].module = "/usr/lib/libcrosstalk.so";
   a.loops[0].share = 0.2;
-  EXPECT_EQ(findings_of(a).back().sentence,
+  EXPECT_EQ(findings_of(a).front().sentence,
             "The hottest loop, in worker() at a.cpp:29-31, takes 10 % of the CPU time.");
 }
 
@@ -400,6 +398,7 @@ TEST(Findings, FieldsToBePutApartAreNamed) {
 
 TEST(Findings, FewSightingsAreSaidToBeFew) {
   Analysis a = analysis_of_two_threads();
+  a.loops.clear();
   ObjectRow object;
   object.name = "flag";
   object.kind = ObjectKind::global;
@@ -614,12 +613,24 @@ TEST(Findings, HintsComeLast) {
                              exchanged_object("often", 0.2, 0.1, {0.05, 0.2})};
   a.communication.objects[0].cells = {cell(0, 1, 0.9, 0, 3)};
   const auto findings = findings_of(a);
-  EXPECT_EQ(findings[0].object, "often");
-  EXPECT_EQ(findings[1].kind, "hint");
+  EXPECT_EQ(findings[0].kind, "loop");
+  EXPECT_EQ(findings[1].object, "often");
+  EXPECT_EQ(findings[2].kind, "hint");
+}
+
+TEST(Findings, WhereTheTimeGoesComesFirstUnlessThreadsLoseMuch) {
+  Analysis a = analysis_of_two_threads();
+  a.communication.objects = {exchanged_object("often", 0.3, 0.1, {0.05, 0.2})};
+  EXPECT_EQ(findings_of(a)[0].kind, "loop") << "15 % of the CPU time";
+  EXPECT_EQ(findings_of(a)[1].object, "often");
+  a.communication.objects = {exchanged_object("often", 0.5, 0.1, {0.05, 0.2})};
+  EXPECT_EQ(findings_of(a)[0].object, "often");
+  EXPECT_EQ(findings_of(a)[1].kind, "loop");
 }
 
 TEST(Findings, NothingSeen) {
   Analysis a = analysis_of_two_threads();
+  a.loops.clear();
   EXPECT_EQ(findings_of(a)[0].sentence,
             "No communication between threads was seen in 500 samples and 60 watched lines.");
   a.sampling.armed = 3;
@@ -632,11 +643,12 @@ TEST(Findings, NothingSeen) {
   EXPECT_NE(findings_of(a)[0].sentence.find("nothing can be said"), std::string::npos);
   a.threads[1].samples = 0;
   EXPECT_NE(findings_of(a)[0].sentence.find("Only one thread"), std::string::npos);
-  EXPECT_EQ(findings_of(Analysis{})[0].sentence, "No samples were taken, so nothing can be said.");
+  EXPECT_EQ(findings_of(Analysis{})[0].sentence.find("No samples were taken: "), 0U);
 }
 
 TEST(Findings, WhatWasNotSeenIsJudgedByItsLimit) {
   Analysis a = analysis_of_two_threads();
+  a.loops.clear();
   a.session.exit_status = 0;
   a.communication.unseen = Unseen{{0.8, 0.44}, {}};
   EXPECT_EQ(
@@ -660,22 +672,22 @@ TEST(Findings, TimeInTheKernelIsSaid) {
   }
   const auto findings = findings_of(a);
   ASSERT_EQ(findings.size(), without + 1);
-  EXPECT_EQ(findings[1].sentence.find("The kernel takes 90 % of the CPU time"), 0U) << findings[1].sentence;
+  EXPECT_EQ(findings.back().sentence.find("The kernel takes 90 % of the CPU time"), 0U) << findings.back().sentence;
 }
 
 TEST(Findings, LongNamesAreShortened) {
   Analysis a = analysis_of_two_threads();
   a.loops[0].function =
       "app::Table<std::string, std::vector<std::pair<int, int>>>::find(std::string const&, unsigned long, bool) const";
-  EXPECT_NE(findings_of(a)[1].sentence.find("in app::Table<...>::find() const at a.cpp:29-31"), std::string::npos)
-      << findings_of(a)[1].sentence;
+  EXPECT_NE(findings_of(a)[0].sentence.find("in app::Table<...>::find() const at a.cpp:29-31"), std::string::npos)
+      << findings_of(a)[0].sentence;
 }
 
 TEST(Findings, AShareOfFewSamplesIsAHint) {
   Analysis a = analysis_of_two_threads();
-  EXPECT_EQ(findings_of(a).back().sentence.find("hint"), std::string::npos);
+  EXPECT_EQ(findings_of(a)[0].sentence.find("hint"), std::string::npos);
   a.sampling.samples = 1;
-  EXPECT_NE(findings_of(a).back().sentence.find("This is a hint only: it rests on 1 sample."), std::string::npos);
+  EXPECT_NE(findings_of(a)[0].sentence.find("This is a hint only: it rests on 1 sample."), std::string::npos);
 }
 
 TEST(Findings, SmallObjectsAreLeftOut) {

@@ -64,6 +64,15 @@ class ThreadWaits : public testing::Test {
   Analysis analysis_;
 };
 
+TEST_F(ThreadWaits, WaitingForAProcessorIsNoSleep) {
+  EXPECT_FALSE(result().value()[CycleClass::runnable]) << "it is not known";
+  rows_[0].ran_ns = 2 * second;  // as long as the recorder looked
+  rows_[0].waited_ns = second / 2;
+  const models::CycleAccount waits = result().value();
+  EXPECT_NEAR(waits[CycleClass::runnable].value(), 0.75, 1e-9) << "of all of its CPU time";
+  EXPECT_NEAR(waits[CycleClass::blocked].value(), 0.25, 1e-9);
+}
+
 TEST_F(ThreadWaits, AddUpToTheElapsedTime) {
   const models::CycleAccount waits = result().value();
   EXPECT_NEAR(waits.total(), 4, 1e-9);

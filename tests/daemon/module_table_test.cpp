@@ -62,5 +62,26 @@ TEST(ModuleTable, PluginsThatComeAndGoAreNotRememberedForEver) {
   EXPECT_EQ(table.unload(ProcessId{0}, 0x10, 5, 0)->path, "program");
 }
 
+TEST(ModuleTable, KnowsWhereTheCollectorIs) {
+  ModuleTable table;
+  profile::ModuleRow row;
+  row.process = ProcessId{0};
+  row.path = "/usr/lib/crosstalk/libcrosstalk.so";
+  row.begin = 0x1000, row.end = 0x3000;
+  table.load(row);
+  row.path = "/usr/lib/libc.so.6";
+  row.begin = 0x4000, row.end = 0x5000;
+  table.load(row);
+  table.inherit(ProcessId{1}, ProcessId{0});
+  for (const ProcessId process : {ProcessId{0}, ProcessId{1}}) {
+    EXPECT_TRUE(table.in_collector(process, 0x2fff));
+    EXPECT_FALSE(table.in_collector(process, 0x3000));
+    EXPECT_FALSE(table.in_collector(process, 0x4000));
+  }
+  table.forget(ProcessId{0});
+  EXPECT_FALSE(table.in_collector(ProcessId{0}, 0x2000));
+  EXPECT_TRUE(table.in_collector(ProcessId{1}, 0x2000));
+}
+
 }  // namespace
 }  // namespace crosstalk::daemon::module_table_test

@@ -210,5 +210,10 @@ TEST(CsvReport, ControlCharactersAreSpelled) {
   EXPECT_EQ(csv_field("\x1b,"), "\"\\x1b,\"");
 }
 
+TEST(CsvField, IsUtf8) {
+  EXPECT_EQ(csv_field("na\xc3"), "na\xef\xbf\xbd");
+  EXPECT_EQ(csv_field("n\xc3\xa4me"), "n\xc3\xa4me");
+}
+
 }  // namespace
 }  // namespace crosstalk::driver::csv_report_test

@@ -292,13 +292,14 @@ TEST(JsonReport, WhatAnImportDoesNotHaveIsNull) {
 }
 
 TEST(JsonReport, AViewIsTheHeadAndThatPartOnly) {
-  const std::map<View, std::set<std::string>> parts = {{View::summary, {"findings", "sampling"}},
-                                                       {View::matrix, {"communication"}},
-                                                       {View::lines, {"lines", "line_pairs"}},
-                                                       {View::objects, {"objects"}},
-                                                       {View::loops, {"loops", "functions", "counters", "waiting"}},
-                                                       {View::threads, {}},
-                                                       {View::memory, {"memory"}}};
+  const std::map<View, std::set<std::string>> parts = {
+      {View::summary, {"findings", "sampling"}},
+      {View::matrix, {"communication"}},
+      {View::lines, {"lines", "line_pairs"}},
+      {View::objects, {"objects"}},
+      {View::loops, {"loops", "functions", "kernel", "counters", "waiting"}},
+      {View::threads, {}},
+      {View::memory, {"memory"}}};
   for (const auto& [view, wanted] : parts) {
     std::set<std::string> all = head;
     all.insert(wanted.begin(), wanted.end());

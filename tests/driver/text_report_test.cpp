@@ -339,13 +339,43 @@ TEST(TextReport, LoopsWithoutLinesAreToldApartByTheirAddress) {
   EXPECT_NE(text.find("a.out+0x1000  a.out+0x1020"), std::string::npos) << text;
 }
 
-TEST(TextReport, WhatRunsOnlyBecauseOfObservingIsNamedSo) {
+TEST(TextReport, WhatRunsOnlyBecauseOfObservingIsToldApart) {
   auto analysis = test::sample_analysis();
-  analysis.loops[0].module = analysis.functions[0].module = "/usr/lib/libcrosstalk.so";
+  analysis.sampling.stand_ins_s = 0.12;
   const std::string text = render_text(analysis, View::loops, nullptr, {});
-  EXPECT_NE(text.find("crosstalk's own: worker(int)  main.cpp:18-30"), std::string::npos) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex("crosstalk's own: .*histogram.cpp:38"))) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex("  main +main.cpp:50"))) << text;
+  EXPECT_NE(text.find("crosstalk's own functions, which stand in for malloc() and others, took 120 ms."),
+            std::string::npos)
+      << text;
+}
+
+TEST(TextReport, SharesOfFewSamplesAreMarked) {
+  auto analysis = test::sample_analysis();
+  EXPECT_EQ(render_text(analysis, View::loops, nullptr, {}).find("~"), std::string::npos) << "not known of how many";
+  analysis.loops[0].samples = 3;
+  const std::string text = render_text(analysis, View::loops, nullptr, {});
+  EXPECT_TRUE(std::regex_search(text, std::regex("\n +~[0-9.]+ %"))) << text;
+  EXPECT_NE(text.find("~: rests on fewer than 20 samples"), std::string::npos) << text;
+}
+
+TEST(TextReport, ShowsWhatEnteredTheKernelAndWhoCalledIt) {
+  auto analysis = test::sample_analysis();
+  attribution::KernelRow row;
+  row.name = "read";
+  row.share = 0.4;
+  row.self_s = 0.8;
+  row.samples = 200;
+  row.callers = {{"pump", "/src/a.cpp", 20, 1}};
+  analysis.kernel = {row};
+  const std::string text = render_text(analysis, View::loops, nullptr, {});
+  EXPECT_TRUE(std::regex_search(text, std::regex("40.0 % .* 800 ms  read +pump a.cpp:20"))) << text;
+}
+
+TEST(TextReport, CpuTimeThatIsNotKnownIsNotZero) {
+  auto analysis = test::sample_analysis();
+  for (attribution::ThreadSummary& thread : analysis.threads) {
+    thread.cpu_s.reset();
+  }
+  EXPECT_NE(render_text(analysis, View::summary, nullptr, {}).find("CPU time not known"), std::string::npos);
 }
 
 TEST(TextReport, LoopsAreIndentedUnderTheirParents) {

@@ -28,16 +28,17 @@ class DeadWatchpoints(harness.Case):
         self.assertEqual(sampling["watchpoints"]["self_test"], verdict)
         self.assertTrue(sampling["watchpoints"]["why"])
         findings = report["findings"]
-        self.assertTrue(findings[0]["sentence"].startswith(BLIND), findings)
-        self.assertEqual(findings[0]["kind"], "blind")
+        # Where the time goes can be told all the same.
+        blind = next(finding for finding in findings if finding["kind"] not in ("loop", "function", "kernel"))
+        self.assertTrue(blind["sentence"].startswith(BLIND), findings)
+        self.assertEqual(blind["kind"], "blind")
         self.assertFalse([f for f in findings if "was seen" in f["sentence"] or "no communication" in f["sentence"]])
         self.assertIsNone(report["communication"]["unseen"])
         self.assertEqual(report["communication"]["cells"], [])
         self.assertIn("watchpoints_unavailable", {warning["code"] for warning in report["warnings"]})
         text = harness.run([harness.CROSSTALK, "report", "-i", profile, "--format", "text"])
         self.assertEqual(text.status, 0, text.stderr)
-        first = next(line for line in text.stdout.splitlines()[2:] if line.strip())
-        self.assertIn(BLIND, first, text.stdout)
+        self.assertIn(BLIND, text.stdout)
 
     def check_probed(self, profile):
         """Partners are found where they run side by side for long enough, so no cell is asked for here."""
@@ -166,7 +167,8 @@ class ThisMachine(harness.Case):
         self.assertEqual(report["sampling"]["traps"], 0)
         if report["sampling"]["armed"] < 400:
             self.skipTest(f"only {report['sampling']['armed']} lines could be watched on this busy machine")
-        self.assertTrue(report["findings"][0]["sentence"].startswith(BLIND), report["findings"])
+        blind = next(f for f in report["findings"] if f["kind"] not in ("loop", "function", "kernel"))
+        self.assertTrue(blind["sentence"].startswith(BLIND), report["findings"])
         self.assertIn("watchpoints_silent", {warning["code"] for warning in report["warnings"]})
         self.assertIsNone(report["communication"]["unseen"])
         gate = harness.run([harness.CROSSTALK, "diff", "--fail-if", "cost_s > 2 %", result.profile, result.profile])

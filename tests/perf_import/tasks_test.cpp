@@ -62,10 +62,10 @@ TEST_F(TasksTest, ProcessesThatWereSampledAreThereWithAllTheirThreads) {
   EXPECT_EQ(profile.processes()[0].pid, 10);
   EXPECT_EQ(profile.processes()[0].executable, "/bin/program");
   ASSERT_EQ(profile.threads().size(), 2U);
-  EXPECT_EQ(profile.threads()[0].name, "worker");
-  EXPECT_EQ(profile.threads()[0].samples, 2U);
-  EXPECT_EQ(profile.threads()[1].name, "program");
-  EXPECT_EQ(profile.threads()[1].samples, 0U);
+  EXPECT_EQ(profile.threads()[0].name, "program") << "in the order in which they were made";
+  EXPECT_EQ(profile.threads()[0].samples, 0U);
+  EXPECT_EQ(profile.threads()[1].name, "worker");
+  EXPECT_EQ(profile.threads()[1].samples, 2U);
   ASSERT_EQ(profile.modules().size(), 1U);
 }
 

@@ -82,6 +82,8 @@ TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
   ThreadRow renamed = a_thread(1);
   renamed.name = "renamed";
   renamed.start_routine = 0xffffffffff600123U;
+  renamed.ran_ns = 7;
+  renamed.waited_ns = 5;
   put(renamed);
   const ProfileReader reader = read();
   ASSERT_EQ(reader.processes().size(), 2U);
@@ -105,6 +107,35 @@ TEST_F(RoundTrip, ProcessesAndThreadsComeByIdAndAreReplaced) {
   EXPECT_EQ(thread.period_us, 4000U);
   EXPECT_EQ(thread.start_routine, 0xffffffffff600123U);
   EXPECT_EQ(reader.threads()[0].start_routine, 0U);
+  EXPECT_EQ(thread.ran_ns, 7U);
+  EXPECT_EQ(thread.waited_ns, 5U);
+}
+
+TEST_F(RoundTrip, ThreadsOfAProcessAreNumberedAsTheyWereMade) {
+  std::uint32_t id = 2;
+  for (const std::int32_t tid : {9003, 9001, 9002}) {
+    ThreadRow thread = a_thread(1);
+    thread.id = ThreadId{id++};
+    thread.process = ProcessId{1};
+    thread.tid = tid;
+    put(thread);
+  }
+  SampleRow sample = a_sample();
+  sample.thread = ThreadId{3};  // of 9001
+  put(sample);
+  const ProfileReader reader = read();
+  ASSERT_EQ(reader.threads().size(), 5U);
+  std::int32_t last = 0;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const ThreadRow& thread = reader.threads()[i];
+    EXPECT_EQ(thread.id.value, i);
+    if (thread.process == ProcessId{1}) {
+      EXPECT_GT(thread.tid, last);
+      last = thread.tid;
+    }
+  }
+  ASSERT_TRUE(
+      reader.for_each_sample([&](const SampleRow& row) { EXPECT_EQ(reader.threads()[row.thread.value].tid, 9001); }));
 }
 
 TEST_F(RoundTrip, ModulesComeByProcessThenLoadTime) {

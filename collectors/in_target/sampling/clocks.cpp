@@ -84,7 +84,7 @@ void no_clock() {
   if (once.first()) {
     emit_message("no_clock",
                  "some threads are not sampled: of the limit of pending signals (ulimit -i) too little is free for "
-                 "their timers");
+                 "their timers; from outside, crosstalk record --observer, they need none");
   }
 }
 

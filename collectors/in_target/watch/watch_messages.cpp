@@ -22,7 +22,7 @@ void watch_events_missing(long error, std::uint32_t opened) {
   } else if (error == -EMFILE) {
     emit_message("few_descriptors",
                  "the program's limit of descriptors leaves none for watchpoints that it would not miss: communication "
-                 "is not observed in it; a hard limit above the soft one helps (ulimit -Hn)");
+                 "is not observed in it; record it from outside, where it gives none: crosstalk record --observer");
   } else {
     emit_message("watchpoints_refused",
                  "the kernel refuses watchpoints to this program: communication is not observed in it");
@@ -39,9 +39,11 @@ void too_many_strays() {
 void descriptors_scarce() {
   static constinit Once once;
   if (once.first()) {
-    emit_message("descriptors_scarce",
-                 "the program has few descriptors left under its limit, and could miss one that a watchpoint has for a "
-                 "moment: while that is so, communication is not observed in it; a higher limit helps (ulimit -n)");
+    emit_message(
+        "descriptors_scarce",
+        "the program has few descriptors left under its limit, and could miss one that a watchpoint has for a "
+        "moment: while that is so, communication is not observed in it; record it from outside, where it gives "
+        "none: crosstalk record --observer");
   }
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a recording has few samples or none, and what to do: what the recorder says at its end, and the report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "attribution/model.h"
+
+namespace crosstalk::attribution {
+
+struct FewSamplesFacts {
+  double elapsed_s = 0;
+  std::optional<double> cpu_s;  // of all that was recorded; none: not known
+  std::uint64_t period_ns = 0;  // between samples
+  bool launched = true;         // a command, not a process that was attached to
+  std::span<const profile::ProcessRow> processes;
+  std::string left_alone;  // left_alone_because()
+};
+
+/// Why the collector is no longer in the program, in the words of its message; empty where it is. Where hardly anything
+/// was sampled, `few`, a program that was never observed is what the recording was to be of.
+[[nodiscard]] std::string left_alone_because(std::span<const profile::MessageRow> messages, bool few);
+/// Adds to a warning of that what to do.
+void add_remedy(Warning& warning, std::span<const profile::ProcessRow> processes);
+/// "record it from outside: crosstalk record --observer", in words that follow "; ".
+[[nodiscard]] std::string from_outside_instead(std::span<const profile::ProcessRow> processes);
+
+[[nodiscard]] FewSamplesFacts few_samples_facts(const Analysis& analysis);
+/// A clause with its remedy, without a full stop.
+[[nodiscard]] std::string why_few_samples(const FewSamplesFacts& facts);
+
+}  // namespace crosstalk::attribution
