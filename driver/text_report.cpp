@@ -47,8 +47,10 @@ void draw_summary(Canvas& canvas, const Analysis& analysis, const attribution::G
 
 void draw_head(Canvas& canvas, const Analysis& analysis) {
   std::string facts = seconds_text(analysis.duration_s);
-  facts += fmt::format(", {} thread{}, ", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
-  facts += cpu_time_known(analysis) ? seconds_text(analysis.cpu_s) + " CPU time" : "CPU time not known";
+  facts += fmt::format(", {} thread{}", analysis.threads.size(), analysis.threads.size() == 1 ? "" : "s");
+  if (analysis.shares_of.empty()) {
+    facts += cpu_time_known(analysis) ? ", " + seconds_text(analysis.cpu_s) + " CPU time" : ", CPU time not known";
+  }
   if (analysis.session.exit_status) {
     facts += fmt::format(", exit status {}", *analysis.session.exit_status);
   }

@@ -354,10 +354,15 @@ class Refusals(Injection):
                                harness.workload("false_sharing"), "--seconds", "60"], stdout=subprocess.DEVNULL) as first:
             harness.wait_until(lambda: harness.samples_in(self.path("first.db")) > 0)
             with open(f"/proc/{first.pid}/task/{first.pid}/children", encoding="ascii") as children:
-                observed = int(children.read().split()[0])
-            self.refused(observed, "from its start")
-            os.kill(observed, signal.SIGTERM)
-            self.assertEqual(first.wait(timeout=60), 128 + signal.SIGTERM)
+                observed = next(pid for pid in children.read().split() if self.name_of(pid) == "false_sharing")
+            self.refused(int(observed), "from its start")
+            os.kill(int(observed), signal.SIGTERM)
+            self.assertEqual(first.wait(timeout=60), -signal.SIGTERM)
+
+    @staticmethod
+    def name_of(pid):
+        with open(f"/proc/{pid}/comm", encoding="ascii") as name:
+            return name.read().strip()
 
 
 if __name__ == "__main__":
