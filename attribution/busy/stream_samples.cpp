@@ -156,13 +156,7 @@ StreamSamples::Spot StreamSamples::new_spot(ModulePlace place) {
 }
 
 const StreamSamples::Spot& StreamSamples::spot_of(const profile::SampleRow& sample) {
-  static const Spot nowhere;
-  const auto place = view_.spaces().find(view_.moment(sample.thread, sample.time_ns), sample.ip);
-  if (!place) {
-    return nowhere;
-  }
-  const auto known = spots_.find(*place);
-  return known != spots_.end() ? known->second : spots_.emplace(*place, new_spot(*place)).first->second;
+  return spots_.at(view_, sample, [&](ModulePlace place) { return new_spot(place); });
 }
 
 void StreamSamples::keep(LoopPairs& loop, const StreamPair& pair) {

@@ -7,10 +7,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "attribution/loops/by_place.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/objects/program_view.h"
 #include "models/stream_traffic.h"
@@ -70,7 +70,7 @@ class StreamSamples {
   void note_address(const profile::SampleRow& sample, LoopPairs& loop) const;
 
   const ProgramView& view_;
-  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
+  ByPlace<Spot> spots_;
   std::vector<Last> last_;  // by thread
   std::map<LoopPlace, LoopPairs> loops_;
 };

@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "attribution/loops/by_place.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
 #include "attribution/objects/program_view.h"
@@ -65,7 +65,7 @@ class CalledLoops {
   [[nodiscard]] static std::vector<LoopStep> steps_of(const Trail& trail, const std::vector<Counted>& counters);
 
   const ProgramView& view_;
-  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
+  ByPlace<Spot> spots_;
   std::vector<double> clocks_;  // by thread: CPU time so far
   std::map<LoopPlace, Trail> trails_;
 };

@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "attribution/loops/by_place.h"
 #include "attribution/objects/program_view.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
@@ -99,7 +99,7 @@ class LoopProgress {
   [[nodiscard]] static std::optional<double> parts_between(const Position& last, const Position& now, std::size_t loop);
 
   const ProgramView& view_;
-  std::unordered_map<ModulePlace, Spot, ModulePlaceHash> spots_;
+  ByPlace<Spot> spots_;
   std::vector<std::vector<Position>> waiting_;  // by thread: functions last seen in a loop, callers first
   std::map<LoopPlace, LoopTrail> trails_;
   Position now_;  // of the sample that is added; kept for its memory
