@@ -92,7 +92,7 @@ class Words(harness.Case):
                    "--seconds", "2"]
         report = self.report(self.recorded(command).profile)
         working = [thread["waits"] for thread in report["threads"]
-                   if thread["samples"] > 0 and thread["waits"] and thread["waits"]["runnable"] is not None]
+                   if thread["samples"] > 20 and thread["waits"] and thread["waits"]["runnable"] is not None]
         self.assertTrue(working, report["threads"])
         for waits in working:
             self.assertLess(waits["blocked"], waits["runnable"], waits)

@@ -65,9 +65,7 @@ TEST(ModuleFacts, TheBuildIdIsFoundBehindOtherNotes) {
   EXPECT_EQ(id[19], 20);
 }
 
-TEST(ModuleFacts, OfALongBuildIdTheBeginIsKept) {
-  EXPECT_EQ(build_id_bytes(note(NT_GNU_BUILD_ID, "GNU", 64)), 20U);
-}
+TEST(ModuleFacts, OfALongBuildIdTheBeginIsKept) { EXPECT_EQ(build_id_bytes(note(NT_GNU_BUILD_ID, "GNU", 64)), 20U); }
 
 TEST(ModuleFacts, NoBuildIdInWhatIsNone) {
   EXPECT_EQ(build_id_bytes({}), 0U);
