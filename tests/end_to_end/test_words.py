@@ -69,7 +69,7 @@ class Words(harness.Case):
             self.assertIsNone(report["cpu_s"])
             self.assertIn("CPU time not known", text.splitlines()[1])
         outside = self.recorded(command, "--observer", output="outside.db")
-        self.assertNotIn("watched from outside", outside.stderr, "who asked for it knows")
+        self.assertNotIn("is watched from outside, with", outside.stderr, "who asked for it knows")
         self.assertGreater(self.report(outside.profile)["sampling"]["samples"], 20)
 
     def test_a_short_program_is_said_to_be_short(self):
@@ -116,8 +116,10 @@ class Words(harness.Case):
 
     def test_a_name_that_is_nowhere_fails_a_gate(self):
         profile = self.recorded([harness.workload("private_only"), "--seconds", "1"]).profile
-        for condition in ("cost_s of object countres > 1 %", "cpu_s of function ad_up > 1 s", "cpu_s of thread nobody > 1 s",
-                          "cost_s of line nowhere.cpp:1 > 1 %"):
+        conditions = ["cpu_s of function ad_up > 1 s", "cpu_s of thread nobody > 1 s"]
+        if harness.why_no_watchpoints() is None:  # else no cost is judged
+            conditions += ["cost_s of object countres > 1 %", "cost_s of line nowhere.cpp:1 > 1 %"]
+        for condition in conditions:
             result = harness.run([CROSSTALK, "diff", "--fail-if", condition, profile, profile])
             self.assertEqual(result.status, 2, condition)
             self.assertIn("neither profile has a '", result.stderr)

@@ -91,6 +91,7 @@ void exec_failed() { count(guest_exec_failed); }
 void on_seccomp() { count(guest_seccomp); }
 bool confined() { return false; }
 bool may_make_system_calls() { return true; }
+bool next_program_has_room() { return true; }
 void tell_unobserved(const UnobservedProgram& /*program*/, std::int32_t /*pid*/, bool withdrawn) {
   count(withdrawn ? guest_withdrawn : guest_unobserved);
 }

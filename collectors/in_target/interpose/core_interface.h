@@ -53,6 +53,10 @@ struct UnobservedProgram {
 /// all. Any process that has the arena mapped, vfork children too.
 void tell_unobserved(const UnobservedProgram& program, std::int32_t pid, bool withdrawn);
 
+/// Do the limits of the calling process leave room for us in a program that it executes? The loader alone may need more
+/// of a small stack than there is. If not, the program is counted as one that had no room. By system calls.
+bool next_program_has_room();
+
 /// The calling process has confined itself by on_seccomp(), and with itself what it will execute.
 bool confined();
 /// Our own system calls can do no harm: the process is observed, or just of another pid namespace. Not one that we have

@@ -36,6 +36,10 @@ class Prospect {
     if (config == nullptr || !knows_environment() || change_ == Change::strip || !may_make_system_calls()) {
       return;
     }
+    if (change_ == Change::add && !next_program_has_room()) {
+      change_ = Change::strip;
+      return;
+    }
     unobservable_ = unobservable(file, program_);
     if (!unobservable_ && change_ == Change::add && !arena_in_reach()) {
       unobservable_ = true;

@@ -459,6 +459,20 @@ void on_trap_blocked() {
   }
 }
 
+bool next_program_has_room() {
+  const auto is_at_least = [](int resource, std::uint64_t least) {
+    rlimit64 limit{};
+    return system_call(SYS_prlimit64, 0, resource, nullptr, &limit) == 0 && limit.rlim_cur >= least;
+  };
+  if (limits_leave_room() && is_at_least(RLIMIT_AS, little_memory) && is_at_least(RLIMIT_DATA, little_memory)) {
+    return true;
+  }
+  if (profile::ArenaHeader* const header = runtime().arena.header; header != nullptr) {
+    header->processes_without_room.fetch_add(1, std::memory_order_relaxed);
+  }
+  return false;
+}
+
 bool confined() {
   const std::int32_t who = runtime().confined_pid.load(std::memory_order_relaxed);
   return who != 0 && (!observing() || who == kernel_process_id());

@@ -21,11 +21,9 @@ constinit Range ranges[most_ranges] = {};
 constinit std::atomic<std::uint32_t> range_count{0};
 constinit std::atomic<std::size_t> total{0};
 
-// What we may take of a limited address space, and what we leave free of it: one part in so many. Of little a program
-// may use all.
+// What we may take of a limited address space, and what we leave free of it: one part in so many.
 constexpr std::uint64_t own_part = 16;
 constexpr std::uint64_t free_part = 8;
-constexpr std::uint64_t little = std::uint64_t{64} << 20U;
 
 struct Usage {
   std::uint64_t mapped = 0, data = 0;  // bytes of address space, and of private writable memory
@@ -55,7 +53,7 @@ bool read_usage(Usage& usage) {
 
 bool within(std::uint64_t limit, std::uint64_t used, std::uint64_t more, std::uint64_t own) {
   return limit == RLIM64_INFINITY ||
-         (limit >= little && own <= limit / own_part && used + more <= limit - limit / free_part);
+         (limit >= little_memory && own <= limit / own_part && used + more <= limit - limit / free_part);
 }
 
 }  // namespace
