@@ -197,8 +197,11 @@ bool ElfFile::has_contents(std::string_view name) const {
 std::string ElfFile::unreadable_sections() const {
   std::string names;
   for (const Section& section : sections_) {
+    // libdw unpacks sections where they are: then their flags are others than when the file was opened.
+    GElf_Shdr now;
     GElf_Chdr packed;
-    if ((section.flags & SHF_COMPRESSED) != 0 && section.type != SHT_NOBITS &&
+    const bool is_packed = gelf_getshdr(section.handle, &now) != nullptr && (now.sh_flags & SHF_COMPRESSED) != 0;
+    if (is_packed && section.type != SHT_NOBITS &&
         (gelf_getchdr(section.handle, &packed) == nullptr || packed.ch_type != ELFCOMPRESS_ZLIB)) {
       names += (names.empty() ? "" : ", ") + section.name;
     }

@@ -94,6 +94,15 @@ TEST(Modules, WithoutABuildIdAChangedFileIsKnownByItsContents) {
   EXPECT_NE(rebuilt.missing()[0].why.find("--sysroot"), std::string::npos);
 }
 
+TEST(Modules, NothingIsMissingOfPackedDebugInformation) {
+  Symbolizer symbols(offline());
+  const ModuleId id = symbols.add_module({fixture("program_packed"), "", false});
+  const CodeLocation location = symbols.locate(id, address_of(fixture("program_packed"), "inlines"));
+  ASSERT_FALSE(location.frames.empty());
+  EXPECT_NE(location.frames.back().source.line, 0U);
+  EXPECT_TRUE(symbols.missing().empty());
+}
+
 TEST(Modules, AFileUnderTheSysrootNeedNotHaveTheRecordedContents) {
   const Folder root("stripped_or_not");
   root.put("program_o2", fixture("program_o0"));
