@@ -34,8 +34,8 @@ class TargetMemory {
 /// kernel thread, ourselves, or one whose memory this user may not read.
 [[nodiscard]] Result<void> check_process(pid_t pid);
 
-/// May its memory be read, of which `maps` are the mappings? Errors: not_found (it has ended), permission, with the
-/// remedy.
+/// Checks the right to read the process's memory, of which `maps` are the mappings; mappings that went away meanwhile
+/// do no harm. Errors: not_found (it has ended), permission, with the remedy.
 [[nodiscard]] Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps);
 
 /// Has the process ended? Its parent may not have asked yet how.

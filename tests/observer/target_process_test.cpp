@@ -102,6 +102,15 @@ TEST(TargetProcess, MemoryIsReadOrNot) {
   EXPECT_FALSE(memory.read(0, &copy, sizeof copy));
 }
 
+TEST(TargetProcess, MappingsThatWentAwayAreNoMatterOfRights) {
+  const TestChild child(false);
+  Mapping gone;  // as of a program that the process has executed another one from
+  gone.end = 1;
+  gone.readable = true;
+  const Result<void> checked = check_memory(child.pid(), {gone});
+  EXPECT_TRUE(checked) << checked.error().message;
+}
+
 TEST(TargetProcess, ModulesAreReadOffTheirHeaders) {
   const TestChild child(false);
   const std::vector<TargetModule> modules = modules_of(maps_of(child.pid()), TargetMemory(child.pid()));
