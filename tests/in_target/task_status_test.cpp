@@ -25,6 +25,9 @@ TEST(TaskStatus, EachLineSaysOneThing) {
   EXPECT_EQ(parsed("TracerPid:\t4711").tracer, 4711);
   EXPECT_EQ(parsed("SigPnd:\t0000000080000000").pending, 0x80000000U);
   EXPECT_EQ(parsed("SigBlk:\tfffffffe7ffbfeff").blocked, 0xfffffffe7ffbfeffU);
+  EXPECT_TRUE(parsed("State:\tR (running)").runnable);
+  EXPECT_FALSE(parsed("State:\tS (sleeping)").runnable);
+  EXPECT_FALSE(parsed("State:\t").runnable);
   EXPECT_EQ(parsed("Seccomp:\t2").seccomp, 2U);
   EXPECT_EQ(parsed("Seccomp:\t2").seccomp_filters, 0U);
   EXPECT_EQ(parsed("Seccomp_filters:\t3").seccomp_filters, 3U);

@@ -22,6 +22,7 @@
 #include "collectors/in_target/session/attach.h"
 #include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handlers.h"
+#include "collectors/in_target/session/inspection.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/notices.h"
 #include "collectors/in_target/session/record_writer.h"
@@ -101,35 +102,39 @@ void put_back() {
 /// thousands of threads: the recorder has it called again.
 class Leaving {
  public:
-  void begin() { *this = Leaving(); }
+  void begin() {
+    inspection_.begin();
+    handlers_over_ = false;
+  }
   /// Nothing is begun any more by who comes into a handler. So once each thread has been seen outside, what handlers
   /// have still opened before is there and can be closed; and once each has been seen outside again, nobody will come.
   void go_on(std::uint64_t until_cpu_ns) {
     take_own_tick();
     if (!handlers_over_) {
-      if (!over(before_, until_cpu_ns)) {
+      if (!over(Inspection::Events::open, until_cpu_ns)) {
         return;
       }
       handlers_over_ = true;
       forget_found_threads();
       end_all_threads();
+      inspection_.begin();
     }
-    if (over(after_, until_cpu_ns)) {
+    if (over(Inspection::Events::closed, until_cpu_ns)) {
       put_back();
       set_state(InjectionState::dormant);
     }
   }
 
  private:
-  static bool over(Inspection& inspection, std::uint64_t until_cpu_ns) {
-    const Inspection::Found found = inspection.go_on(until_cpu_ns);
+  bool over(Inspection::Events events, std::uint64_t until_cpu_ns) {
+    const Inspection::Found found = inspection_.go_on(events, until_cpu_ns);
     if (found == Inspection::Found::not_all_seen) {
       ask_for_more();
     }
     return found == Inspection::Found::nobody_inside;
   }
 
-  Inspection before_, after_;
+  Inspection inspection_;
   bool handlers_over_ = false;
 };
 

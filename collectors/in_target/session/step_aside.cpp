@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/session/step_aside.h"
 
-#include <signal.h>
-
 #include <atomic>
 
 #include "collectors/in_target/interpose/passage.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/thread_timer.h"
-#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/session/inspection.h"
 #include "collectors/in_target/session/messages.h"
 #include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/float_state.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_list.h"
-#include "collectors/in_target/sys/task_status.h"
 #include "collectors/in_target/threads/found_table.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
@@ -24,8 +21,6 @@ namespace crosstalk::in_target {
 namespace {
 
 constexpr std::uint64_t patience_ns = 300'000'000;  // for all threads, should one be stopped in a handler
-
-constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
 
 constinit std::atomic<bool> done{false};
 constinit std::atomic<bool> traps_forgone{false};
@@ -44,16 +39,6 @@ void each_live(Action action) {
 void wait_a_little() {
   const timespec little{0, 50'000};
   system_call(SYS_nanosleep, &little, nullptr);
-}
-
-// Our handlers run with every signal blocked, from before their first instruction to their last, and so does hardly
-// anybody else for long. A signal that is pending and not blocked is about to bring a thread into one.
-bool in_handler(std::int32_t tid) {
-  constexpr std::uint64_t never_blocked = bit(SIGKILL) | bit(SIGSTOP);
-  TaskStatus status;
-  return read_task_status(tid, status) &&
-         ((status.blocked | never_blocked) == ~std::uint64_t{0} ||
-          (status.pending & ~status.blocked & (bit(SIGTRAP) | bit(clock_signal))) != 0);
 }
 
 void wait_for_others(std::uint64_t until_ns) {
@@ -108,70 +93,6 @@ void step_aside(const char* code, const char* text, StepAside how) {
     wait_for_others(until_ns);  // what was sent before is delivered, and does nothing
   }
   done.store(true, std::memory_order_release);
-}
-
-namespace {
-
-bool is_outside(std::int32_t tid) {
-  TaskStatus status;
-  return !read_task_status(tid, status) || ((tid == kernel_thread_id() || !in_handler(tid)) &&
-                                            (status.pending & (bit(SIGTRAP) | bit(clock_signal))) == 0);
-}
-
-/// The lowest thread ids above `least`, in order.
-class NextThreads {
- public:
-  explicit NextThreads(std::int32_t least) {
-    each_task([&](std::int32_t tid) {
-      if (tid > least) {
-        insert(tid);
-      }
-    });
-  }
-  [[nodiscard]] const std::int32_t* begin() const { return ids_; }
-  [[nodiscard]] const std::int32_t* end() const { return ids_ + count_; }
-  [[nodiscard]] bool all() const { return all_; }
-
- private:
-  void insert(std::int32_t tid) {
-    all_ = all_ && count_ < most;
-    if (count_ == most && tid > ids_[most - 1]) {
-      return;
-    }
-    std::size_t at = count_ < most ? count_++ : most - 1;
-    for (; at > 0 && ids_[at - 1] > tid; --at) {
-      ids_[at] = ids_[at - 1];
-    }
-    ids_[at] = tid;
-  }
-
-  static constexpr std::size_t most = 64;
-  std::int32_t ids_[most] = {};
-  std::size_t count_ = 0;
-  bool all_ = true;  // there are no more
-};
-
-}  // namespace
-
-Inspection::Found Inspection::go_on(std::uint64_t until_cpu_ns) {
-  if (Passage::anybody()) {
-    return Found::somebody_inside;
-  }
-  while (true) {
-    const NextThreads next(seen_up_to_);
-    for (const std::int32_t tid : next) {
-      if (!is_outside(tid)) {
-        return Found::somebody_inside;
-      }
-      seen_up_to_ = tid;
-    }
-    if (next.all()) {
-      return Found::nobody_inside;
-    }
-    if (thread_cpu_ns() >= until_cpu_ns) {
-      return Found::not_all_seen;
-    }
-  }
 }
 
 void forget_steps_aside() {

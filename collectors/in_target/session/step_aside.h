@@ -16,17 +16,6 @@ enum class StepAside : std::uint8_t {
 /// to the user; null: none. From then on nothing of ours makes a system call.
 void step_aside(const char* code, const char* text, StepAside how);
 
-/// Goes through all threads once: is each, when it is looked at, outside of code of ours, with no signal of ours on its
-/// way to it? What takes long where there are many is done in parts. Normal context.
-class Inspection {
- public:
-  enum class Found : std::uint8_t { nobody_inside, somebody_inside, not_all_seen };
-  /// Looks at those that have not been seen outside yet, as long as CPU time is left.
-  Found go_on(std::uint64_t until_cpu_ns);
-
- private:
-  std::int32_t seen_up_to_ = 0;  // all threads of ids up to this one were seen outside
-};
 /// A new session begins in a process that a session has left: what was forgone is to be had again. Normal context.
 void forget_steps_aside();
 /// Does without SIGTRAP from now on: no watchpoint, and clocks are POSIX timers. For good, any context.

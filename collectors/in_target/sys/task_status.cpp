@@ -84,6 +84,10 @@ void parse_status_line(const char* line, std::size_t length, TaskStatus& status)
   field("SigBlk", 16, status.blocked);
   field("Seccomp", 10, status.seccomp);
   field("Seccomp_filters", 10, status.seccomp_filters);
+  if (const char* value = value_of(line, end, "State"); value != nullptr) {
+    value = skip_blanks(value, end);
+    status.runnable = value < end && *value == 'R';
+  }
   if (const char* value = value_of(line, end, "SigQ"); value != nullptr) {
     status.signals_queued = number_at(value, end, 10);
     if (value < end && *value == '/') {

@@ -12,6 +12,7 @@ struct TaskStatus {
   std::uint64_t signals_queued = 0;        // of all processes of the user
   std::uint64_t signals_queued_most = 0;   // RLIMIT_SIGPENDING
   std::uint64_t pending = 0, blocked = 0;  // signals of the thread: bit number - 1
+  bool runnable = false;                   // it runs, or waits for nothing but a processor
   std::uint32_t seccomp = 0;               // 0: none, 1: strict, 2: filtered
   std::uint32_t seccomp_filters = 0;       // 0 too before Linux 5.9, which does not say
 };
