@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 
+#include "base/library_limits.h"
 #include "base/unique_fd.h"
 
 namespace crosstalk::daemon {
@@ -129,17 +130,16 @@ int with_enough_stack(int (*run)(int, char**), int count, char** words) {
 
 std::uint64_t largest_file() { return limit_of(RLIMIT_FSIZE); }
 
-// As the library judges for itself where it is loaded (in_target/session/attach.cpp, sys/own_memory.cpp).
 std::string limit_against_library() {
-  constexpr rlim_t least_stack = rlim_t{64} << 10U;
-  constexpr rlim_t least_memory = rlim_t{64} << 20U;
-  if (given_limit(RLIMIT_STACK) < least_stack) {
+  if (given_limit(RLIMIT_STACK) < least_stack_limit) {
     return "its limit of the stack (ulimit -s) has no room for a library";
   }
-  if (given_limit(RLIMIT_AS) < least_memory || given_limit(RLIMIT_DATA) < least_memory) {
+  if (given_limit(RLIMIT_AS) < least_memory_limit || given_limit(RLIMIT_DATA) < least_memory_limit) {
     return "its limit of memory (ulimit -v, -d) has no room for a library";
   }
-  return given_limit(RLIMIT_RTTIME) == 0 ? "its limit of real-time CPU time (ulimit -R) allows no timer" : "";
+  return given_limit(RLIMIT_RTTIME) < least_real_time_limit
+             ? "its limit of real-time CPU time (ulimit -R) allows no timer"
+             : "";
 }
 
 bool files_are_limited() {

@@ -25,7 +25,7 @@ int with_enough_stack(int (*run)(int, char**), int count, char** words);
 /// Which of the limits that were given keeps a library of ours out of the command, as a clause; empty: none.
 [[nodiscard]] std::string limit_against_library();
 
-/// Where a file can not be made: was it for want of descriptors, or of bytes that files may have?
+/// Whether files cannot be made for want of descriptors, or of bytes that files may have.
 [[nodiscard]] bool files_are_limited();
 
 }  // namespace crosstalk::daemon

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/library_limits.h"
 #include "collectors/in_target/interpose/alternate_stack.h"
 #include "collectors/in_target/interpose/handler_stubs.h"
 #include "collectors/in_target/interpose/interpose.h"
@@ -65,15 +66,14 @@ struct ArenaShape {
   std::uint32_t slot_count = 0, ring_bytes = 0;
 };
 
-// Signals of ours take some 4 KiB of the stack, and a limit of fewer than this leaves few more. Where no real-time CPU
-// time is allowed at all, the kernel ends whoever has a timer of CPU time.
+bool is_at_least(int resource, std::uint64_t least) {
+  rlimit64 limit{};
+  return system_call(SYS_prlimit64, 0, resource, nullptr, &limit) == 0 && limit.rlim_cur >= least;
+}
+
+// Those of memory apart: how much is in use counts there, too (has_room_for()).
 bool limits_leave_room() {
-  constexpr std::uint64_t least_stack = std::uint64_t{64} << 10U;
-  rlimit64 stack{};
-  rlimit64 real_time{};
-  return system_call(SYS_prlimit64, 0, RLIMIT_STACK, nullptr, &stack) == 0 &&
-         system_call(SYS_prlimit64, 0, RLIMIT_RTTIME, nullptr, &real_time) == 0 && stack.rlim_cur >= least_stack &&
-         real_time.rlim_cur != 0;
+  return is_at_least(RLIMIT_STACK, least_stack_limit) && is_at_least(RLIMIT_RTTIME, least_real_time_limit);
 }
 
 // Is it an arena of a running session, and is there room for what this process will need of it at first? The header is
@@ -460,11 +460,8 @@ void on_trap_blocked() {
 }
 
 bool next_program_has_room() {
-  const auto is_at_least = [](int resource, std::uint64_t least) {
-    rlimit64 limit{};
-    return system_call(SYS_prlimit64, 0, resource, nullptr, &limit) == 0 && limit.rlim_cur >= least;
-  };
-  if (limits_leave_room() && is_at_least(RLIMIT_AS, little_memory) && is_at_least(RLIMIT_DATA, little_memory)) {
+  if (limits_leave_room() && is_at_least(RLIMIT_AS, least_memory_limit) &&
+      is_at_least(RLIMIT_DATA, least_memory_limit)) {
     return true;
   }
   if (profile::ArenaHeader* const header = runtime().arena.header; header != nullptr) {

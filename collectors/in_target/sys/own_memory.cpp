@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "base/library_limits.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {
@@ -53,7 +54,7 @@ bool read_usage(Usage& usage) {
 
 bool within(std::uint64_t limit, std::uint64_t used, std::uint64_t more, std::uint64_t own) {
   return limit == RLIM64_INFINITY ||
-         (limit >= little_memory && own <= limit / own_part && used + more <= limit - limit / free_part);
+         (limit >= least_memory_limit && own <= limit / own_part && used + more <= limit - limit / free_part);
 }
 
 }  // namespace

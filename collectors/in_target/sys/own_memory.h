@@ -10,9 +10,6 @@
 
 namespace crosstalk::in_target {
 
-/// Of a limit below this a program may use all.
-inline constexpr std::uint64_t little_memory = std::uint64_t{64} << 20U;
-
 /// Bytes that may still be mapped. Where the target runs under a limit of its address space or data (`ulimit -v`,
 /// `ulimit -d`) we keep to a small part of it, and out of it altogether when it is nearly used up: the target must not
 /// run out of memory for being observed. `passing`: more bytes, that are unmapped again at once.
