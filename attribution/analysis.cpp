@@ -316,7 +316,7 @@ struct SampleReaders {
   CodeAtSamples code;
   ProbedLines probed;
   TellingWatches telling;
-  std::optional<LineUses> uses;  // where watches can not tell
+  std::optional<LineUses> uses;  // where watches cannot tell
   MemorySamples memory;
   Callers callers;
 };
@@ -599,8 +599,8 @@ void Course::fill_warnings() {
                                                " saw a store by nobody who was sampled storing there (a thread, "
                                                "another process or the kernel): what that costs is in no figure"});
   }
-  // Where nothing was recorded here, nothing could be watched, or one thread has nobody to communicate with, more of it
-  // would not help.
+  // A longer recording does not help where nothing was recorded here, nothing could be watched, or one thread has
+  // nobody to communicate with.
   const auto& unknown = estimated_.expansion.unknown;
   const auto sampled = std::count_if(analysis_.threads.begin(), analysis_.threads.end(),
                                      [](const ThreadSummary& thread) { return thread.samples > 0; });

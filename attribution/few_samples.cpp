@@ -27,9 +27,6 @@ bool all_observed(std::span<const profile::ProcessRow> processes, profile::Obser
                                            [how](const auto& process) { return process.observation == how; });
 }
 
-/// "0.3", "1.25".
-std::string seconds_used(double cpu_s) { return seconds_in_words(cpu_s) + " of CPU time"; }
-
 }  // namespace
 
 std::string left_alone_because(std::span<const profile::MessageRow> messages, bool few) {
@@ -73,7 +70,8 @@ std::string why_few_samples(const FewSamplesFacts& facts) {
     return facts.left_alone + (remedied ? "" : "; " + from_outside_instead(facts.processes));
   }
   const double period_s = static_cast<double>(facts.period_ns) / ns_per_s;
-  const std::string used = facts.cpu_s ? "it used " + seconds_used(*facts.cpu_s) : "hardly any CPU time was used";
+  const std::string used =
+      facts.cpu_s ? "it used " + seconds_in_words(*facts.cpu_s) + " of CPU time" : "hardly any CPU time was used";
   if (!facts.launched) {
     return used + " in " + seconds_in_words(facts.elapsed_s) +
            "; record while it works, or for longer, or with a shorter --period";

@@ -143,10 +143,11 @@ void keep_thread_times(Analysis& analysis, const std::set<std::uint32_t>& thread
   for (LoopRow& loop : analysis.loops) {
     std::erase_if(loop.threads, [&](const LoopThread& thread) { return !threads.contains(thread.thread); });
     const double all_s = loop.cpu_s;
-    loop.cpu_s = loop.self_s = 0;
+    loop.cpu_s = loop.self_s = loop.kernel_s = 0;
     for (const LoopThread& thread : loop.threads) {
       loop.cpu_s += thread.cpu_s;
       loop.self_s += thread.self_s;
+      loop.kernel_s += thread.kernel_s;
     }
     const double part = all_s > 0 ? loop.cpu_s / all_s : 0;
     loop.share *= part;
@@ -154,6 +155,7 @@ void keep_thread_times(Analysis& analysis, const std::set<std::uint32_t>& thread
   }
   std::erase_if(analysis.loops, [](const LoopRow& loop) { return loop.threads.empty(); });
   analysis.functions.clear();  // their time is not known by thread
+  analysis.kernel.clear();
   analysis.code_lines.clear();
 }
 
@@ -165,6 +167,10 @@ void keep_threads(Analysis& analysis, const std::set<std::uint32_t>& threads) {
   keep_cells(communication.lines, threads);
   keep_cells(communication.line_pairs, threads);
   keep_cells(communication.objects, threads);
+  std::erase_if(communication.sampled_uses, [&](const SampledUse& use) {
+    return std::none_of(use.threads.begin(), use.threads.end(),
+                        [&](std::uint32_t thread) { return threads.contains(thread); });
+  });
   keep_thread_times(analysis, threads);
 }
 
@@ -209,6 +215,7 @@ void keep_code_of_pairs(Analysis& analysis) {
   };
   std::erase_if(analysis.loops, [&](const LoopRow& row) { return !in(row.file, row.line_begin, row.line_end); });
   std::erase_if(analysis.code_lines, [&](const CodeLineRow& row) { return !in(row.file, row.line, row.line); });
+  analysis.kernel.clear();
   std::erase_if(analysis.functions, [&places](const FunctionRow& row) {
     return std::none_of(places.begin(), places.end(), [&](const Place& p) { return p.function == row.function; });
   });
@@ -244,6 +251,8 @@ Result<void> keep_object(Analysis& analysis, const std::string& pattern) {
   }
   std::erase_if(analysis.communication.line_pairs, [&](const LinePair& pair) { return !chosen.contains(pair.object); });
   std::erase_if(analysis.communication.objects, [&](const ObjectRow& row) { return !chosen.contains(row.name); });
+  std::erase_if(analysis.communication.sampled_uses,
+                [&](const SampledUse& use) { return !chosen.contains(use.object); });
   follow_pairs(analysis);
   keep_code_of_pairs(analysis);
   return {};

@@ -82,12 +82,7 @@ void TellingWatches::add(const profile::SampleRow& sample) {
     line.first = sample.thread;
   }
   (sample.thread == line.first ? line.of_first : line.of_others).add(sample.time_ns);
-  line.stored = line.stored || stores(sample);
-}
-
-/// A counter is loaded, added to and stored: the time is taken by the load, so samples may fall on nothing else.
-bool TellingWatches::stores(const profile::SampleRow& sample) {
-  return crosstalk::stores(sample.access) || code_.stores_back(sample.thread, sample.time_ns, sample.access_ip);
+  line.stored = line.stored || code_.stores(sample);
 }
 
 std::uint64_t TellingWatches::count() const {

@@ -35,7 +35,6 @@ class TellingWatches {
     bool used = false, stored = false;
     Stay of_first, of_others;
   };
-  [[nodiscard]] bool stores(const profile::SampleRow& sample);
   [[nodiscard]] std::uint64_t key(ThreadId thread, std::uint64_t address) const;
 
   std::span<const profile::WatchRow> watches_;

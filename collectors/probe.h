@@ -33,7 +33,7 @@ struct Probe {
 void take_verdict(Probe& probe);
 [[nodiscard]] Facility watchpoint_facility(const profile::WatchTrial& trial);
 /// Measures signal, trap and switch costs on this machine (some 20 ms), unless they are `known`, and fills the
-/// calibrated and probed fields of `config`. Never fails: what can not be measured keeps its default. Watchpoints that
+/// calibrated and probed fields of `config`. Never fails: what cannot be measured keeps its default. Watchpoints that
 /// fired in the self-test and hold still afterwards are corrected in `probe`; that is looked at in any case. Returns
 /// what was measured or known.
 ObservingCosts calibrate(Probe& probe, profile::SessionConfig& config,

@@ -16,7 +16,7 @@ struct ArenaShape {
   std::uint32_t slots = 4096;
   std::uint32_t ring_bytes = 64 * 1024;  // a power of two, of pages
 
-  /// The usual one, with fewer slots where files can not be so large: a memory file is one.
+  /// The usual one, with fewer slots where files cannot be so large: a memory file is one.
   [[nodiscard]] static ArenaShape within(std::uint64_t most_bytes);
 };
 

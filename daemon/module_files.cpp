@@ -212,13 +212,21 @@ void ModuleFiles::keep_text(const std::string& path) {
   }
   const bool of_before = status->st_mtim.tv_sec < since_s_;
   const std::uint64_t bytes = of_before ? 0 : static_cast<std::uint64_t>(status->st_size);
-  if (bytes > profile::max_kept_file_bytes || bytes > most_kept_bytes - kept_bytes_) {
-    return;
+  if (has_room_for(bytes)) {
+    copy(file, bytes, {path, "", 0, {}});
   }
+}
+
+bool ModuleFiles::has_room_for(std::uint64_t bytes) const {
+  return bytes <= profile::max_kept_file_bytes && bytes <= most_kept_bytes - kept_bytes_;
+}
+
+void ModuleFiles::copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row) {
   std::vector<char> contents(bytes);
   if (read_all(file, contents, 0)) {
     kept_bytes_ += bytes;
-    copies_.push_back({path, "", 0, {contents.begin(), contents.end()}});
+    row.bytes.assign(contents.begin(), contents.end());
+    copies_.push_back(std::move(row));
   }
 }
 
@@ -229,14 +237,8 @@ void ModuleFiles::keep(const std::string& path, const std::string& build_id, std
     return;
   }
   const auto bytes = static_cast<std::uint64_t>(status->st_size);
-  if (bytes > profile::max_kept_file_bytes || bytes > most_kept_bytes - kept_bytes_ ||
-      !kept_.emplace(path, build_id, content_hash).second) {
-    return;
-  }
-  std::vector<char> contents(bytes);
-  if (read_all(file, contents, 0)) {
-    kept_bytes_ += bytes;
-    copies_.push_back({path, build_id, content_hash, {contents.begin(), contents.end()}});
+  if (has_room_for(bytes) && kept_.emplace(path, build_id, content_hash).second) {
+    copy(file, bytes, {path, build_id, content_hash, {}});
   }
 }
 

@@ -53,8 +53,10 @@ class ModuleFiles {
   [[nodiscard]] bool may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const;
   void hold(const profile::ModuleRow& row, UniqueFd file);
   void keep(const std::string& path, const std::string& build_id, std::uint64_t content_hash, const UniqueFd& file);
-
   void keep_text(const std::string& path);
+  [[nodiscard]] bool has_room_for(std::uint64_t bytes) const;
+  /// Reads all `bytes` of `file` into `row`.
+  void copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row);
 
   std::int64_t since_s_;
   std::map<pid_t, std::string> processes_;  // with the jitdump that they have mapped

@@ -39,10 +39,10 @@ class RecordDecoder {
   /// As the slot counts. A thread that has executed another program counts on: what it had counted by then is known
   /// from its former slot, and until that is told the totals of the new one are left as they are.
   void update_totals(std::uint32_t slot, SlotTotals totals);
-  /// What the slot's thread has waited so far (wait_rows.h).
   /// Of the threads' CPU time, what the functions took that stand in for the program's, by the samples there.
   [[nodiscard]] std::uint64_t stand_ins_ns() const { return stand_ins_ns_; }
   void update_processor_times(std::uint32_t slot, const SchedulerTimes& times);
+  /// What the slot's thread has waited so far (wait_rows.h).
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
   /// The regions that the slot's thread marks (region_table.h), before samples that were taken in them; and its sums.
   void learn_regions(std::uint32_t slot, const RegionsSeen& seen) { regions_.learn(slot, seen); }

@@ -41,7 +41,7 @@ struct KeptCosts {
 [[nodiscard]] Result<std::string> cost_file_path();
 
 /// As collectors::calibrate(), with what is kept, and keeps what was measured where it can. It is a help and no more:
-/// where the file can not be read or written, costs are measured each time.
+/// where the file cannot be read or written, costs are measured each time.
 void calibrate_once(collectors::Probe& probe, profile::SessionConfig& config);
 /// They are measured anew at the next recording.
 void forget_costs();

@@ -303,7 +303,7 @@ std::string loops_table(const Analysis& analysis) {
                   number(row.share),
                   number(row.share_ci95.low),
                   number(row.share_ci95.high),
-                  number(row.kernel_s),
+                  timed ? number(row.kernel_s) : "",
                   number(row.samples),
                   known(row.rates.iterations.per_s),
                   known(row.rates.instructions.per_s),

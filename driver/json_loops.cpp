@@ -49,15 +49,14 @@ Json rates(const attribution::LoopRates& rates) {
 
 Json loops_json(const attribution::Analysis& analysis) {
   Json list = Json::array();
-  const auto seconds = [&](double value) { return analysis.shares_of.empty() ? number(value) : Json(nullptr); };
   for (const attribution::LoopRow& row : analysis.loops) {
     Json by_thread = Json::array();
     for (const attribution::LoopThread& thread : row.threads) {
       by_thread.push_back({{"thread", thread.thread},
-                           {"cpu_s", seconds(thread.cpu_s)},
-                           {"self_s", seconds(thread.self_s)},
-                           {"waiting_s", seconds(thread.waiting_s)},
-                           {"kernel_s", seconds(thread.kernel_s)}});
+                           {"cpu_s", seconds(analysis, thread.cpu_s)},
+                           {"self_s", seconds(analysis, thread.self_s)},
+                           {"waiting_s", seconds(analysis, thread.waiting_s)},
+                           {"kernel_s", seconds(analysis, thread.kernel_s)}});
     }
     list.push_back({{"id", row.id},
                     {"parent", known(row.parent)},
@@ -67,11 +66,11 @@ Json loops_json(const attribution::Analysis& analysis) {
                     {"line_end", known_line(row.line_end)},
                     {"depth", row.depth},
                     {"module", known_text(row.module)},
-                    {"cpu_s", seconds(row.cpu_s)},
-                    {"self_s", seconds(row.self_s)},
+                    {"cpu_s", seconds(analysis, row.cpu_s)},
+                    {"self_s", seconds(analysis, row.self_s)},
                     {"share", number(row.share)},
                     {"share_ci95", interval(row.share_ci95)},
-                    {"kernel_s", number(row.kernel_s)},
+                    {"kernel_s", seconds(analysis, row.kernel_s)},
                     {"samples", row.samples},
                     {"compiled_into", known_text(row.compiled_into)},
                     {"rates", rates(row.rates)},

@@ -396,7 +396,7 @@ Json kernel(const Analysis& analysis) {
   for (const attribution::KernelRow& row : analysis.kernel) {
     list.push_back({{"name", row.name},
                     {"system_call", row.system_call},
-                    {"self_s", number(row.self_s)},
+                    {"self_s", seconds(analysis, row.self_s)},
                     {"share", number(row.share)},
                     {"samples", row.samples},
                     {"callers", callers(row.callers)}});
@@ -411,9 +411,9 @@ Json functions(const Analysis& analysis) {
                     {"file", known_text(row.file)},
                     {"line", known_line(row.line)},
                     {"module", known_text(row.module)},
-                    {"self_s", analysis.shares_of.empty() ? number(row.self_s) : Json(nullptr)},
+                    {"self_s", seconds(analysis, row.self_s)},
                     {"share", number(row.share)},
-                    {"kernel_s", number(row.kernel_s)},
+                    {"kernel_s", seconds(analysis, row.kernel_s)},
                     {"samples", row.samples},
                     {"callers", callers(row.callers)}});
   }

@@ -27,6 +27,11 @@ Json known(const std::optional<Value>& value) {
   }
 }
 
+/// Seconds of CPU time; null where no sample stands for time.
+inline Json seconds(const attribution::Analysis& analysis, double value) {
+  return analysis.shares_of.empty() ? number(value) : Json(nullptr);
+}
+
 inline Json interval(const std::optional<attribution::Interval>& value) {
   return value ? Json::array({number(value->low), number(value->high)}) : Json(nullptr);
 }

@@ -360,7 +360,7 @@ int run_unrecorded(const std::vector<std::string>& command, const Error& why) {
 }
 
 /// Whoever waits for us learns how the command has ended as if he had waited for that: a shell ends a script whose
-/// command was interrupted, and goes on behind one that has exited. Returns where this process can not die of it.
+/// command was interrupted, and goes on behind one that has exited. Returns where this process cannot die of it.
 void die_of(int signal) {
   constexpr rlimit no_core{0, 0};  // a core file would be the recorder's, and may replace the command's
   ::setrlimit(RLIMIT_CORE, &no_core);

@@ -22,11 +22,7 @@ double waiting_in(const LoopRow& loop) {
 }
 
 double kernel_time_in(const LoopRow& loop) {
-  double sum_s = 0;
-  for (const LoopThread& thread : loop.threads) {
-    sum_s += thread.kernel_s;
-  }
-  return std::min(sum_s, std::max(0.0, loop.cpu_s - waiting_in(loop)));
+  return std::min(loop.kernel_s, std::max(0.0, loop.cpu_s - waiting_in(loop)));
 }
 
 void LoopEvidence::add(const LoopRow& loop, double working_s) {

@@ -51,8 +51,7 @@ void LoopStandings::add(const CodeTotal& total) {
                   : what == WaitsFor::fpu        ? sums.fpu
                   : what == WaitsFor::loaded_fpu ? sums.loaded_fpu
                                                  : sums.nothing;
-    sum +=
-        std::max(0.0, total.ns - total.waiting_ns - total.kernel_ns) * 1e-9;  // who waits for another stands at nothing
+    sum += std::max(0.0, total.ns - total.waiting_ns) * 1e-9;  // who waits for another thread stands at nothing
   }
 }
 

@@ -57,7 +57,7 @@ class RegionSums {
       const auto at =
           total.place && knows(total.thread.value, total.region) ? index.innermost(*total.place) : std::nullopt;
       if (at && loops[*at].figures && loops[*at].cpu_s > 0) {
-        const double working_s = (total.ns - total.waiting_ns - total.kernel_ns) * s_per_ns;
+        const double working_s = (total.ns - total.waiting_ns - total.kernel_ns()) * s_per_ns;
         upwards(total.region, total.thread.value, [&](Found& of) { of.loops.add(loops[*at], working_s); });
       }
     }

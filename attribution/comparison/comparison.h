@@ -69,8 +69,8 @@ struct LoopChange {
 
 /// CPU time of what has a name, for conditions.
 struct TimeRow {
-  enum class Of : std::uint8_t { loop, function, line, thread, region };
-  Of of = Of::function;
+  enum class Kind : std::uint8_t { loop, function, line, thread, region };
+  Kind kind = Kind::function;
   std::string name;  // of a loop and a line, "file:line"; of a loop without lines, its function
   Figure before, after;
 };

@@ -23,18 +23,18 @@ constexpr std::array<std::pair<std::string_view, double>, 4> times = {
     {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}};
 constexpr std::array<std::pair<std::string_view, double>, 3> multiples = {{{"k", 1e3}, {"M", 1e6}, {"G", 1e9}}};
 
-/// What figures may be of.
+/// A word behind "of", and which figures it goes with.
 struct SelectionWord {
   std::string_view word;
-  Selection costs;                  // everything: it has none
-  std::optional<TimeRow::Of> time;  // nothing: no CPU time is known by it
+  Selection costs;                    // everything: it has none
+  std::optional<TimeRow::Kind> time;  // nothing: no CPU time is known by it
 };
 constexpr std::array<SelectionWord, 6> selections = {{{"object", Selection::object, std::nullopt},
-                                                      {"line", Selection::line, TimeRow::Of::line},
-                                                      {"loop", Selection::everything, TimeRow::Of::loop},
-                                                      {"function", Selection::everything, TimeRow::Of::function},
-                                                      {"thread", Selection::everything, TimeRow::Of::thread},
-                                                      {"region", Selection::everything, TimeRow::Of::region}}};
+                                                      {"line", Selection::line, TimeRow::Kind::line},
+                                                      {"loop", Selection::everything, TimeRow::Kind::loop},
+                                                      {"function", Selection::everything, TimeRow::Kind::function},
+                                                      {"thread", Selection::everything, TimeRow::Kind::thread},
+                                                      {"region", Selection::everything, TimeRow::Kind::region}}};
 
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
@@ -155,7 +155,7 @@ Result<void> read_selection(Reader& reader, Condition& condition) {
     return fail(ErrorCode::invalid_argument, of_time ? "an object has no cpu_s; choose cost_s, gain_s or count"
                                                      : "a " + std::string(word) + " has cpu_s, and no other figure");
   }
-  condition.time_of = kind->time.value_or(condition.time_of);
+  condition.time_kind = kind->time.value_or(condition.time_kind);
   if (any) {
     condition.selection = of_time                            ? Selection::any_time
                           : kind->costs == Selection::object ? Selection::any_object

@@ -29,7 +29,7 @@ struct Condition {
   bool of_change = false;  // else of the profile after
   Selection selection = Selection::everything;
   std::string name;
-  TimeRow::Of time_of = TimeRow::Of::function;  // of Selection::time and any_time
+  TimeRow::Kind time_kind = TimeRow::Kind::function;  // of Selection::time and any_time
   Comparator comparator = Comparator::greater;
   double threshold = 0;  // seconds, a number, or a part of 1
   bool is_part = false;  // "%": of CPU time; of changes of cpu_s and count: of what it was

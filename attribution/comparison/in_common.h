@@ -6,8 +6,8 @@
 
 namespace crosstalk::attribution::comparison {
 
-/// Of one name, or with a source file, a function or a variable of the program's own in both. What any program has,
-/// code and data of libraries and of the system, is nothing in common.
+/// True if the programs have one name, or if both profiles show a source file, a function or a variable of the
+/// program's own. Code and data of libraries and of the system do not count: every program has them.
 [[nodiscard]] bool have_in_common(const Analysis& before, const Analysis& after);
 
 }  // namespace crosstalk::attribution::comparison

@@ -147,7 +147,7 @@ Judgement judge_any(const Condition& condition, const std::vector<Row>& rows, co
 }
 
 bool selects(const Condition& condition, const TimeRow& row) {
-  return row.of == condition.time_of &&
+  return row.kind == condition.time_kind &&
          (condition.selection == Selection::any_time || matches(condition.name, row.name));
 }
 
@@ -250,7 +250,7 @@ Result<void> check_name(const Condition& condition, const Comparison& comparison
   }
   if (condition.selection != Selection::object) {  // a line without communication is no slip of the finger
     for (const TimeRow& row : comparison.times) {
-      if (row.of == condition.time_of) {
+      if (row.kind == condition.time_kind) {
         found = found || matches(condition.name, row.name);
         names.push_back(row.name);
       }

@@ -11,7 +11,7 @@
 namespace crosstalk::attribution::comparison {
 namespace {
 
-using Times = std::map<std::pair<TimeRow::Of, std::string>, Figure>;
+using Times = std::map<std::pair<TimeRow::Kind, std::string>, Figure>;
 
 /// A share by samples is known as well as their number allows.
 Figure sampled(double seconds, const Analysis& analysis) {
@@ -29,28 +29,28 @@ class TimeReader {
   [[nodiscard]] Times read() {
     for (const LoopRow& loop : analysis_.loops) {
       const std::string at = source_name(loop.file, loop.line_begin);
-      add(TimeRow::Of::loop, at.empty() ? loop.function : at,
+      add(TimeRow::Kind::loop, at.empty() ? loop.function : at,
           {loop.cpu_s, Interval{loop.share_ci95.low * analysis_.cpu_s, loop.share_ci95.high * analysis_.cpu_s}});
     }
     for (const FunctionRow& function : analysis_.functions) {
-      add(TimeRow::Of::function, function.function, sampled(function.self_s, analysis_));
+      add(TimeRow::Kind::function, function.function, sampled(function.self_s, analysis_));
     }
     for (const CodeLineRow& line : analysis_.code_lines) {
-      add(TimeRow::Of::line, source_name(line.file, line.line), sampled(line.self_s, analysis_));
+      add(TimeRow::Kind::line, source_name(line.file, line.line), sampled(line.self_s, analysis_));
     }
     for (const ThreadSummary& thread : analysis_.threads) {
-      add(TimeRow::Of::thread, thread.name, thread.cpu_s ? exactly(*thread.cpu_s) : Figure{});
+      add(TimeRow::Kind::thread, thread.name, thread.cpu_s ? exactly(*thread.cpu_s) : Figure{});
     }
     for (const RegionSummary& region : analysis_.regions) {
-      add(TimeRow::Of::region, region.path, region.cpu_s ? Figure{region.cpu_s, region.cpu_ci95} : Figure{});
+      add(TimeRow::Kind::region, region.path, region.cpu_s ? Figure{region.cpu_s, region.cpu_ci95} : Figure{});
     }
     return std::move(times_);
   }
 
  private:
-  void add(TimeRow::Of of, const std::string& name, const Figure& seconds) {
+  void add(TimeRow::Kind kind, const std::string& name, const Figure& seconds) {
     if (!name.empty()) {
-      const auto [row, fresh] = times_.try_emplace({of, name}, seconds);
+      const auto [row, fresh] = times_.try_emplace({kind, name}, seconds);
       row->second = fresh ? seconds : sum_of(row->second, seconds);
     }
   }
@@ -59,8 +59,8 @@ class TimeReader {
   Times times_;
 };
 
-Figure not_seen(TimeRow::Of of, const Analysis& analysis) {
-  return of == TimeRow::Of::thread || of == TimeRow::Of::region ? exactly(0) : sampled(0, analysis);
+Figure not_seen(TimeRow::Kind kind, const Analysis& analysis) {
+  return kind == TimeRow::Kind::thread || kind == TimeRow::Kind::region ? exactly(0) : sampled(0, analysis);
 }
 
 }  // namespace

@@ -19,11 +19,12 @@ class ByPlace {
   [[nodiscard]] const Value& at(const ProgramView& view, const profile::SampleRow& sample, Make make) {
     static const Value nowhere;
     const auto place = view.spaces().find(view.moment(sample.thread, sample.time_ns), sample.ip);
-    if (!place) {
-      return nowhere;
-    }
-    const auto known = values_.find(*place);
-    return known != values_.end() ? known->second : values_.emplace(*place, make(*place)).first->second;
+    return place ? of(*place, make) : nowhere;
+  }
+  template <class Make>
+  [[nodiscard]] const Value& of(ModulePlace place, Make make) {
+    const auto known = values_.find(place);
+    return known != values_.end() ? known->second : values_.emplace(place, make(place)).first->second;
   }
 
  private:

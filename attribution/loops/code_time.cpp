@@ -112,7 +112,7 @@ class CodeSums {
       thread.inclusive += total.ns;
       thread.self += innermost ? total.ns : 0;
       thread.waiting += total.waiting_ns;
-      thread.kernel += total.kernel_ns;
+      thread.kernel += total.kernel_ns();
       thread.samples += total.samples;
       innermost = false;
     }
@@ -380,6 +380,10 @@ void forget_times(CodeTime& time) {
   for (CodeLineRow& row : time.lines) {
     row.self_s = 0;
   }
+  for (KernelRow& row : time.kernel) {
+    row.self_s = 0;
+  }
+  time.collector_s = 0;
   time.fileless_s.clear();
 }
 

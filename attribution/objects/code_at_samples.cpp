@@ -8,14 +8,8 @@ namespace crosstalk::attribution {
 
 bool CodeAtSamples::stores_back(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip) {
   const auto place = view_.spaces().find(view_.moment(thread, time_ns), ip);
-  if (!place) {
-    return false;
-  }
-  const auto [known, fresh] = stored_back_.try_emplace(*place);
-  if (fresh) {
-    known->second = symbolizer::is_stored_back(view_.code().bytes_at(*place));
-  }
-  return known->second;
+  return place &&
+         stored_back_.of(*place, [&](ModulePlace at) { return symbolizer::is_stored_back(view_.code().bytes_at(at)); });
 }
 
 std::optional<symbolizer::LoadedRegister> CodeAtSamples::find_loaded(ModulePlace place) const {
@@ -31,11 +25,7 @@ std::optional<LoadedValue> CodeAtSamples::last_loaded(const profile::SampleRow& 
   if (!place || !sample.registers) {
     return std::nullopt;
   }
-  const auto [known, fresh] = loaded_.try_emplace(*place);
-  if (fresh) {
-    known->second = find_loaded(*place);
-  }
-  const auto& loaded = known->second;
+  const auto& loaded = loaded_.of(*place, [&](ModulePlace at) { return find_loaded(at); });
   return loaded ? std::optional(LoadedValue{(*sample.registers)[loaded->reg], loaded->bytes}) : std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attribution/loops/by_place.h"
 #include "attribution/objects/program_view.h"
 #include "attribution/timeline/probe_timeline.h"
 #include "symbolizer/cfg/stores_ahead.h"
@@ -32,8 +33,8 @@ class CodeAtSamples : public SampledCode {
   [[nodiscard]] std::vector<symbolizer::StoreAhead> find_stores(ModulePlace place, std::uint64_t bias) const;
 
   const ProgramView& view_;
-  std::map<ModulePlace, bool> stored_back_;
-  std::map<ModulePlace, std::optional<symbolizer::LoadedRegister>> loaded_;
+  ByPlace<bool> stored_back_;
+  ByPlace<std::optional<symbolizer::LoadedRegister>> loaded_;
   std::map<Mapped, std::vector<symbolizer::StoreAhead>> ahead_;
   std::vector<PossibleStore> answer_;
 };

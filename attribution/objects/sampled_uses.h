@@ -22,8 +22,9 @@ class LineUses {
   LineUses(std::span<const profile::ThreadRow> threads, SampledCode& code) : threads_(threads), code_(code) {}
   void add(const profile::SampleRow& sample);
   /// Returns, by object, the uses of lines that several threads of a process used, one of which stored, if
-  /// the threads came back after each other there often enough that it is no single handing over; most time first.
-  /// `name_at` names the object at an address of a thread's process; it is asked once a line.
+  /// the threads came back after each other there often enough that it is more than handing over once; most time first.
+  /// `name_at` names the object at an address of a thread's process; it is asked once a line, and not at all where no
+  /// line is used so.
   using NameAt = std::function<std::string(ThreadId thread, std::uint64_t time_ns, std::uint64_t address)>;
   [[nodiscard]] std::vector<SampledUse> in_turn(const NameAt& name_at);
 
@@ -34,6 +35,12 @@ class LineUses {
     bool stores = false;
     [[nodiscard]] bool same_line(const Use& other) const;
   };
+  struct Line {
+    std::span<const Use> uses;
+    bool shared = false;  // several threads use it, one of which stores
+  };
+  [[nodiscard]] std::vector<Line> lines();
+
   std::span<const profile::ThreadRow> threads_;
   SampledCode& code_;
   std::vector<Use> uses_;

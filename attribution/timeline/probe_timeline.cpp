@@ -200,9 +200,8 @@ void ProbedLines::add(const profile::SampleRow& sample) {
   point.cpu = sample.cpu;
   if (sample.access != AccessKind::none && lines_.contains({*process, line_of(sample.address)})) {
     compare_value(sample);
-    point.instruction = sample.access_ip != 0 ? sample.access_ip : sample.ip;
-    const bool stores =
-        crosstalk::stores(sample.access) || code_.stores_back(point.thread, point.time_ns, point.instruction);
+    point.instruction = SampledCode::instruction_of(sample);
+    const bool stores = code_.stores(sample);
     point.kind = stores && sample.access == AccessKind::load ? AccessKind::load_store : sample.access;
     note(*process, point, sample.address, sample.width, stores ? Evidence::stores : Evidence::loads);
   }

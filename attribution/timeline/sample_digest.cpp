@@ -73,9 +73,7 @@ void SampleDigest::add_code(const profile::SampleRow& sample, ProcessId process,
   ++sums.samples;
   sums.ns += ns;
   sums.ns2 += ns * ns;
-  const bool waiting = (sample.flags & profile::sample_waiting) != 0;
-  sums.waiting_ns += waiting ? ns : 0;
-  sums.kernel_ns += in_kernel && !waiting ? ns : 0;
+  sums.waiting_ns += (sample.flags & profile::sample_waiting) != 0 ? ns : 0;
 }
 
 void SampleDigest::add_access(const profile::SampleRow& sample) {
@@ -92,8 +90,8 @@ std::vector<CodeTotal> SampleDigest::code() const {
   std::vector<CodeTotal> result;
   result.reserve(code_.size());
   for (const auto& [key, sums] : code_) {
-    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address,    sums.samples,  sums.ns,      sums.ns2,
-                    sums.waiting_ns,      key.region,   sums.kernel_ns, key.in_kernel, key.in_kernel};
+    CodeTotal total{ThreadId{key.thread}, std::nullopt, key.address,   sums.samples, sums.ns, sums.ns2,
+                    sums.waiting_ns,      key.region,   key.in_kernel, key.in_kernel};
     if (key.file != 0) {
       total.place = ModulePlace{key.file - 1, key.address};
     }

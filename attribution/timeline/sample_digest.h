@@ -27,11 +27,12 @@ struct CodeTotal {
   double ns = 0, ns2 = 0;         // sum of weights and of their squares
   double waiting_ns = 0;          // of ns, in waits for other threads that are measured
   profile::RegionId region = {};  // the innermost that the program marks; 0: none
-  double kernel_ns = 0;           // of ns, in the kernel, those waits aside
   /// In the kernel: the address is the last byte before the one at which the thread will go on. So it lies in a system
   /// call's instruction; of a page fault, whose instruction is done again, code_totals() has moved it to there.
   bool in_kernel = false;
   bool system_call = false;  // in_kernel, and by a system call
+  /// Of ns, in the kernel, measured waits aside.
+  [[nodiscard]] double kernel_ns() const { return in_kernel ? ns - waiting_ns : 0; }
 };
 
 /// Samples of a thread, or of what it does in a region.
@@ -108,7 +109,7 @@ class SampleDigest {
   };
   struct Sums {
     std::uint64_t samples = 0;
-    double ns = 0, ns2 = 0, waiting_ns = 0, kernel_ns = 0;
+    double ns = 0, ns2 = 0, waiting_ns = 0;
   };
   void add_code(const profile::SampleRow& sample, ProcessId process, bool in_kernel);
   void add_access(const profile::SampleRow& sample);

@@ -29,6 +29,15 @@ class SampledCode {
   virtual ~SampledCode() = default;
   /// Does the access of the instruction at `ip` store, though it was sampled at its load?
   [[nodiscard]] virtual bool stores_back(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip) = 0;
+  /// Does the thread store to what it was sampled at? A counter is loaded, added to and stored: the time is taken by
+  /// the load, so samples may fall on nothing else.
+  [[nodiscard]] bool stores(const profile::SampleRow& sample) {
+    return crosstalk::stores(sample.access) || stores_back(sample.thread, sample.time_ns, instruction_of(sample));
+  }
+  /// The instruction that accessed; where none is known, the one that was interrupted.
+  [[nodiscard]] static std::uint64_t instruction_of(const profile::SampleRow& sample) {
+    return sample.access_ip != 0 ? sample.access_ip : sample.ip;
+  }
   /// The value that the thread has loaded last, where it was sampled in a loop that repeats the load until another
   /// thread stores; nullopt elsewhere.
   [[nodiscard]] virtual std::optional<LoadedValue> last_loaded(const profile::SampleRow& sample) = 0;

@@ -34,7 +34,7 @@ class SamplePace {
 /// What a clock of this period adds to a context switch, where one of 4 ms adds `at_4_ms_ns`.
 [[nodiscard]] double switch_price(double at_4_ms_ns, std::uint64_t period_ns);
 
-/// A clock costs a thread something at each context switch. Of one that switches so often that it can not have a clock
+/// A clock costs a thread something at each context switch. Of one that switches so often that it cannot have a clock
 /// all the time, samples come from windows, in which the clock ticks faster: a switch with such a clock costs little
 /// more, and a window has some samples.
 inline constexpr double least_part = 1 / 512.0;

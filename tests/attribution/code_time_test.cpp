@@ -173,7 +173,6 @@ TEST(ShareInterval, Wilson) {
 TEST_F(CodeTimeTest, TimeInTheKernelHasANameAndSamplesAreCounted) {
   CodeTotal call = at(0x150, 30);
   call.in_kernel = call.system_call = true;
-  call.kernel_ns = call.ns;
   const auto totals = code_totals({call, at(0x150, 70)}, view_);
   EXPECT_TRUE(totals[0].system_call) << "code that is not known is taken to have one";
   const CodeTime result = code_time(totals, view_, 100);

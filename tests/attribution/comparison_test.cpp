@@ -380,17 +380,17 @@ TEST(Comparison, HasTheTimesOfWhatHasAName) {
   before.functions = {{"parse", "/src/p.cpp", "bench", 3, 0.25, 0.25}};
   after.code_lines = {{"/src/p.cpp", 5, "parse", 0.5, 0.5}};
   const Comparison c = compare(before, after, {});
-  const auto of = [&](TimeRow::Of what, const std::string& name) {
-    const auto row =
-        std::find_if(c.times.begin(), c.times.end(), [&](const TimeRow& r) { return r.of == what && r.name == name; });
+  const auto of = [&](TimeRow::Kind what, const std::string& name) {
+    const auto row = std::find_if(c.times.begin(), c.times.end(),
+                                  [&](const TimeRow& r) { return r.kind == what && r.name == name; });
     return row == c.times.end() ? TimeRow{} : *row;
   };
-  const TimeRow parse = of(TimeRow::Of::function, "parse");
+  const TimeRow parse = of(TimeRow::Kind::function, "parse");
   EXPECT_DOUBLE_EQ(parse.before.value.value_or(-1), 0.25);
   ASSERT_TRUE(parse.after.ci95);
   EXPECT_DOUBLE_EQ(parse.after.ci95->low, 0);
   EXPECT_LT(parse.after.ci95->high, 0.01) << "of a thousand samples none was there";
-  EXPECT_DOUBLE_EQ(of(TimeRow::Of::line, "p.cpp:5").after.value.value_or(-1), 0.5);
+  EXPECT_DOUBLE_EQ(of(TimeRow::Kind::line, "p.cpp:5").after.value.value_or(-1), 0.5);
 }
 
 TEST(Comparison, ComparesLoopsByTheTimeOfAnIteration) {

@@ -27,9 +27,9 @@ Comparison made() {
                row("queue", 20, {0.1, Interval{0.05, 0.2}}, {0.1, Interval{0.05, 0.2}})};
   c.lines = c.objects;
   c.total = c.objects[0];
-  c.times = {{TimeRow::Of::function, "parse", {1.0, Interval{0.9, 1.1}}, {4.0, Interval{3.5, 4.5}}},
-             {TimeRow::Of::thread, "worker", exactly(2), exactly(3)},
-             {TimeRow::Of::line, "b.cpp:7", {0.1, Interval{0, 0.2}}, {0.1, Interval{0, 0.2}}}};
+  c.times = {{TimeRow::Kind::function, "parse", {1.0, Interval{0.9, 1.1}}, {4.0, Interval{3.5, 4.5}}},
+             {TimeRow::Kind::thread, "worker", exactly(2), exactly(3)},
+             {TimeRow::Kind::line, "b.cpp:7", {0.1, Interval{0, 0.2}}, {0.1, Interval{0, 0.2}}}};
   return c;
 }
 

@@ -74,7 +74,8 @@ Analysis program() {
   counting.cpu_s = 8;
   counting.share = 0.8;
   counting.share_ci95 = {0.7, 0.9};
-  counting.threads = {{1, 6, 6}, {2, 2, 2}};
+  counting.kernel_s = 1.5;
+  counting.threads = {{1, 6, 6, 0, 1.5}, {2, 2, 2}};
   LoopRow reading = counting;
   reading.id = 2;
   reading.line_begin = 28;
@@ -85,6 +86,8 @@ Analysis program() {
   reading.threads = {{1, 1, 1}};
   a.loops = {counting, reading};
   a.functions = {{"get()", "/src/a.cpp", "/usr/bin/program", 9, 8, 0.8}};
+  a.kernel = {{"read", true, 1.5, 0.15}};
+  c.sampled_uses = {{"queue", {0, 1}, 0.5, 8}, {"table", {1, 2}, 0.7, 9}};
   a.findings = {{"Counter.", 1.5, "shared_counter"}, {"Queue.", 0.2, "queue"}, {"The hottest loop.", 0, "loop"}};
   a.findings[0].object = "counter";
   a.findings[1].object = "queue";
@@ -129,6 +132,11 @@ TEST(Filter, SharesStayThoseOfTheWholeProgram) {
   ASSERT_EQ(a.loops.size(), 1U);
   EXPECT_DOUBLE_EQ(a.loops[0].cpu_s, 2);
   EXPECT_DOUBLE_EQ(a.loops[0].share, 0.2);
+  EXPECT_DOUBLE_EQ(a.loops[0].kernel_s, 0);
+  EXPECT_DOUBLE_EQ(kept({"1", "", "", {}}).loops[0].kernel_s, 1.5);
+  EXPECT_TRUE(a.kernel.empty()) << "nobody knows how much of it was this thread's";
+  ASSERT_EQ(a.communication.sampled_uses.size(), 1U);
+  EXPECT_EQ(a.communication.sampled_uses[0].object, "table");
   EXPECT_DOUBLE_EQ(a.cpu_s, 10);
   EXPECT_EQ(a.communication.cells.size(), 2U);
   EXPECT_DOUBLE_EQ(a.communication.objects[0].cost_s, 1.5);
@@ -143,6 +151,9 @@ TEST(Filter, AnObjectsRowsAreThoseOfItsPairsOfLines) {
   ASSERT_EQ(a.loops.size(), 1U);
   EXPECT_EQ(a.loops[0].id, 2U);
   EXPECT_FALSE(a.threads[2].listed);
+  ASSERT_EQ(a.communication.sampled_uses.size(), 1U);
+  EXPECT_EQ(a.communication.sampled_uses[0].object, "queue");
+  EXPECT_TRUE(a.kernel.empty());
 }
 
 TEST(Filter, AModuleIsFoundByItsName) {

@@ -80,7 +80,8 @@ TEST_F(LoopBusy, AccountsAddUpToTheCpuTime) {
 }
 
 TEST_F(LoopBusy, TimeInTheKernelIsNotWaitingForData) {
-  const LoopRow loop = loop_of({{0, 2, 2, 0, 1.5}});
+  LoopRow loop = loop_of({{0, 2, 2, 0, 1.5}});
+  loop.kernel_s = 1.5;
   standings_[{loop.module_file, loop.header}] = {1, 0, 0, 0, 0};  // in user mode
   const models::CycleAccount waits = figures_of(loop).waits;
   EXPECT_NEAR(waits[CycleClass::kernel].value(), 1.5, 1e-9);
