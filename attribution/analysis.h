@@ -25,7 +25,7 @@ struct AnalysisOptions {
   std::string uncalibrated;                       // why `machine` is null, a sentence with a remedy
 };
 
-/// Reads the whole profile. Errors only for a profile that can not be read, and for code that is asked for and can not
+/// Reads the whole profile. Errors only for a profile that cannot be read, and for code that is asked for and cannot
 /// be shown.
 [[nodiscard]] Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options);
 

@@ -291,7 +291,7 @@ std::string use_in_words(const Analysis& analysis, const SampledUse& use) {
          " of the CPU time: how much of it, and who follows whom, is not known.";
 }
 
-/// Watchpoints were blind, and who can not look does not say what was seen.
+/// Watchpoints were blind, and who cannot look does not say what was seen.
 bool can_not_be_told(const Analysis& analysis) { return analysis.sight.sees == WatchSight::Sees::nothing; }
 
 }  // namespace

@@ -365,7 +365,7 @@ struct SampledUse {
 struct Communication {
   Matrix cells, cores, invalidations;
   Amount true_sharing, false_sharing;  // of all pairs
-  std::optional<Unseen> unseen;        // absent: the estimator can not tell
+  std::optional<Unseen> unseen;        // absent: the estimator cannot tell
   std::vector<LineRow> lines;          // most cost first
   std::vector<LinePair> line_pairs;    // most cost first
   std::vector<ObjectRow> objects;      // most cost first
@@ -414,7 +414,7 @@ struct Analysis {
   double duration_s = 0, cpu_s = 0;  // of all threads
   std::string build_id = {};         // of the program that was launched; empty: it has none, or that is not known
   std::string shares_of = {};  // an event, where no sample stands for time: shares are of it, and times are not known
-  std::string program_missing = {};  // why its file can not be read for names, with a remedy; empty: it can
+  std::string program_missing = {};  // why its file cannot be read for names, with a remedy; empty: it can
   Memory memory = {};                // by hardware samples alone
   std::shared_ptr<const CounterSummary> counters = {};  // by hardware counters; null: none was read
   std::string left_alone = {};  // why the collector stepped aside from the program; empty: it did not

@@ -30,7 +30,7 @@ namespace crosstalk::attribution {
 /// "thread 1 (reader)", "threads 1 and 2 (worker)", "4 threads (1, 2, 3, 4)": names are said where they tell more than
 /// the program's name does.
 [[nodiscard]] std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads);
-/// What to do where too little was seen: a program that has ended can not be recorded for longer.
+/// What to do where too little was seen: a program that has ended cannot be recorded for longer.
 [[nodiscard]] std::string to_see_more(const Analysis& analysis);
 /// With a capital.
 [[nodiscard]] std::string begun(std::string sentence);

@@ -31,7 +31,7 @@ namespace crosstalk {
 }
 
 /// A hash of a file's size and bytes; of a file above 16 MiB, of the first and the last 8 MiB: it is made while a
-/// recording begins. Profiles hold it, so that it never changes (docs/profile-schema.md). 0: the file can not be read.
+/// recording begins. Profiles hold it, so that it never changes (docs/profile-schema.md). 0: the file cannot be read.
 [[nodiscard]] inline std::uint64_t content_hash(const std::string& path) {
   constexpr std::int64_t part = 8 << 20;
   constexpr std::int64_t at_once = 256 << 10;

@@ -36,7 +36,7 @@ namespace crosstalk {
   return std::nullopt;
 }
 
-/// The same of a file, of which no more is read than has to be; nullopt also where it can not be.
+/// The same of a file, of which no more is read than has to be; nullopt also where it cannot be.
 [[nodiscard]] inline std::optional<std::string> proc_file_field(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

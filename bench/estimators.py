@@ -107,7 +107,7 @@ What it says:
 - `accesses_slow`, `accesses_slow_ring`: with a threshold of latency neither samples nor counts hold fast loads. Where
   threads take their lines over by stores, all of which are sampled, the number is right all the same; where they only load
   it is a fourth of the truth, and no number of slow communications either, since what is counted follows a load instead of
-  being one. A report can not tell the two apart and says no number, with the reason (`count_unknown`).
+  being one. A report cannot tell the two apart and says no number, with the reason (`count_unknown`).
 - `accesses_late`, `accesses_whole_lines`, `accesses_packed`, `accesses_spinning`: where watches come late, where threads
   go from word to word of a line, where neighbours share a word of eight bytes, and where threads look again and again, the
   number is wrong, by as much as the table says.

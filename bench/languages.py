@@ -35,7 +35,7 @@ class Program:
             return {number for number, line in enumerate(file, 1) if re.search(r"(//|#) shared$", line.rstrip())}
 
     def build(self, folder):
-        """None when it can not be built here."""
+        """None when it cannot be built here."""
         if shutil.which(self.needs) is None:
             return None
         program = folder.file(self.name.replace(" ", "_").replace(",", ""))
@@ -99,7 +99,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=5, help="attached to each [5]")
     parser.add_argument("--only", default="", help="names, separated by / [all]")
-    parser.add_argument("--required", action="store_true", help="fail where one can not be built")
+    parser.add_argument("--required", action="store_true", help="fail where one cannot be built")
     arguments = parser.parse_args()
     rows, wrong = [], []
     with common.Folder() as folder:
@@ -108,7 +108,7 @@ def main():
                 continue
             command = program.build(folder)
             if command is None:
-                print(f"{program.name}: can not be built here")
+                print(f"{program.name}: cannot be built here")
                 wrong += [program.name] if arguments.required else []
                 continue
             found, best, thing = judge(program, attach(program, command, arguments.seconds, folder.file("run.db")))

@@ -55,7 +55,7 @@ class Program:
     """A command that runs to its end."""
 
     def __init__(self, name, threads, needs, command, prepare=None, alone=0):
-        """`alone`: what a run costs hangs on which processors its threads meet, so that two can not run at once; so many
+        """`alone`: what a run costs hangs on which processors its threads meet, so that two cannot run at once; so many
         runs of each kind in turns, or more, tell."""
         self.name, self.threads, self.needs, self.alone = name, threads, needs, alone
         self._command, self._prepare = command, prepare

@@ -107,7 +107,7 @@ def read(path):
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
     except (OSError, ValueError) as error:
-        sys.exit(f"bench: {path} can not be read: {error}")
+        sys.exit(f"bench: {path} cannot be read: {error}")
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         sys.exit(f"bench: {path} holds no results of this study; measure with ./dev bench accuracy --study")
     return document
@@ -216,7 +216,7 @@ def results_for(path, runs, seconds, quick, resume):
         known = {key: document.get(key) for key in head}
         if known != head:
             differs = ", ".join(f"{key} {known[key]} instead of {head[key]}" for key in head if known[key] != head[key])
-            sys.exit(f"bench: {path} can not be resumed: it has {differs}; measure anew without --resume")
+            sys.exit(f"bench: {path} cannot be resumed: it has {differs}; measure anew without --resume")
         results.take(document)
     return results
 

@@ -164,7 +164,7 @@ def cost_elsewhere(report, truth):
 
 
 def judged(report, truth):
-    """The figures of one run. None: can not be known of it."""
+    """The figures of one run. None: cannot be known of it."""
     forced = truth["true"] + truth["false"]
     cpu_s = harness.cpu_seconds(report)
     costs = harness.cells_by_truth(report, truth)

@@ -32,8 +32,8 @@ own, so that what drifts on the machine is spread over all.
 - *detections/s*: communications seen by watchpoints on the data, by second of the threads' CPU time.
 - *overhead*: as the recording measured it, share of CPU time.
 - *work lost*: by how much fewer communications a CPU second of the program did than in bare runs of the same round. It
-  includes what the recording can not know of itself, and the program's own ups and downs.
-- `-`: can not be known: nothing was communicated, nothing of it was seen, or there were no bare runs.
+  includes what the recording cannot know of itself, and the program's own ups and downs.
+- `-`: cannot be known: nothing was communicated, nothing of it was seen, or there were no bare runs.
 
 Machine: {machine}. {load}
 

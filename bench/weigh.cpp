@@ -20,7 +20,7 @@ double seconds_of(const timeval& time) {
 bool write_result(const char* path, double seconds, const rusage& usage) {
   std::FILE* file = std::fopen(path, "w");
   if (file == nullptr) {
-    std::fprintf(stderr, "weigh: %s can not be written: %s\n", path, std::strerror(errno));
+    std::fprintf(stderr, "weigh: %s cannot be written: %s\n", path, std::strerror(errno));
     return false;
   }
   std::fprintf(file, "{\"seconds\":%.6f,\"cpu_s\":%.6f,\"peak_bytes\":%ld}\n", seconds,

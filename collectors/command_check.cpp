@@ -45,9 +45,8 @@ int execution_error(const std::string& path) {
 
 Error execution_failure(const std::string& path, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
-  return Error{
-      missing ? ErrorCode::not_found : ErrorCode::not_executable,
-      missing ? path + ": no such file or directory" : path + ": can not be executed: " + std::strerror(error)};
+  return Error{missing ? ErrorCode::not_found : ErrorCode::not_executable,
+               missing ? path + ": no such file or directory" : path + ": cannot be executed: " + std::strerror(error)};
 }
 
 /// Finds the file that execvp would execute.
@@ -189,8 +188,8 @@ Result<JudgedCommand> judge(const std::string& path, int depth) {
   }
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) {
-    return refuse(path, std::string("can not be read (") + std::strerror(errno) +
-                            "), so it can not be known whether it can be observed");
+    return refuse(path, std::string("cannot be read (") + std::strerror(errno) +
+                            "), so it cannot be known whether it can be observed");
   }
   const Result<std::string> privileges = privileges_of(path, fd.get());
   if (!privileges) {
@@ -211,7 +210,7 @@ Result<JudgedCommand> judge(const std::string& path, int depth) {
   std::array<char, 256> head{};  // what execvp hands to a shell is text
   const long got = read_at(fd.get(), head.data(), head.size(), 0);
   if (got > 0 && std::memchr(head.data(), 0, static_cast<std::size_t>(got)) != nullptr) {
-    return fail(ErrorCode::not_executable, path + ": can not be executed: neither an ELF program nor a script");
+    return fail(ErrorCode::not_executable, path + ": cannot be executed: neither an ELF program nor a script");
   }
   return judge_script(path, "/bin/sh", depth);
 }

@@ -9,7 +9,7 @@
 
 namespace crosstalk::collectors {
 
-/// One moment of one thread, and how much it stands for. What a source can not tell is left as it is here; the steps
+/// One moment of one thread, and how much it stands for. What a source cannot tell is left as it is here; the steps
 /// after it may still find out (where a clock only knows what it interrupted, the access is found from the code).
 struct Observation {
   // Who and when

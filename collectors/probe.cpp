@@ -71,7 +71,7 @@ void add_cause(profile::WatchTrial& trial) {
   trial.remedy = remedy_of_silence(around);
 }
 
-/// Of watchpoints that can not be opened.
+/// Of watchpoints that cannot be opened.
 void explain_refusal_of_watchpoints(int error, int paranoid, SystemCallFilter filter, profile::WatchTrial& trial) {
   Facility facility;
   if (error == ENOSPC) {

@@ -49,7 +49,7 @@ struct JudgedCommand {
   bool privileged = false;  // it gets rights that this user does not have
 };
 
-/// Refuses, in one line, a command that can not be observed in any way: missing, not executable, of another processor,
+/// Refuses, in one line, a command that cannot be observed in any way: missing, not executable, of another processor,
 /// of 32 bits, not readable. Scripts are judged by their interpreter.
 [[nodiscard]] Result<JudgedCommand> check_command(const std::string& command);
 

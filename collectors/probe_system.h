@@ -24,7 +24,7 @@ inline constexpr KernelVersion oldest_kernel{5, 13};
 /// Release of the running kernel, as `uname -r` prints it.
 [[nodiscard]] std::string kernel_release();
 
-/// The whole of a small file (64 KiB at most), none when it can not be read. Trailing white space removed.
+/// The whole of a small file (64 KiB at most), none when it cannot be read. Trailing white space removed.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);
 /// /proc/sys/kernel/perf_event_paranoid; -1: not there (a kernel without perf, or a hidden /proc).
 [[nodiscard]] int perf_event_paranoid();

@@ -12,7 +12,7 @@ namespace crosstalk::collectors {
 struct Surroundings {
   std::string hypervisor;    // "KVM", "Hyper-V", ...; "an unknown hypervisor"; empty: none is told of
   std::string product;       // as the machine's firmware calls it: "Google Compute Engine"; empty: not known
-  std::string confidential;  // "AMD SEV-SNP", "Intel TDX": memory that the host can not read; empty: none is told of
+  std::string confidential;  // "AMD SEV-SNP", "Intel TDX": memory that the host cannot read; empty: none is told of
   std::string sandbox;       // whose kernel is no Linux: "gVisor", "WSL1"; empty: none
 };
 [[nodiscard]] Surroundings surroundings();

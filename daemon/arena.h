@@ -35,7 +35,7 @@ class Arena {
   [[nodiscard]] profile::ArenaHeader& header() const { return *view_.header; }
   [[nodiscard]] profile::ThreadSlot& slot(std::uint32_t index) const;
   [[nodiscard]] const profile::ThreadWaits& waits(std::uint32_t index) const;
-  /// Null when it can not be mapped (`ulimit -v`). It stays mapped.
+  /// Null when it cannot be mapped (`ulimit -v`). It stays mapped.
   [[nodiscard]] const std::byte* ring(std::uint32_t index);
   /// What lies behind it, of a thread whose slot says that it marks regions.
   [[nodiscard]] const profile::ThreadRegions* regions(std::uint32_t index);

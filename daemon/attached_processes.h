@@ -44,7 +44,7 @@ struct Attachment {
 /// Not thread-safe.
 class AttachedProcesses {
  public:
-  /// Fails where it can not be attached at once, unless that is to be later.
+  /// Fails where it cannot be attached at once, unless that is to be later.
   [[nodiscard]] static Result<AttachedProcesses> attach(Attachment attachment, const std::string& arena,
                                                         std::uint64_t now_ns);
 

@@ -57,7 +57,7 @@ class Drainer {
     std::optional<SchedulerTimes> first_times;  // at the first look; nothing: not known
     SchedulerTimes times;                       // at the latest
     bool ended = false;
-    bool unread = false;  // its ring can not be mapped
+    bool unread = false;  // its ring cannot be mapped
   };
   struct Portion {
     std::uint32_t slot;

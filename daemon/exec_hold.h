@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds a child at the moment when it has become another program and executed nothing of it yet, so that it can be
 // attached to from its first instruction on. Only ptrace stops a process there. The child is traced from before its
-// exec until it is let go, and can not see afterwards that it was.
+// exec until it is let go, and cannot see afterwards that it was.
 #pragma once
 
 #include <sys/types.h>

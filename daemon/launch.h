@@ -51,7 +51,7 @@ class Child {
   [[nodiscard]] bool held() const { return hold_.has_value(); }
   /// Lets it begin, if it was held.
   void release() { hold_.reset(); }
-  /// Ends it, where it can not be observed after all. It is reaped.
+  /// Ends it, where it cannot be observed after all. It is reaped.
   void kill();
 
   [[nodiscard]] pid_t pid() const { return pid_; }

@@ -20,7 +20,7 @@ bool is_stopped(const UniqueFd& file) {
   return now && now->state == 'T';
 }
 
-/// In a process of its own: a stopped one can not look whether the command goes on.
+/// In a process of its own: a stopped one cannot look whether the command goes on.
 [[noreturn]] void wake_when_it_goes_on(const UniqueFd& command, pid_t recorder) {
   constexpr timespec interval{0, 20'000'000};
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,7 +10,7 @@
 
 namespace crosstalk::daemon {
 
-/// Puts rows into a profile. When the profile can not be written (a full disk), says so once, drops rows, and
+/// Puts rows into a profile. When the profile cannot be written (a full disk), says so once, drops rows, and
 /// tries again from time to time: the recording and the command go on.
 class ProfileSink final : public RowSink {
  public:

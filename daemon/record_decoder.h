@@ -34,7 +34,7 @@ class RecordDecoder {
   /// in order of their times with the first interpret() after them: a pass may hold several of one pid, and
   /// a parent's beside its child's, in slots of any order.
   void announce(std::uint32_t slot, const profile::RecordView& record);
-  /// A record that can not be true is dropped and counted in malformed().
+  /// A record that cannot be true is dropped and counted in malformed().
   void interpret(std::uint32_t slot, const profile::RecordView& record);
   /// As the slot counts. A thread that has executed another program counts on: what it had counted by then is known
   /// from its former slot, and until that is told the totals of the new one are left as they are.

@@ -237,7 +237,7 @@ void Recorder::commit(std::uint64_t now_ns) {
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
   sink_.put(session_);
   sink_.commit();
-  // While the profile can not be written, what is over waits for a retry, within reason.
+  // While the profile cannot be written, what is over waits for a retry, within reason.
   if (!sink_.failing() || decoder_.process_table().known_threads() > most_waiting) {
     decoder_.evict(now_ns);
   }

@@ -27,7 +27,7 @@ struct RegionsSeen {
   std::uint64_t without_room = 0, unmatched = 0;
 };
 
-/// Nodes from the first one that can not be true on are left out: the table is the target's to write. A region that is
+/// Nodes from the first one that cannot be true on are left out: the table is the target's to write. A region that is
 /// open counts up to `now_ns`.
 [[nodiscard]] RegionsSeen regions_seen(const profile::ThreadRegions& table, const profile::ArenaHeader& arena,
                                        std::uint64_t now_ns);

@@ -25,7 +25,7 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
   return tl::unexpected<Error>(result.error());
 }
 
-/// `start(arena's path, signals, targets)` begins what is recorded, once all is ready for it; where it can not, no file
+/// `start(arena's path, signals, targets)` begins what is recorded, once all is ready for it; where it cannot, no file
 /// is left.
 template <class Start>
 Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cpu_before_ns, Start start) {

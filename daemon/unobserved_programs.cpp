@@ -40,7 +40,7 @@ std::string reason_of(const UnobservedProgram& program) {
     case Unobserved::pid_namespace:
       return "it runs in a pid namespace of its own; record inside of it";
     case Unobserved::out_of_reach:
-      return "it can not reach the recorder, from another user namespace or without /proc; record inside of it";
+      return "it cannot reach the recorder, from another user namespace or without /proc; record inside of it";
   }
   return {};
 }

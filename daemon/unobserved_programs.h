@@ -23,7 +23,7 @@ struct UnobservedProgram {
   std::string detail, program;
 };
 
-/// Takes the notices that are ready out of the arena. Those that can not be true are dropped.
+/// Takes the notices that are ready out of the arena. Those that cannot be true are dropped.
 [[nodiscard]] std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header);
 
 /// Why, and what to do.

@@ -7,7 +7,7 @@
 namespace crosstalk::daemon {
 namespace {
 
-// A target can not make us remember more than this: four watches at a time in each of 4096 threads.
+// A target cannot make us remember more than this: four watches at a time in each of 4096 threads.
 constexpr std::size_t max_pending = 16384;
 
 }  // namespace
@@ -26,7 +26,7 @@ WatchJoiner::Pending* WatchJoiner::at(std::uint32_t watch, std::uint64_t time_ns
   return &made;
 }
 
-/// What a watch and a probe begin with alike; null where that is known already, or can not be remembered.
+/// What a watch and a probe begin with alike; null where that is known already, or cannot be remembered.
 template <class Record>
 WatchJoiner::Pending* WatchJoiner::begin(ThreadId thread, const Record& record) {
   Pending* pending = at(record.watch, record.time_ns);

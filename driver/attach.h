@@ -22,7 +22,7 @@ namespace crosstalk::driver {
 struct AttachedTarget {
   daemon::Attachment attachment;
   std::string command;                        // the processes' command lines, as a shell would run them side by side
-  std::vector<profile::MessageRow> warnings;  // what can not be known of them from outside
+  std::vector<profile::MessageRow> warnings;  // what cannot be known of them from outside
 };
 
 /// The command line of a running process, as a shell has it; without one its executable, or its number.
@@ -35,12 +35,12 @@ struct OutsideMeans {
   std::vector<collectors::CounterGroup> counters;  // that are read of each thread
 };
 
-/// Refuses what can not be watched from outside: where one of several can not, all are.
+/// Refuses what cannot be watched from outside: where one of several cannot, all are.
 [[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means);
 
 struct WatchedCommand {
   daemon::CommandAttachment attachment;
-  profile::MessageRow warning;  // what can not be known of it from outside
+  profile::MessageRow warning;  // what cannot be known of it from outside
 };
 
 /// `what`: words that "watched from outside" can follow.

@@ -27,7 +27,7 @@ constexpr const char* calibrate_examples =
     "\n"
     "It takes some seconds, two minutes at most, and all processors. What other programs that run\n"
     "meanwhile leave no time for is absent, which the table shows with the reasons.\n"
-    "The exit status is 0, 1 when the machine can not be measured, 125 for a bad command line.\n"
+    "The exit status is 0, 1 when the machine cannot be measured, 125 for a bad command line.\n"
     "More: man crosstalk-calibrate\n";
 
 int failed(const Error& error, int status) {
@@ -68,7 +68,7 @@ int show_and_keep(const CalibrateRequest& request, const std::string& path, cons
     return failed(written.error(), exit_failed);
   }
   if ((request.json || !request.quiet) && !write_output(shown(request, machine), false)) {
-    log_error("standard output can not be written");
+    log_error("standard output cannot be written");
     return exit_failed;
   }
   forget_costs();

@@ -48,7 +48,7 @@ struct ParseOutcome {
 /// Runs the parser. An error is the parser's complaint, with a hint at --help.
 [[nodiscard]] Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments);
 
-/// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock can not keep
+/// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock cannot keep
 /// up), more than 10 s, anything else.
 [[nodiscard]] Result<std::uint64_t> parse_period(const std::string& text);
 

@@ -120,7 +120,7 @@ int compare_profiles(const DiffRequest& request) {
   }
   leave_out(request.least_cost, report.comparison);
   if (!write_output(render(report, request), request.pager && request.format == Format::text)) {
-    log_error("standard output can not be written");
+    log_error("standard output cannot be written");
     return exit_not_compared;
   }
   say_conditions(report);

@@ -29,7 +29,7 @@ constexpr const char* diff_examples =
     "  UNIT is % (of CPU time), s, ms, us or ns. A figure that is not known for sure holds only where all of its\n"
     "  95 % interval does.\n"
     "\n"
-    "The exit status is 0, 1 when a condition holds, 2 when the profiles can not be compared, 125 for a\n"
+    "The exit status is 0, 1 when a condition holds, 2 when the profiles cannot be compared, 125 for a\n"
     "bad command line.\n"
     "More: man crosstalk-diff\n";
 

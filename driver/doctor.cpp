@@ -49,7 +49,7 @@ std::string method_in_words(const MethodChoice& method) {
     case profile::Method::none:
       break;
   }
-  return "Communication can not be seen, as " + method.why + ".";
+  return "Communication cannot be seen, as " + method.why + ".";
 }
 
 bool has(const std::vector<collectors::Facility>& facilities, const std::string& name) {
@@ -171,7 +171,7 @@ int say_what_can_be_done(const DoctorRequest& request) {
   const Diagnosis diagnosis = diagnose(probe, collector_facility());
   const TextStyle style{terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)};
   if (!write_output(request.json ? render_diagnosis_json(diagnosis) : render_diagnosis(diagnosis, style), false)) {
-    log_error("standard output can not be written");
+    log_error("standard output cannot be written");
     return exit_failed;
   }
   return diagnosis.can_record ? exit_ok : exit_failed;

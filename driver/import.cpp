@@ -23,7 +23,7 @@ constexpr const char* import_examples =
     "\n"
     "perf watches no lines of memory, so the profile does not tell which threads communicate. Where samples have\n"
     "data sources and latencies (perf mem, perf c2c), crosstalk report --view memory shows them, with shared lines.\n"
-    "The exit status is 0, 1 when the file can not be imported, 125 for a bad command line.\n"
+    "The exit status is 0, 1 when the file cannot be imported, 125 for a bad command line.\n"
     "More: man crosstalk-import\n";
 
 std::string counted(std::uint64_t count, const char* what) {

@@ -8,7 +8,7 @@
 
 namespace crosstalk::driver {
 
-/// As attach_to(), with the collector in the process. Refuses what it can not be brought into.
+/// As attach_to(), with the collector in the process. Refuses what it cannot be brought into.
 [[nodiscard]] Result<AttachedTarget> inject_into(const RecordRequest& request);
 
 }  // namespace crosstalk::driver

@@ -41,7 +41,7 @@ Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   if (!file) {
-    return fail(ErrorCode::permission, path + ": it can not be read");
+    return fail(ErrorCode::permission, path + ": it cannot be read");
   }
   return text;
 }
@@ -51,7 +51,7 @@ Error in_file(const std::string& path, const Error& error) {
 }
 
 tl::unexpected<Error> not_written(const std::string& path, int error) {
-  return fail(ErrorCode::system, path + ": can not be written: " + std::strerror(error));
+  return fail(ErrorCode::system, path + ": cannot be written: " + std::strerror(error));
 }
 
 bool write_all(int fd, std::string_view text) {

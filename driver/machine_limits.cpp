@@ -10,11 +10,11 @@ std::string to_see_it_all(const std::string& remedy) { return remedy.empty() ? "
 
 profile::MessageRow nothing_watched(const MethodChoice& method, const profile::WatchTrial& trial) {
   return {"watchpoints_unavailable", "no watchpoints (" + method.why +
-                                         "): nothing is watched, so communication between threads can not be seen" +
+                                         "): nothing is watched, so communication between threads cannot be seen" +
                                          to_see_it_all(trial.remedy)};
 }
 
-/// Of watchpoints that can not be had inside of a target, where lines are probed in their place.
+/// Of watchpoints that cannot be had inside of a target, where lines are probed in their place.
 profile::MessageRow lines_probed(const MethodChoice& method, const collectors::Probe& probe) {
   return {"lines_probed",
           "no watchpoints (" + method.why +
@@ -38,7 +38,7 @@ std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
     return {{"perf_forbidden",
              "perf events are forbidden (" + clock->found + "), so a POSIX timer samples and " +
                  (method.method == profile::Method::probe ? "lines are probed instead of being watched"
-                                                          : "communication between threads can not be seen") +
+                                                          : "communication between threads cannot be seen") +
                  (clock->remedy.empty() ? "" : "; to allow them: " + clock->remedy)}};
   }
   if (method.method == profile::Method::none) {

@@ -42,7 +42,7 @@ std::string full_name(const MemoryEvent& event) {
 std::string words_of(profile::MemoryRefusal refusal, int error) {
   switch (refusal) {
     case profile::MemoryRefusal::descriptors:
-      return "events take descriptors that the program can not miss; from outside, --observer, it gives none";
+      return "events take descriptors that the program cannot miss; from outside, --observer, it gives none";
     case profile::MemoryRefusal::locked_memory:
       return "rings of events keep to an eighth of the memory that the program may lock, and to what perf may; to "
              "allow "

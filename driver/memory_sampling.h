@@ -11,7 +11,7 @@
 
 namespace crosstalk::driver {
 
-/// Why threads can not be sampled by these events from inside; empty: they can.
+/// Why threads cannot be sampled by these events from inside; empty: they can.
 [[nodiscard]] std::string obstacle_inside(const std::vector<collectors::MemoryEvent>& events);
 
 /// What is put into the arena for targets to open; obstacle_inside() must have none.

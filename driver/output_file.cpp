@@ -19,7 +19,7 @@ namespace crosstalk::driver {
 namespace {
 
 tl::unexpected<Error> not_writable(const std::string& path, const std::string& why) {
-  return fail(ErrorCode::permission, path + ": can not be written: " + why + "; choose another file with -o");
+  return fail(ErrorCode::permission, path + ": cannot be written: " + why + "; choose another file with -o");
 }
 
 /// A file without a name, where the file system has them; else a short-lived one.

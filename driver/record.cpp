@@ -125,7 +125,7 @@ Result<void> prepare_watching(const RecordRequest& request, const collectors::Pr
   if (!allowed) {
     const std::string obstacle = command.obstacle.empty() ? "" : command.obstacle + ", and ";
     return fail(allowed.error().code,
-                command.path + " " + obstacle + "can not be watched from outside: " + allowed.error().message);
+                command.path + " " + obstacle + "cannot be watched from outside: " + allowed.error().message);
   }
   WatchedCommand watched = watch_command(request, what, means_of(probe, prepared));
   prepared.to_command = std::move(watched.attachment);

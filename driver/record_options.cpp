@@ -70,7 +70,7 @@ constexpr const char* record_examples =
     "  crosstalk record -p 4711,4712 --duration 10 running processes, from outside\n"
     "\n"
     "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
-    "126 when it can not be executed, 125 when crosstalk refused before it started.\n"
+    "126 when it cannot be executed, 125 when crosstalk refused before it started.\n"
     "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
 
 /// The parser would take -1 for the largest number.

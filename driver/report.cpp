@@ -154,7 +154,7 @@ int show_report(ReportRequest& request) {
     return failed(text.error());
   }
   if (!write_output(*text, request.pager && request.format == Format::text)) {
-    log_error("standard output can not be written");
+    log_error("standard output cannot be written");
     return exit_failed;
   }
   return exit_ok;

@@ -28,7 +28,7 @@ constexpr const char* report_examples =
     "  crosstalk report --thread 'worker*' --min-cost 1%   what costs these threads much\n"
     "  crosstalk report --view threads --by name   threads whose names differ in a number together\n"
     "\n"
-    "The exit status is 0, 1 when the profile can not be read, 125 for a bad command line.\n"
+    "The exit status is 0, 1 when the profile cannot be read, 125 for a bad command line.\n"
     "More: man crosstalk-report\n";
 
 const std::map<std::string, View> views = {
@@ -82,7 +82,7 @@ void add_options(CLI::App& app, ReportRequest& request, ReportTexts& texts) {
   add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 
-/// What can not be told apart is refused instead of shown whole.
+/// What cannot be told apart is refused instead of shown whole.
 Result<void> judge_filter(const ReportTexts& texts, ReportRequest& request) {
   if (!texts.min_cost.empty()) {
     auto least = parse_min_cost(texts.min_cost);

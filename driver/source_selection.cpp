@@ -66,7 +66,7 @@ Result<SourceStep> named_events(const RecordRequest& request, const collectors::
     const bool first = step.events.empty();
     if (!first && step.events.front().attr.sample_type != event->attr.sample_type) {
       return fail(ErrorCode::invalid_argument, "--event: " + name + " and " + step.events.front().name +
-                                                   " are of units that can not be sampled together");
+                                                   " are of units that cannot be sampled together");
     }
     step.source = event->source;
     step.events.push_back(std::move(*event));

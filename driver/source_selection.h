@@ -18,7 +18,7 @@ struct SourceSelection {
   bool named_events = false;  ///< its events were named one by one
 };
 
-/// Refused in one line: a source or an event that was asked for and can not be had.
+/// Refused in one line: a source or an event that was asked for and cannot be had.
 [[nodiscard]] Result<SourceSelection> select_source(const RecordRequest& request,
                                                     const collectors::MachineDescription& machine,
                                                     const collectors::EventLibrary& library,

@@ -189,7 +189,7 @@ Label group_labels(const attribution::Grouping& groups) {
   };
 }
 
-/// What can not be excluded.
+/// What cannot be excluded.
 void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
   if (found.unseen) {
     const attribution::UnseenCost& cost = found.unseen->cost;

@@ -58,7 +58,7 @@ void draw_regions(Canvas& canvas, const Analysis& analysis, std::size_t most, bo
   if (analysis.regions.empty()) {
     canvas.paragraph("  ",
                      "No region was marked, or none in a thread that the collector was in: processes that are "
-                     "watched from outside can not say. See crosstalk/region.h and man crosstalk-report.");
+                     "watched from outside cannot say. See crosstalk/region.h and man crosstalk-report.");
     return;
   }
   canvas.line(canvas.colored(columns("entries", "elapsed", "CPU time", "uneven") + "region", Hue::faint));

@@ -76,7 +76,7 @@ struct Exchanged {
 /// What would be saved of a cost, or the most that may be where it is not known; "none": no line had
 /// to move, or threads only waited; "-": nothing is known.
 [[nodiscard]] std::string gain_text(const Canvas& canvas, const attribution::Sum& sum);
-/// "about 1.2M hand-overs a second"; empty where nearly all of them can not be counted.
+/// "about 1.2M hand-overs a second"; empty where nearly all of them cannot be counted.
 [[nodiscard]] std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s);
 /// "1.23 s" or, without a cost, "41 seen"; "-" when nothing.
 [[nodiscard]] std::string amount_text(const attribution::Matrix& cells);

@@ -95,10 +95,9 @@ std::string tuned_in_words(const BusyTimes& times, Unit unit) {
   text += others.empty() ? "" : "; " + others;
   const std::vector<std::string> unknown = unknown_units(times);
   text += unknown.empty() ? "" : "; not known: " + enumerated(unknown);
-  text +=
-      "." + std::string(share > implausible ? " More than all of the time can not be: the work is overestimated, or "
-                                              "the calibration saw less than the machine can do."
-                                            : "");
+  text += "." + std::string(share > implausible ? " More than all of the time cannot be: the work is overestimated, or "
+                                                  "the calibration saw less than the machine can do."
+                                                : "");
   text[0] = static_cast<char>(text[0] == 'm' ? 'M' : text[0] == 'f' ? 'F' : text[0]);
   return text;
 }

@@ -3,7 +3,7 @@
 // session's settings, a slot and a ring for each thread, and what processes that share memory tell one another.
 //
 // The recorder makes it with memfd_create, so it needs no /dev/shm, leaves nothing behind, and touching
-// its pages can not fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the
+// its pages cannot fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the
 // environment variable `arena_variable`, map the part before the rings, and close it: they keep no descriptor. A
 // process maps the rings of its own threads only, as they come (collectors/in_target/session/ring_memory.h), and the
 // recorder those that are in use: 256 MiB would show in core dumps and fail under `ulimit -v`.
@@ -150,7 +150,7 @@ enum class Unobserved : std::uint32_t {
   sanitizer = 5,      // its runtime has to be the first library
   privileged = 6,     // set-user-ID and the like: the loader ignores LD_PRELOAD
   pid_namespace = 7,  // its process ids mean nothing outside
-  out_of_reach = 8,   // it can not open the arena: of another user namespace, without /proc
+  out_of_reach = 8,   // it cannot open the arena: of another user namespace, without /proc
 };
 
 enum class NoticeState : std::uint32_t { free = 0, claimed = 1, ready = 2 };

@@ -13,7 +13,7 @@
 
 namespace crosstalk::profile {
 
-/// Largest stack that a profile may hold, bytes: a record can not carry more.
+/// Largest stack that a profile may hold, bytes: a record cannot carry more.
 inline constexpr std::size_t max_stack_bytes = 0x10000;
 
 /// The significant bytes of each register: 9 bytes of lengths (4 bits each, register 0 in the low half of

@@ -39,7 +39,7 @@ struct MemorySampling {
 /// Why a thread's accesses are not sampled.
 enum class MemoryRefusal : std::uint32_t {
   none = 0,
-  descriptors = 1,    // there is no number for them that the program can not miss
+  descriptors = 1,    // there is no number for them that the program cannot miss
   locked_memory = 2,  // a ring takes more of it than the program can spare
   switches = 3,       // the thread switches so often that the events would cost more than the budget
   kernel = 4,         // `refusal_error` says why

@@ -164,7 +164,7 @@ Result<Database> open_copy(const std::string& path) {
     fs::permissions(copy + "-wal", fs::perms::owner_read | fs::perms::owner_write, error);
   }
   if (error) {
-    return fail(ErrorCode::system, "its log can not be copied to '" + scratch.path() + "': " + error.message());
+    return fail(ErrorCode::system, "its log cannot be copied to '" + scratch.path() + "': " + error.message());
   }
   return open_hardened(sqlite::file_uri(copy, "mode=rw"), SQLITE_OPEN_READWRITE, "PRAGMA locking_mode = EXCLUSIVE;");
 }

@@ -49,7 +49,7 @@ struct ParseOutcome {
   std::uint64_t skipped_bytes = 0;  // given up
 };
 
-/// Walks the records in `bytes` and calls `visit` for each but padding. Stops at the first that can not be:
+/// Walks the records in `bytes` and calls `visit` for each but padding. Stops at the first that cannot be:
 /// a size of 0, no multiple of 8, or beyond the end; an unknown type; a tail larger than its record.
 ParseOutcome parse_records(std::span<const std::byte> bytes, const std::function<void(const RecordView&)>& visit);
 

@@ -104,7 +104,7 @@ struct MemoryAccess {
   std::uint8_t scale = 1;
   std::int64_t displacement = 0;
   bool segment_fs = false;       // add the thread pointer
-  bool overwrites_base = false;  // the instruction changes base or index, so the address can not be
+  bool overwrites_base = false;  // the instruction changes base or index, so the address cannot be
                                  // recomputed from registers after it
 };
 

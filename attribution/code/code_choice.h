@@ -26,7 +26,7 @@ struct CodeCandidate {
   std::uint64_t begin = 0, end = 0;  // the module's own addresses; 0: not known
   std::set<std::string> names;       // of functions inlined where something was seen, and its own
   std::set<std::string> files;       // source files of what was seen
-  std::string refusal;               // why its code can not be shown; empty: it may be
+  std::string refusal;               // why its code cannot be shown; empty: it may be
 };
 
 /// Indices into `candidates`, in their order. Functions are found by their name with or without parameters, template

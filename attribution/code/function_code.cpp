@@ -19,14 +19,14 @@ std::string name_of(const ProgramView& view, const symbolizer::CodeLocation& cod
   return nameless_function(module_name(view.processes(), facts.module), facts.begin);
 }
 
-/// Why the code at `place` can not be shown; empty: it may be.
+/// Why the code at `place` cannot be shown; empty: it may be.
 std::string refusal_of(const ProgramView& view, const symbolizer::ModuleSpec& file, ModulePlace place, bool known) {
   if (file.is_vdso) {
     return "it is the kernel's own code, which is in no file";
   }
   return known && !view.code().bytes_at(place).empty()
              ? std::string()
-             : "its code can not be had: " + view.code().listing(place).missing;
+             : "its code cannot be had: " + view.code().listing(place).missing;
 }
 
 void add_names(const symbolizer::CodeLocation& code, CodeCandidate& facts) {
@@ -177,7 +177,7 @@ Result<std::vector<FunctionCode>> InstructionFigures::listed(std::vector<Functio
   for (Function* function : chosen) {
     const symbolizer::CodeListing listing = view_.code().listing(function->begin);
     if (listing.instructions.empty()) {
-      missing = missing.empty() ? function->facts.function + ": its code can not be had: " + listing.missing : missing;
+      missing = missing.empty() ? function->facts.function + ": its code cannot be had: " + listing.missing : missing;
       continue;
     }
     FunctionCode code = code_of(*function, listing, whole_ns);

@@ -27,7 +27,7 @@ class InstructionFigures {
   void add(const profile::SampleRow& sample);
 
   /// The functions that are wanted, the costliest first. `uncovered_s`: CPU time that no sample stands for. Fails where
-  /// nothing is wanted that there is, or its code can not be had.
+  /// nothing is wanted that there is, or its code cannot be had.
   [[nodiscard]] Result<std::vector<FunctionCode>> list(const CodeWanted& wanted,
                                                        std::span<const Contribution> contributions,
                                                        const Expansion& expansion, double uncovered_s);

@@ -26,7 +26,7 @@ enum class Verdict : std::uint8_t {
   less,     // less, but by what the reports say none of can be saved: waiting, or threads on one processor
   more,     // more of such
   same,     // no difference that can be told
-  unknown,  // one of the profiles can not say
+  unknown,  // one of the profiles cannot say
 };
 [[nodiscard]] const char* verdict_name(Verdict verdict);
 

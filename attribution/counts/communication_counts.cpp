@@ -426,7 +426,7 @@ Figure Counter::by_either(const ExchangeGroup& group, const Clockwork& work) con
 Figure Counter::count(std::size_t index) const {
   const ExchangeGroup& group = groups_[index];
   if (!group.lines.even) {
-    return unknown("how many lines are exchanged can not be told from those that were sampled");
+    return unknown("how many lines are exchanged cannot be told from those that were sampled");
   }
   Figure best = unknown("too few exchanges were followed from one to the next; at least " +
                         std::to_string(least_cycles) + " are needed");

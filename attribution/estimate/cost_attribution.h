@@ -11,7 +11,7 @@
 // thread that goes from word to word of one line, the next access may be to a word that is not watched: each word that
 // it uses in a turn counts.
 //
-// With a clock, all of them take what comes after the sample for what came before it, since a sample can not look back,
+// With a clock, all of them take what comes after the sample for what came before it, since a sample cannot look back,
 // and a sample's whole time for time in a communication if there was one. That holds where threads keep doing what they
 // do, and where an access that does not communicate is quick.
 #pragma once

@@ -79,10 +79,10 @@ struct Expansion {
   std::vector<Stratum> strata;                               // that contributions name
   std::vector<SampledTime> threads;                          // all samples of each thread
   std::optional<std::string> unknown;                        // why there can be no amounts; absent: there can
-  std::optional<UnseenLimits> unseen = std::nullopt;         // of time; absent: the estimator can not tell
+  std::optional<UnseenLimits> unseen = std::nullopt;         // of time; absent: the estimator cannot tell
   std::optional<UnseenLimits> unseen_counts = std::nullopt;  // of accesses; absent: no samples count them
   bool zeros_unknown = false;          // some accesses go unseen: what was not seen is not known to be nothing
-  std::string count_unknown = {};      // why samples' weights can not say how often; empty: they can
+  std::string count_unknown = {};      // why samples' weights cannot say how often; empty: they can
   const CountTable* counts = nullptr;  // absent: counts are not known
   std::vector<GainPart> gains = {};    // that contributions name; empty: gains are not known
 };

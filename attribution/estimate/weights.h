@@ -44,7 +44,7 @@ class ByUnit {
 
 /// Loads that took so few cycles are all that there are: no processor is asked for less.
 inline constexpr std::uint32_t every_load_cycles = 3;
-/// Why samples of `events` can not tell how often there was communication; empty: nothing is against it. Of fast loads
+/// Why samples of `events` cannot tell how often there was communication; empty: nothing is against it. Of fast loads
 /// that are left out, none can be followed to its thread's next access.
 [[nodiscard]] inline std::string why_no_counts(std::span<const profile::EventRow> events) {
   for (const profile::EventRow& event : events) {

@@ -30,7 +30,7 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
     return amount;
   }
   if (static_cast<double>(loop.cut) > most_cut * static_cast<double>(loop.begun)) {
-    amount.unknown = "too many of them can not be followed to their end";
+    amount.unknown = "too many of them cannot be followed to their end";
     return amount;
   }
   if (loop.lookaheads.size() < least_lookaheads) {

@@ -103,7 +103,7 @@ Verdict judge(std::span<const LoopStep> steps) {
   const Line line = slope_within_groups(same, median_interval(same));
   // The slope must be near the rate rather than near the limit, which takes an error that tells the two apart. Where
   // the clock itself is disturbed, the slope falls towards zero, and is evidence of nothing; but visits whose ends are
-  // as rare as for `many` can not keep to the clock that well.
+  // as rare as for `many` cannot keep to the clock that well.
   constexpr double many = 10;
   const double found = iterations / cpu_s;
   const bool undisturbed = line.slope + 4 * line.error > found / 2 || limit > many * found;
@@ -282,7 +282,7 @@ std::optional<Rate> Rates::part_inside(const LoopRow& loop, const LoopRow& inner
   return Rate{part, share_interval(part, static_cast<double>(trail->samples)), ""};
 }
 
-/// What can be judged of a loop whose surrounding loop can not be trusted: that one's counter may stand at one value in
+/// What can be judged of a loop whose surrounding loop cannot be trusted: that one's counter may stand at one value in
 /// two visits as well, so that steps that it anchors are no better than others. Where it moved on, a visit has ended.
 std::vector<LoopStep> steps_without_anchor(const LoopTrail& trail) {
   std::vector<LoopStep> steps = trail.steps;
@@ -341,7 +341,7 @@ Rate Rates::iterations_by_counter(LoopRow& loop, const LoopTrail& trail) {
   if (trail.unreadable > trail.steps.size()) {
     return unknown("its counter is not in a register where samples fell");
   }
-  return unknown(verdict == Verdict::ambiguous ? "whether two samples fell into one visit can not be told"
+  return unknown(verdict == Verdict::ambiguous ? "whether two samples fell into one visit cannot be told"
                                                : "too few samples");
 }
 

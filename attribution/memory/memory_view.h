@@ -21,7 +21,7 @@ struct MemoryInputs {
   const MemorySamples& samples;
 };
 
-/// Reads chains of calls from the profile; an error where they can not be read.
+/// Reads chains of calls from the profile; an error where they cannot be read.
 [[nodiscard]] Result<Memory> memory_view(const MemoryInputs& inputs, std::size_t max_rows);
 
 }  // namespace crosstalk::attribution

@@ -20,7 +20,7 @@ struct CalibrationRequest {
 };
 
 /// Some seconds of all cores, and not much more than the limit on a busy machine. Figures that are not to be had are in
-/// the result, refused with the reason. Fails when the machine can not be described.
+/// the result, refused with the reason. Fails when the machine cannot be described.
 [[nodiscard]] Result<models::Machine> calibrate_machine(const CalibrationRequest& request);
 
 }  // namespace crosstalk::collectors::calibration

@@ -92,13 +92,13 @@ using Topology = std::unique_ptr<hwloc_topology, TopologyEnd>;
 Result<Topology> load_topology() {
   hwloc_topology_t raw = nullptr;
   if (::hwloc_topology_init(&raw) != 0) {
-    return fail(ErrorCode::system, "the machine's topology can not be read: hwloc refuses");
+    return fail(ErrorCode::system, "the machine's topology cannot be read: hwloc refuses");
   }
   Topology topology(raw);
   ::hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   ::hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
   if (::hwloc_topology_load(raw) != 0) {
-    return fail(ErrorCode::system, "the machine's topology can not be read: hwloc finds none");
+    return fail(ErrorCode::system, "the machine's topology cannot be read: hwloc finds none");
   }
   return topology;
 }

@@ -50,7 +50,7 @@ Result<MemoryBlock> MemoryBlock::map(std::uint64_t bytes, std::uint64_t deadline
   const std::uint64_t mapped = bytes + huge_page;
   void* const mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) {
-    return fail(ErrorCode::system, std::to_string(bytes) + " bytes of memory can not be had: " + std::strerror(errno));
+    return fail(ErrorCode::system, std::to_string(bytes) + " bytes of memory cannot be had: " + std::strerror(errno));
   }
   block.mapping_ = mapping;
   block.mapping_bytes_ = mapped;

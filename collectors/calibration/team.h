@@ -25,7 +25,7 @@ struct TeamTime {
 
 class Team {
  public:
-  /// A member for each processor, by number. One that can not be put there works where it is.
+  /// A member for each processor, by number. One that cannot be put there works where it is.
   explicit Team(const std::vector<std::uint32_t>& cpus);
   ~Team();
   Team(const Team&) = delete;

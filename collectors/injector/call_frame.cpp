@@ -46,7 +46,7 @@ std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t offset) {
   return word;
 }
 
-/// The vector state with the notes by which the kernel knows it in a frame; empty: it can not be laid out.
+/// The vector state with the notes by which the kernel knows it in a frame; empty: it cannot be laid out.
 std::vector<std::byte> framed(const std::vector<std::byte>& state) {
   if (state.size() < components_at + 64) {
     return {};

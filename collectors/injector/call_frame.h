@@ -37,7 +37,7 @@ struct CallFrame {
 };
 
 /// The call function(text, more). `resumed`: of `thread`. `restorer`: the address of libc's code that ends a handler.
-/// Fails for a vector state that can not be laid out.
+/// Fails for a vector state that cannot be laid out.
 [[nodiscard]] Result<CallFrame> lay_out_call(const StoppedThread& thread, const user_regs_struct& resumed,
                                              std::uint64_t function, const std::string& text, std::uint64_t more,
                                              std::uint64_t restorer);

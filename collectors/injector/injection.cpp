@@ -89,7 +89,7 @@ Result<Attempt> stop_and_send(pid_t pid, pid_t tid, TargetCode& code, const Call
     return tl::unexpected<Error>(stopped.error());
   }
   if (!*stopped) {
-    return Attempt{false, 0, "it can not be stopped"};
+    return Attempt{false, 0, "it cannot be stopped"};
   }
   Tracee& tracee = **stopped;
   const std::uint64_t stood_ns = monotonic_ns();
@@ -110,7 +110,7 @@ Result<Attempt> stop_and_send(pid_t pid, pid_t tid, TargetCode& code, const Call
   if (!frame) {
     return Attempt{false, stood_ns, frame.error().message};
   }
-  return Attempt{tracee.send(*frame), stood_ns, "its stack can not be written"};
+  return Attempt{tracee.send(*frame), stood_ns, "its stack cannot be written"};
 }
 
 Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call) {
@@ -282,7 +282,7 @@ Result<void> Injection::begin(const std::string& arena) {
   return done;
 }
 
-/// A thread that can not be asked for that now is no reason not to observe: the library looks for threads by itself,
+/// A thread that cannot be asked for that now is no reason not to observe: the library looks for threads by itself,
 /// too.
 void Injection::meet_threads() {
   const TargetCode code(pid_, library_);

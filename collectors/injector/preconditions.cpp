@@ -54,7 +54,7 @@ Result<void> check_status(pid_t pid) {
   }
   if (const std::uint64_t user = effective(field(status, "Uid")); user != ::geteuid()) {
     return refuse(pid, "it runs as another user (uid " + std::to_string(user) +
-                           "), who can not reach the recorder's memory; record as that user (sudo -u '#" +
+                           "), who cannot reach the recorder's memory; record as that user (sudo -u '#" +
                            std::to_string(user) + "'), or from outside, without --inject");
   }
   for (const pid_t tid : observer::threads_of_program(pid)) {
@@ -92,7 +92,7 @@ Result<void> check_program(pid_t pid) {
     case ImageKind::sanitized:
       return refuse(pid, std::string("it is built with a sanitizer (") + image.name + ")" + outside);
     default:
-      return refuse(pid, "its program can not be read" + outside);
+      return refuse(pid, "its program cannot be read" + outside);
   }
 }
 

@@ -11,7 +11,7 @@
 namespace crosstalk::injector {
 
 /// Refuses, in one line, a process that is traced or stopped, runs as another user, in other namespaces or inside a
-/// seccomp filter, is of a kind that the library can not live in, or can not see the file `library`.
+/// seccomp filter, is of a kind that the library cannot live in, or cannot see the file `library`.
 [[nodiscard]] Result<void> check_injectable(pid_t pid, const std::string& library);
 
 /// May this thread make system calls of ours, on descriptors of the process? Not one that is inside a seccomp filter,

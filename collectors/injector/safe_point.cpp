@@ -145,7 +145,7 @@ std::string why_not_in_libc(std::span<const StackFunction> run, bool innermost) 
 
 std::string why_no_call(std::span<const StackFunction> stack) {
   if (stack.empty() || !stack.back().outermost) {
-    return "its stack can not be read to its end";
+    return "its stack cannot be read to its end";
   }
   for (std::size_t at = 0; at < stack.size();) {
     std::size_t end = at + 1;

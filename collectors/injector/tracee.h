@@ -24,7 +24,7 @@ enum class Doing { runs, waits_quietly, other };
 
 class Tracee {
  public:
-  /// Stops a thread, and passes on the signals that come to it meanwhile. Nothing: it can not be stopped now (it is
+  /// Stops a thread, and passes on the signals that come to it meanwhile. Nothing: it cannot be stopped now (it is
   /// gone, or all of the process is stopped). Fails where tracing is refused.
   [[nodiscard]] static Result<std::optional<Tracee>> stop(pid_t pid, pid_t tid);
   Tracee(Tracee&& other) noexcept;

@@ -79,7 +79,7 @@ struct ParsedRecord {
   std::size_t bytes = 0;  // in the ring, > 0
 };
 
-/// The record that `bytes` begin with; nothing where they can not be one.
+/// The record that `bytes` begin with; nothing where they cannot be one.
 [[nodiscard]] std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes,
                                                             const SampleLayout& layout = {});
 

@@ -19,7 +19,7 @@ namespace crosstalk::observer {
 /// A piece of mapped memory.
 class MappedMemory {
  public:
-  /// Nothing: it can not be mapped.
+  /// Nothing: it cannot be mapped.
   [[nodiscard]] static std::optional<MappedMemory> map(int fd, std::uint64_t offset, std::size_t bytes);
   MappedMemory(MappedMemory&& other) noexcept
       : begin_(std::exchange(other.begin_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -18,7 +18,7 @@ struct GroupCounts {
   std::uint64_t counters = 0, enabled_ns = 0, running_ns = 0;
   std::array<std::uint64_t, profile::most_group_counters> counts{};
 };
-/// Zeros where it can not be read.
+/// Zeros where it cannot be read.
 GroupCounts read_group(const OpenEvent& leader) {
   GroupCounts counts;
   return ::read(leader.fd.get(), &counts, sizeof counts) > 0 ? counts : GroupCounts{};

@@ -42,7 +42,7 @@ void set_event_period(const OpenEvent& event, std::uint64_t period);
 struct EventCounts {
   std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
 };
-/// Of an event with measuring_attributes(), so far; zeros where it can not be read.
+/// Of an event with measuring_attributes(), so far; zeros where it cannot be read.
 [[nodiscard]] EventCounts read_counts(const OpenEvent& event);
 
 /// A disabled breakpoint of thread `tid` that writes into the ring of `clock`. Nothing where there is no debug register

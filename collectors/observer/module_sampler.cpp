@@ -22,7 +22,7 @@ tl::unexpected<Error> refusal(pid_t tid, const char* what, int error) {
   return fail(error == ESRCH || error == ENOENT   ? ErrorCode::not_found
               : error == EPERM || error == EACCES ? ErrorCode::permission
                                                   : ErrorCode::system,
-              std::string(collectors::ibs_module_device) + ": thread " + std::to_string(tid) + " can not be sampled (" +
+              std::string(collectors::ibs_module_device) + ": thread " + std::to_string(tid) + " cannot be sampled (" +
                   what + ": " + std::strerror(error) + ")");
 }
 

@@ -35,7 +35,7 @@ struct Assignment {
 class Observer {
  public:
   /// Attaches to all threads of these processes. `arena`: its path. Refused, in one line that names the process, where
-  /// one of them can not be watched. The calling thread's blocked signals are blocked in the observer's thread.
+  /// one of them cannot be watched. The calling thread's blocked signals are blocked in the observer's thread.
   [[nodiscard]] static Result<std::unique_ptr<Observer>> attach(const Assignment& assignment, const std::string& arena);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;

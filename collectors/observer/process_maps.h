@@ -24,7 +24,7 @@ struct Mapping {
   [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }
 };
 
-/// The text of /proc/PID/maps, by address. Lines that can not be understood are left out.
+/// The text of /proc/PID/maps, by address. Lines that cannot be understood are left out.
 [[nodiscard]] std::vector<Mapping> parse_maps(std::string_view text);
 
 /// The mapping that `address` lies in; null: none. `maps` are by address.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The access of a sample, found by the same code as inside a target (collectors/in_target/access/finder.h).
 //
-// When a sample is read here its thread has long gone on. So of its memory only what can not have changed since is
+// When a sample is read here its thread has long gone on. So of its memory only what cannot have changed since is
 // looked at: the code, what is mapped for reading only, and the piece of stack that came with the sample.
 #pragma once
 

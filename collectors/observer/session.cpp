@@ -63,7 +63,7 @@ Result<void> Session::begin(const std::vector<pid_t>& pids) {
   return begun;
 }
 
-/// Where one of them can not be had, none is: samples of some processors alone would be a part that nobody knows.
+/// Where one of them cannot be had, none is: samples of some processors alone would be a part that nobody knows.
 void Session::begin_on_processors() {
   const long count = ::sysconf(_SC_NPROCESSORS_CONF);
   for (int cpu = 0; cpu < count; ++cpu) {
@@ -105,7 +105,7 @@ bool Session::was_store(const WatchedThread& thread, const PerfSample& trap) {
   return access && stores(access->kind);
 }
 
-/// Returns how many records were lost: what comes after bytes that are none can not be told.
+/// Returns how many records were lost: what comes after bytes that are none cannot be told.
 std::uint64_t Session::parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout,
                              pid_t tid, MemorySampler* sampler) {
   std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it

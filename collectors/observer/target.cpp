@@ -139,7 +139,7 @@ Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t period_ns, b
   return Events{std::move(*clock), std::move(*ring), open_memory(tid, random)};
 }
 
-/// Whose accesses can not be sampled has its clock alone.
+/// Whose accesses cannot be sampled has its clock alone.
 std::optional<MemorySampler> Target::open_memory(pid_t tid, std::uint64_t& random) {
   if (memory_events_.empty()) {
     return std::nullopt;

@@ -67,7 +67,7 @@ class Target {
   }
 
   [[nodiscard]] pid_t pid() const { return identity_.pid; }
-  /// Readable once the process has ended; -1 where that can not be had.
+  /// Readable once the process has ended; -1 where that cannot be had.
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }
   [[nodiscard]] bool has_ended() const;
   [[nodiscard]] const WatchedThreads& threads() const { return threads_; }

@@ -18,7 +18,7 @@
 
 namespace crosstalk::observer {
 
-/// The memory of a process (process_vm_readv): any address is safe, and what can not be read is not. Not thread-safe.
+/// The memory of a process (process_vm_readv): any address is safe, and what cannot be read is not. Not thread-safe.
 class TargetMemory {
  public:
   explicit TargetMemory(pid_t pid) : pid_(pid), through_(pid) {}
@@ -30,7 +30,7 @@ class TargetMemory {
   mutable pid_t through_;  // a thread that has it: the first one, as long as that lives
 };
 
-/// Refuses, in one line, a process that can not be watched: there is none of that id, a thread's id, a zombie, a
+/// Refuses, in one line, a process that cannot be watched: there is none of that id, a thread's id, a zombie, a
 /// kernel thread, ourselves, or one whose memory this user may not read.
 [[nodiscard]] Result<void> check_process(pid_t pid);
 

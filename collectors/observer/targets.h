@@ -45,7 +45,7 @@ class Targets {
   /// accesses of each thread.
   Targets(ArenaAccess arena, bool children, const MemoryEvents& memory);
 
-  /// Begins to watch these processes. Fails where one of them can not be watched, in one line that names it.
+  /// Begins to watch these processes. Fails where one of them cannot be watched, in one line that names it.
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// One of them has made a thread, or started a process.
   void meet(pid_t pid, pid_t tid, pid_t parent);

@@ -45,7 +45,7 @@ class WatchWorld {
   WatchWorld& operator=(const WatchWorld&) = delete;
   virtual ~WatchWorld() = default;
 
-  /// A breakpoint of the thread, disabled, whose reports go into the thread's ring. Nothing: it can not be had now.
+  /// A breakpoint of the thread, disabled, whose reports go into the thread's ring. Nothing: it cannot be had now.
   virtual std::optional<OpenEvent> prepare(const WatchedThread& thread, const WatchedPlace& place) = 0;
   /// Enables it for so many accesses.
   virtual void enable(const OpenEvent& breakpoint, std::uint32_t shots) = 0;

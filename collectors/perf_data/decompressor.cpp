@@ -41,7 +41,7 @@ Result<void> Decompressor::add(std::span<const std::byte> piece, const Take& tak
     const std::size_t status = ZSTD_decompressStream(stream_->context, &out, &in);
     pending_.resize(before + out.pos);
     if (ZSTD_isError(status) != 0) {
-      return fail(ErrorCode::corrupt, std::string("it can not be decompressed: ") + ZSTD_getErrorName(status));
+      return fail(ErrorCode::corrupt, std::string("it cannot be decompressed: ") + ZSTD_getErrorName(status));
     }
     filled = out.pos == step;
     if (Result<void> handed = hand_out(take); !handed) {

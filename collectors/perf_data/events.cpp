@@ -41,7 +41,7 @@ Result<void> Events::add(const Attribute& attribute, WordView ids) {
         words_behind_id(attribute) != words_behind_id(first) || attribute.all_have_ids() != first.all_have_ids()) {
       return fail(ErrorCode::corrupt, "event " + std::to_string(events_.size()) +
                                           " has its id at another place of a record than the first event, so that "
-                                          "their records can not be told apart");
+                                          "their records cannot be told apart");
     }
   }
   const std::size_t index = events_.size();

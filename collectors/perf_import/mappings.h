@@ -84,7 +84,7 @@ class ModuleRows {
   };
   struct File {
     std::string build_id;
-    std::vector<Segment> segments;  // none: it can not be read
+    std::vector<Segment> segments;  // none: it cannot be read
   };
   [[nodiscard]] const File& file(const std::string& path);
   [[nodiscard]] static File read_file(const std::string& path);

@@ -66,7 +66,7 @@ std::string why_forbidden(const MemoryEvent& event, int error, const KernelSetti
   }
   const std::string of = event.each_cpu          ? " (it takes the event for processors only)"
                          : event.kernel_excluded ? ""
-                                                 : " (it can not leave out the kernel's part)";
+                                                 : " (it cannot leave out the kernel's part)";
   constexpr int closed = 3;  // to all but CAP_SYS_ADMIN, where distributors have patched the kernel (Debian, Ubuntu)
   return of + found + "; to allow it: sudo sysctl kernel.perf_event_paranoid=" + std::to_string(needed) +
          (settings.paranoid >= closed ? ", or CAP_SYS_ADMIN" : ", or CAP_PERFMON");

@@ -61,7 +61,7 @@ Result<Device> open_device() {
       case EPERM:
         return closed_device();
       default:
-        return refusal(ErrorCode::system, std::string("can not be opened: ") + std::strerror(errno));
+        return refusal(ErrorCode::system, std::string("cannot be opened: ") + std::strerror(errno));
     }
   }
   if (::ioctl(device.fd.get(), CROSSTALK_IBS_IOC_INFO, &device.info) != 0 ||
@@ -98,7 +98,7 @@ Result<IbsModule> ask_ibs_module() {
   const auto has = [&](std::uint32_t feature) { return (info.features & feature) != 0; };
   if (!has(CROSSTALK_IBS_HAS_OP) || !has(CROSSTALK_IBS_HAS_FOLLOW)) {
     return refusal(ErrorCode::unsupported,
-                   "can not sample micro-operations of other threads; the kernel's log says why");
+                   "cannot sample micro-operations of other threads; the kernel's log says why");
   }
   return IbsModule{has(CROSSTALK_IBS_EMULATED), has(CROSSTALK_IBS_HAS_COUNT_OPS), info.op_period_min,
                    info.op_period_max};

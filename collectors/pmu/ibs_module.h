@@ -17,7 +17,7 @@ struct IbsModule {
 };
 
 /// Asks the device. Errors in one line: not_found (there is none), permission (this user may not open it), unsupported
-/// (it can not sample threads of other processes).
+/// (it cannot sample threads of other processes).
 [[nodiscard]] Result<IbsModule> ask_ibs_module();
 
 /// Makes a context of the calling thread and gives it up again. Why that is refused, with the remedy.

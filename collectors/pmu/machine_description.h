@@ -41,7 +41,7 @@ struct MachineDescription {
   std::optional<KernelVersion> kernel;
   std::vector<PmuUnit> units;  ///< of cores and of IBS, by name
   bool has_ibs = false;        ///< the processor says that it has instruction-based sampling
-  /// Our own kernel module for IBS, or why it can not be used.
+  /// Our own kernel module for IBS, or why it cannot be used.
   Result<IbsModule> ibs_module = fail(ErrorCode::not_found, std::string(ibs_module_device) + " is not there");
 
   [[nodiscard]] const PmuUnit* unit(std::string_view name) const;

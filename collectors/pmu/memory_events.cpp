@@ -68,7 +68,7 @@ std::string why_no_unit(const MachineDescription& machine) {
                                  : "no CPU PMU in /sys/bus/event_source/devices";
 }
 
-/// Why a unit's accesses can not be sampled; empty: they can.
+/// Why a unit's accesses cannot be sampled; empty: they can.
 std::string lack_of(const PmuUnit& unit) {
   constexpr int least_precise = 2;
   if (unit.max_precise() < least_precise) {
@@ -142,7 +142,7 @@ Result<std::vector<MemoryEvent>> ibs_events(const MachineDescription& machine, c
                                                                 : "no ibs_op in /sys/bus/event_source/devices");
   }
   if (!unit->format.contains("cnt_ctl")) {
-    return fail(ErrorCode::unsupported, "ibs_op can not count micro-ops, only cycles");
+    return fail(ErrorCode::unsupported, "ibs_op cannot count micro-ops, only cycles");
   }
   MemoryEvent event;
   event.unit = unit->name;

@@ -89,10 +89,10 @@ void complete(const MachineDescription& machine, perf_event_attr& attr);
 /// One step of the choice of a source, in words: "pebs: not an Intel processor".
 struct SourceStep {
   profile::SourceKind source = profile::SourceKind::clock;
-  std::vector<MemoryEvent> events;  ///< empty: it can not be had, or needs none
+  std::vector<MemoryEvent> events;  ///< empty: it cannot be had, or needs none
   std::string reason;               ///< why not; empty: it can be had
 };
-/// What can be had, the best first, each that can not with its reason; the last is the clock, which always can. A
+/// What can be had, the best first, each that cannot with its reason; the last is the clock, which always can. A
 /// module that only emulates IBS is none of them: who wants its samples names it.
 [[nodiscard]] std::vector<SourceStep> sources_of(const MachineDescription& machine, const MemorySampling& wanted = {});
 

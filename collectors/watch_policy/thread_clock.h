@@ -46,7 +46,7 @@ struct FineClockCost {
 };
 
 /// The period, `wanted_ns` or longer, at which threads that live for `life_ns` can have a fine clock each for the part
-/// `allowed` of their CPU time; 0: they can not, or not at a shorter period than a tick.
+/// `allowed` of their CPU time; 0: they cannot, or not at a shorter period than a tick.
 [[nodiscard]] std::uint64_t affordable_period(const FineClockCost& cost, std::uint64_t life_ns, std::uint64_t wanted_ns,
                                               std::uint64_t tick_ns, double allowed);
 
@@ -54,7 +54,7 @@ struct FineClockCost {
 /// their lives: two loops of a round of 50 us, 0.4 and 0.6 of it, were seen as 0.14 and 0.86. Where not all of them can
 /// have a fine clock, one in so many has it, drawn by chance, and its samples stand for the others as well.
 struct BriefClock {
-  std::uint64_t period_ns = 0;  // of the fine clock; 0: it can not be had, not even for one in many
+  std::uint64_t period_ns = 0;  // of the fine clock; 0: it cannot be had, not even for one in many
   std::uint64_t one_in = 1;     // threads
 };
 

@@ -33,7 +33,7 @@ struct Instruction {
 
 /// The memory access of that instruction. Explicit operands come before implied ones: `push (%rax)` is the load
 /// of (%rax). lea, nop, prefetches and cache-control instructions access nothing. An instruction with two
-/// implied operands (movs) gives the one it stores to. Where the address can not be computed from integer
+/// implied operands (movs) gives the one it stores to. Where the address cannot be computed from integer
 /// registers (gather and scatter, gs, 32-bit addressing), `overwrites_base` is set and the width is 0.
 /// push and call: base rsp, negative displacement, so the registers before the instruction give the address.
 [[nodiscard]] std::optional<MemoryAccess> memory_access(std::span<const std::uint8_t> code, std::uint64_t address);

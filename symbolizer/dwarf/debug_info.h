@@ -117,7 +117,7 @@ class DebugInfo {
 };
 
 /// Demangled linkage name, else the plain name with its scope; of a declaration or abstract origin where need
-/// be. Compilers give no linkage name to functions that other units can not see, nor to those of C.
+/// be. Compilers give no linkage name to functions that other units cannot see, nor to those of C.
 [[nodiscard]] std::string function_name(const Unit& unit, Dwarf_Die& die);
 
 }  // namespace crosstalk::symbolizer

@@ -177,7 +177,7 @@ struct Place {
   Dwarf_Die type{};
 };
 
-/// Goes from an array to its element at `place.path.offset + offset`. False when it can not.
+/// Goes from an array to its element at `place.path.offset + offset`. False when it cannot.
 bool enter_array(Place& place, Dwarf_Die& array, std::uint64_t& offset) {
   const auto element = type_of(array);
   const auto bytes = element ? size_of(*element) : std::nullopt;

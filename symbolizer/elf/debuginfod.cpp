@@ -146,7 +146,7 @@ std::optional<std::string> Debuginfod::find(const std::string& build_id, Kind ki
   }
   if (!load()) {
     enabled_ = false;
-    failure_ = "libdebuginfod.so.1 can not be loaded, so no server is asked";
+    failure_ = "libdebuginfod.so.1 cannot be loaded, so no server is asked";
     return std::nullopt;
   }
   Transfer transfer;

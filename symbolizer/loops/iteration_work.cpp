@@ -136,7 +136,7 @@ std::optional<Amounts> Paths::of_block(std::uint32_t block) {
     const Instruction& instruction = flow_.instructions[i];
     const auto work = work_of(read_(instruction.address));
     if (instruction.flow == Flow::call || !work) {
-      unknown_ = work ? "it calls functions" : "some of its code can not be decoded";
+      unknown_ = work ? "it calls functions" : "some of its code cannot be decoded";
       return std::nullopt;
     }
     add(sum, amounts_of(*work));

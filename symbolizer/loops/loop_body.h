@@ -28,7 +28,7 @@ struct LoopBodyFacts {
   bool chain_is_fpu = false;    // without floating-point operations that would take less than half as long
 };
 
-/// nullopt for no ways, and where an instruction can not be decoded.
+/// nullopt for no ways, and where an instruction cannot be decoded.
 [[nodiscard]] std::optional<LoopBodyFacts> loop_body_facts(std::span<const Way> ways, const CoreCycles& core);
 
 /// What an instruction that is finished late has waited for.

@@ -56,7 +56,7 @@ LoopOperand operand_of(const MemoryAccess& access, std::span<const std::uint8_t>
     return operand;
   }
   const auto forms = counters.forms_at(access.instruction);
-  // Without a width its address can not be computed (memory_access()).
+  // Without a width its address cannot be computed (memory_access()).
   operand.form = forms && access.width != 0 ? address_form(access, *forms) : std::nullopt;
   operand.one_place = operand.form && only_fixed(*operand.form, counters);
   return operand;

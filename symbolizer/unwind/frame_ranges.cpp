@@ -44,7 +44,7 @@ std::uint64_t read_value(const std::uint8_t* at, std::size_t bytes, bool is_sign
   return value;
 }
 
-/// How a CIE's FDEs encode addresses, from the 'R' of its augmentation; nullopt when it can not be told.
+/// How a CIE's FDEs encode addresses, from the 'R' of its augmentation; nullopt when it cannot be told.
 std::optional<std::uint8_t> pointer_encoding(const Dwarf_CIE& cie) {
   std::string_view augmentation = cie.augmentation != nullptr ? cie.augmentation : "";
   if (!augmentation.starts_with('z')) {

@@ -95,7 +95,7 @@ Unwinder::Outcome Unwinder::step_by_rules(const Mapping& mapping, std::uint64_t 
   return apply(rule, *cfa) ? Outcome::stepped : Outcome::ended;
 }
 
-/// Computes the caller's registers; false when its instruction pointer can not be known.
+/// Computes the caller's registers; false when its instruction pointer cannot be known.
 bool Unwinder::apply(const FrameRule& rule, std::uint64_t cfa) {
   using Kind = RegisterRule::Kind;
   Registers caller = registers_;

@@ -239,7 +239,7 @@ TEST(LookaheadAmount, FewWalksOrManyThatAreCutGiveNone) {
   EXPECT_TRUE(lookahead_amount(cut, bytes).mean);
   cut.cut = 3;
   EXPECT_FALSE(lookahead_amount(cut, bytes).mean);
-  EXPECT_NE(lookahead_amount(cut, bytes).unknown.find("can not be followed"), std::string::npos);
+  EXPECT_NE(lookahead_amount(cut, bytes).unknown.find("cannot be followed"), std::string::npos);
   LoopLookahead unfixed = random_lookaheads(40, 1);
   unfixed.unfixed[bytes] = true;
   EXPECT_FALSE(lookahead_amount(unfixed, bytes).mean);

@@ -149,7 +149,7 @@ TEST_F(CommandCheck, NothingIsPreloadedIntoProgramsWithCapabilities) {
   // struct vfs_cap_data of revision 2: cap_net_raw permitted and effective
   const unsigned char capability[20] = {1, 0, 0, 2, 0, 0x20};
   if (::setxattr(program.c_str(), "security.capability", capability, sizeof(capability), 0) != 0) {
-    GTEST_SKIP() << "file capabilities can not be set here: " << std::strerror(errno);
+    GTEST_SKIP() << "file capabilities cannot be set here: " << std::strerror(errno);
   }
   expect_obstacle(program, "capabilities", true);
 }

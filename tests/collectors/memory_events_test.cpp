@@ -163,7 +163,7 @@ TEST(IbsEvents, RefusedWithTheReason) {
   for (PmuUnit& unit : cycles_only.units) {
     unit.format.erase("cnt_ctl");
   }
-  EXPECT_EQ(refusal(ibs_events(cycles_only)), "ibs_op can not count micro-ops, only cycles");
+  EXPECT_EQ(refusal(ibs_events(cycles_only)), "ibs_op cannot count micro-ops, only cycles");
 }
 
 TEST(IbsEvents, APeriodIsNeverBelowWhatTheKernelTakes) {

@@ -181,7 +181,7 @@ TEST(WatchpointTrial, GivesOneAnswerEachTime) {
 
 TEST(WatchpointTrial, DeadWatchpointsNeverFire) {
   if (try_watchpoints().trial.verdict == TrialVerdict::not_opened) {
-    GTEST_SKIP() << "watchpoints can not be opened here";
+    GTEST_SKIP() << "watchpoints cannot be opened here";
   }
   const DeadWatchpoints dead("1");
   EXPECT_EQ(try_watchpoints().trial.verdict, TrialVerdict::never);

@@ -38,7 +38,7 @@ TEST(MachineLimits, WhereNothingCanBeWatchedOneLineSaysSo) {
     EXPECT_EQ(
         said[0].text,
         "no watchpoints (the cause, and lines are probed by a collector inside of the program, and this one is watched "
-        "from outside): nothing is watched, so communication between threads can not be seen; to see it: the remedy");
+        "from outside): nothing is watched, so communication between threads cannot be seen; to see it: the remedy");
   }
 }
 

@@ -134,7 +134,7 @@ TEST_F(Program, RecordRefusesBeforeTheCommandStarts) {
   const std::string mark = (folder_ / "started").string();
   expect_refused({"record"}, 125, "no command");
   expect_refused({"record", "-p", "2147483647"}, 125, "no process");
-  expect_refused({"record", "-o", "/proc/x.db", "touch", mark}, 125, "can not be written");
+  expect_refused({"record", "-o", "/proc/x.db", "touch", mark}, 125, "cannot be written");
   expect_refused({"record", "-o", "%x", "touch", mark}, 125, "%");
   for (const char* const source : {"pebs", "ibs", "ibs-kmod"}) {
     expect_refused({"record", "--source", source, "touch", mark}, 125, "not available on this machine");
@@ -142,8 +142,8 @@ TEST_F(Program, RecordRefusesBeforeTheCommandStarts) {
   expect_refused({"record", "no-such-command-here"}, 127, "not found");
   expect_refused({"record", "./no-such-file"}, 127, "no such file");
   std::ofstream(folder_ / "plain") << "text\n";
-  expect_refused({"record", "./plain"}, 126, "can not be executed");
-  expect_refused({"record", "/"}, 126, "can not be executed");
+  expect_refused({"record", "./plain"}, 126, "cannot be executed");
+  expect_refused({"record", "/"}, 126, "cannot be executed");
   EXPECT_FALSE(std::filesystem::exists(mark));
 }
 

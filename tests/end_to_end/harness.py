@@ -148,7 +148,7 @@ def why_no_watchpoints():
         return "this kernel has no perf events"
     if paranoid > 2 and os.geteuid() != 0:
         return f"kernel.perf_event_paranoid is {paranoid}; sudo sysctl kernel.perf_event_paranoid=2"
-    return f"watchpoints can not be opened: {os.strerror(error)} (kernel.perf_event_paranoid is {paranoid})"
+    return f"watchpoints cannot be opened: {os.strerror(error)} (kernel.perf_event_paranoid is {paranoid})"
 
 
 def watchpoints_are_silent():

@@ -219,7 +219,7 @@ class CalibratedBusyTimes(LimitedLoops):
         known = loop["memory_bytes"] * loop["iterations"] / loop["cpu_s"]
         if row["rates"]["iterations_per_s"] is None:
             reason = row["rates"]["reasons"]["iterations_per_s"]
-            self.assertIn("can not be told", reason)  # its samples are there, but the machine disturbs their clock
+            self.assertIn("cannot be told", reason)  # its samples are there, but the machine disturbs their clock
             self.skipTest(reason)
         found = row["busy"]["memory"]
         print(f"memory: found {found['per_s']:.4g} B/s, known {known:.4g}; busy {found['of_effective']:.3f}")

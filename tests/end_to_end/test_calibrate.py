@@ -129,7 +129,7 @@ class Measured(Calibration):
         run = self.crosstalk("calibrate", "-o", "/proc/machine.json", timeout=10)
         self.assertEqual(run.status, 125)
         self.assertEqual(run.stdout, "")
-        self.assertIn("can not be written", run.stderr)
+        self.assertIn("cannot be written", run.stderr)
 
 
 @harness.together

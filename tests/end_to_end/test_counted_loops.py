@@ -66,7 +66,7 @@ class CalibratedLoops(Case):
             for loop in truth["loops"]:
                 if row_of(report, loop)["rates"]["iterations_per_s"] is None:
                     # Its samples are there, but the machine disturbs their clock.
-                    self.assertIn("can not be told", row_of(report, loop)["rates"]["reasons"]["iterations_per_s"])
+                    self.assertIn("cannot be told", row_of(report, loop)["rates"]["reasons"]["iterations_per_s"])
                     continue
                 yield name, row_of(report, loop), loop
 

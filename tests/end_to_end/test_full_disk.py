@@ -20,7 +20,7 @@ class FullDisk(harness.Case):
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", place], capture_output=True,
                                  text=True, check=False)
         if mounted.returncode != 0:
-            self.skipTest("a file system can not be mounted here (run as root): " + mounted.stderr.strip())
+            self.skipTest("a file system cannot be mounted here (run as root): " + mounted.stderr.strip())
         self.addCleanup(subprocess.run, ["umount", place], check=False)
         return place
 

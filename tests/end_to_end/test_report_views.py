@@ -202,7 +202,7 @@ int main() {
 
     @harness.needs_watchpoints
     def test_threads_that_ask_for_the_time_exchange_nothing(self):
-        # Both read the kernel's pages all the time, which can not be watched. Nobody stores there.
+        # Both read the kernel's pages all the time, which cannot be watched. Nobody stores there.
         program, source = self.path("clocks"), self.path("clocks.cpp")
         with open(source, "w", encoding="utf-8") as file:
             file.write(self.CLOCKS)

@@ -11,7 +11,7 @@ class ThreadNames(harness.Case):
         self.assertEqual(names, truth["names"])
 
     def test_an_exec_renames_no_thread_of_the_program_before(self):
-        """The second program can not be observed, so that the thread is taken for that of the first to its end."""
+        """The second program cannot be observed, so that the thread is taken for that of the first to its end."""
         result = self.record(["bash", "-c", f"sleep 0.3; exec '{harness.workload('unobservable')}/static' 2"])
         self.assertEqual(result.status, 3, result.stderr)
         self.assertIn("bash", [thread["name"] for thread in self.report(result.profile)["threads"]])

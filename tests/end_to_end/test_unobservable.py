@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that can not be observed from inside run as without us, and the profile names them."""
+"""Programs that cannot be observed from inside run as without us, and the profile names them."""
 
 import os
 import sys

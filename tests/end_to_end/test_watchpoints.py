@@ -85,7 +85,7 @@ class DeadWatchpoints(harness.Case):
     def test_from_outside_nothing_is_watched(self):
         profile, said = self.recorded("--observer")
         self.assertEqual(len(said), 1, said)
-        self.assertIn("nothing is watched, so communication between threads can not be seen", said[0])
+        self.assertIn("nothing is watched, so communication between threads cannot be seen", said[0])
         self.check_blind(profile)
 
     @needs_events
@@ -153,7 +153,7 @@ class ThisMachine(harness.Case):
     @needs_events
     def test_dead_registers_of_the_machine_itself_are_told(self):
         if not harness.watchpoints_are_silent():
-            self.skipTest("watchpoints fire here, or can not be opened")
+            self.skipTest("watchpoints fire here, or cannot be opened")
         result = self.record([harness.workload(SHARING[0]), *SHARING[1:]])
         self.assertEqual(result.status, 0, result.stderr)
         DeadWatchpoints.check_probed(self, result.profile)

@@ -40,7 +40,7 @@ class Words(harness.Case):
         self.assertGreater(calls["read"]["share"], 0.5)
         self.assertIn("pump", calls["read"]["callers"][0]["function"])
         for view in ("loops", "busy"):
-            self.assertNotIn("inlined (", self.text(profile, "--view", view), "a system call can not be inlined")
+            self.assertNotIn("inlined (", self.text(profile, "--view", view), "a system call cannot be inlined")
 
     def test_no_finding_is_of_the_collector(self):
         report = self.report(self.recorded([harness.workload("allocating"), "churn", "1", "0", "40"]).profile)

@@ -256,7 +256,7 @@ CATALOGUE = [
       for small in ("small_musl", "small_musl_static", "small_static", "small_static_pie", "small_address", "thirty_two_bits", "thirty_two_bits_dynamic")),
     *(Program(f"children.{small}", f"@/children run @/{small} one two", f"{small} as child", traps=True, needs=(small,))
       for small in ("small_undefined", "small_profiled")),
-    Program("children.small_thread", "setarch -R @/children run @/small_thread one two", "small_thread (without randomised addresses, which its library can not live with) as child", traps=True, says="small_thread", needs=("small_thread", "setarch")),
+    Program("children.small_thread", "setarch -R @/children run @/small_thread one two", "small_thread (without randomised addresses, which its library cannot live with) as child", traps=True, says="small_thread", needs=("small_thread", "setarch")),
     Program("children.gdb_runs", f"sh -c '{GDB} -ex run --args @/children busy 7 0.2 {NO_IDS}'", "a debugger runs a program", needs=("gdb",), samples=False),
     Program("children.gdb_breaks", f"sh -c '{GDB} -ex \"break hostile::exchange\" -ex run -ex \"info threads\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and stops it at a breakpoint", needs=("gdb",), samples=False),
     Program("children.gdb_watches", f"sh -c '{GDB} -ex \"break main\" -ex run -ex \"watch hostile::shared_line.words[7]\" -ex continue --args @/children busy 7 0.2 {NO_IDS}'", "and watches a variable", needs=("gdb",), samples=False),
@@ -268,10 +268,10 @@ CATALOGUE = [
     # ---- namespaces -----------------------------------------------------------------------------------------
     Program("namespaces.pid", "unshare --pid --fork @/namespaces numbered_family", "processes in another pid namespace", needs=("pid_namespaces",), samples=False),
     Program("namespaces.pid_with_proc", "unshare --pid --fork --mount-proc @/namespaces numbered_family", "and with its own /proc", needs=("pid_namespaces",), samples=False),
-    Program("namespaces.user", "unshare --user --map-root-user @/namespaces family", "processes in another user namespace", needs=("user_namespaces",), samples=False, says="can not reach the recorder"),
+    Program("namespaces.user", "unshare --user --map-root-user @/namespaces family", "processes in another user namespace", needs=("user_namespaces",), samples=False, says="cannot reach the recorder"),
     Program("namespaces.many", "unshare --user --map-root-user --pid --fork --mount-proc --net --ipc --uts @/namespaces numbered_family", "as a container has them", needs=("user_namespaces",), samples=False),
     Program("namespaces.time", "unshare --time --monotonic 100000 @/namespaces family", "another monotonic clock", needs=("time_namespaces",), samples=False),
-    Program("namespaces.no_proc", "unshare --mount sh -c 'umount -l /proc; exec @/namespaces family'", "no /proc", needs=("pid_namespaces",), samples=False, says="can not reach the recorder"),
+    Program("namespaces.no_proc", "unshare --mount sh -c 'umount -l /proc; exec @/namespaces family'", "no /proc", needs=("pid_namespaces",), samples=False, says="cannot reach the recorder"),
     Program("namespaces.children_elsewhere", "@/namespaces children_elsewhere", "children go into another pid namespace, their parent does not", needs=("pid_namespaces",), traps=True),
     Program("namespaces.thread_elsewhere", "@/namespaces thread_elsewhere", "a thread goes into a namespace of its own", needs=("pid_namespaces",)),
     Program("namespaces.user_elsewhere", "@/namespaces user_elsewhere", "a busy process changes its user namespace", needs=("user_namespaces",), traps=True),

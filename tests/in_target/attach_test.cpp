@@ -423,7 +423,7 @@ TEST_F(Attach, AThreadThatBlocksTheTrapIsNotWatched) {
 
 /// This program once more, without a test to run, and with the arena in its environment. Its exit status.
 int start_again(const Arena& arena, bool traced) {
-  // Leaks are looked for by tracing, which a traced program can not do.
+  // Leaks are looked for by tracing, which a traced program cannot do.
   std::vector<std::string> environment = {std::string(profile::arena_variable) + "=" + arena.name(),
                                           "ASAN_OPTIONS=detect_leaks=0"};
   for (char** variable = environ; *variable != nullptr; ++variable) {

@@ -199,7 +199,7 @@ TEST_F(Traced, SignalsThatComeMeanwhileArrive) {
   }
 }
 
-/// While a first thread is being traced that can not be stopped at the moment, another one executes a program. That one
+/// While a first thread is being traced that cannot be stopped at the moment, another one executes a program. That one
 /// hardly gets its processor, so the tracer sees the first thread end and looks again before its number has a new
 /// owner.
 TEST_F(Traced, AFirstThreadThatEndsAsAnotherExecutesIsGone) {

@@ -23,7 +23,7 @@ INSTALL = "./dev deps kernel"
 
 
 class Unavailable(Exception):
-    """What a guest needs can not be had here; the text says what, and the remedy."""
+    """What a guest needs cannot be had here; the text says what, and the remedy."""
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def _alone(name):
         os.makedirs(FOLDER, exist_ok=True)
         lock = open(os.path.join(FOLDER, name + ".lock"), "w", encoding="ascii")  # pylint: disable=consider-using-with
     except OSError as error:
-        raise Unavailable(f"{FOLDER} can not be written ({error.strerror}): CROSSTALK_GUEST_FOLDER names another") from error
+        raise Unavailable(f"{FOLDER} cannot be written ({error.strerror}): CROSSTALK_GUEST_FOLDER names another") from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -113,7 +113,7 @@ def _download(package, folder):
     files = glob.glob(os.path.join(folder, "*.deb"))
     if said.returncode != 0 or not files:
         why = (said.stderr.strip().splitlines() or ["apt-get said nothing"])[-1]
-        raise Unavailable(f"the package {package} can not be downloaded ({why}): "
+        raise Unavailable(f"the package {package} cannot be downloaded ({why}): "
                           "sudo apt-get update && sudo apt-get install linux-headers-amd64")
     return files[0]
 

@@ -18,7 +18,7 @@ stty -F /dev/console -onlcr
 stty -F /dev/ttyS1 raw -echo
 mkfifo /guest/pipe
 
-# The shared folder is there only while files are copied: a guest that has it can not be put to sleep.
+# The shared folder is there only while files are copied: a guest that has it cannot be put to sleep.
 share() {
   while read -r module; do
     [ -e "/sys/module/${module//-/_}" ] || insmod "/guest/modules/$module.ko" || return 1
@@ -80,7 +80,7 @@ while read -r _ number seconds <&9; do
   mkdir -p "$RESULTS" /guest/run
   share && cp -rf "/guest/share/$number/files/." / && unshare_folder
   run "$seconds"
-  set_back || echo "a module can not be unloaded" >/guest/run/stuck
+  set_back || echo "a module cannot be unloaded" >/guest/run/stuck
   dmesg -c >/guest/run/dmesg
   share && cp -rf /guest/run "/guest/share/$number/" && cp -rf "$RESULTS" "/guest/share/$number/results" && unshare_folder
   rm -rf "$RESULTS"

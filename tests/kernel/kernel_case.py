@@ -21,7 +21,7 @@ _machines = {}  # kind -> the guest that is up, or why there is none
 
 
 def guest_kind(kind, last=False):
-    """Says of a test which kind of guest it needs; AMD where nothing is said. `last`: what it does to the guest can not be
+    """Says of a test which kind of guest it needs; AMD where nothing is said. `last`: what it does to the guest cannot be
     undone, so none runs in that guest after it."""
     def mark(test):
         test.guest_kind, test.last_in_guest = kind, last

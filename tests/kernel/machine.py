@@ -97,7 +97,7 @@ class Result:
 
 
 def check_available(kind):
-    """Raises Unavailable, with the remedy, where this machine can not have such a guest."""
+    """Raises Unavailable, with the remedy, where this machine cannot have such a guest."""
     for needed in (shutil.which(QEMU) or QEMU, BUSYBOX):
         if not os.access(needed, os.X_OK):
             raise Unavailable(f"{needed} is missing: {debian_kernel.INSTALL}")
@@ -185,7 +185,7 @@ class Machine:
             files = {name: _read(os.path.join(results, name)) for name in os.listdir(results)}
             result = Result(int(said["status"]), said["output"], said["dmesg"], files)
         except (OSError, KeyError, ValueError) as error:
-            self._lose(f"the results of its script can not be read ({error})")
+            self._lose(f"the results of its script cannot be read ({error})")
         shutil.rmtree(folder)
         if "stuck" in said:
             self._lost = said["stuck"].strip()

@@ -41,7 +41,7 @@ while read -r module; do [ -e "/sys/module/$(echo $module | tr - _)" ] || insmod
 mkdir -p /new && mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 root /new || exit 1
 for folder in proc sys dev; do mount -o rbind /$folder /new/$folder || exit 1; done
 """
-# The root file system itself is replaced, not only this process's: user namespaces can not be made from a changed root.
+# The root file system itself is replaced, not only this process's: user namespaces cannot be made from a changed root.
 ENTER = """
 set -e
 {keep}
@@ -76,7 +76,7 @@ def tests_of_ctest(build, regex):
     said = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", *(["-R", regex] if regex else [])],
                           capture_output=True, text=True, check=False)
     if said.returncode != 0:
-        sys.exit(f"run_in_guest: ctest can not list the tests of {build}: {said.stderr.strip().splitlines()[-1:]}; "
+        sys.exit(f"run_in_guest: ctest cannot list the tests of {build}: {said.stderr.strip().splitlines()[-1:]}; "
                  "./dev build makes them")
     tests = []
     for test in json.loads(said.stdout)["tests"]:
@@ -145,7 +145,7 @@ class Runner:
             print(f"guest: booted in {self._machine.boot_s:.0f} s", flush=True)
             mounted = Guest(self._machine).run(MOUNT, 120)
             if mounted.status != 0:
-                raise GuestError(f"the host's file system can not be mounted: {mounted.output}")
+                raise GuestError(f"the host's file system cannot be mounted: {mounted.output}")
         return Guest(self._machine)
 
     def close(self):
@@ -158,7 +158,7 @@ def check_registers(runner):
     code = f"import sys; sys.path.insert(0, {END_TO_END!r}); import harness; print(harness.why_no_watchpoints())"
     status, said = runner.run(Test("registers", [sys.executable, "-B", "-c", code], {}), 240)
     if status != 0 or said.strip() != "None":
-        raise GuestError(f"watchpoints can not be tested in the guest: {said.strip()}")
+        raise GuestError(f"watchpoints cannot be tested in the guest: {said.strip()}")
     print("guest: debug registers fire", flush=True)
 
 
@@ -204,7 +204,7 @@ class State:
         except FileNotFoundError:
             pass
         except ValueError as error:
-            sys.exit(f"run_in_guest: {self._path} can not be read ({error}): --again")
+            sys.exit(f"run_in_guest: {self._path} cannot be read ({error}): --again")
 
     @staticmethod
     def _stamp(test):

@@ -57,7 +57,7 @@ class EmulatedUnit(kernel_case.GuestCase):
         self.assertEqual(set(counts), set(found["places"]))
         exact = [sample for sample in found["samples"] if sample["user"] and sample["tid"] == found["tid"]]
         self.assertGreaterEqual(len(exact), 500)  # of 600, the rest in the kernel
-        self.assertTrue(any(not sample["user"] for sample in found["samples"]))  # it can not leave out the kernel
+        self.assertTrue(any(not sample["user"] for sample in found["samples"]))  # it cannot leave out the kernel
         self.assertTrue(any(sample["tid"] != found["tid"] for sample in found["samples"]))
         self.check_registers(found)
         invalid = [sample for sample in exact if sample["registers"][2] >> 38 & 1]

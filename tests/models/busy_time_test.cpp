@@ -189,7 +189,7 @@ TEST(Classify, AnUnknownUnitLeavesOpenWhetherALoopIsTuned) {
 }
 
 TEST(Classify, MoreThanAllOfTheTimeIsSaidToBeImpossible) {
-  EXPECT_NE(classify(parts(1.3, 0, 0, 0, 0)).evidence.find("can not be"), std::string::npos);
+  EXPECT_NE(classify(parts(1.3, 0, 0, 0, 0)).evidence.find("cannot be"), std::string::npos);
 }
 
 }  // namespace

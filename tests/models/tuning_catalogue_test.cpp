@@ -160,7 +160,7 @@ TEST(TuningCatalogue, MultipliesAndAddsAreToBeFused) {
   EXPECT_FALSE(is_advised()) << "most are";
   evidence.multiply_adds = 0.0;
   evidence.other_flops = 0.7;
-  EXPECT_FALSE(is_advised()) << "divisions can not be fused";
+  EXPECT_FALSE(is_advised()) << "divisions cannot be fused";
   evidence.other_flops = 0.1;
   evidence.busy[Unit::fpu].of_effective = 0.3;
   EXPECT_FALSE(is_advised()) << "the units are not what it waits for";

@@ -74,7 +74,7 @@ class KernelEvents : public testing::Test {
     for (std::span<const std::byte> rest(bytes_); !rest.empty();) {
       const auto parsed = parse_perf_record(rest);
       if (!parsed) {
-        ADD_FAILURE() << "a record that can not be";
+        ADD_FAILURE() << "a record that cannot be";
         break;
       }
       rest = rest.subspan(parsed->bytes);

@@ -130,7 +130,7 @@ TEST(PerfReader, CompressedRecordsGoOnFromPieceToPiece) {
 TEST(PerfReader, DamagedCompressedRecordsAreNamed) {
   const ByteOrder order = ByteOrder::little;
   const Bytes nonsense = record(compressed, 0, Bytes(order).words({1, 2, 3}));
-  EXPECT_THAT(error_of(pipe_file(order).add(nonsense)), HasSubstr("at offset 0x10, record COMPRESSED: it can not be"));
+  EXPECT_THAT(error_of(pipe_file(order).add(nonsense)), HasSubstr("at offset 0x10, record COMPRESSED: it cannot be"));
   Compressor first;
   const auto zeros = first.piece(Bytes(order).zeros(64).all());
   EXPECT_THAT(error_of(pipe_file(order).add(record(compressed, 0, Bytes(order).add(zeros)))),

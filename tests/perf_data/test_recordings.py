@@ -117,7 +117,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual([sample["ip"] for sample in mine][0], other[0]["ip"])
 
     def test_the_second_kind_of_compression(self):
-        """perf 6.1 can not read it."""
+        """perf 6.1 cannot read it."""
         mine = ours("cycles-pipe-compressed2.data")
         self.assertEqual(len(mine), 547)
         self.assertEqual(sum(sample["addr"] != "0" for sample in mine), 257)

@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Estimators, Counted,
                          [](const auto& instance) { return std::string(instance.param.scenario); });
 
 // Of loads that took less than a threshold there is neither a sample nor a count. Who takes its lines over by stores is
-// followed all the same; who only loads is not, and the number would be a fourth of the truth. A report can not know
+// followed all the same; who only loads is not, and the number would be a fourth of the truth. A report cannot know
 // which of the two a program is: it says no number, and why.
 TEST(SlowLoads, GiveNoNumberOfCommunications) {
   for (const char* name : {"accesses_slow", "accesses_slow_ring"}) {

@@ -16,7 +16,7 @@ namespace crosstalk::simulation {
 /// What an estimator makes of a run's rows, by the same steps as a report.
 [[nodiscard]] attribution::Matrix estimate_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
-/// The same as a report says it: without numbers of communications where samples can not tell them.
+/// The same as a report says it: without numbers of communications where samples cannot tell them.
 [[nodiscard]] attribution::Matrix reported_of(const SimulatedRun& run, const attribution::Estimator& estimator);
 
 /// How an estimator fares in one scenario. Errors and widths are fractions of the true total: of the cost, seconds, or,

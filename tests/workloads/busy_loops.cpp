@@ -51,7 +51,7 @@ struct Data {
 WIDE std::uint64_t multiply_adds(Data& data, std::uint64_t n) {
   const __m256d factor = _mm256_set1_pd(0.999999);
   const __m256d more = _mm256_set1_pd(1e-6);
-  const double* from = data.near_a.data();  // the compiler can not know that they are alike, and keeps all ten
+  const double* from = data.near_a.data();  // the compiler cannot know that they are alike, and keeps all ten
   __m256d a = _mm256_load_pd(from), b = _mm256_load_pd(from + 4), c = _mm256_load_pd(from + 8);
   __m256d d = _mm256_load_pd(from + 12), e = _mm256_load_pd(from + 16), f = _mm256_load_pd(from + 20);
   __m256d g = _mm256_load_pd(from + 24), h = _mm256_load_pd(from + 28), i = _mm256_load_pd(from + 32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // exec by a process whose other threads go on computing.
-//   exec_attempts failing SECONDS          main and a second thread try every way to execute what can not be executed
+//   exec_attempts failing SECONDS          main and a second thread try every way to execute what cannot be executed
 //   exec_attempts thread -- COMMAND...     a thread that is not the first one becomes COMMAND
 // In the first case a line of JSON says what came of it.
 #include <spawn.h>

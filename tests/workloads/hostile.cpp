@@ -234,7 +234,7 @@ int own_alternate_stack() {
   return 0;
 }
 
-/// An address that nobody has mapped, in a way that the compiler can not see through.
+/// An address that nobody has mapped, in a way that the compiler cannot see through.
 volatile int* nowhere() {
   volatile std::uintptr_t address = 16;
   return reinterpret_cast<volatile int*>(address);

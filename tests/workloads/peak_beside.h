@@ -23,7 +23,7 @@ struct Limit {
 class PeakBeside {
  public:
   /// `vector_bytes`: of the loop's multiply-adds; levels have the peak of whatever vectors are best at them. Ends the
-  /// process where the machine can not be described.
+  /// process where the machine cannot be described.
   PeakBeside(const Limit& limit, std::size_t vector_bytes);
   ~PeakBeside();
   PeakBeside(const PeakBeside&) = delete;

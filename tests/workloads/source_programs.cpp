@@ -85,7 +85,7 @@ CROSSTALK_WIDE std::uint64_t m3_l2_12_f12(Data& data, std::uint64_t n) {
 }
 
 /// Figure 3.8's ww1 to ww5 are chains of multiply-adds. They go on side by side ("type-2 coding", section 3.3): one
-/// after the other, a processor's schedulers fill up with what can not begin.
+/// after the other, a processor's schedulers fill up with what cannot begin.
 CROSSTALK_WIDE std::uint64_t m3_l2_6_f80(Data& data, std::uint64_t n) {
   auto* const a = vectors(data.a.data());
   const auto* const c = data.middle();

@@ -65,7 +65,7 @@ std::uint64_t cache_place(const Registers& registers, std::uint64_t flags) {
   return registers[Register::rip] + ((flags | (frame ? 32U : 0U)) << 56U);
 }
 
-/// The key: the place and the code that the answer rests on. False: the code can not be read.
+/// The key: the place and the code that the answer rests on. False: the code cannot be read.
 bool key_of(const CodeReader& reader, std::uint64_t place, std::uint64_t low, std::uint64_t bytes, std::uint64_t& key) {
   std::uint64_t code[most_code / sizeof(std::uint64_t)] = {};
   if (bytes > most_code || ((low ^ (low + bytes)) & ~(page_bytes - 1)) != 0 ||
@@ -169,7 +169,7 @@ bool describe(const Route& route, CachedAccess& cached) {
   return true;
 }
 
-/// Puts a cached into the table, unless its place is one of disproved ones. False: `route` can not be told in a cached.
+/// Puts a cached into the table, unless its place is one of disproved ones. False: `route` cannot be told in a cached.
 bool keep(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
           const Route& route, CachedAccess& cached) {
   if ((flags & flag_direction) != 0 || !describe(route, cached)) {

@@ -27,7 +27,7 @@ CacheAnswer follow_cached(const InlineCache& table, const Registers& registers, 
                           std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out);
 
 /// Keeps an answer, if it can be one and none of its place was disproved. `access` is null where there is
-/// none. False: it can not be one.
+/// none. False: it cannot be one.
 bool learn_cached(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access);
 

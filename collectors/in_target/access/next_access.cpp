@@ -129,7 +129,7 @@ bool NextAccessSearch::accesses(const Run& run) {
 
 bool NextAccessSearch::pass_spill(const Run& run, const FoundAccess& spill) {
   if (run.instruction().operation == Operation::string) {
-    return false;  // based on rsp or rbp it can not be
+    return false;  // based on rsp or rbp it cannot be
   }
   if (spill_.kind == AccessKind::none) {
     if (!run.address().known) {

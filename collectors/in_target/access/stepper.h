@@ -37,7 +37,7 @@ struct NoVectors {
 /// each called at most once an instruction, in this order. Those that return false end the run; the instruction has
 /// then not been executed.
 ///
-///     bool unreadable(stepper)         there is no instruction, or it can not be read
+///     bool unreadable(stepper)         there is no instruction, or it cannot be read
 ///     bool fetched(stepper)            an instruction is about to be executed
 ///     bool accesses(stepper)           its memory operand (address(), perhaps unknown) is about to be accessed
 ///     void computes(stepper)           it is no transfer of control and will be executed now

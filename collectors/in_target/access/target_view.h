@@ -12,7 +12,7 @@ namespace crosstalk::in_target {
 
 /// For one interruption of a thread. The code on the page that it executes and the part of its own stack that is in
 /// use, unless that is nearly used up, are there, and no watchpoint of this thread lies on them: they are read as they
-/// are. All else the kernel reads for us, which takes some microseconds and can not fault. Signal-safe.
+/// are. All else the kernel reads for us, which takes some microseconds and cannot fault. Signal-safe.
 ///
 /// Where the program has the thread pointer point to nothing, there is no code to be read: what decodes it belongs to a
 /// library, whose functions look there for the value that guards their frames.

@@ -16,8 +16,8 @@ struct ExecFile {
   int descriptor = AT_FDCWD;  // what relative paths begin at
 };
 
-/// True when the program can not be observed; `program` then says which it is and why. False also when that is not
-/// known: no such file, or one that can not be read.
+/// True when the program cannot be observed; `program` then says which it is and why. False also when that is not
+/// known: no such file, or one that cannot be read.
 bool unobservable(const ExecFile& file, UnobservedProgram& program);
 
 /// Cuts a path that is too long.

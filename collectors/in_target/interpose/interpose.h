@@ -17,7 +17,7 @@ namespace crosstalk::in_target {
 /// are no answer. Null when there is none.
 ///
 /// Reads the modules' own hash tables instead of asking dlsym: dlsym allocates when it fails (and with some
-/// versions of glibc when it succeeds), which malloc itself can not afford, and it overwrites what the
+/// versions of glibc when it succeeds), which malloc itself cannot afford, and it overwrites what the
 /// target's dlerror() would say. It also finds what was loaded RTLD_LOCAL. Normal context.
 void* next_definition(const char* name);
 

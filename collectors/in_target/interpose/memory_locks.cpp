@@ -57,7 +57,7 @@ bool fails_by_itself() {
   return system_call(SYS_prlimit64, 0, RLIMIT_MEMLOCK, nullptr, &limit) < 0 || mapped > limit.rlim_cur;
 }
 
-/// As mlockall(flags) with MCL_CURRENT, but for our memory. As there, memory that can not be populated is no error.
+/// As mlockall(flags) with MCL_CURRENT, but for our memory. As there, memory that cannot be populated is no error.
 int lock_one_by_one(int flags) {
   if ((flags & MCL_FUTURE) != 0) {
     const int result = real_mlockall(flags & ~MCL_CURRENT);

@@ -49,7 +49,7 @@ int visit(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
 using Iterate = int(ModuleVisitor, void*);
 constinit std::atomic<Iterate*> real_iterate{nullptr};
 
-// We stand in for it, too, so it can not be asked for itself. The loader's list is read without its lock: this is
+// We stand in for it, too, so it cannot be asked for itself. The loader's list is read without its lock: this is
 // called first before there are other threads.
 Iterate* find_iterate() {
   std::uint64_t before_own = 0;

@@ -6,7 +6,7 @@
 // lookup returns the newest block that contains the address, and whatever reuses freed memory is newer.
 //
 // A block of `bytes` belongs to the level k with 2^k < bytes <= 2^(k+1) (small blocks to the lowest) and is
-// entered once, under the granule of 2^k bytes in which it begins. Two live blocks of one level can not begin
+// entered once, under the granule of 2^k bytes in which it begins. Two live blocks of one level cannot begin
 // in one granule, so nothing is lost while a level's heap fits its part of the table, and a block that
 // contains an address begins in the address's granule or in one of the two before it: three probes a level.
 // Neighbours in memory are neighbours in the table, so allocation in a row writes in a row. Where the heap is
@@ -255,7 +255,7 @@ __attribute__((always_inline)) inline void note(std::uint64_t begin, std::uint64
 
 /// Before the threshold is raised. False: there is no memory to note where blocks are left out.
 bool may_leave_out();
-/// Moves the threshold; false when it is not `from` (blocks are not tracked any more), or can not be raised.
+/// Moves the threshold; false when it is not `from` (blocks are not tracked any more), or cannot be raised.
 bool move_threshold(std::uint64_t from, std::uint64_t to);
 
 /// Takes out the block that begins at `begin` and has `bytes`, if it is there. Lock-free, any context.

@@ -35,7 +35,7 @@ struct TwoLooks {
 };
 
 /// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Nothing, and counted, where the
-/// line can not be read, where another thread probes at the same time, or where others were in handlers, too: then
+/// line cannot be read, where another thread probes at the same time, or where others were in handlers, too: then
 /// nobody was free to store. Signal-safe, never waits for longer than some 20 us more than the gap.
 [[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns,
                                                  profile::ProbeCounts& skipped);

@@ -46,7 +46,7 @@ void clear(ThreadRegions& table) {
   }
 }
 
-/// The thread's table, in use from now on; null: it can not have one.
+/// The thread's table, in use from now on; null: it cannot have one.
 ThreadRegions* take_table(const ThreadState& self) {
   ThreadRegions* const table = runtime().rings.regions(self.number - 1);
   if (table == nullptr || wait_clock_ns() == 0) {

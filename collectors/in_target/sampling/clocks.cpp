@@ -53,7 +53,7 @@ void publish(ThreadState& self) {
   self.slot->period_us.store(static_cast<std::uint32_t>(true_period_ns(self) / 1000), std::memory_order_relaxed);
 }
 
-/// From one source to the other; goes on with the one it has where that can not be had.
+/// From one source to the other; goes on with the one it has where that cannot be had.
 template <SampleSource From, SampleSource To>
 void change(ThreadState& self, ClockKind kind) {
   if (To::open(self, self.period_ns, self.period_ns)) {

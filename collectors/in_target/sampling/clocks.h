@@ -18,7 +18,7 @@ void note_life(std::uint64_t cpu_ns, std::uint64_t switches);
 void note_handler(std::uint64_t took_ns);
 /// A forked child's threads need not be like its parent's.
 void forget_lives();
-/// A thread's clock goes on as the other kind, or not at all where that can not be had. Any thread may do it.
+/// A thread's clock goes on as the other kind, or not at all where that cannot be had. Any thread may do it.
 void forgo_perf_clock(ThreadState& thread);
 void forgo_posix_clock(ThreadState& thread);
 /// Every so many samples: charges presence, and moves to the other kind of clock or to another period, or to

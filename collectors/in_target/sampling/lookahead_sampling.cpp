@@ -16,7 +16,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-// Of the samples that the budget allows: whether a lookahead follows is chance, so that lookaheads can not keep step
+// Of the samples that the budget allows: whether a lookahead follows is chance, so that lookaheads cannot keep step
 // with what the program does.
 constexpr std::uint64_t lookahead_one_in = 2;
 // Lookaheads from one place after which all its iterations are taken to be alike, and the part that is made all the

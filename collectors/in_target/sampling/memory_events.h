@@ -30,7 +30,7 @@ struct MemoryEvents {
   /// Does the session have any?
   static bool wanted();
   static bool is_open(const ThreadState& thread) { return thread.memory.count != 0; }
-  /// Begins to sample the calling thread. False: it can not, which is entered in the arena.
+  /// Begins to sample the calling thread. False: it cannot, which is entered in the arena.
   static bool open(ThreadState& self);
   /// Any thread may do it.
   static void close(ThreadState& thread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The target's memory as the access finder sees it for a sample that lies back. What the thread executed then may be
-// gone, so code is read by the kernel. Of its data only what can not have changed is looked at: the piece of stack that
+// gone, so code is read by the kernel. Of its data only what cannot have changed is looked at: the piece of stack that
 // came with the sample.
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace crosstalk::in_target {
 
 /// `open`: begins to sample a thread of this process each time so much of what the source counts has passed
-/// (nanoseconds of CPU time for a clock), the first time after `first`; false if it can not. `begun`, in the handler of
+/// (nanoseconds of CPU time for a clock), the first time after `first`; false if it cannot. `begun`, in the handler of
 /// that first time. `deliver`, in the handler of its signal: what was
 /// interrupted. `delivery_ns`: what a signal of it costs without its handler.
 template <class S>

@@ -124,7 +124,7 @@ void say_unwatchable() {
   if (once.first()) {
     emit_message(
         "unwatchable_lines",
-        "several threads were sampled at lines that some of them store to and that can not be watched: they lie so "
+        "several threads were sampled at lines that some of them store to and that cannot be watched: they lie so "
         "near "
         "the kernel's time pages that our own handlers may read them; what is exchanged there is not observed");
   }

@@ -19,7 +19,7 @@ namespace crosstalk::in_target {
 
 inline constexpr int clock_signal = 32;
 
-/// Puts our handler in place. False: it can not be had, and no POSIX timer may be started. Normal context, after a
+/// Puts our handler in place. False: it cannot be had, and no POSIX timer may be started. Normal context, after a
 /// handler was installed with libc's sigaction(): for the code that handlers return to.
 bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t flags);
 /// Has it been taken? Signal-safe.

@@ -13,7 +13,7 @@ namespace crosstalk::in_target {
 void run_on_handler_stack(SignalAction action, int number, siginfo_t* info, void* context);
 
 /// What is to be installed as handlers: they clear the alignment-check flag, with which the interrupted code may run
-/// and ours can not (the kernel puts it back at the handler's return), and go on in the functions below, which
+/// and ours cannot (the kernel puts it back at the handler's return), and go on in the functions below, which
 /// handlers.cpp defines.
 extern "C" __attribute__((visibility("hidden"))) void crosstalk_enter_trap(int number, siginfo_t* info, void* context);
 extern "C" __attribute__((visibility("hidden"))) void crosstalk_enter_clock(int number, siginfo_t* info, void* context);

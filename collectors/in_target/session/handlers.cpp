@@ -175,7 +175,7 @@ void on_alarm() {
 }
 
 // Sent by somebody, or an int3 of the target's. Where the target blocks it, the kernel has it back as it came, to the
-// thread or to the process, and it stays pending. A fault can not be blocked: the kernel kills for it.
+// thread or to the process, and it stays pending. A fault cannot be blocked: the kernel kills for it.
 void on_foreign_trap(int number, siginfo_t* info, void* context) {
   const bool fault = info->si_code > 0;
   if (fault || !block_trap_as_wished(context)) {

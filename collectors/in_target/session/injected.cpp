@@ -264,7 +264,7 @@ const char* begin_session(const char* arena) {
   r.pid = kernel_process_id();
   r.injected = true;
   if (!map_arena(arena)) {
-    return "it can not map the recorder's memory: it may not open it, or has a limit of its own memory (ulimit -v, -d) "
+    return "it cannot map the recorder's memory: it may not open it, or has a limit of its own memory (ulimit -v, -d) "
            "that leaves no room";
   }
   r.config.follow_children = 0;  // what it executes has its own environment, which is not ours to change

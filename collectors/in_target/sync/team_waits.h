@@ -24,7 +24,7 @@ class TeamRegion {
 
   /// What each thread of the team is to call instead, with the region as its argument.
   static void run_part(void* region);
-  /// Asks the runtime library how many threads the calling thread's team has; 0: it can not say.
+  /// Asks the runtime library how many threads the calling thread's team has; 0: it cannot say.
   using CountThreads = std::uint32_t (*)();
   static void ask_for_threads(CountThreads count);
 

@@ -14,7 +14,7 @@
 
 namespace crosstalk::in_target {
 
-/// Are there numbers that the target can not miss? Not where its hard limit of descriptors is its soft limit and a low
+/// Are there numbers that the target cannot miss? Not where its hard limit of descriptors is its soft limit and a low
 /// one: then we have no descriptor at all. Signal-safe.
 bool has_hidden_numbers();
 /// Are more than a few numbers free below the target's limit? The kernel gives each new descriptor the lowest free
@@ -31,7 +31,7 @@ template <class Open>
 long open_hidden(const Open& open) {
   return open_hidden([](const void* what) -> long { return (*static_cast<const Open*>(what))(); }, &open);
 }
-/// The same for what must be had: it keeps its low number where it can not be moved. For a moment.
+/// The same for what must be had: it keeps its low number where it cannot be moved. For a moment.
 template <class Open>
 long open_for_a_moment(const Open& open) {
   const long hidden = open_hidden(open);

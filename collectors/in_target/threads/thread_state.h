@@ -116,7 +116,7 @@ struct ThreadState {
   // watchpoints. Events are touched by other threads' handlers too.
   profile::ThreadWatchpoints* watchpoints = nullptr;  // in its slot, also after its end; null: it never had one
   OwnedEvent watch_event[max_words];
-  std::atomic<std::uint32_t> watch_events;  // how many of watch_event it has; 0: can not be watched
+  std::atomic<std::uint32_t> watch_events;  // how many of watch_event it has; 0: cannot be watched
   std::atomic<std::uint8_t> on_demand;      // a bit for each event that is open during a watch only (watch_events.h)
   std::uint32_t stray_traps = 0;            // of no open watch, in a row
   OwnedEvent alarm_event;                   // ends the brief watches that this thread opens

@@ -74,7 +74,7 @@ bool WatchUnit::try_lock(Slot& slot) {
 }
 
 // Opens what the kernel lets the calling thread have, and keeps as many as fill slots: a watch without registers would
-// see nothing, and be taken for one that had nothing to see. -EAGAIN: it can not be told now.
+// see nothing, and be taken for one that had nothing to see. -EAGAIN: it cannot be told now.
 long WatchUnit::open_events(ThreadState& self) {
   const std::uint32_t wanted = watch_policy::SlotPlan::of(words_configured_).registers;
   std::uint32_t opened = 0;
@@ -174,7 +174,7 @@ bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::u
          (address < thread.stack_low || address >= thread.stack_high);
 }
 
-// For a watch that is being set up: an event that is not open is opened. False: the thread can not be armed for it.
+// For a watch that is being set up: an event that is not open is opened. False: the thread cannot be armed for it.
 bool WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
   const profile::WatchWord& piece = slot.choice.word[word];

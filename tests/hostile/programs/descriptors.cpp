@@ -37,7 +37,7 @@ rlim_t soft_limit() {
   return limit.rlim_cur;
 }
 
-/// Those below the soft limit: whatever lies above does not count against it, and a program can not open there.
+/// Those below the soft limit: whatever lies above does not count against it, and a program cannot open there.
 std::vector<int> open_descriptors() {
   std::vector<int> found;
   DIR* folder = opendir("/proc/self/fd");

@@ -312,7 +312,7 @@ int stack_pointer_as_a_register(int, char**) {
   return 0;
 }
 
-/// Recurses until the stack is used up; `for_ever` is true in a way that the compiler can not see.
+/// Recurses until the stack is used up; `for_ever` is true in a way that the compiler cannot see.
 [[gnu::noinline]] std::uint64_t recurse(std::uint64_t depth, const volatile bool& for_ever) {
   volatile char frame[200];
   frame[0] = static_cast<char>(depth);

@@ -251,7 +251,7 @@ int as_seen(int, char**) {
   return 0;
 }
 
-/// A thread that is not dumpable can not be looked into; nor is it to be.
+/// A thread that is not dumpable cannot be looked into; nor is it to be.
 int not_dumpable(int, char**) {
   require(prctl(PR_SET_DUMPABLE, 0) == 0, "PR_SET_DUMPABLE");
   exchange(0.4);

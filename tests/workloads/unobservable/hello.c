@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built in ways in which it can not be observed: says hello, after SECONDS where they are given, and ends with 3.
+// Built in ways in which it cannot be observed: says hello, after SECONDS where they are given, and ends with 3.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

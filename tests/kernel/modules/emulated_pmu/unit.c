@@ -60,7 +60,7 @@ static int check_ibs(struct perf_event *event, struct emulated_event *ours)
 		return -EINVAL;
 	if (!(event->attr.config2 & 1) && (event->attr.exclude_kernel || event->attr.exclude_user))
 		return -EINVAL;
-	/* The counter's lowest four bits can not be set. */
+	/* The counter's lowest four bits cannot be set. */
 	if (!event->attr.freq && hw->sample_period & 0xf)
 		return -EINVAL;
 	hw->sample_period &= ~0xfULL;
