@@ -43,13 +43,13 @@ class CodeWindow {
   AccessCache& cache_;
   std::uint64_t low_ = 0;  // [low_, high_): the window, where bytes_ begins
   std::uint64_t high_ = 0;
-  std::uint64_t begin_ = 0;  // [begin_, end_): what of it has been read
+  std::uint64_t begin_ = 0;  // [begin_, end_): the part that has been read
   std::uint64_t end_ = 0;
   bool extended_ = true;
   std::uint8_t bytes_[before + after + 16];  // 16: words are loaded from any byte
 };
 
-/// What is needed of an instruction to find its neighbours.
+/// The properties of an instruction that are needed to find its neighbours.
 struct Outline {
   std::uint8_t length = 0;    ///< 0: none, or none that ordinary user code would contain
   bool falls_through = true;  ///< false: an unconditional transfer of control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has been learned of code, by address.
+// Cached facts about code, by address.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class AccessCache {
   }
 
  private:
-  /// Kinds are set far apart: neighbouring addresses must not meet by their kinds. What is known of 64 bytes of code
-  /// lies together, an entry for every two bytes.
+  /// Keeps kinds far apart, so that neighbouring addresses do not collide across kinds. Has one entry for every two
+  /// bytes; the entries of 64 bytes of code are adjacent.
   static std::uint64_t place(std::uint64_t address, std::uint64_t kind) { return (address >> 1U) + (kind << 56U); }
 
   Table table_;

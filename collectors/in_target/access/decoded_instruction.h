@@ -9,7 +9,7 @@
 
 namespace crosstalk::in_target {
 
-/// What an instruction computes, as far as the interpreter follows it.
+/// The computation of an instruction, as far as the interpreter follows it.
 enum class Operation : std::uint8_t {
   other,  // writes `clobbers` and perhaps flags and memory, with values that are not computed
   stop,   // nothing is known after it: system calls, traps, changes of segment
@@ -80,7 +80,7 @@ enum class Operation : std::uint8_t {
   vector,  // of vector, mask and floating-point registers: vector_operation.h says which
 };
 
-/// Where a value comes from or goes to: 0..15 a register in DWARF order, 16..19 its bits 8..15 (ah, dh, ch, bh).
+/// The source or destination of a value: 0..15 a register in DWARF order, 16..19 its bits 8..15 (ah, dh, ch, bh).
 enum class Place : std::uint8_t {
   high_byte = 16,
   immediate = 32,
@@ -100,7 +100,7 @@ enum class Place : std::uint8_t {
 [[nodiscard]] constexpr bool is_mask(Place p) {
   return static_cast<unsigned>(p) >= 96 && static_cast<unsigned>(p) < 104;
 }
-/// Of a vector or a mask register.
+/// Returns the number of a vector or mask register.
 [[nodiscard]] constexpr std::uint8_t vector_number(Place p) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(p) & 31U);
 }

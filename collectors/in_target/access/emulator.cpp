@@ -252,7 +252,7 @@ Value Emulator::negate(const DecodedInstruction& instruction, Value value) {
   return arithmetic(from_zero, {0, true}, value);
 }
 
-/// What instructions do that write something other than their first operand. False: it is none of those.
+/// Executes instructions that write something other than their first operand. Returns false for all other instructions.
 bool Emulator::execute_apart(const DecodedInstruction& instruction, const Operands& operands) {
   switch (instruction.operation) {
     case Operation::other:

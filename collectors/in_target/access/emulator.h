@@ -30,7 +30,7 @@ inline constexpr std::uint64_t condition_flags =
 
 enum class Truth : std::uint8_t { no, yes, unknown };
 
-/// Whether condition code 0..15, as in the low bits of jcc's opcode, holds with these flags.
+/// True if condition code 0..15, as in the low bits of jcc's opcode, holds with these flags.
 [[nodiscard]] constexpr bool condition_holds(std::uint8_t condition, std::uint64_t flags) {
   const bool less = ((flags & flag_sign) != 0) != ((flags & flag_overflow) != 0);
   const bool zero = (flags & flag_zero) != 0;
@@ -82,7 +82,7 @@ class Emulator {
   /// All flags that conditions test become known: those of `set` are set.
   void set_flags(std::uint64_t set);
   void forget_direction() { forget_flag(flag_direction); }
-  /// Whether string operations step towards lower addresses.
+  /// Tells if string operations step towards lower addresses.
   [[nodiscard]] Truth runs_down() const;
 
   /// Condition code 0..15, as in the low bits of jcc's opcode.
@@ -93,23 +93,23 @@ class Emulator {
 
   /// The value of an operand of `size` bytes; `memory` is that of the memory operand.
   [[nodiscard]] Value fetch(const DecodedInstruction& instruction, Place place, unsigned size, Value memory) const;
-  /// Where a jump or a call leads to.
+  /// Returns the address that a jump or a call leads to.
   [[nodiscard]] Value target(const DecodedInstruction& instruction, std::uint64_t after, Value memory) const;
-  /// What a pop does with the value from the stack. Of a popf anything may come.
+  /// Puts a popped value into the destination. A popf makes all flags unknown.
   void receive(const DecodedInstruction& instruction, Value popped);
-  /// What a ret does to the stack beyond the return address.
+  /// Adds to the stack pointer the bytes of arguments that a ret removes.
   void drop_arguments(const DecodedInstruction& instruction);
 
   /// Executes an instruction other than push, pop, leave, strings and transfers of control (which do nothing
   /// here). `memory` is the value of the memory operand, if it is read; returns the value to be stored there.
   Value execute(const DecodedInstruction& instruction, std::uint64_t after, Value memory);
-  /// cmpxchg8b and cmpxchg16b, whose operand is two halves of `size` bytes. Of what is to be stored there each half is
-  /// returned in place of what was found.
+  /// Executes cmpxchg8b or cmpxchg16b; the operand is two halves of `size` bytes. `low` and `high` are the old halves,
+  /// and become the halves to store.
   void exchange_wide(unsigned size, Value& low, Value& high);
 
   /// False when something that is known in both differs.
   [[nodiscard]] bool agrees_with(const Emulator& other) const;
-  /// Whether something is known in both that is not in `before`: agreeing then says something.
+  /// True if something is known in both that is not known in `before`, so that agreement is evidence.
   [[nodiscard]] bool comparable(const Emulator& other, const Emulator& before) const;
 
  private:

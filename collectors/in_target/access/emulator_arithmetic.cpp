@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emulator's arithmetic, logic and shifts on general registers, and the flags that they leave: those that the
+// The emulator's arithmetic, logic and shifts on general registers, and the flags that they leave. Flags that the
 // manual calls undefined are unknown.
 #include "collectors/in_target/access/emulator.h"
 

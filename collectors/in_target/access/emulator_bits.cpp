@@ -73,7 +73,7 @@ Value Emulator::compare_exchange(const DecodedInstruction& instruction, Value fo
     return wanted;
   }
   set(place_of(Register::rax), size, found);
-  // Whether a register's upper half is cleared by writing back what it held, processors differ.
+  // Processors differ: writing back the old value may clear a register's upper half or keep it.
   return is_register(instruction.destination) && size == 4 ? Value{} : found;
 }
 
@@ -98,7 +98,7 @@ void Emulator::exchange_wide(unsigned size, Value& low, Value& high) {
   }
 }
 
-/// Of bits that are set: where the first and the last one is, how many there are.
+/// Finds the first or the last bit that is set, or counts them.
 Value Emulator::scan(const DecodedInstruction& instruction, Value value) {
   const unsigned bits = 8U * instruction.size;
   forget_flags();

@@ -19,8 +19,8 @@ bool audited(std::uint32_t number) {
 
 }  // namespace
 
-/// What the inline cache has said. If it had the code ahead interpreted, it has only said that no access before can be
-/// told: what lies ahead may depend on memory that changes.
+/// The inline cache's answer. If `ahead`, the code ahead was interpreted: the answer only says that no earlier access
+/// can be determined, and the code ahead may depend on memory that changes.
 struct AccessFinder::Answer {
   CacheAnswer says = CacheAnswer::nothing;
   bool ahead = false;

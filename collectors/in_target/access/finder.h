@@ -33,9 +33,9 @@ struct LookaheadLimits;
 /// useless answer, never a fault. Each function returns false, and leaves `out` alone, when there is no answer.
 class AccessFinder {
  public:
-  /// The retired access if it is certain enough and no spill, else the next one, else a retired spill. Where that
-  /// was decided by the code, the flags and a few comparisons of registers it is remembered in the inline cache
-  /// (inline_cache.h), and mostly not found again.
+  /// Finds the retired access if it is certain enough and no spill, else the next one, else a retired spill. Remembers
+  /// a result that depends only on the code, the flags and a few comparisons of registers in the inline cache
+  /// (inline_cache.h), which usually saves finding it again.
   bool find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
             FoundAccess& out);
 
@@ -50,8 +50,8 @@ class AccessFinder {
   bool find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                  FoundAccess& out);
 
-  /// What the thread will execute next, for some iterations of its loop (lookahead.h). Puts the branch trace, packed,
-  /// into the `trace_capacity` bytes at `trace`; at least 30. One call at a time for one `state`.
+  /// Interprets ahead what the thread will execute next, for some iterations of its loop (lookahead.h). Puts the branch
+  /// trace, packed, into the `trace_capacity` bytes at `trace`; at least 30. One call at a time for one `state`.
   Lookahead look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                        const LookaheadLimits& limits, LookaheadState& state, std::uint8_t* trace,
                        std::size_t trace_capacity);

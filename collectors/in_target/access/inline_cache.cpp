@@ -57,8 +57,8 @@ std::uint64_t flags_of(std::uint64_t flags) {
          ((flags & flag_sign) != 0 ? 4U : 0U) | ((flags & flag_overflow) != 0 ? 8U : 0U);
 }
 
-/// Where in the table: by the instruction pointer, the flags if they count, and whether rbp is a frame pointer, which
-/// makes what is relative to it a spill.
+/// Returns the place in the table: from the instruction pointer, the flags if they count, and whether rbp is a frame
+/// pointer. With a frame pointer, accesses relative to it are spills.
 std::uint64_t cache_place(const Registers& registers, std::uint64_t flags) {
   constexpr std::uint64_t near_stack = std::uint64_t{1} << 20U;
   const bool frame = registers[Register::rbp] - registers[Register::rsp] < near_stack;
@@ -79,7 +79,7 @@ bool key_of(const CodeReader& reader, std::uint64_t place, std::uint64_t low, st
   return true;
 }
 
-/// Of a disproved cached, whatever the code.
+/// Returns the key of a disproved answer, which does not depend on the code.
 std::uint64_t disproved_key(std::uint64_t place) { return ~mix(0, place); }
 
 bool plausible(const CachedAccess& cached) {

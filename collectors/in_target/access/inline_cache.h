@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do at an instruction pointer, once it is known: the access, and its address as a sum of registers. Most
-// samples of a program fall on places that were sampled before, and a handler that finds a cached answer decodes
-// nothing: what it saves is not so much work as the code and the tables of that work, which are cold each time.
+// Caches by instruction pointer which access was found there, with its address as a sum of registers. Most samples fall
+// on places that were sampled before, and a handler that finds a cached answer decodes nothing. This saves mostly cache
+// misses: the decoder's code and tables are cold in each handler.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace crosstalk::in_target {
 
 using InlineCache = CheckedTable<7, 4096>;  // accesses found before, by place
 
-/// What a cached answer says: nothing (there is none), which access it is, that there is none, or that no access before
-/// the instruction pointer can be told, so that the next one is to be found.
+/// The kind of a cached answer: none, an access, no access, or that no access before the instruction pointer can be
+/// determined, so that the next one must be found.
 enum class CacheAnswer : std::uint8_t { nothing, access, no_access, look_ahead };
 
 /// Looks for a cached answer for these registers; `nothing`: not learned, rewritten code, or execution has come from

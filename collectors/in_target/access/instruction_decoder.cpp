@@ -294,7 +294,7 @@ bool set_string(const Decoding& from, DecodedInstruction& out) {
   return true;
 }
 
-/// What the general rules get wrong.
+/// True if the general rules are wrong for this instruction.
 bool is_exception(const DecodedInstruction& out, ZydisMnemonic mnemonic) {
   const bool bit_string = mnemonic == ZYDIS_MNEMONIC_BT || mnemonic == ZYDIS_MNEMONIC_BTS ||
                           mnemonic == ZYDIS_MNEMONIC_BTR || mnemonic == ZYDIS_MNEMONIC_BTC;

@@ -5,7 +5,7 @@ namespace crosstalk::in_target {
 
 namespace {
 
-/// Of single bits, and atomic exchanges.
+/// Returns the operation of an instruction on single bits, or of an atomic exchange.
 Operation bit_operation_of(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_BTS:

@@ -9,10 +9,11 @@
 
 namespace crosstalk::in_target {
 
-/// Whatever its operands: it computes an address, or is a hint. Pure and signal-safe.
+/// True if the instruction computes an address, or is a hint, whatever its operands are. Pure and signal-safe.
 [[nodiscard]] bool touches_no_memory(const ZydisDecodedInstruction& instruction);
 
-/// Operation::other of what is not followed, Operation::stop of what ends a lookahead. Pure and signal-safe.
+/// Returns Operation::other for an instruction that is not followed, Operation::stop for one that ends a lookahead.
+/// Pure and signal-safe.
 [[nodiscard]] Operation operation_of(const ZydisDecodedInstruction& instruction);
 
 }  // namespace crosstalk::in_target

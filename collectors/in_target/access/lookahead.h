@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread will execute next, for some iterations of the loop it is in: interpreted ahead from the interrupted
-// registers, as the next access is, on a copy of what it stores. Nothing of the thread is touched.
+// Interprets what a thread will execute next, for some iterations of its loop. Starts from the interrupted registers,
+// like the search for the next access, and keeps stores in a copy. Changes nothing in the thread.
 //
-// Why not single steps by the processor (the trap flag): a step is an exception and a signal, 14 us in the virtual
-// machine where it was measured, and an interpreted instruction 0.1 to 0.5 us, so far more iterations are seen for the
-// same time; and a trap flag that escapes (a pushf, a jump out of a handler) would kill the target. The price: where
-// a jump depends on what is not interpreted (x87, gathers, rare vector instructions), the lookahead ends.
+// The processor could single-step instead (the trap flag). But a step is an exception and a signal, 14 us in the
+// virtual machine where it was measured, and an interpreted instruction takes 0.1 to 0.5 us, so interpreting sees far
+// more iterations in the same time. Also, a trap flag that escapes (a pushf, a jump out of a handler) would kill the
+// target. The price: the lookahead ends at a jump that depends on what is not interpreted (x87, gathers, rare vector
+// instructions).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@
 
 namespace crosstalk::in_target {
 
-/// What a lookahead works on beside the general registers. Large: static storage, one lookahead at a time. All-zero at
-/// first.
+/// The working memory of a lookahead, beside the general registers. Large: needs static storage and serves one
+/// lookahead at a time. All-zero at first.
 struct LookaheadState {
   LookaheadMemory memory;
   VectorRegisters vectors;      ///< the thread's, when a lookahead begins
@@ -39,7 +40,7 @@ struct LookaheadLimits {
   std::uint64_t farthest_back = 64 * 1024;  // bytes of a jump that can be a loop's
 };
 
-/// What a lookahead found.
+/// The result of a lookahead.
 struct Lookahead {
   std::uint64_t head = 0;          ///< 0: none was found
   std::uint32_t instructions = 0;  ///< followed

@@ -19,7 +19,7 @@ constexpr std::uint64_t ones(unsigned bytes) {
 void LookaheadMemory::begin(const CodeReader& reader) {
   reader_ = &reader;
   full_ = false;
-  if (++run_ == 0) {  // after 2^32 lookaheads: what is left of the first ones must not look new
+  if (++run_ == 0) {  // after 2^32 lookaheads: blocks of the first ones must not look new
     for (Block& block : block_) {
       block.run = 0;
     }

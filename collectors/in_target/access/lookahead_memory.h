@@ -27,7 +27,7 @@ class LookaheadMemory {
                    std::uint64_t written);
   /// A store whose place is not known.
   void store_anywhere() { full_ = true; }
-  /// No more can be remembered: what was loaded or stored last may be wrong.
+  /// True if no more can be remembered: the last load or store may be wrong.
   [[nodiscard]] bool full() const { return full_; }
 
   static constexpr std::size_t blocks = 128;  // of the processor's lines

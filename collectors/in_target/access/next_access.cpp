@@ -155,7 +155,7 @@ bool NextAccessSearch::term(const Run& run, Place place, Term& out) const {
   return value.known && from != RegisterForm::mixed;
 }
 
-/// What the flags will tell of.
+/// Remembers which comparison the flags will come from.
 void NextAccessSearch::computes(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   if (!may_write_flags(instruction)) {

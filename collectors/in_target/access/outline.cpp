@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths of instructions in 64-bit code, after the opcode maps of the Intel SDM, volume 2, appendix A. What
-// compilers and assemblers' users do not write (privileged, far, obsolete, segment prefixes without a use) counts
-// as no instruction: decoding backward meets much that is none.
+// Lengths of instructions in 64-bit code, after the opcode maps of the Intel SDM, volume 2, appendix A. Instructions
+// that compilers and assembler programmers do not write (privileged, far, obsolete, useless segment prefixes) count as
+// invalid, because decoding backward often meets bytes that are no instruction.
 #include <cstring>
 
 #include "collectors/in_target/access/code.h"

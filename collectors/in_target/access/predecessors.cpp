@@ -67,7 +67,7 @@ unsigned vote_weight(std::size_t distance, bool anchored, bool distinctive, bool
   return doubtful ? weight / 8 : weight;
 }
 
-/// From the last byte to the first: where does decoding from here arrive just before address_?
+/// Finds for each byte, from the last to the first, which instruction decoding from there reaches just before address_.
 void Survey::vote() {
   // By distance from address_: that of the last instruction, 0 where decoding does not arrive.
   std::uint8_t arrives[CodeWindow::before + 1];
@@ -112,7 +112,7 @@ void Survey::vote() {
   }
 }
 
-/// Jumps over what lies before: those that decoding from most bytes before comes across.
+/// Notes the jumps to address_ that decoding from most of the bytes before meets.
 void Survey::note_jumps_from_before(const std::uint8_t* length, std::uint64_t arriving, std::uint64_t jumping) {
   std::uint8_t visits[CodeWindow::before + 1] = {};
   unsigned starts = 0;
@@ -142,8 +142,8 @@ bool survey_window(CodeWindow& window, std::uint64_t address) {
   return window.contains(address);
 }
 
-/// What a cached answer is checked against: the bytes before, as far as they are on the same page. (Instructions are
-/// checked again when they are used, and so are the targets of jumps.)
+/// Returns the bytes before `address`, as far as they are on the same page; a cached answer is checked against them.
+/// (Instructions and targets of jumps are checked again when they are used.)
 std::uint64_t bytes_before(const CodeWindow& window, std::uint64_t address) {
   std::uint64_t bytes = 0;
   if ((address & 4095U) >= sizeof(bytes)) {

@@ -23,8 +23,8 @@ static_assert(sizeof(Predecessors) == sizeof(AccessCache::Payload));
 
 /// Looks at 64 bytes before and 128 bytes from `address`, or in the cache. x86 code cannot be decoded backward; but
 /// decoding from any byte soon falls into step with the true instructions (Linn and Debray, CCS 2003), so that the
-/// start on which decoding from most bytes before agrees is nearly always the true one. Where a jump leads to a
-/// place shortly before `address`, that place is known to be a start and settles it. Jumps from afar are not seen.
+/// start on which decoding from most bytes before agrees is nearly always the true one. A jump to a place shortly
+/// before `address` proves that this place is a start. Jumps from afar are not seen.
 Predecessors find_predecessors(CodeWindow& window, std::uint64_t address);
 
 }  // namespace crosstalk::in_target

@@ -48,7 +48,7 @@ void Provenance::mix(std::uint16_t registers) {
   }
 }
 
-/// Whether the destination, a whole register, changes by a constant.
+/// True if the destination, a whole register, changes by a constant.
 bool Provenance::adds_constant(const DecodedInstruction& instruction) const {
   if (instruction.size != 8 || !is_register(instruction.destination)) {
     return false;

@@ -32,10 +32,9 @@ inline std::uint64_t register_or_zero(const Registers& registers, std::uint8_t n
   return number < RegisterForm::constant ? registers.value[number] : 0;
 }
 
-/// Follows the origins of all registers beside a Emulator. An origin is the register whose first value, plus a
-/// constant, the register now holds; `constant`, or `mixed` where it is neither. Where a copy is
-/// retraced that did not execute, both its registers are taken for equal; whoever asks knows that (Retracer). Sometimes
-/// needlessly mixed.
+/// Follows the origins of all registers beside an Emulator. An origin is the register whose first value, plus a
+/// constant, the register now holds; `constant`; or `mixed` for anything else. May be needlessly `mixed`. Retracing a
+/// copy that did not execute makes both its registers equal, which callers must take into account (Retracer).
 class Provenance {
  public:
   Provenance() {
@@ -61,7 +60,7 @@ class Provenance {
   std::array<std::uint8_t, 16> origin_;
 };
 
-/// Whether the result, and the flags, of `instruction` do not depend on its operands: xor or sub of a register and
+/// True if the result and the flags of `instruction` do not depend on its operands: xor or sub of a register with
 /// itself.
 [[nodiscard]] bool is_zeroing(const DecodedInstruction& instruction);
 

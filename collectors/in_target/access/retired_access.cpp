@@ -236,9 +236,8 @@ bool Retracer::sure(const Predecessors& candidates) {
   return candidates.distance != 0 && candidates.confidence >= least_confidence;
 }
 
-/// Whether execution may have come to at_ by a way that begins, seen from its end, with `first_step` and has fallen
-/// through before: none of a few instructions contradicts the registers. (Above a loop there often is one that sets its
-/// counter.)
+/// True if execution may have come to at_ by a path that ends with `first_step` and fell through before: none of a few
+/// instructions contradicts the registers. (The instruction above a loop often sets its counter.)
 template <typename FirstStep>
 bool Retracer::may_have_come(FirstStep first_step) {
   const Emulator machine = emulator_;
@@ -262,8 +261,8 @@ bool Retracer::may_have_come(FirstStep first_step) {
   return may;
 }
 
-/// One step further up on the way to `end`. `more`: there is one beyond it. Where a jump joins the way, nothing above
-/// speaks against it.
+/// Goes one step further up on the way to `end`. Sets `more` if there is another step above. Stops at a jump that joins
+/// the path, as nothing above it can contradict the path.
 bool Retracer::may_have_passed(std::uint64_t end, bool& only_padding, bool& more) {
   const Predecessors candidates = find_predecessors(window_, at_);
   if (candidates.jumps != 0 && at_ != end) {
@@ -296,7 +295,7 @@ bool Retracer::may_have_passed(std::uint64_t end, bool& only_padding, bool& more
   });
 }
 
-/// Of the machine's flags, which are those of the interrupted thread where they are known.
+/// Evaluates a condition on the emulator's flags, which equal those of the interrupted thread where they are known.
 Truth Retracer::holds(std::uint8_t condition) {
   const Truth truth = emulator_.holds(condition);
   if (truth != Truth::unknown) {
@@ -308,7 +307,7 @@ Truth Retracer::holds(std::uint8_t condition) {
   return truth;
 }
 
-/// Whether the instruction at `from` can be followed by the one at at_, as far as flags tell.
+/// True if the instruction at `from` can be followed by the one at at_, as far as the flags tell.
 bool Retracer::arrives(std::uint64_t from, bool by_jump) {
   const std::uint64_t after = from + instruction_.length;
   if (by_jump) {
@@ -366,8 +365,8 @@ bool Retracer::try_from(std::uint64_t from, bool by_jump) {
   return true;
 }
 
-/// Execution did not come by `instruction_`, for what it would have left in its destination is not there. That is so
-/// again where what it leaves is told by the same guard.
+/// Notes that execution did not come by `instruction_`, because its destination does not hold the value that it would
+/// have left. A guard can check this again if it can express that value.
 void Retracer::note_contradiction(const Emulator& predicted) {
   if (!above_ || !is_register(instruction_.destination)) {
     route_.depends();

@@ -19,8 +19,8 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
-/// Two terms that must differ, for an answer to be the same again: what ruled out that execution had come another way.
-/// As it stands here they always do.
+/// The cached answer is valid only if `left != right`: this inequality ruled out another path to the instruction. The
+/// default guard always holds.
 struct Guard {
   Term left{RegisterForm::constant, 1};
   Term right;
@@ -28,7 +28,7 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
-/// What a conditional jump on the way went by: flags of left - right, or of left & right.
+/// The comparison that a conditional jump on the path used: flags of left - right, or of left & right.
 struct Turn {
   enum class Of : std::uint8_t { nothing, difference, conjunction };
   Of of = Of::nothing;
@@ -37,7 +37,7 @@ struct Turn {
   bool taken = false;
   Term left, right;
 
-  /// Whether the jump goes the same way with these registers.
+  /// True if the jump goes the same way with these registers.
   [[nodiscard]] bool holds(const Registers& registers) const;
 };
 

@@ -9,8 +9,8 @@
 
 namespace crosstalk::in_target {
 
-/// Whether the memory operand is relative to rsp, or to an rbp that serves as a frame pointer: it leads to within
-/// the red zone below rsp, or deeper calls' frames, or a megabyte of frames above.
+/// True if the memory operand is relative to rsp, or to an rbp that serves as a frame pointer: it lies in the red zone
+/// below rsp, in deeper calls' frames, or in a megabyte of frames above.
 inline bool is_spill(const DecodedInstruction& instruction, Value address, std::uint64_t stack_pointer) {
   constexpr std::uint64_t below = 64 * 1024;
   constexpr std::uint64_t above = 1024 * 1024;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes, one at a time, the instructions that an interrupted thread would execute next: on a copy of its registers
-// (emulator.h), and over a memory that keeps what they store from the thread. What is made of them is an observer's:
-// the search for the next access (next_access.cpp), or a lookahead along the loop that the thread is in
-// (lookahead.cpp).
+// Executes, one at a time, the instructions that an interrupted thread would execute next. Works on a copy of the
+// thread's registers (emulator.h), and on a memory that hides stores from the thread. An observer uses the steps: the
+// search for the next access (next_access.cpp), or a lookahead along the thread's loop (lookahead.cpp).
 #pragma once
 
 #include <cstdint>
@@ -33,9 +32,8 @@ struct NoVectors {
 
 /// `Memory` has load(address, width), store(address, width, value) and store_anywhere(). `Vectors` has vector and mask
 /// registers, or none (NoVectors): execute(instruction, emulator, address, memory) and passed_by(instruction), for an
-/// instruction that may write them but is not followed. `Observer` has these members,
-/// each called at most once an instruction, in this order. Those that return false end the run; the instruction has
-/// then not been executed.
+/// instruction that may write them but is not followed. `Observer` has these members, each called at most once an
+/// instruction, in this order. A member that returns false ends the run before the instruction executes.
 ///
 ///     bool unreadable(stepper)         there is no instruction, or it cannot be read
 ///     bool fetched(stepper)            an instruction is about to be executed
@@ -86,11 +84,11 @@ class Stepper {
 
   [[nodiscard]] const Emulator& emulator() const { return emulator_; }
   [[nodiscard]] const DecodedInstruction& instruction() const { return instruction_; }
-  /// Of the instruction; after a step, of the next one.
+  /// The address of the instruction; after a step, of the next one.
   [[nodiscard]] std::uint64_t at() const { return at_; }
   /// The end of the instruction.
   [[nodiscard]] std::uint64_t after() const { return after_; }
-  /// Of its memory operand.
+  /// The address of its memory operand.
   [[nodiscard]] Value address() const { return address_; }
   /// Does it do anything? A repeated string operation with a count of zero does not.
   [[nodiscard]] bool takes_part() const {

@@ -10,12 +10,13 @@
 
 namespace crosstalk::in_target {
 
-/// For one interruption of a thread. The code on the page that it executes and the part of its own stack that is in
-/// use, unless that is nearly used up, are there, and no watchpoint of this thread lies on them: they are read as they
-/// are. All else the kernel reads for us, which takes some microseconds and cannot fault. Signal-safe.
+/// Reads the target's memory during one interruption of a thread. Reads directly the code on the page that the thread
+/// executes, and the used part of its stack unless the stack is nearly used up: both are mapped, and no watchpoint of
+/// this thread lies on them. The kernel reads everything else for us, which takes some microseconds and cannot fault.
+/// Signal-safe.
 ///
-/// Where the program has the thread pointer point to nothing, there is no code to be read: what decodes it belongs to a
-/// library, whose functions look there for the value that guards their frames.
+/// Reads no code if the program's thread pointer points to nothing: the decoder belongs to a library whose functions
+/// read their stack guard through that pointer.
 class TargetView {
  public:
   TargetView(const ThreadState& self, const Registers& registers);

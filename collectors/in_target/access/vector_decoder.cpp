@@ -14,7 +14,7 @@ using Row = VectorRow;
 using O = VectorOperation;
 using S = VectorShape;
 
-/// Those that are written down, but the mask register and the immediate.
+/// The explicit operands, except the mask register and the immediate.
 struct Operands {
   Place place[4] = {Place::none, Place::none, Place::none, Place::none};
   std::uint8_t bytes[4] = {};
@@ -60,7 +60,7 @@ Operands operands_of(const ZydisDecodedInstruction& instruction, const ZydisDeco
   return out;
 }
 
-/// What one mnemonic stands for that is two operations. `immediate`: where it is given.
+/// Returns the operation of a mnemonic that stands for two. Sets `predicate` for comparisons. `immediate`: is it given?
 VectorOperation operation_of(const Row& row, const Operands& operands, std::uint8_t& predicate) {
   constexpr std::uint8_t equal = 0;
   constexpr std::uint8_t greater = 6;  // not less or equal

@@ -285,7 +285,7 @@ bool ternary(VectorStep& step) {
   return true;
 }
 
-/// Of integers; the predicate as vpcmpd's.
+/// Compares integers; the predicate is vpcmpd's.
 bool integer_holds(const VectorStep& step, std::uint64_t left, std::uint64_t right) {
   if (step.operation == O::test_and || step.operation == O::test_nand) {
     return ((left & right) != 0) == (step.operation == O::test_and);
@@ -335,7 +335,7 @@ bool compare_to_flags(const VectorStep& step, std::uint64_t& flags) {
     return false;
   }
   const ThreadFloatMode mode(step.mode);
-  // Whether it was comis, which notes more, does not show: what is noted by either counts.
+  // Executes comis for ucomis, too: it notes more exceptions, so at worst the flags count as unknown.
   const Relation relation =
       relate(element_at(step.left, 0, step.element), element_at(step.right, 0, step.element), step.element, false);
   flags = (relation.zero ? std::uint64_t{flag_zero} : 0) | (relation.parity ? std::uint64_t{flag_parity} : 0) |

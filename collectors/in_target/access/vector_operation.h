@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector instructions that lookaheads follow: what each computes, apart from how it is encoded.
+// The vector instructions that lookaheads follow: the computation of each, independent of its encoding.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace crosstalk::in_target {
 #define CROSSTALK_FLOAT_SSE3(X) \
   X(haddps, HADDPS, 16)         \
   X(haddpd, HADDPD, 16) X(hsubps, HSUBPS, 16) X(hsubpd, HSUBPD, 16) X(addsubps, ADDSUBPS, 4) X(addsubpd, ADDSUBPD, 8)
-// Of the right operand alone; the scalar ones take what lies above their element from the left.
+// Operations on the right operand alone; the scalar ones take the bits above their element from the left.
 #define CROSSTALK_FLOAT_UNARY(X)                                                                                   \
   X(sqrtps, SQRTPS, 4)                                                                                             \
   X(sqrtpd, SQRTPD, 8) X(rcpps, RCPPS, 4) X(rsqrtps, RSQRTPS, 4) X(cvtdq2ps, CVTDQ2PS, 4) X(cvtps2dq, CVTPS2DQ, 4) \
@@ -105,7 +105,7 @@ enum class VectorOperation : std::uint8_t {
   shift_right_each,
   shift_right_signed_each,
   ternary_logic,
-  // Of bytes that only move
+  // Moves of bytes
   move,         // of the whole operand
   move_low,     // movss, movsd: the rest is the left operand's, or zero if the source is in memory
   move_zero,    // movd, movq: the rest is zero
@@ -161,7 +161,7 @@ enum class VectorOperation : std::uint8_t {
   mask_test_to_flags,
   mask_to_vector,
   vector_to_mask,
-  // Of the unit
+  // Operations of the unit
   zero_upper,
   zero_all,
   load_mode,
@@ -200,7 +200,8 @@ struct VectorForm {
   }
 };
 
-/// Of an instruction with Operation::vector. Its `size` is the vectors' bytes, `source_size` an element's.
+/// Returns the vector operation of an instruction with Operation::vector. Its `size` is the vectors' bytes,
+/// `source_size` an element's.
 [[nodiscard]] inline VectorOperation vector_operation(const DecodedInstruction& instruction) {
   return static_cast<VectorOperation>(instruction.condition);
 }

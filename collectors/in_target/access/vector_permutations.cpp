@@ -11,7 +11,7 @@ using O = VectorOperation;
 
 constexpr unsigned lane_bytes = 16;
 
-/// Where the bytes of a result come from.
+/// The source of each byte of a result.
 class ByteMap {
  public:
   enum : std::uint8_t { left = 0, right = 64, zero = 128, unknown = 129 };

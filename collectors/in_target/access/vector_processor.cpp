@@ -138,7 +138,7 @@ bool is_constant(VectorOperation operation) {
   }
 }
 
-/// Of a scalar operation: bytes of the source's element.
+/// Returns the bytes of a scalar operation's source element.
 unsigned source_element(VectorOperation operation, unsigned element) {
   if (operation == VectorOperation::cvtss2sd) {
     return 4;

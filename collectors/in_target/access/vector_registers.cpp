@@ -26,7 +26,7 @@ std::uint64_t word_at(const std::uint8_t* from) {
   return word;
 }
 
-/// Which states the system keeps for programs: XCR0.
+/// Returns XCR0: the states that the system keeps for programs.
 std::uint64_t enabled_states() {
   std::uint32_t low = 0;
   std::uint32_t high = 0;
@@ -77,7 +77,7 @@ ProcessorFeatures find_processor_features() {
 }
 
 VectorFrame VectorFrame::of_signal(const void* saved) {
-  // What the kernel notes in the words that the processor leaves to software: struct _fpx_sw_bytes
+  // The kernel's note in the words that the processor leaves to software: struct _fpx_sw_bytes
   constexpr std::size_t noted_at = 464;
   constexpr std::uint32_t magic = 0x46505853;  // FP_XSTATE_MAGIC1
   VectorFrame frame;
@@ -105,8 +105,8 @@ void VectorRegisters::forget_all() {
   }
 }
 
-/// `bytes` of each of `count` registers from `first` on go to `offset` in them. Where the component is as at start, or
-/// the system does not keep it, they are zero.
+/// `bytes` of each of `count` registers from `first` on go to `offset` in them. They become zero if the component is in
+/// its initial state, or the system does not keep it.
 void VectorRegisters::load_part(unsigned component, const VectorFrame& frame, const ProcessorFeatures& processor,
                                 unsigned first, unsigned count, unsigned offset, unsigned bytes) {
   const std::uint8_t* from = part_of(frame, processor, component);

@@ -25,7 +25,8 @@ struct MaskRegister {
   bool known;
 };
 
-/// What this processor has, and where XSAVE puts it (Intel SDM vol. 1, 13.4 and 13.5.2: CPUID leaf 0DH).
+/// The processor's features, and the places of its states in an XSAVE area (Intel SDM vol. 1, 13.4 and 13.5.2: CPUID
+/// leaf 0DH).
 struct ProcessorFeatures {
   enum : std::uint32_t { sse3 = 1, ssse3 = 2, sse4 = 4, fma = 8 };
   static constexpr unsigned components = 8;
@@ -45,7 +46,7 @@ struct VectorFrame {
   std::size_t bytes = 0;
   std::uint64_t features = 0;  ///< that the area has room for, a bit for each component
 
-  /// Of a signal: `saved` is uc_mcontext.fpregs.
+  /// Returns the frame of a signal: `saved` is uc_mcontext.fpregs.
   static VectorFrame of_signal(const void* saved);
 };
 

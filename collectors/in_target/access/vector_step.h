@@ -31,8 +31,8 @@ struct VectorStep {
   [[nodiscard]] unsigned count() const { return size / element; }
 };
 
-/// An element's value. Of wider ones, which are only moved as bytes, the low eight bytes: which operation it is shows
-/// only after some of what is asked for all of them.
+/// Returns an element's value. Returns the low eight bytes of wider elements, which are only moved as bytes: callers
+/// ask before they know the operation.
 [[nodiscard]] inline std::uint64_t element_at(const Vector& vector, unsigned index, unsigned bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, vector.byte + std::size_t{index} * bytes, std::min<std::size_t>(bytes, sizeof value));
@@ -47,12 +47,12 @@ inline void set_element(Vector& vector, unsigned index, unsigned bytes, std::uin
   const std::uint64_t which = low_bits(bytes) << index * bytes;
   return (vector.known & which) == which;
 }
-/// Of bytes that are known, those whose whole element of so many bytes is.
+/// Returns the bits of `known` (a bit a byte) whose whole element, of `bytes` bytes, is known.
 [[nodiscard]] std::uint64_t whole_elements(std::uint64_t known, unsigned bytes);
 
 // Each makes `result`, and returns false where the instruction is not theirs or is not known in any part.
 
-/// What the processor executes for us, in vector_operation.h's lists. `has`: ProcessorFeatures'.
+/// Makes results with the processor's own instructions, for the lists in vector_operation.h. `has`: ProcessorFeatures'.
 bool compute_by_processor(VectorStep& step, std::uint32_t has);
 /// Moves of bytes.
 bool permute(VectorStep& step);
@@ -61,7 +61,7 @@ bool compute_elements(VectorStep& step, std::uint32_t has);
 /// Comparisons whose result is a mask: into result's low 8 bytes.
 bool compare_to_mask(VectorStep& step);
 
-/// Of the lowest elements; false: not known.
+/// Compares the lowest elements. False: not known.
 bool compare_to_flags(const VectorStep& step, std::uint64_t& flags);
 /// To an integer of `element` bytes, truncated or as the thread's mode says.
 bool convert_to_integer(const VectorStep& step, std::uint64_t& result);

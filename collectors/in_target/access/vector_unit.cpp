@@ -215,7 +215,7 @@ bool VectorUnit::to_flags(Run& run, const VectorStep& step) {
   return true;
 }
 
-/// Of mask registers; true: it was one of these, and the result's low 8 bytes are made.
+/// Executes operations on mask registers. True: it was one of these, and the result's low 8 bytes are made.
 bool VectorUnit::on_masks(Run& run, VectorStep& step) {
   const std::uint64_t ones = size_mask(step.element);  // kmovb: a bit each of 8 elements
   const unsigned bits = 8 * step.element;
@@ -273,7 +273,7 @@ bool VectorUnit::on_masks(Run& run, VectorStep& step) {
   return true;
 }
 
-/// What has no result in the usual sense. True: it was one of these.
+/// Executes operations without an ordinary result. True: it was one of these.
 bool VectorUnit::execute_apart(Run& run, VectorStep& step) {
   switch (step.operation) {
     case O::zero_upper:

@@ -22,9 +22,9 @@ class VectorUnit {
       : registers_(registers), processor_(processor) {}
 
   /// Executes an instruction with Operation::vector: on vector registers, on the general ones and the flags of
-  /// `emulator`, and on `memory` at `address`. What is not known stays unknown.
+  /// `emulator`, and on `memory` at `address`. Unknown values stay unknown.
   void execute(const DecodedInstruction& instruction, Emulator& emulator, Value address, LookaheadMemory& memory);
-  /// After an instruction that is not followed: what it writes is no longer known.
+  /// Forgets the registers that an instruction writes which is not followed.
   void passed_by(const DecodedInstruction& instruction);
 
  private:
