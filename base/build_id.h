@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Build ids as recordings have them.
+// Comparison of recorded build ids with those of files.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace crosstalk {
 
-/// Whether a recorded build id is that of a file, both in hexadecimal. perf's records have room for 20 bytes: longer
-/// ids are cut there, and old perfs fill up shorter ones with zeros.
+/// True if a recorded build id is that of a file, both in hexadecimal. perf's records hold 20 bytes: they cut longer
+/// ids, and old versions of perf pad shorter ones with zeros.
 [[nodiscard]] inline bool same_build_id(std::string_view recorded, std::string_view of_file) {
   constexpr std::size_t room = 40;  // digits of perf's 20 bytes
   if (recorded == of_file) {

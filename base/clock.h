@@ -6,14 +6,14 @@
 
 namespace crosstalk {
 
-/// A clock in nanoseconds, by libc: for the host's side (in a target: collectors/in_target/sys/system_calls.h).
+/// Time of a clock in nanoseconds, by libc. For the host only; in targets see collectors/in_target/sys/system_calls.h.
 [[nodiscard]] inline std::uint64_t clock_ns(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 [[nodiscard]] inline std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
-/// The CPU time that the calling thread has had.
+/// CPU time of the calling thread, ns.
 [[nodiscard]] inline std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace crosstalk

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which the collector's own library is known among the files of a program.
+// Recognises the collector's own library among the files of a program.
 #pragma once
 
 #include <string_view>

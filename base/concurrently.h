@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two things that do not depend on each other, done at the same time.
+// Runs independent work on two threads.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace crosstalk {
 
-/// Runs `aside()` on a thread of its own and `here()` on the caller's, and returns when both are done. Where no thread
-/// is to be had, one after the other. What either throws, the caller gets.
+/// Runs `aside()` on a thread of its own and `here()` on the caller's, and returns when both are done. Runs them one
+/// after the other if no thread can be made. Rethrows to the caller what either throws.
 template <class Aside, class Here>
 void concurrently(const Aside& aside, const Here& here) {
   std::exception_ptr thrown;
@@ -41,7 +41,7 @@ void concurrently(const Aside& aside, const Here& here) {
   }
 }
 
-/// Runs `each(i)` for every i below `count`, on two threads, which take turns as they get done.
+/// Runs `each(i)` for every i below `count` on two threads. Each takes the next i when it is done with one.
 template <class Each>
 void concurrently_for_each(std::size_t count, const Each& each) {
   std::atomic<std::size_t> next = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether a file is still what it was, where it has no build id.
+// Tells whether a file without a build id has changed.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 namespace crosstalk {
 
-/// Fills `bytes` from the file at `at`; false when there are fewer.
+/// Fills `bytes` from the file at offset `at`. False if the file has fewer bytes, or on an error.
 [[nodiscard]] inline bool read_all(const UniqueFd& file, std::vector<char>& bytes, std::int64_t at) {
   for (std::size_t have = 0; have < bytes.size();) {
     const ssize_t got =
@@ -30,8 +30,9 @@ namespace crosstalk {
   return true;
 }
 
-/// A hash of a file's size and bytes; of a file above 16 MiB, of the first and the last 8 MiB: it is made while a
-/// recording begins. Profiles hold it, so that it never changes (docs/profile-schema.md). 0: the file cannot be read.
+/// Returns a hash of a file's size and bytes, 0 if it cannot be read. Above 16 MiB it covers the first and the last 8
+/// MiB only, because it is computed at the start of a recording. Profiles store it, so it must never change
+/// (docs/profile-schema.md).
 [[nodiscard]] inline std::uint64_t content_hash(const std::string& path) {
   constexpr std::int64_t part = 8 << 20;
   constexpr std::int64_t at_once = 256 << 10;

@@ -6,7 +6,7 @@
 
 namespace crosstalk {
 
-/// A hash of fields that their owner has put side by side in one number: neighbours fall far apart (Fibonacci hashing,
+/// Hashes fields that the caller has packed into one number: neighbouring values get distant hashes (Fibonacci hashing,
 /// Knuth, The Art of Computer Programming 3, 6.4).
 constexpr std::size_t spread(std::uint64_t fields) {
   const std::uint64_t product = fields * 0x9e3779b97f4a7c15ULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strong types for indices: a thread index that is compared with a pid does not compile.
+// Strong types for indices, so that comparing a thread index with a pid does not compile.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of at most a few small elements, without a block on the heap: for rows of which there are millions.
+// A vector of a few small elements without heap memory, for tables of millions of rows.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace crosstalk {
 
-/// What does not fit is dropped: sizes are the caller's to check.
+/// Drops elements beyond `most` silently: callers check sizes.
 template <class T, std::size_t most>
 class InlineVector {
  public:
@@ -32,7 +32,7 @@ class InlineVector {
       elements_[size_++] = element;
     }
   }
-  /// New elements are as they are by themselves.
+  /// New elements are value-initialised; sizes above `most` are cut to it.
   constexpr void resize(std::size_t size) {
     const std::size_t fitting = std::min(size, most);
     for (std::size_t i = size_; i < fitting; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values by name, of the files in /proc that are lines of "name: value": cpuinfo, status, meminfo.
+// Reads values by name from files in /proc with lines "name: value": cpuinfo, status, meminfo.
 #pragma once
 
 #include <fstream>
@@ -11,7 +11,7 @@
 
 namespace crosstalk {
 
-/// All of a file of /proc; "" where it cannot be read.
+/// The whole text of a file in /proc; "" if it cannot be read.
 [[nodiscard]] inline std::string file_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -19,8 +19,8 @@ namespace crosstalk {
   return std::move(text).str();
 }
 
-/// The value of the first line of `text` of exactly this name, without the white space around it; "" where nothing is
-/// behind the colon, nullopt where there is no such line.
+/// The value of the first line of `text` with exactly this name, trimmed; "" if nothing follows the colon, nullopt if
+/// there is no such line.
 [[nodiscard]] inline std::optional<std::string_view> proc_field(std::string_view text, std::string_view name) {
   constexpr std::string_view blank = " \t\r";
   while (!text.empty()) {
@@ -36,7 +36,7 @@ namespace crosstalk {
   return std::nullopt;
 }
 
-/// The same of a file, of which no more is read than has to be; nullopt also where it cannot be.
+/// The same from a file, which is read only up to that line; nullopt also if it cannot be read.
 [[nodiscard]] inline std::optional<std::string> proc_file_field(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -47,7 +47,7 @@ namespace crosstalk {
   return std::nullopt;
 }
 
-/// What /proc/cpuinfo tells of the first processor: "model name", "vendor_id", ...; "" where it does not.
+/// A field of the first processor in /proc/cpuinfo: "model name", "vendor_id", ...; "" if it is missing.
 [[nodiscard]] inline std::string processor_field(std::string_view name) {
   return proc_file_field("/proc/cpuinfo", name).value_or("");
 }

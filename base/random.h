@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers for decisions by chance, not for secrets. No state of its own, so it works in signal handlers.
+// Random numbers for sampling decisions, not for secrets. Signal-safe: the caller keeps the state.
 #pragma once
 
 #include <cstdint>
 
 namespace crosstalk {
 
-/// The next word of the generator xorshift64* (Vigna 2016), whose `state` must not be 0.
+/// Returns the next number of the generator xorshift64* (Vigna 2016). `state` must not be 0.
 inline std::uint64_t next_random(std::uint64_t& state) {
   state ^= state >> 12U;
   state ^= state << 25U;
@@ -14,7 +14,7 @@ inline std::uint64_t next_random(std::uint64_t& state) {
   return state * 0x2545f4914f6cdd1dULL;
 }
 
-/// A state for the `number`th of several generators that begin with one seed.
+/// Returns the initial state of the `number`th of several generators that share one seed.
 inline std::uint64_t random_state(std::uint64_t seed, std::uint64_t number) {
   return (seed + number) * 0x9e3779b97f4a7c15ULL | 1U;
 }

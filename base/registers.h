@@ -36,7 +36,7 @@ struct Registers {
 };
 static_assert(sizeof(Registers) == 136);
 
-/// How an instruction touches memory. An atomic read-modify-write, and any `op mem, reg`, is both.
+/// The memory access of an instruction. An atomic read-modify-write and any `op mem, reg` is `load_store`.
 enum class AccessKind : std::uint8_t { none = 0, load = 1, store = 2, load_store = 3 };
 
 [[nodiscard]] constexpr bool loads(AccessKind k) { return (static_cast<unsigned>(k) & 1U) != 0; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: the value of something that can fail, or one line that says why it did.
+// Result<T>: a value, or the one-line error that took its place.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace crosstalk {
 
-/// What kind of failure an Error is; the driver maps it to an exit status.
+/// The kind of an Error; the driver maps it to an exit status.
 enum class ErrorCode {
   invalid_argument,  ///< what the user asked for cannot be
   not_found,         ///< a file, command or process is not there

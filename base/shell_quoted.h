@@ -6,7 +6,7 @@
 
 namespace crosstalk {
 
-/// `text` as a shell reads it back as one word.
+/// Quotes `text` so that a shell reads it as one word.
 [[nodiscard]] inline std::string shell_quoted(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
   if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) {

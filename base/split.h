@@ -7,7 +7,7 @@
 
 namespace crosstalk {
 
-/// The parts of `text` between separators, which may be empty but for one behind the last separator; views into `text`.
+/// Splits `text` at separators. Parts may be empty, except for one after the last separator. Views into `text`.
 [[nodiscard]] inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one type for a file descriptor: it owns, it moves, it does not convert to int by itself.
+// Owns a file descriptor and closes it. Movable; never converts to int implicitly.
 #pragma once
 
 #include <unistd.h>
