@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena: one memory object that the recorder makes and every observed process maps. It holds the
-// session's settings, a slot and a ring for each thread, and what processes that share memory tell one another.
+// The arena: one memory object that the recorder makes and every observed process maps. It holds the session's
+// settings, a slot and a ring for each thread, and the data that processes exchange that share memory.
 //
-// The recorder makes it with memfd_create, so it needs no /dev/shm, leaves nothing behind, and touching
-// its pages cannot fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the
-// environment variable `arena_variable`, map the part before the rings, and close it: they keep no descriptor. A
-// process maps the rings of its own threads only, as they come (collectors/in_target/session/ring_memory.h), and the
-// recorder those that are in use: 256 MiB would show in core dumps and fail under `ulimit -v`.
+// The recorder makes it with memfd_create: it needs no /dev/shm, leaves nothing behind, and touching its pages cannot
+// fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the environment variable
+// `arena_variable`, map the part before the rings and close it, so they keep no descriptor. A process maps the rings of
+// its own threads only, as threads start (collectors/in_target/session/ring_memory.h), and the recorder maps the rings
+// in use: 256 MiB would show in core dumps and fail under `ulimit -v`.
 //
-// Who writes what:
+// Writers of each part:
 //   ArenaHeader    the recorder before the start; `heartbeat_ns` and `state` by the recorder throughout;
 //                  the counters behind them by targets (atomic adds); `notices` as UnobservedNotice says
 //   ThreadSlot     claimed by a target thread with a CAS free -> claimed; `head` and what is above it are
@@ -47,7 +47,7 @@ enum class ClockKind : std::uint32_t {
   perf = 2,   // perf task-clock with sigtrap: any period, and a cost at each context switch
 };
 
-/// What the user asked for and what the recorder calibrated. Constant once targets run.
+/// Settings of the user and costs that the recorder calibrated. Constant once targets run.
 struct SessionConfig {
   std::uint64_t period_ns = 4'000'000;  // wanted CPU time between two samples of a thread
   double budget = 0.03;                 // fraction of thread CPU time that observing may take
@@ -63,7 +63,7 @@ struct SessionConfig {
   std::uint32_t stack_bytes = 4096;       // bytes of stack copied with a sample at most
   std::uint32_t stacks_per_s = 20;        // stacks copied a second and thread at most, samples'
   std::uint32_t board_slots = 4096;       // lines that the bulletin board remembers, see board_slots_least
-  // calibrated by the recorder on this machine before the start, nanoseconds
+  // Calibrated by the recorder on this machine before the start, nanoseconds:
   std::uint32_t signal_cost_ns = 2000;        // delivery of and return from one signal
   std::uint32_t trap_cost_ns = 5000;          // one watchpoint trap without its handler
   std::uint32_t switch_cost_ns = 4000;        // what a perf task clock adds to a context switch
@@ -71,20 +71,20 @@ struct SessionConfig {
   std::uint32_t presence_cost_ns = 800;       // what open watchpoints add to it while none is armed
   std::uint32_t perf_sample_cost_ns = 15000;  // one task-clock sample without its handler
   std::uint32_t past_presence_cost_ns = 80;   // what they add to it after they were closed
-  // While watchpoints are armed, the processor copies without its fast strings: extra time, in thousandths, of copies
-  // by the program, and picoseconds more for each byte that it or the kernel copies.
+  // While watchpoints are armed, the processor copies without its fast strings. The first value is the extra time of
+  // the program's copies, in thousandths; the second the extra picoseconds for each byte that it or the kernel copies.
   std::uint32_t armed_copy_permille = 8000;
   std::uint32_t armed_byte_ps = 300;
   std::uint32_t transfer_call_ns = 400;  // a system call that transfers a byte
-  // what the recorder found the kernel to allow (collectors/probe)
+  // Kernel features that the recorder found to be allowed (collectors/probe):
   std::uint32_t perf_allowed = 0;         // 1: perf_event_open works on own threads
   std::uint32_t watchpoints_allowed = 0;  // 1: breakpoint events with sigtrap work
   std::uint32_t timer_allowed = 1;
-  // 1: how long threads wait for each other is measured (collectors/in_target/sync/). On demand: the functions that
-  // stand in for those of locks look at a lock before they take it, and where threads contend for it all the time that
-  // changes who gets it next.
+  // 1: measures how long threads wait for each other (collectors/in_target/sync/). Off by default: the wrappers of lock
+  // functions look at a lock before they take it, and under permanent contention that changes which thread gets it
+  // next.
   std::uint32_t measure_waits = 0;
-  // 1: watchpoints are led to where nobody accesses anything, by a test (collectors/breakpoint_address.h).
+  // 1: watchpoints are pointed at addresses that nobody accesses, for a test (collectors/breakpoint_address.h).
   std::uint32_t dead_watchpoints = 0;
   std::uint32_t reserved[1] = {};
 };
@@ -96,13 +96,13 @@ enum class SlotState : std::uint32_t {
   ended = 3,  // the thread is gone; the recorder drains the ring and frees the slot
 };
 
-/// A thread's watchpoint events. Observed processes that share memory arm each other's threads, so it is known here who
-/// holds the descriptor of each event (collectors/in_target/processes/remote_events.h).
+/// A thread's watchpoint events. Observed processes that share memory arm each other's threads, so this table records
+/// which process holds each event's descriptor (collectors/in_target/processes/remote_events.h).
 struct alignas(cache_line) ThreadWatchpoints {
   static constexpr std::uint32_t max_events = 4;
   struct Event {
     std::atomic<std::uint64_t> holder;  // pid << 32 | descriptor; 0: the event is not open
-    std::atomic<std::uint64_t> id;      // the kernel's, by which a descriptor that was reused is told
+    std::atomic<std::uint64_t> id;      // the kernel's event id, which reveals a reused descriptor
   };
   Event event[max_events];
   std::atomic<std::uint64_t> address[max_events];  // what each was last set to
@@ -110,8 +110,8 @@ struct alignas(cache_line) ThreadWatchpoints {
   std::atomic<std::uint32_t> words;                // events that the thread can have; 0: it must not be armed
   std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/threads/thread_state.h, WatchMode
   std::atomic<std::uint64_t> stack_low, stack_high;
-  // Written by whoever moves the event (collectors/in_target/watch/armed_time.h): the time that each was armed, up to
-  // the last time that it was switched off, and since when it is armed; 0: it is not. CLOCK_MONOTONIC, nanoseconds.
+  // Written by the thread that moves the event (collectors/in_target/watch/armed_time.h), CLOCK_MONOTONIC ns: the armed
+  // time up to the last time that the event was switched off, and the time since which it is armed (0: it is not).
   std::atomic<std::uint64_t> armed_ns[max_events];
   std::atomic<std::uint64_t> armed_since_ns[max_events];
 };
@@ -125,7 +125,7 @@ struct alignas(cache_line) ThreadSlot {
   std::atomic<std::uint64_t> lost_bytes;
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> traps;
-  // What observing cost this thread, nanoseconds of its CPU time
+  // Cost of observation in this thread, nanoseconds of its CPU time:
   alignas(cache_line) std::atomic<std::uint64_t> handlers_ns;  // handlers, deliveries, arming
   std::atomic<std::uint64_t> switches_ns;                      // context switches x calibrated cost
   std::atomic<std::uint64_t> switches;                         // context switches so far
@@ -141,7 +141,7 @@ struct alignas(cache_line) ThreadSlot {
 
 static_assert(sizeof(ThreadSlot) == 6 * cache_line);
 
-/// Why a program goes unobserved that would have been observed if it could be.
+/// Reasons why a program could not be observed.
 enum class Unobserved : std::uint32_t {
   statically_linked = 1,
   other_class = 2,    // 32 bits
@@ -155,14 +155,14 @@ enum class Unobserved : std::uint32_t {
 
 enum class NoticeState : std::uint32_t { free = 0, claimed = 1, ready = 2 };
 
-/// A program that goes unobserved, told by whoever executes it (a vfork child too, which has no ring) or by itself.
-/// A target moves a notice from free to claimed by compare-and-swap, fills it in and makes it ready; the recorder
-/// copies it and frees it. A target that finds none free says nothing.
+/// A program that goes unobserved, reported by the process that executes it (also a vfork child, which has no ring) or
+/// by the program itself. A target moves a notice from free to claimed by compare-and-swap, fills it in and makes it
+/// ready; the recorder copies it and frees it. A target that finds none free reports nothing.
 struct UnobservedNotice {
   std::atomic<std::uint32_t> state;  // NoticeState
   Unobserved reason = Unobserved::statically_linked;
   std::int32_t pid = 0;         // of the process that executes it; 0: not known out here
-  std::uint32_t withdrawn = 0;  // 1: the exec of which the notice before told has failed
+  std::uint32_t withdrawn = 0;  // 1: the exec announced by an earlier notice has failed
   std::uint64_t time_ns = 0;
   char detail[104] = {};  // the loader or library that is the reason; empty: none
   char program[384] = {};
@@ -170,7 +170,7 @@ struct UnobservedNotice {
 static_assert(sizeof(UnobservedNotice) == 512);
 inline constexpr std::uint32_t notice_count = 32;
 
-/// Probes of lines that came to nothing. Added to by targets, read by the recorder.
+/// Probes of lines without a result. Targets add, the recorder reads.
 struct ProbeCounts {
   std::atomic<std::uint64_t> unreadable;      // the line's page was not there, or no longer
   std::atomic<std::uint64_t> in_handlers;     // others stood in handlers of ours, too
@@ -205,7 +205,7 @@ struct ArenaHeader {
   RegionName region_names[most_region_names];  // number n is [n - 1]
 };
 
-/// From a ring to the next: between them are the regions of the ring's thread.
+/// Distance between rings, bytes. The regions of a ring's thread follow the ring.
 [[nodiscard]] constexpr std::uint64_t ring_stride(std::uint32_t ring_bytes) {
   return std::uint64_t{ring_bytes} + thread_regions_bytes;
 }

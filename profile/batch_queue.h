@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that one thread makes and another one uses, in order, some at a time: reading a table and working on its rows
-// take about as long, and a report has more than one processor nearly everywhere.
+// Passes rows in order from a producer thread to a consumer thread, in batches: reading a table and working on its rows
+// take about as long, and nearly every machine has more than one processor for a report.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace crosstalk::profile {
 
-/// Carries batches of rows from one maker to one user. Bounded: who is faster waits.
+/// Carries batches of rows from one producer to one consumer. Bounded: the faster one waits.
 template <class Row>
 class BatchQueue {
  public:
   static constexpr std::size_t batch_rows = 1024;
 
-  /// The maker: an empty batch to fill, or nothing once the user has left.
+  /// Producer: waits for an empty batch to fill; null once the consumer has left.
   std::vector<Row>* free_batch() {
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [this] { return filled_ - used_ < batches_.size() || left_; });
@@ -29,12 +29,12 @@ class BatchQueue {
   void hand_over() {
     change([this] { ++filled_; });
   }
-  /// There are no more.
+  /// Producer: no batches follow.
   void end() {
     change([this] { ended_ = true; });
   }
 
-  /// The user: the next batch, or nothing at the end. It is emptied by give_back().
+  /// Consumer: waits for the next batch; null at the end. give_back() empties it.
   std::vector<Row>* next_batch() {
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [this] { return filled_ > used_ || ended_; });
@@ -65,8 +65,8 @@ class BatchQueue {
   bool ended_ = false, left_ = false;
 };
 
-/// Runs `make(put)`, which gives a result, on a thread of its own, and `use(row)` for each row that was put on the
-/// caller's. What either throws, the caller gets.
+/// Runs `make(put)` on a thread of its own and `use(row)` on the caller's for each row put. Returns the result of
+/// `make`. Rethrows to the caller what either throws.
 template <class Row, class Make, class Use>
 auto make_and_use(const Make& make, const Use& use) {
   BatchQueue<Row> queue;

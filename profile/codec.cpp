@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t stepping_registers = register_count - 1;
 constexpr std::size_t steps_header = 3;
 constexpr std::size_t length_bytes = (register_count + 1) / 2;
-// The fastest level that still halves a stack: the recorder's time is worth more than the file's size.
+// The fastest level that still halves a stack: the recorder's time matters more than the file's size.
 constexpr int stack_level = -1;
 
 }  // namespace
@@ -52,8 +52,8 @@ std::optional<LineState> unpack_line_state(std::span<const std::uint8_t> packed)
 
 namespace {
 
-/// The number in the first `length` bytes, 0..8, of a packed one, the lowest byte first. Most numbers have others
-/// behind them, and are read at once.
+/// The number in the first `length` bytes, 0..8, of `packed`, the lowest byte first. Most numbers have others behind
+/// them, so 8 bytes can be read at once.
 std::uint64_t number_at(std::span<const std::uint8_t> packed, std::size_t length) {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t number = 0;
@@ -111,7 +111,7 @@ RegisterSteps::RegisterSteps(const Registers& registers, const Registers* previo
 
 namespace {
 
-/// Takes a number of seven bits a byte from the front of `packed`; nullopt when it does not end there or in 64 bits.
+/// Takes a number of seven bits a byte from the front of `packed`; nullopt if it ends neither there nor within 64 bits.
 std::optional<std::uint64_t> take_number(std::span<const std::uint8_t>& packed) {
   std::uint64_t number = 0;
   const std::size_t most = std::min<std::size_t>(packed.size(), 10);

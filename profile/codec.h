@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How registers and stack bytes are packed into blobs of a profile (docs/profile-schema.md).
+// Packs registers and stack bytes into blobs of a profile (docs/profile-schema.md).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace crosstalk::profile {
 
-/// Largest stack that a profile may hold, bytes: a record cannot carry more.
+/// The largest stack of a profile, bytes: a record cannot carry more.
 inline constexpr std::size_t max_stack_bytes = 0x10000;
 
 /// The significant bytes of each register: 9 bytes of lengths (4 bits each, register 0 in the low half of
@@ -28,10 +28,10 @@ class PackedRegisters {
   std::size_t size_ = 9;
 };
 
-/// Nothing when `packed` is not what PackedRegisters makes.
+/// Nothing if `packed` is not PackedRegisters's output.
 [[nodiscard]] std::optional<Registers> unpack_registers(std::span<const std::uint8_t> packed);
 
-/// Two bytes a word of the line, the lower first.
+/// Two bytes for each word of the line, the lower byte first.
 class PackedLineState {
  public:
   explicit PackedLineState(const LineState& state);
@@ -41,16 +41,16 @@ class PackedLineState {
   std::uint8_t bytes_[2 * LineState::words] = {};
 };
 
-/// Nothing when `packed` is not what PackedLineState makes.
+/// Nothing if `packed` is not PackedLineState's output.
 [[nodiscard]] std::optional<LineState> unpack_line_state(std::span<const std::uint8_t> packed);
 
-/// What a thread's registers have become since its previous sample: most of a loop's stay or move a little.
-/// Registers but rip, which the sample has. First byte 1: counted from 0; 0: from the thread's previous registers.
-/// Then 2 bytes, little-endian, with a bit for each register that has changed, and for each of those the
-/// difference: zigzag (0, -1, 1, -2, ...), 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
+/// The changes of a thread's registers since its previous sample: in loops most registers stay or change a little. All
+/// registers but rip, which the sample has. First byte 1: differences from 0; 0: from the thread's previous registers.
+/// Then 2 bytes, little-endian, with a bit for each register that has changed, and for each of those the difference:
+/// zigzag (0, -1, 1, -2, ...), 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
 class RegisterSteps {
  public:
-  /// `previous` null: counts from 0.
+  /// Null `previous`: differences from 0.
   RegisterSteps(const Registers& registers, const Registers* previous);
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return {bytes_, size_}; }
 
@@ -59,32 +59,32 @@ class RegisterSteps {
   std::size_t size_ = 0;
 };
 
-/// Takes `registers` from one moment to the next; rip stays. False, and no registers, when `packed` is not what
-/// RegisterSteps makes, or counts from registers that are not there.
+/// Applies a packed step to `registers`; rip stays. False, with `registers` reset, if `packed` is not RegisterSteps's
+/// output, or is relative to registers that are missing.
 [[nodiscard]] bool follow_steps(std::span<const std::uint8_t> packed, std::optional<Registers>& registers);
 
-/// The most addresses that a chain of calls has; what is further out is left off.
+/// The most addresses of a call chain; outer calls beyond it are left off.
 inline constexpr std::size_t max_call_chain = 512;
 /// Each address less the one before (the first less 0): zigzag (0, -1, 1, -2, ...), 7 bits a byte, lowest first, bit 7
 /// set in all but the last (LEB128).
 [[nodiscard]] std::vector<std::uint8_t> pack_call_chain(std::span<const std::uint64_t> addresses);
-/// False when `packed` is not what pack_call_chain() makes.
+/// False if `packed` is not pack_call_chain()'s output.
 [[nodiscard]] bool unpack_call_chain(std::span<const std::uint8_t> packed, std::vector<std::uint64_t>& addresses);
 
 /// Each count: 7 bits a byte, lowest first, bit 7 set in all but the last (LEB128).
 [[nodiscard]] std::vector<std::uint8_t> pack_counts(std::span<const std::uint64_t> counts);
-/// False when `packed` is not what pack_counts() makes, or holds more than `most`.
+/// False if `packed` is not pack_counts()'s output, or holds more than `most`.
 [[nodiscard]] bool unpack_counts(std::span<const std::uint8_t> packed, std::size_t most,
                                  std::vector<std::uint64_t>& counts);
 
-/// Packs stack bytes as one zstd frame. Keeps its working memory; not thread-safe.
+/// Packs stack bytes as one zstd frame. Reuses its working memory; not thread-safe.
 class StackPacker {
  public:
   StackPacker();
   StackPacker(StackPacker&&) noexcept;
   StackPacker& operator=(StackPacker&&) noexcept;
   ~StackPacker();
-  /// The result lives until the next call; empty for no bytes, nothing when out of memory.
+  /// Valid until the next call; empty for no bytes, nothing if memory runs out.
   [[nodiscard]] std::optional<std::span<const std::uint8_t>> pack(std::span<const std::uint8_t> bytes);
 
  private:
@@ -92,9 +92,9 @@ class StackPacker {
   std::unique_ptr<State> state_;
 };
 
-/// Unpacks into `bytes`; false when `packed` is no zstd frame or holds more than max_stack_bytes.
+/// Unpacks into `bytes`; false if `packed` is no zstd frame or holds more than max_stack_bytes.
 [[nodiscard]] bool unpack_stack(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes);
-/// The same of what may have up to `most` bytes.
+/// The same for up to `most` bytes.
 [[nodiscard]] bool unpack_bytes(std::span<const std::uint8_t> packed, std::vector<std::uint8_t>& bytes,
                                 std::size_t most);
 

@@ -12,29 +12,29 @@
 
 namespace crosstalk::profile {
 
-/// What a group of counters had counted at a moment. Tail: the counts, 8 bytes each, in the order of the group's rows
-/// of table `counter`. All of them go on counting from reading to reading of one `life` of the group.
+/// The counts of a counter group at a moment. Tail: the counts, 8 bytes each, in the order of the group's rows of table
+/// `counter`. Counts continue from reading to reading within one `life` of the group.
 struct CounterReading {
   RecordHeader header;
   std::uint64_t time_ns = 0;
   std::uint64_t ip = 0;          // the interrupted instruction, in user mode
   std::uint64_t enabled_ns = 0;  // how long the thread ran with the group open,
   std::uint64_t running_ns = 0;  // and how long of that the group had its counters
-  std::uint32_t life = 0;        // another one: the group was closed in between, and opened again
+  std::uint32_t life = 0;        // changes each time that the group is closed and opened again
   std::uint16_t group = 0;
   std::uint16_t cpu = 0;
 };
 static_assert(sizeof(CounterReading) == 48);
 
-/// Counters that a group can have at most: more than any processor has.
+/// The most counters of a group: more than any processor has.
 inline constexpr std::size_t most_group_counters = 32;
 
-/// What an event counts, as far as figures are made of it. The numbers are in profiles.
+/// The quantities that figures are computed from. The numbers are stored in profiles.
 enum class CounterQuantity : std::uint8_t {
   other = 0,  // as its name says
   cycles,     // of the core, while the thread is on it in user mode
   instructions,
-  // Floating-point operations by the width of the vectors and the precision; two each of a multiply-add.
+  // Floating-point operations by vector width and precision; a multiply-add counts as two.
   flops_scalar,
   flops_sse_double,
   flops_sse_single,
@@ -52,14 +52,14 @@ enum class CounterQuantity : std::uint8_t {
   l2_writebacks,
   l3_misses,     // requests of the core that the last level does not hold; without prefetches into that
   memory_fills,  // that come into the first level from memory
-  // Parts of the cycles, by what the core's slots for micro-operations were used for (top-down):
+  // Parts of the cycles by use of the core's micro-operation slots (top-down):
   retiring,
   frontend_bound,
   backend_bound,
   bad_speculation,
   issued,    // retired, or thrown away later
   recovery,  // after a wrong prediction
-  // Cycles in which nothing was executed while a load waited, for data beyond the level:
+  // Cycles without execution while a load waited for data beyond the level:
   stalls_load,
   stalls_l1d_miss,
   stalls_l2_miss,
@@ -69,7 +69,7 @@ enum class CounterQuantity : std::uint8_t {
 inline constexpr CounterQuantity last_counter_quantity = CounterQuantity::branch_misses;
 inline constexpr std::size_t counter_quantities = static_cast<std::size_t>(last_counter_quantity) + 1;
 
-/// As users and reports name it: "cycles", "flops_avx2_double".
+/// The name in options and reports: "cycles", "flops_avx2_double".
 [[nodiscard]] constexpr const char* name_of(CounterQuantity quantity) {
   constexpr const char* names[] = {"other",
                                    "cycles",

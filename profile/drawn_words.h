@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of what a watch's second word is drawn, beside the sampled bytes: whoever draws and whoever judges has to agree.
+// The choices for a watch's second word, beside the sampled bytes. The collector that draws and the estimator that
+// weighs must use the same ones.
 #pragma once
 
 #include <bit>
@@ -9,13 +10,13 @@ namespace crosstalk::profile {
 
 inline constexpr std::uint32_t drawn_word_bytes = 8;
 
-/// The aligned pieces that fill a word beside one of `length` bytes (1, 2, 4 or 8): one of 4; of 2 and 4; of 1, 2
-/// and 4.
+/// The number of aligned pieces that fill a word beside a piece of `length` bytes (1, 2, 4 or 8): for 4, one of 4; for
+/// 2, one of 2 and one of 4; for 1, one each of 1, 2 and 4.
 [[nodiscard]] constexpr std::uint32_t pieces_beside(std::uint32_t length) {
   return static_cast<std::uint32_t>(std::countr_zero(drawn_word_bytes / length));
 }
 
-/// Out of how many the second is drawn, each as likely as any other: the line's other words, and those pieces.
+/// The number of choices for the second word, all equally likely: the line's other words, and those pieces.
 [[nodiscard]] constexpr std::uint32_t drawn_from(std::uint32_t length) {
   return 64 / drawn_word_bytes - 1 + pieces_beside(length);
 }

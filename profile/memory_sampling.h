@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that sample memory accesses inside a target: what the recorder tells targets of them, in the arena, and what
-// they tell of what became of the samples.
+// Events that sample memory accesses inside a target. The recorder describes them in the arena, and targets report
+// there what happened to the samples.
 //
-// The recorder chooses the events and encodes them whole (collectors/pmu/): a target opens them as they are, for each
-// of its threads, and sets their periods.
+// The recorder chooses and fully encodes the events (collectors/pmu/). A target opens them unchanged for each of its
+// threads and adjusts their periods.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -36,7 +36,7 @@ struct MemorySampling {
   MemoryEvent event[most_memory_events] = {};  // event number n (Sample::event) is [n - 1]
 };
 
-/// Why a thread's accesses are not sampled.
+/// Reasons why a thread's accesses are not sampled.
 enum class MemoryRefusal : std::uint32_t {
   none = 0,
   descriptors = 1,    // there is no number for them that the program cannot miss
@@ -45,7 +45,7 @@ enum class MemoryRefusal : std::uint32_t {
   kernel = 4,         // `refusal_error` says why
 };
 
-/// Added to by targets, read by the recorder at the end.
+/// Targets add, the recorder reads at the end.
 struct MemoryCounts {
   std::atomic<std::uint64_t> accesses;          // were taken; and these samples were dropped:
   std::atomic<std::uint64_t> in_kernel;         // taken in the kernel

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile holds, as rows. Written by ProfileWriter (writer.h), read by ProfileReader (reader.h).
+// The rows of a profile. Written by ProfileWriter (writer.h), read by ProfileReader (reader.h).
 // Times are seconds-free: nanoseconds of CLOCK_MONOTONIC; `Session::begin_ns` is the zero of a report.
 #pragma once
 
@@ -19,21 +19,22 @@
 
 namespace crosstalk::profile {
 
-/// What a core takes for accesses to a line in its own cache, in picoseconds; 0: not measured.
+/// Times of accesses to a line in the core's own cache, in picoseconds; 0: not measured.
 struct CoreTimes {
   std::uint32_t cycle_ps = 0;
   std::uint32_t locked_ps = 0;   // an atomic read-modify-write, one after another
   std::uint32_t forward_ps = 0;  // from a store to a load of the same word; 1: in no time
 };
 
-/// How threads got processors, as far as the recorder looked: some times at each that lived long enough.
+/// Times that threads ran and waited for a processor. The recorder looks a few times at each thread that lives long
+/// enough.
 struct ProcessorWaits {
   std::uint32_t threads = 0;  // looked at; 0: nothing is known
   std::uint64_t ran_ns = 0;
   std::uint64_t waited_ns = 0;  // ready to run, and no processor was free
 };
 
-/// Probes of lines that came to nothing (ProbeCounts in arena.h).
+/// Probes of lines without a result (ProbeCounts in arena.h).
 struct SkippedProbes {
   std::uint64_t unreadable = 0, in_handlers = 0, beside_another = 0;
 };
@@ -65,10 +66,10 @@ struct Session {
   SessionConfig config;
 };
 
-/// Session::source of what was imported from a perf.data file.
+/// Session::source of a profile imported from a perf.data file.
 inline constexpr const char* imported_source = "perf.data";
 [[nodiscard]] inline bool is_imported(const Session& session) { return session.source == imported_source; }
-/// The settings of an imported session: nothing of what a recorder of ours is set to. They are not in its profile.
+/// The settings of an imported session, none of which has a recorder's value. Its profile does not store them.
 [[nodiscard]] inline SessionConfig no_settings() {
   SessionConfig config;
   config.period_ns = 0;
@@ -80,7 +81,7 @@ inline constexpr const char* imported_source = "perf.data";
   return config;
 }
 
-/// As reports call it, and the options of `record`.
+/// The names in reports and options of `record`.
 [[nodiscard]] constexpr const char* name_of(Method method) {
   return method == Method::watch ? "watch" : method == Method::probe ? "probe" : "none";
 }
@@ -97,7 +98,7 @@ inline constexpr const char* imported_source = "perf.data";
   }
   return "auto";
 }
-/// Were lines probed in place of being watched?
+/// True if lines were probed instead of watched.
 [[nodiscard]] inline bool are_lines_probed(const Session& session) { return session.config.method == Method::probe; }
 
 using EventId = Id<struct EventTag>;          ///< an event in a profile; 0: none is known
@@ -132,8 +133,8 @@ struct ThreadRow {
   ClockKind clock = ClockKind::automatic;
   std::uint32_t period_us = 0;
   std::uint64_t start_routine = 0;  // code address that it was made to begin at; 0: not known
-  // Between two looks of the recorder's, the first and the latest: time on a processor, and ready but without one. 0,
-  // 0: not known.
+  // Time on a processor, and time ready to run without one, between the recorder's first and latest look. 0, 0: not
+  // known.
   std::uint64_t ran_ns = 0, waited_ns = 0;
 };
 
@@ -148,13 +149,13 @@ struct ModuleRow {
   std::string path;
   bool is_vdso = false;
   std::uint64_t content_hash = 0;  // of a file without a build id (base/file_content.h); 0: not known
-  /// Of what was imported: where in the file the mapping at `begin` begins. The file's segments tell the bias, once it
-  /// is opened, and `bias` is what it would be without them.
+  /// Imported profiles only: the offset in the file of the mapping at `begin`. The file's segments give the bias once
+  /// it is opened; `bias` assumes a file without them.
   std::optional<std::uint64_t> file_offset = {};
 };
 
-/// A copy of a file of code that was not to be found any more where it was mapped from: it had been replaced or
-/// deleted, or was in memory alone. Named as modules name it.
+/// A copy of a code file that could no longer be found at its path: it had been replaced or deleted, or existed in
+/// memory only. Modules refer to it by these names.
 struct KeptFileRow {
   std::string path, build_id;
   std::uint64_t content_hash = 0;
@@ -165,7 +166,7 @@ inline constexpr std::size_t max_kept_file_bytes = std::size_t{256} << 20U;
 /// A processor that is not known.
 inline constexpr std::uint16_t unknown_cpu = UINT16_MAX;
 
-/// What a source of samples says beyond what a clock does. As it is by itself: nothing, the source is a clock.
+/// Data that a sample source adds to a clock's. The default means a clock.
 struct Measurement {
   SourceKind source = SourceKind::clock;
   WeightUnit unit = WeightUnit::ns;
@@ -175,7 +176,7 @@ struct Measurement {
   bool operator==(const Measurement&) const = default;
 };
 
-/// An event that samples were taken of.
+/// An event that took samples.
 struct EventRow {
   EventId id;        // from 1 on, without gaps
   std::string name;  // as the one who recorded called it
@@ -186,19 +187,19 @@ struct EventRow {
   bool at_access = false;                  // the sampled instruction is the one that made the access
 };
 
-/// The processor has thrown samples away by what became of them (of IBS: what did not miss L3, or was quick). Those
-/// that are left stand for no number of operations.
+/// True if the processor has dropped samples by their outcome (IBS: those that did not miss L3, or were quick). The
+/// remaining ones represent no number of operations.
 [[nodiscard]] inline bool is_filtered(const EventRow& event) {
   return event.source == SourceKind::ibs && event.unit == WeightUnit::occurrences;
 }
 
-/// Addresses of user code, innermost first: where a sample is, then the calls that led there.
+/// User-code addresses, innermost first: the sample's, then those of its callers.
 struct CallChainRow {
   CallChainId id;
   std::vector<std::uint64_t> addresses;
 };
 
-/// How much a sample stands for.
+/// The quantity that a sample represents.
 struct Weight {
   std::uint64_t value = 0;
   WeightUnit unit = WeightUnit::ns;
@@ -218,33 +219,33 @@ struct SampleRow {
   std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
   Measurement measurement;
   EventId event;           // absent before schema version 9
-  CallChainId call_chain;  // where whoever recorded noted the calls himself
+  CallChainId call_chain;  // only in recordings that store call chains themselves
   RegionId region;         // marked by the program, the innermost that the thread was in; 0: none
-  /// A clock's samples stand for the CPU time since the one before.
+  /// A clock's samples represent the CPU time since the previous one.
   [[nodiscard]] Weight weight() const {
     return measurement.source == SourceKind::clock ? Weight{cpu_ns, WeightUnit::ns}
                                                    : Weight{measurement.weight, measurement.unit};
   }
-  /// How much time it stands for; 0 where it stands for something else.
+  /// The time that the sample represents, ns; 0 if it represents another quantity.
   [[nodiscard]] std::uint64_t time_weight_ns() const {
     return measurement.source == SourceKind::clock || measurement.unit == WeightUnit::cycles ? cpu_ns
            : measurement.unit == WeightUnit::ns                                              ? measurement.weight
                                                                                              : 0;
   }
-  /// It stands for time.
+  /// True if the sample represents time.
   [[nodiscard]] bool is_of_time() const {
     return measurement.source == SourceKind::clock || measurement.unit == WeightUnit::cycles ||
            measurement.unit == WeightUnit::ns;
   }
 };
 
-/// What of samples is read.
+/// The parts of samples to read.
 enum class SampleParts : std::uint8_t {
   all,
   accesses,  // all but watch, stack, from and previous_handler_ns, which saves a tenth of the time
 };
 
-/// What two looks at the line of a thread that stood still have shown.
+/// The result of reading a line twice while its sampled thread stood still.
 struct ProbedLine {
   std::uint64_t changed = 0;     // bit n: byte n differs
   std::uint32_t gap_ns = 0;      // between the looks
@@ -314,7 +315,7 @@ struct SharedMappingRow {
   std::string name;                     // as /proc/PID/maps has it
 };
 
-/// What a thread was to execute after a sample: see Lookahead in records.h.
+/// The instructions that a thread was to execute after a sample: see Lookahead in records.h.
 struct LookaheadRow {
   ThreadId thread;
   std::uint64_t time_ns = 0, begin = 0;
@@ -324,7 +325,7 @@ struct LookaheadRow {
   std::vector<std::uint8_t> way;  // packed (profile/branch_trace.h)
 };
 
-/// A thread made another one, its stack being what `stack` says.
+/// A thread made another one; `stack` is the creator's at the time.
 struct ThreadCreationRow {
   ThreadId thread;  // the creator
   std::uint64_t time_ns = 0;

@@ -47,7 +47,7 @@ void assign(Field& field, const MetaValue& value) {
   }
 }
 
-/// Before version 15 the method said how partners are found, and lines were probed where `config.probes` was 1.
+/// Before version 15 the method said how to find partners, and lines were probed if `config.probes` was 1.
 void take_former_method(const Meta& meta, SessionConfig& config) {
   if (const auto former = meta.find("config.method"); former != meta.end()) {
     assign(config.partner, former->second);
@@ -58,7 +58,7 @@ void take_former_method(const Meta& meta, SessionConfig& config) {
   }
 }
 
-/// True when `config`'s enumerators exist and its fractions are some.
+/// True if `config`'s enumerators exist and its fractions lie within 0..1.
 bool sound(const SessionConfig& config) {
   return config.clock <= ClockKind::perf && config.method <= Method::probe && config.partner <= Partner::next_store &&
          config.budget >= 0 && config.budget <= 1;
@@ -92,7 +92,7 @@ struct ProfileReader::State {
     return read_failure(path, ErrorCode::corrupt, what + "; record it again");
   }
 
-  /// Runs `sql` and gives each row to `take`, which judges it through its scan.
+  /// Runs `sql` and passes each row to `take`, which checks it through its scan.
   template <class Take>
   [[nodiscard]] Result<void> each(const char* table, const char* sql, Take&& take) const {
     Result<Statement> statement = database.prepare(sql);
@@ -161,7 +161,7 @@ Result<void> ProfileReader::State::load_meta() {
   Meta meta;
   Result<void> result = each("meta", schema::get_meta, [&](ColumnScan& scan) {
     std::string key = scan.text();
-    // One column read in all its forms: SQLite converts.
+    // Reads one column in all its forms: SQLite converts.
     MetaValue value;
     value.is_null = scan.next_is_null();
     value.real = scan.value_as_real();
@@ -251,7 +251,7 @@ Result<void> ProfileReader::State::load_watches() {
   });
 }
 
-/// What is known of a watch whose opening was lost is left out.
+/// Leaves out measurements of watches whose opening was lost.
 Result<void> ProfileReader::State::load_watch_measurements() {
   auto watch = watches.begin();  // both are in order of the watch
   return each("watch_measurement", schema::get_watch_measurements, [&](ColumnScan& scan) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a profile file. Everything but the samples and stack bytes is loaded; those are streamed.
+// Reads a profile file. Loads everything but samples, traps and stack bytes, which it streams.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@
 
 namespace crosstalk::profile {
 
-/// Whether the file at `path` says of itself that it is a profile; whether it can be read is another question.
+/// True if the file at `path` is marked as a profile. It may still be unreadable.
 [[nodiscard]] bool is_profile(const std::string& path);
 
 class ProfileReader {
  public:
-  /// Opens `path` read-only. Fails in one line for a file that is missing, is no crosstalk profile, is
-  /// truncated or corrupt, or of a newer schema. Never writes to the file or beside it.
+  /// Opens `path` read-only. Fails with one line if the file is missing, no crosstalk profile, truncated or corrupt, or
+  /// of a newer schema. Never writes to the file or beside it.
   [[nodiscard]] static Result<ProfileReader> open(const std::string& path);
   ProfileReader(ProfileReader&&) noexcept;
   ProfileReader& operator=(ProfileReader&&) noexcept;
@@ -45,29 +45,29 @@ class ProfileReader {
   /// By id: counters()[id - 1]. None before version 13.
   [[nodiscard]] const std::vector<CounterRow>& counters() const;
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
-  /// The copy of the file that has this path, build id and hash of contents; nullopt: there is none, or it is damaged.
+  /// The copy of the file with this path, build id and content hash; nullopt if there is none, or it is damaged.
   [[nodiscard]] std::optional<std::vector<std::uint8_t>> kept_file(const std::string& path, const std::string& build_id,
                                                                    std::uint64_t content_hash) const;
 
-  /// Calls `visit` for each sample in the order recorded, on the calling thread, while another one reads ahead:
-  /// `visit` must not read from this profile. What is not read has its default.
+  /// Calls `visit` for each sample in the order recorded, on the calling thread, while another thread reads ahead:
+  /// `visit` must not read from this profile. Parts that are not read have their defaults.
   [[nodiscard]] Result<void> for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                              SampleParts parts = SampleParts::all) const;
-  /// Calls `visit` once for each watch that traps were recorded of, with its index in watches() and its traps by
-  /// ascending sequence, which are there during the call; in no order of watches. Threads as for samples. Traps are
-  /// written about in the order of time, so that only those of a few watches are kept at a time. A file in which they
-  /// are not is read once more, in order: then `restart` is called first, and what was visited before is void.
+  /// Calls `visit` once for each watch with recorded traps, with its index in watches() and its traps by ascending
+  /// sequence, valid during the call. Watches come in no particular order. Uses threads as for_each_sample() does.
+  /// Traps are stored roughly by time, so that only those of a few watches are kept at once. If a file's are not, calls
+  /// `restart`, discards what was visited before, and reads the file again in order.
   [[nodiscard]] Result<void> for_each_trapped_watch(
       const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
       const std::function<void()>& restart) const;
   /// Calls `visit` for each lookahead in the order recorded. None in profiles of schema versions before 5.
   [[nodiscard]] Result<void> for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const;
-  /// Calls `visit` for each reading of counters in the order recorded. None before version 13. How many counts it has
-  /// is not checked against the group's counters.
+  /// Calls `visit` for each reading of counters in the order recorded. None before version 13. Does not check the
+  /// number of counts against the group's counters.
   [[nodiscard]] Result<void> for_each_reading(const std::function<void(const ReadingRow&)>& visit) const;
   /// Calls `visit` for each chain of calls, in id order. None in profiles of schema versions before 9.
   [[nodiscard]] Result<void> for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const;
-  /// Calls `visit` for each captured stack that is `wanted`, in id order. The others are not unpacked.
+  /// Calls `visit` for each captured stack that is `wanted`, in id order. Does not unpack the others.
   [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,
                                             const std::function<bool(StackId)>& wanted = {}) const;
 

@@ -38,7 +38,7 @@ std::uint32_t big_endian(const FileHeader& header, std::size_t at, std::size_t b
   return value;
 }
 
-/// Bytes of the file `path`; 0 when it is not there.
+/// Bytes of the file `path`; 0 if it is missing.
 std::uint64_t size_of(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
@@ -86,7 +86,7 @@ Result<void> check_header(const std::string& path, const FileHeader& header, std
   const std::uint32_t stored = big_endian(header, page_size_at, 2);
   const std::uint64_t page_size = stored == 1 ? 65536 : stored;
   const std::uint64_t expected = page_size * big_endian(header, page_count_at, 4);
-  // With a log, the file may rightly lag behind.
+  // With a log, the file may legitimately be shorter.
   if (!has_log && size < expected) {
     return read_failure(path, ErrorCode::corrupt,
                         "it is truncated to " + std::to_string(size) + " of " + std::to_string(expected) +
@@ -95,7 +95,7 @@ Result<void> check_header(const std::string& path, const FileHeader& header, std
   return {};
 }
 
-/// The file may come from anywhere: nothing in it may run code or make us write.
+/// Hardens the connection: the file may come from anywhere, so nothing in it may run code or make us write.
 Result<void> harden(Database& database) {
   sqlite3* db = database.handle();
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -107,7 +107,7 @@ Result<void> harden(Database& database) {
   return database.execute("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;");
 }
 
-/// Opens `uri` and looks whether its tables can be read.
+/// Opens `uri` and checks that its tables can be read.
 Result<Database> open_hardened(const std::string& uri, int flags, const char* prepare = "") {
   Result<Database> database = Database::open(uri, flags | SQLITE_OPEN_URI);
   if (!database) {
@@ -122,7 +122,7 @@ Result<Database> open_hardened(const std::string& uri, int flags, const char* pr
   return database;
 }
 
-/// A private directory that is gone when this is.
+/// A private directory, removed on destruction.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -147,7 +147,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-/// A log without its index (-shm) can only be opened by making one: on a copy, not beside the profile.
+/// SQLite makes the index (-shm) of a log that lacks one, so a copy is opened: nothing is written beside the profile.
 Result<Database> open_copy(const std::string& path) {
   const ScratchDirectory scratch;  // unlinked on return; the open files live on
   if (scratch.path().empty()) {
@@ -192,7 +192,7 @@ Result<Database> open_profile_file(const std::string& path) {
     return tl::unexpected<Error>(sound.error());
   }
   if (!has_log) {
-    // Nobody writes it: immutable needs no locks, no -wal and no -shm.
+    // Nobody writes the file: immutable needs no locks, no -wal and no -shm.
     Result<Database> database = open_hardened(sqlite::file_uri(path, "mode=ro&immutable=1"), SQLITE_OPEN_READONLY);
     return database ? std::move(database) : read_failure(path, database.error().code, database.error().message);
   }

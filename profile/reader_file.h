@@ -8,12 +8,12 @@
 
 namespace crosstalk::profile {
 
-/// Opens the profile at `path` for reading, leaving it and its directory untouched, in a read transaction.
-/// A recorder's log (-wal) beside it, of one that still runs or was killed, is read with it. Errors name
-/// the path and say whether it is missing, foreign, truncated, or of a newer schema.
+/// Opens the profile at `path` for reading in a read transaction; the file and its directory stay untouched. Reads with
+/// it the log (-wal) of a recorder that still runs or was killed. Errors name the path and say whether the file is
+/// missing, foreign, truncated, or of a newer schema.
 [[nodiscard]] Result<sqlite::Database> open_profile_file(const std::string& path);
 
-/// Whether the file at `path` begins as a profile does.
+/// True if the file at `path` begins with a profile's header.
 [[nodiscard]] bool has_profile_header(const std::string& path);
 
 /// "cannot read the profile 'path': what"

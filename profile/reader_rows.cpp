@@ -39,7 +39,7 @@ std::optional<LineState> line_state_of(ColumnScan& scan) {
   return state;
 }
 
-/// As the reader numbers threads.
+/// The reader's number of the thread.
 ThreadId thread_id(ColumnScan& scan, const Bounds& bounds) {
   const auto stored = scan.index<ThreadId>("thread", bounds.threads);
   return stored.value < bounds.thread_numbers.size() ? ThreadId{bounds.thread_numbers[stored.value]} : stored;

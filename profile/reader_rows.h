@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a row of SQLite to a row of the model, with every value checked: internal to the reader.
+// Converts rows of SQLite to rows of the model and checks every value. Internal to the reader.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace crosstalk::profile {
 
-/// What the ids in rows may be.
+/// The valid ranges of ids in rows.
 struct Bounds {
   std::uint32_t processes = 0;
   std::uint32_t threads = 0;
@@ -25,11 +25,11 @@ struct Bounds {
   std::vector<std::uint32_t> thread_numbers = {};  // by the id in the file; empty: they are the same
 };
 
-/// New numbers for threads, those of a process in the order in which they were made, which is that of their ids of the
-/// kernel unless these have come round. Recorders number threads as they find them.
+/// Returns new numbers for threads: those of a process by creation, which is the order of their kernel ids unless these
+/// have wrapped around. Recorders number threads as they find them.
 [[nodiscard]] std::vector<std::uint32_t> numbers_by_creation(const std::vector<ThreadRow>& threads);
 
-/// Takes the columns of the current row from left to right; the first value out of its range is remembered.
+/// Reads the columns of the current row from left to right and remembers the first value out of its range.
 class ColumnScan {
  public:
   explicit ColumnScan(const sqlite::Statement& row) : row_(&row) {}
@@ -97,23 +97,23 @@ class ColumnScan {
   std::string error_;
 };
 
-// Each takes a row of the schema's get_... statement of the same kind.
+// Each takes a row of the schema's get_... statement of that kind.
 [[nodiscard]] ProcessRow process_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ThreadRow thread_of(ColumnScan& scan, const Bounds& bounds);
 /// Its bytes stay packed.
 [[nodiscard]] KeptFileRow kept_file_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] ModuleRow module_of(ColumnScan& scan, const Bounds& bounds);
-/// What of samples a statement gives.
+/// The parts of samples that a statement returns.
 struct SampleColumns {
   SampleParts parts = SampleParts::all;
   bool measured = false;
 };
-/// `last` has the previous registers of each thread, and is brought up to date.
+/// `last` holds the previous registers of each thread, and is updated.
 [[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                                   std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
-/// The same of schema versions before 6, whose `threads` held some that could not be armed: all that could are taken to
-/// have been.
+/// The same for schema versions before 6. Their `threads` count some that could not be armed, so all threads that could
+/// be armed are taken to have been.
 [[nodiscard]] WatchRow watch_of_before_version_6(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
@@ -124,25 +124,25 @@ void read_reading(ColumnScan& scan, const Bounds& bounds, ReadingRow& row);
 [[nodiscard]] ThreadWaitRow thread_wait_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] RegionRow region_of(ColumnScan& scan);
 [[nodiscard]] ThreadRegionRow thread_region_of(ColumnScan& scan, const Bounds& bounds);
-/// Into `row`, whose buffer is used again; `bounds` as above.
+/// Reads into `row` and reuses its buffer; `bounds` as above.
 void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row);
 [[nodiscard]] EventRow event_of(ColumnScan& scan);
-/// Into `row`, whose buffer is used again.
+/// Reads into `row` and reuses its buffer.
 void read_call_chain(ColumnScan& scan, CallChainRow& row);
 [[nodiscard]] MessageRow message_of(ColumnScan& scan);
-/// What is known of the sample of a watch.
+/// The measurement of a watch's sample.
 struct MeasurementOf {
   WatchId watch;
   Measurement measurement;
 };
 [[nodiscard]] MeasurementOf watch_measurement_of(ColumnScan& scan);
-/// What a probe of a line has shown.
+/// The result of a probe of a line.
 struct LineProbeOf {
   WatchId watch;
   ProbedLine probe;
 };
 [[nodiscard]] LineProbeOf line_probe_of(ColumnScan& scan);
-/// A piece of a watched line: which watch, which of its words.
+/// A piece of a watched line: its watch, and its index among the watch's words.
 struct WatchWordOf {
   WatchId watch;
   std::uint8_t index = 0;
@@ -150,7 +150,7 @@ struct WatchWordOf {
 };
 [[nodiscard]] WatchWordOf watch_word_of(ColumnScan& scan);
 [[nodiscard]] StackId stack_id_of(ColumnScan& scan);
-/// Fills the rest of `row`, whose buffer is used again.
+/// Fills the rest of `row` and reuses its buffer.
 void read_stack(ColumnScan& scan, StackRow& row);
 
 }  // namespace crosstalk::profile

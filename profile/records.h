@@ -4,7 +4,7 @@
 // Passive data, fixed layouts, shared between processes of one build: `arena_version` (arena.h) changes with
 // any of them. Times are CLOCK_MONOTONIC nanoseconds; addresses are the target's virtual addresses; sizes
 // are bytes. A record starts on 8 bytes; its `size` counts the header and any tail (text, stack bytes).
-// A reader copies a header out before it trusts it: the other side may be corrupt.
+// A reader copies a header before it trusts it: the other side may be corrupt.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 8);
 
-/// How a process was observed.
+/// The way in which a process was observed.
 enum class Observation : std::uint32_t {
   unknown = 0,
   preloaded = 1,  // by the library, which was in it from its start
@@ -65,7 +65,7 @@ struct ProcessStart {
   std::uint32_t reserved = 0;
 };
 
-/// A process ended in an orderly way (exit or exec seen from inside). Its absence is not an error.
+/// A process ended normally (exit or exec seen from inside). A killed process writes none.
 struct ProcessEnd {
   RecordHeader header;
   std::uint64_t time_ns = 0;
@@ -116,7 +116,7 @@ struct ModuleUnload {
   std::uint64_t end = 0;
 };
 
-/// How a sample's data address was found.
+/// Origin of a sample's data address.
 enum class AddressFrom : std::uint8_t {
   none = 0,      // not found
   retired = 1,   // the access just before the interrupted instruction: the one that took the time
@@ -135,7 +135,7 @@ enum SampleFlags : std::uint8_t {
 inline constexpr std::uint8_t all_sample_flags =
     sample_in_kernel | sample_on_stack | sample_suspected | sample_armed | sample_eligible | sample_waiting;
 
-/// What took a sample.
+/// The source of a sample.
 enum class SourceKind : std::uint8_t {
   clock = 0,     // the thread's clock of CPU time
   pebs = 1,      // Intel's precise events
@@ -144,7 +144,7 @@ enum class SourceKind : std::uint8_t {
   counter = 4,   // any other event of perf, whose samples point to somewhere behind what it counts
 };
 
-/// What a sample's weight counts. Weights of different units are never added.
+/// The unit of a sample's weight. Weights of different units are never added.
 enum class WeightUnit : std::uint8_t {
   ns = 0,
   accesses = 1,
@@ -153,7 +153,7 @@ enum class WeightUnit : std::uint8_t {
   occurrences = 4,  // of the event that took the sample, where it is none of these
 };
 
-/// What a source observed: one access of a thread, and how much it stands for.
+/// One sample of a source: an access of a thread, and the quantity that it represents.
 struct Sample {
   RecordHeader header;
   std::uint64_t time_ns = 0;
@@ -188,8 +188,8 @@ struct StackSlice {
 
 inline constexpr std::size_t max_watch_words = 4;
 
-/// A watch goes on for so long after the first other thread has taken the line, also beyond its horizon. A trap that
-/// moves others' watchpoints takes half of it.
+/// A watch continues for this long after another thread has first accessed the line, even beyond its horizon. A trap
+/// that moves others' watchpoints takes half of it.
 inline constexpr std::uint64_t verdict_ns = 400'000;
 
 /// One watched piece of a line.
@@ -200,7 +200,7 @@ struct WatchWord {
   float probability = 1;  // that this word was chosen, given the sample
 };
 
-/// The values of a line's eight words, 16 bits of a hash of each: enough to tell whether a word has changed between two
+/// The values of a line's eight words, as a hash of 16 bits each: enough to tell whether a word has changed between two
 /// moments.
 struct LineState {
   static constexpr std::uint32_t words = 8;
@@ -208,11 +208,10 @@ struct LineState {
   bool operator==(const LineState&) const = default;
 };
 
-/// From a sample on, a line is watched in other threads of its process, and, where processes share the memory that it
-/// lies in, in those of the others (docs/ring-records.md).
-/// Runs of accesses are observed: a thread's word watch goes read+write -> (its first trap) write only ->
-/// (its next trap) off, and returns to read+write when another thread traps on the line. So the trap sequence
-/// is the sequence of the line's owners, with each owner's first access and first store.
+/// After a sample, a line is watched in the other threads of its process and, if processes share its memory, in the
+/// threads of those (docs/ring-records.md). Watches observe runs of accesses: a thread's word watch goes read+write ->
+/// (its first trap) write only -> (its next trap) off, and returns to read+write when another thread traps on the line.
+/// So the trap sequence is the sequence of the line's owners, with each owner's first access and first store.
 struct WatchOpen {
   RecordHeader header;
   std::uint64_t time_ns = 0;
@@ -228,7 +227,7 @@ struct WatchOpen {
   LineState state;  // while the watch was set up
 };
 
-/// Words of 8 bytes of a thread's stack from rsp upward: where compilers keep what registers have no room for.
+/// Words of 8 bytes of a thread's stack from rsp upward: compilers spill registers there.
 inline constexpr std::size_t trap_frame_words = 16;
 
 /// A watched access happened; a trap is reported after its instruction.
@@ -251,8 +250,8 @@ struct WatchTrap {
   StackSlice stack;  // registers always; stack bytes as tail when has_stack
 };
 
-/// A sampled thread stood still, and its line was read twice: bytes that differ were stored meanwhile, by others. Takes
-/// the place of a watch, and has a number among them.
+/// A sampled thread stood still while its line was read twice: other threads stored the bytes that differ. Replaces a
+/// watch, and shares the numbering of watches.
 struct LineProbe {
   RecordHeader header;
   std::uint64_t time_ns = 0;    // the sample's
@@ -280,7 +279,7 @@ struct WatchClose {
 
 enum class BlockKind : std::uint32_t { heap = 1, mapping = 2 };
 
-/// A block of memory that a sample or trap touched, with the site that allocated it. Written once a block.
+/// A memory block that a sample or trap touched, with its allocation site. Written once for each block.
 struct Block {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // when it was first seen in a sample; it was allocated before
@@ -291,20 +290,20 @@ struct Block {
   std::uint32_t reserved = 0;
 };
 
-/// Memory that processes share (mmap with MAP_SHARED, or a System V segment), in the process that writes this. Written
-/// once a mapping, when a sample first touches it. Tail: its name, as /proc/PID/maps has it.
+/// Memory that processes share (mmap with MAP_SHARED, or a System V segment), as the writing process maps it. Written
+/// once for each mapping, when a sample first touches it. Tail: its name in /proc/PID/maps.
 struct SharedMapping {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // when it was first seen in a sample; it was mapped before
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t file_offset = 0;  // of `begin` in what is mapped
-  // What is mapped, the same in all processes: device and inode of the file. Memory without a file has some, too.
+  // Device and inode of the mapped file, the same in all processes. Memory without a file has them, too.
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;
 };
 
-/// Why a lookahead ended.
+/// The reason why a lookahead ended.
 enum class LookaheadEnd : std::uint8_t {
   whole = 1,   // at its head: all iterations are complete
   length = 2,  // it was too long
@@ -313,8 +312,8 @@ enum class LookaheadEnd : std::uint8_t {
   room = 5,    // it touched memory, or turned, at too many places
 };
 
-/// What the thread will execute after a sample, interpreted ahead (collectors/in_target/access/lookahead.h). Tail: the
-/// way (profile/branch_trace.h).
+/// The instructions that the thread will execute after a sample, interpreted ahead
+/// (collectors/in_target/access/lookahead.h). Tail: the path (profile/branch_trace.h).
 struct Lookahead {
   RecordHeader header;
   std::uint64_t time_ns = 0;  // the sample's
@@ -327,15 +326,15 @@ struct Lookahead {
   std::uint8_t reserved[3] = {};
 };
 
-/// The thread calls pthread_create. Its frames hold what it shares with the new thread and then waits for. Not written
-/// for each call: see collectors/in_target/threads/creations.h. Tail: the stack's bytes.
+/// The thread calls pthread_create. Its frames hold the variables that it shares with the new thread and later waits
+/// for. Not written for every call: see collectors/in_target/threads/creations.h. Tail: the stack's bytes.
 struct ThreadCreation {
   RecordHeader header;
   std::uint64_t time_ns = 0;
   StackSlice stack;
 };
 
-/// Something a user should know. Tail: text, one line.
+/// A message for the user. Tail: text, one line.
 struct Message {
   RecordHeader header;
   std::uint64_t time_ns = 0;

@@ -12,14 +12,14 @@ namespace crosstalk::profile {
 
 using RegionId = Id<struct RegionTag>;  ///< a region in a profile; 0: none
 
-/// A region that the program marks, where it lies in others. Two of one name in the same one are the same.
+/// A region that the program marks, by its parent region. Two of one name in the same parent are the same.
 struct RegionRow {
   RegionId id;      // from 1 on, without gaps; greater than `parent`
   RegionId parent;  // 0: it lies in none
   std::string name;
 };
 
-/// How long a thread was in a region.
+/// The time of a thread in a region.
 struct ThreadRegionRow {
   ThreadId thread;
   RegionId region;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that a program marks (include/crosstalk/region.h): how long each thread was in each, and how often. Sums that
-// a thread keeps in the arena (arena.h), behind its ring, and the recorder reads whenever it likes.
+// Regions that a program marks (include/crosstalk/region.h): how long each thread was in each, and how often. A thread
+// keeps these sums in the arena (arena.h), behind its ring, and the recorder may read them at any time.
 //
-// A region is named by what it lies in: regions form a tree, and a node of it is a name within a node. A thread's nodes
-// are its own; the recorder knows them again by their names (daemon/region_table.h).
+// Regions form a tree: a node is a name within its parent node. A thread's nodes are its own; the recorder matches them
+// by their names (daemon/region_table.h).
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace crosstalk::profile {
 
 /// A name that some thread of the session uses, in ArenaHeader::region_names. A target moves it from free to claimed by
-/// compare-and-swap, fills it in, and makes it ready; from then on nobody changes it. The same name may be there twice.
+/// compare-and-swap, fills it in, and makes it ready; after that it never changes. A name may be there twice.
 struct RegionName {
   static constexpr std::size_t most_bytes = 56;  // a longer name is cut off
   std::atomic<std::uint32_t> state;              // RegionNameState
@@ -25,13 +25,13 @@ struct RegionName {
 };
 static_assert(sizeof(RegionName) == 64);
 enum class RegionNameState : std::uint32_t { free = 0, claimed = 1, ready = 2 };
-/// Their numbers are from 1 on.
+/// The most names of a session; they are numbered from 1.
 inline constexpr std::uint32_t most_region_names = 255;
 
 struct alignas(cache_line) ThreadRegions {
   static constexpr std::uint32_t most_nodes = 64;
   static constexpr std::uint32_t most_open = 32;
-  /// Number of the node that it lies in (0: none) and of its name; 0: not in use.
+  /// The numbers of the parent node (0: none) and of the node's name; 0: not in use.
   using Key = std::uint32_t;
   static constexpr unsigned parent_shift = 16;
   [[nodiscard]] static constexpr Key key_of(std::uint32_t parent, std::uint32_t name) {
@@ -52,7 +52,8 @@ struct alignas(cache_line) ThreadRegions {
     std::atomic<std::uint64_t> frame;     // stack pointer of the function that began it
     std::atomic<std::uint32_t> node;      // its number; 0: of none, there was no room for it
   };
-  // Written by the thread itself only; each field by itself, so a reader may see a region's time without its entry.
+  // Written by the thread itself only. Fields are written one by one, so a reader may see a region's time without its
+  // entry.
   std::atomic<std::uint32_t> depth;         // open regions, also those beyond `open`
   std::atomic<std::uint32_t> nodes;         // in use
   std::atomic<std::uint64_t> without_room;  // begun where there was no room for one more: they count nowhere
@@ -72,7 +73,7 @@ struct alignas(cache_line) ThreadRegions {
   }
 };
 
-/// Behind each ring, in the arena. Touched by threads of programs that mark regions only.
+/// Bytes behind each ring in the arena. Only threads of programs that mark regions touch them.
 inline constexpr std::uint32_t thread_regions_bytes = 4096;
 static_assert(sizeof(ThreadRegions) <= thread_regions_bytes);
 

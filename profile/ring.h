@@ -27,7 +27,7 @@
 
 namespace crosstalk::profile {
 
-/// Records start on, and their sizes are multiples of, this many bytes.
+/// The size and the alignment of a record are multiples of this, bytes.
 inline constexpr std::size_t record_alignment = 8;
 /// The largest record, header and tail included: RecordHeader::size has 16 bits.
 inline constexpr std::size_t max_record_bytes = 0xfff8;
@@ -37,7 +37,7 @@ inline constexpr std::size_t max_record_bytes = 0xfff8;
   return (fixed + tail + record_alignment - 1) & ~(record_alignment - 1);
 }
 
-/// Writes records into one slot's ring. A detached writer (as constructed) loses everything silently.
+/// Writes records into one slot's ring. A detached writer (the initial state) drops everything silently.
 /// Constant-initialised, so it may live in initial-exec thread-local storage. One thread only; see above.
 class RingWriter {
  public:
@@ -45,8 +45,8 @@ class RingWriter {
   RingWriter(const RingWriter&) = delete;
   RingWriter& operator=(const RingWriter&) = delete;
 
-  /// Takes over a slot that this thread has claimed. `ring` is its ring, `ring_bytes` a power of two.
-  /// Not to be interrupted by a write to the same writer.
+  /// Attaches to a slot that this thread has claimed. `ring` is its ring, `ring_bytes` a power of two. A write to the
+  /// same writer must not interrupt this.
   void attach(ThreadSlot* slot, std::byte* ring, std::uint32_t ring_bytes) {
     depth_.store(0, std::memory_order_relaxed);
     reserved_.store(slot->head.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -56,7 +56,7 @@ class RingWriter {
     slot_ = slot;
   }
 
-  /// Lets go of the slot; what is written from now on is lost silently (in a fork's child, say).
+  /// Detaches from the slot; later writes are dropped silently (in a fork's child, say).
   void detach() {
     slot_ = nullptr;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -64,10 +64,10 @@ class RingWriter {
 
   [[nodiscard]] ThreadSlot* slot() const { return slot_; }
 
-  /// Reserves one record of `bytes` bytes (record_bytes() of its parts, at most max_record_bytes). Fill in
-  /// all of it, header included, then commit(). Null: the ring is full or the size impossible, the loss is
-  /// counted in the slot, and commit() must not be called. Until it is filled in, the reservation holds
-  /// a padding record, so an abandoned one is skipped by the reader.
+  /// Reserves one record of `bytes` bytes (record_bytes() of its parts, at most max_record_bytes). The caller fills in
+  /// all of it, header included, then calls commit(). Null if the ring is full or the size impossible: the slot counts
+  /// the loss, and commit() must not be called. The reservation holds a padding record until it is filled in, so the
+  /// reader skips an abandoned one.
   [[nodiscard]] std::byte* reserve(std::size_t bytes) {
     if (slot_ == nullptr) {
       return nullptr;
@@ -81,7 +81,7 @@ class RingWriter {
     do {
       const std::size_t to_end = ring_bytes_ - static_cast<std::size_t>(begin & (ring_bytes_ - 1U));
       padding = bytes > to_end ? to_end : 0;
-      // tail: acquire, so that our bytes are not written before the recorder has read the old ones.
+      // Acquire: the recorder has read the old bytes before ours overwrite them.
       const std::uint64_t used = begin + padding + bytes - slot_->tail.load(std::memory_order_acquire);
       if (used > ring_bytes_) {
         return lose(bytes);
@@ -96,8 +96,8 @@ class RingWriter {
   /// Ends the write that the last open reserve() began; the outermost one publishes.
   void commit() { leave(); }
 
-  /// Writes `record` with a tail of up to two pieces; sets its header's size and tail (the type is the
-  /// caller's). False: lost, and counted as such.
+  /// Writes `record` with a tail of up to two pieces; sets the size and tail in its header (the caller sets the type).
+  /// False if it was lost; the slot counts the loss.
   template <class Record>
   bool write(Record record, const void* tail = nullptr, std::size_t tail_bytes = 0, const void* more = nullptr,
              std::size_t more_bytes = 0) {
@@ -121,7 +121,7 @@ class RingWriter {
   }
 
  private:
-  // A load and a store suffice for depth_: whoever interrupts between them restores the value he found.
+  // A load and a store suffice for depth_: a handler that interrupts between them restores the value that it found.
   void enter() {
     depth_.store(depth_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -134,8 +134,8 @@ class RingWriter {
       depth_.store(depth - 1, std::memory_order_relaxed);
       return;
     }
-    // A write that interrupts us before depth_ becomes 0 leaves its publishing to us: look again after it.
-    // One that comes later publishes itself. So head never goes back and nothing stays unpublished.
+    // A write that interrupts us before depth_ becomes 0 leaves its publishing to us, so look again after it. A later
+    // one publishes itself. So head never goes back, and everything is published.
     std::uint64_t end = 0;
     do {
       depth_.store(1, std::memory_order_relaxed);

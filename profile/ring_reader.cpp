@@ -88,7 +88,7 @@ DrainOutcome RingReader::drain(std::vector<std::byte>& batch) {
   }
   const std::uint64_t bytes = head - tail_;
   if (bytes > ring_bytes_ || head % record_alignment != 0) {
-    // Not a position of this ring. Go where the thread says it is, aligned: its next publication heals both.
+    // Not a position of this ring. Continue at the thread's head, aligned: its next publication repairs both.
     outcome.corrupt = true;
     tail_ = head & ~static_cast<std::uint64_t>(record_alignment - 1);
   } else {

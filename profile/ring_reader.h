@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reading end of a thread's ring (arena.h): what the recorder does with bytes that another, possibly
-// corrupt, process has written. The bytes of [tail, head) are copied out first and judged in private memory,
-// so that nothing changes between a check and its use. The writing end is ring.h.
+// The reading end of a thread's ring (arena.h). The recorder copies the bytes of [tail, head) first and checks them in
+// private memory, because the process that wrote them may be corrupt: nothing changes between a check and its use. The
+// writing end is ring.h.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace crosstalk::profile {
 
-/// One whole record in the reader's own memory, its header checked: the type is known, the fixed part and
-/// the tail lie within `bytes`. What the fields say is still the target's word.
+/// One whole record in the reader's own memory, with a checked header: the type is known, and the fixed part and the
+/// tail lie within `bytes`. The values of fields are unchecked.
 class RecordView {
  public:
   RecordView(RecordHeader header, std::size_t fixed, std::span<const std::byte> bytes)
@@ -49,8 +49,8 @@ struct ParseOutcome {
   std::uint64_t skipped_bytes = 0;  // given up
 };
 
-/// Walks the records in `bytes` and calls `visit` for each but padding. Stops at the first that cannot be:
-/// a size of 0, no multiple of 8, or beyond the end; an unknown type; a tail larger than its record.
+/// Walks the records in `bytes` and calls `visit` for each but padding. Stops at the first impossible one: a size of 0,
+/// no multiple of 8, or beyond the end; an unknown type; a tail larger than its record.
 ParseOutcome parse_records(std::span<const std::byte> bytes, const std::function<void(const RecordView&)>& visit);
 
 struct DrainOutcome {
@@ -58,19 +58,19 @@ struct DrainOutcome {
   bool corrupt = false;     // head was no position of this ring; all up to it was skipped
 };
 
-/// The recorder's side of one ring. Keeps its own tail: what a target writes into the slot's is ignored.
-/// Not thread-safe; one reader a ring.
+/// The recorder's side of one ring. Keeps its own tail and ignores values that a target writes into the slot's. Not
+/// thread-safe; one reader for each ring.
 class RingReader {
  public:
   /// `slot` and `ring` (of `ring_bytes` bytes, a power of two) stay mapped while the reader lives.
   RingReader(ThreadSlot& slot, const std::byte* ring, std::uint32_t ring_bytes)
       : slot_(&slot), ring_(ring), ring_bytes_(ring_bytes), tail_(slot.tail.load(std::memory_order_relaxed)) {}
 
-  /// Appends the bytes that the thread has published since the last drain to `batch` and gives their room
-  /// back to it. Never more than one ring's worth.
+  /// Appends the bytes that the thread has published since the last drain to `batch` and frees their room in the ring.
+  /// At most one ring's worth.
   DrainOutcome drain(std::vector<std::byte>& batch);
 
-  /// Bytes published and not yet drained; 0 when head is no position of this ring.
+  /// Bytes published and not yet drained; 0 if head is no position of this ring.
   [[nodiscard]] std::uint64_t waiting() const;
 
  private:

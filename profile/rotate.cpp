@@ -33,8 +33,8 @@ Result<bool> make_room(const std::string& path) {
     return fail(ErrorCode::invalid_argument,
                 "cannot write the profile '" + path + "': it is no regular file; choose another file with -o");
   }
-  // A -wal without its database, or beside another one, would be taken for part of the new one. The database
-  // moves last: were we interrupted, the old name would still be complete but for its log.
+  // SQLite would take a -wal without its database, or beside another one, for part of the new profile. The database
+  // moves last: after an interruption, the old name is still complete except for its log.
   bool had_one = false;
   for (const char* suffix : suffixes) {
     const std::string from = path + suffix;

@@ -7,12 +7,12 @@
 
 namespace crosstalk::profile::schema {
 
-/// In the SQLite header, offset 68: "CTLK". What file(1) and we know a profile by.
+/// In the SQLite header, offset 68: "CTLK". file(1) and the reader recognise a profile by it.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
 /// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
 inline constexpr std::int64_t version = 16;
 
-/// sample.previous_handler counts in it: a byte less a sample, and finer than a handler can be measured.
+/// Unit of sample.previous_handler: it saves a byte a sample, and is finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
 
 extern const char* const create_tables;
@@ -47,19 +47,19 @@ extern const char* const put_kept_file;
 extern const char* const get_meta;
 extern const char* const get_processes;
 extern const char* const get_processes_before_version_10;
-/// Of a file of that version.
+/// For a file of that version.
 [[nodiscard]] std::string get_threads(std::int64_t of_version);
 extern const char* const get_modules;
 extern const char* const get_modules_before_version_16;
 extern const char* const get_modules_before_version_8;
-/// Of a file of that version: what sample_of takes. `measured`: with what is in table sample_measurement.
+/// For a file of that version: the columns that sample_of reads. `measured`: includes table sample_measurement.
 [[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole, bool measured);
 extern const char* const get_watches;
 extern const char* const get_watches_before_version_4;
 extern const char* const get_watch_measurements;  // from version 6 on
 extern const char* const get_line_probes;         // from version 14 on
 extern const char* const get_watch_words;
-/// Of a file of that version, in the order written.
+/// For a file of that version, in the order written.
 [[nodiscard]] std::string get_traps(std::int64_t of_version);
 extern const char* const get_blocks;
 extern const char* const get_shared_mappings;   // from version 3 on

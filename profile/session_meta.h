@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of what table `meta` says of a session: the writer and the reader both walk it.
+// Lists the fields of table `meta` for a session. The writer and the reader share this list.
 #pragma once
 
 #include "profile/model.h"

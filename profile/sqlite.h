@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite behind RAII and Result: only the profile's writer and reader use it. Not thread-safe.
+// Wraps SQLite in RAII and Result for the profile's writer and reader. Not thread-safe.
 #pragma once
 
 #include <sqlite3.h>
@@ -15,19 +15,19 @@
 
 namespace crosstalk::profile::sqlite {
 
-/// A prepared statement. Binding an impossible index is a programming error and reported by step().
+/// A prepared statement. step() reports an attempt to bind an impossible index, which is a programming error.
 class Statement {
  public:
   Statement() = default;
   explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
 
-  // Parameters are bound in the order of the calls, from the first after a reset.
+  // Calls bind the parameters in order, from the first after a reset.
   Statement& bind(std::int64_t value);
   Statement& bind(double value);
   Statement& bind(std::string_view text);
   Statement& bind(std::span<const std::uint8_t> blob);
   Statement& bind_null();
-  /// NULL when `value` is 0: how a profile says that something is absent.
+  /// Binds NULL for 0, which in a profile means an absent value.
   Statement& bind_unless_zero(std::uint64_t value);
 
   /// True when a row is there, false at the end (the statement is then reset).
@@ -59,7 +59,7 @@ class Database {
 
   [[nodiscard]] Result<void> execute(const char* sql);
   [[nodiscard]] Result<Statement> prepare(std::string_view sql) const;
-  /// The first column of the first row; nothing when there is no row.
+  /// The first column of the first row; nothing if there is no row.
   [[nodiscard]] Result<std::optional<std::int64_t>> query_integer(std::string_view sql) const;
   [[nodiscard]] bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   /// The rowid of the latest insertion.
@@ -73,7 +73,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// `path` as a file: URI with these query parameters ("a=b&c=d"), whatever characters it has.
+/// `path` as a file: URI with these query parameters ("a=b&c=d"). Escapes special characters.
 [[nodiscard]] std::string file_uri(std::string_view path, std::string_view parameters);
 
 }  // namespace crosstalk::profile::sqlite

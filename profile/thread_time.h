@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CPU time of a thread counts, in the recorder's last line as in reports.
+// The CPU time of a thread, as the recorder's last line and reports state it.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace crosstalk::profile {
 
-/// It has ended after some milliseconds, or a few sampling periods: its samples have come by chance, and stand for
-/// others like it.
+/// True if the thread ended after some milliseconds or a few sampling periods: whether it was sampled is a matter of
+/// chance, and its samples represent other threads like it.
 [[nodiscard]] inline bool is_brief(const ThreadRow& thread) {
   constexpr std::uint64_t ns_per_us = 1000;
   constexpr std::uint64_t brief_periods = 4;
@@ -19,7 +19,7 @@ namespace crosstalk::profile {
          thread.cpu_ns < std::max(brief_periods * thread.period_us * ns_per_us, brief_ns);
 }
 
-/// `sampled_ns`: what its samples stand for, which may be known for longer than its own clock was read.
+/// `sampled_ns`: the time that its samples represent. It may extend beyond the last reading of the thread's own clock.
 [[nodiscard]] inline std::uint64_t cpu_time_ns(const ThreadRow& thread, std::uint64_t sampled_ns) {
   return is_brief(thread) ? thread.cpu_ns : std::max(thread.cpu_ns, sampled_ns);
 }

@@ -8,7 +8,7 @@
 
 namespace crosstalk::profile {
 
-/// How long a thread has waited at one kind of wait, called from one place.
+/// A thread's waits of one kind, called from one place.
 struct ThreadWaitRow {
   ThreadId thread;
   WaitKind kind = WaitKind::all;  // all: the sum of the thread's others, which a thread has whose waits were measured

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each processor of the recorded machine sits: what two of them share decides what it costs when a line of
-// memory moves between them.
+// The position of each processor of the recorded machine. The caches that two processors share decide the cost of
+// moving a line of memory between them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::profile {
 
-/// Numbers as Linux gives them; cores are numbered anew in each package. Where the kernel does not say, -1.
+/// Linux's numbers; cores are renumbered within each package. -1 if the kernel does not say.
 struct CpuPlace {
   std::uint32_t cpu = 0;
   std::int32_t core = -1, package = -1;
@@ -20,14 +20,14 @@ struct CpuPlace {
   bool operator==(const CpuPlace&) const = default;
 };
 
-/// What two processors share at the closest.
+/// The closest part of the machine that two processors share.
 enum class Nearness : std::uint8_t { same_cpu, same_core, same_l2, same_l3, same_package, other_package, unknown };
 
 class Topology {
  public:
   Topology() = default;
   explicit Topology(std::vector<CpuPlace> cpus);
-  /// "cpu core package l2 l3 node" of each processor, separated by ';'. nullopt for a text that is not so.
+  /// "cpu core package l2 l3 node" of each processor, separated by ';'. nullopt for any other text.
   [[nodiscard]] static std::optional<Topology> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
   [[nodiscard]] const std::vector<CpuPlace>& cpus() const { return cpus_; }  // by number

@@ -34,7 +34,7 @@ bool TrapGrouper::finish() {
   return !late_;
 }
 
-/// Index; none: there is no such watch.
+/// The watch's index; `none` if there is no such watch.
 std::uint32_t TrapGrouper::watch_of(const TrapRow& trap) {
   if (last_watch_ < watches_.size() && watches_[last_watch_].id == trap.watch) {
     return last_watch_;
@@ -59,7 +59,7 @@ std::uint32_t TrapGrouper::new_group(std::uint32_t watch) {
   return group;
 }
 
-/// Its place in rows_.
+/// Keeps the trap and returns its place in rows_.
 std::uint32_t TrapGrouper::keep(const TrapRow& trap) {
   if (unused_.empty()) {
     rows_.push_back(trap);
@@ -71,7 +71,7 @@ std::uint32_t TrapGrouper::keep(const TrapRow& trap) {
   return place;
 }
 
-/// Drops the oldest arrival, and visits its watch if that was its last trap.
+/// Drops the oldest arrival, and visits its watch if that was the watch's last trap.
 void TrapGrouper::visit_oldest() {
   const Arrival oldest = arrivals_.front();
   arrivals_.pop_front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traps in the order written, put together by watch: internal to the reader.
+// Groups traps, which come in the order written, by watch. Internal to the reader.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace crosstalk::profile {
 
-/// A watch is complete when so many traps of others came since its last one. Should one come later still, the order
-/// written is none to go by.
+/// A watch is complete after this many traps of others since its last one. If another of its traps comes later, the
+/// order written is of no use.
 class TrapGrouper {
  public:
   using Visit = std::function<void(std::size_t watch, std::span<const TrapRow> traps)>;
@@ -24,9 +24,9 @@ class TrapGrouper {
 
   /// `watches` are by id. Both must outlive this.
   TrapGrouper(std::span<const WatchRow> watches, const Visit& visit);
-  /// Leaves out traps of unknown watches and words: their opening was lost.
+  /// Leaves out traps of unknown watches and words, whose opening was lost.
   void add(const TrapRow& trap);
-  /// Visits what is left. False: a trap came too late, and what was visited is not to be believed.
+  /// Visits the rest. False if a trap came too late: all visits are then invalid.
   [[nodiscard]] bool finish();
 
  private:

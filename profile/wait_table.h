@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread has waited for other threads so far, by what it waited at and from where: sums that the thread keeps in
-// the arena (arena.h) and the recorder reads whenever it likes. Nothing is lost with a process that is killed.
+// A thread's waits for other threads so far, by kind and call site. The thread keeps the sums in the arena (arena.h)
+// and the recorder may read them at any time, so none is lost if a process is killed.
 //
-// A thread's sums are written by itself and, while it waits at the end of a parallel region, by the thread of its team
-// that comes last; each field by itself, so a reader may see a wait's time without its count.
+// A thread writes its own sums. While it waits at the end of a parallel region, the thread of its team that comes last
+// writes them. Fields are written one by one, so a reader may see a wait's time without its count.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::profile {
 
-/// What a thread waits at. `all` is no such thing: see docs/profile-schema.md, table thread_wait.
+/// The kinds of waits. `all` is their sum: see docs/profile-schema.md, table thread_wait.
 enum class WaitKind : std::uint8_t {
   all = 0,
   mutex = 1,      // and spin locks
@@ -28,7 +28,7 @@ enum class WaitKind : std::uint8_t {
 };
 inline constexpr WaitKind last_wait_kind = WaitKind::futex;
 
-/// The parts of a thread's time that waits for others are.
+/// The parts of a thread's time that it waits for other threads.
 enum class WaitClass : std::uint8_t { lock = 0, barrier = 1, condition = 2 };
 inline constexpr std::size_t wait_classes = 3;
 [[nodiscard]] constexpr WaitClass class_of(WaitKind kind) {
@@ -46,7 +46,7 @@ inline constexpr std::size_t wait_classes = 3;
 }
 
 struct alignas(cache_line) ThreadWaits {
-  /// Where a kind of wait began: the return address of the call, 56 bits, and the kind above them; 0: nothing.
+  /// The start of a kind of wait: the return address of the call, 56 bits, and the kind above them; 0: nothing.
   using Place = std::uint64_t;
   static constexpr unsigned kind_shift = 56;
   [[nodiscard]] static constexpr Place place_of(WaitKind kind, std::uint64_t site) {
@@ -66,9 +66,10 @@ struct alignas(cache_line) ThreadWaits {
     std::atomic<std::uint64_t> waited_ns;
     std::atomic<std::uint64_t> count;
   };
-  /// First those of places, as they come; behind them one of each kind for all places that found no room, site 0.
+  /// First those of places, in the order of their first wait; then one of each kind for all places without room, site
+  /// 0.
   Sum sum[sums];
-  // The wait that goes on now.
+  // The present wait:
   std::atomic<std::uint64_t> since_ns;  // CLOCK_MONOTONIC; 0: there is none
   std::atomic<Place> place;
   std::atomic<std::uint64_t> frame;     // the stack pointer in the function that waits: above it the wait is over

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may ask of the watch policy (collectors/watch_policy/).
+// Options of the watch policy (collectors/watch_policy/).
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace crosstalk::profile {
 
-// Lines that the bulletin board of a process can remember: a power of two.
+// The number of lines that the bulletin board of a process remembers: a power of two.
 inline constexpr std::uint32_t board_slots_least = 16;
 inline constexpr std::uint32_t board_slots_most = 16384;
 
-/// How it is found out who communicates: by watchpoints, or by probes of lines (collectors/in_target/probe/).
+/// The way to detect communication: watchpoints, or probes of lines (collectors/in_target/probe/).
 enum class Method : std::uint32_t { none = 0, watch = 1, probe = 2 };
 
-/// How the partner of a sampled access is looked for: which samples begin a watch.
+/// The way to find the partner of a sampled access: it decides which samples begin a watch.
 enum class Partner : std::uint32_t { automatic = 0, board = 1, next_access = 2, next_store = 3 };
 
-/// Bytes of a line that moves between caches: a watch looks at words of one.
+/// Bytes of a line that moves between caches. A watch covers words of one line.
 inline constexpr std::size_t cache_line = 64;
 
 }  // namespace crosstalk::profile

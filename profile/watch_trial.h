@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether watchpoints do on a machine what they are opened for: the answer of the recorder's self-test, as a profile
-// keeps it. collectors/watchpoint_trial.h makes the test.
+// The recorder's self-test of the machine's watchpoints, as a profile stores its result. collectors/watchpoint_trial.h
+// runs the test.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class TrialVerdict : std::uint32_t {
   untestable = 5,  // the test came to no answer
 };
 
-/// Kinds of access that the self-test makes: a sum of them is what did not trap.
+/// Kinds of access that the self-test makes. `WatchTrial::silent` is a sum of those that did not trap.
 enum TrialAccess : std::uint32_t {
   trial_store = 1,
   trial_load = 2,
@@ -27,7 +27,7 @@ enum TrialAccess : std::uint32_t {
   trial_sigtrap = 16,      // told by a signal, as the collector inside of a target asks for it
 };
 inline constexpr std::uint32_t trial_all = 31;
-/// As reports in JSON call them: "store", "load", "locked_update", "other_thread", "sigtrap".
+/// The names in JSON reports: "store", "load", "locked_update", "other_thread", "sigtrap".
 [[nodiscard]] std::vector<std::string> names_of_accesses(std::uint32_t accesses);
 /// The same in words: "loads and locked updates".
 [[nodiscard]] std::string accesses_in_words(std::uint32_t accesses);
@@ -43,8 +43,8 @@ struct WatchTrial {
   std::string remedy;           // what would help; empty: nothing is known that would
 };
 
-/// May something be armed? Watchpoints that report nothing of other threads show no communication, and where the test
-/// was killed a target might be.
+/// True if watches may be armed. Watchpoints that do not report other threads show no communication, and a target might
+/// be killed as the test was.
 [[nodiscard]] inline bool is_worth_arming(const WatchTrial& trial) {
   constexpr std::uint32_t all_kinds = trial_store | trial_load | trial_locked;
   return trial.verdict == TrialVerdict::fires || trial.verdict == TrialVerdict::unknown ||

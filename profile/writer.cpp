@@ -14,8 +14,8 @@ namespace {
 
 using sqlite::Database;
 
-// WAL: a killed recorder leaves the committed rows readable. No fsync: a power cut may cost the profile, a
-// recorder that waits for the disk would cost samples.
+// WAL: the committed rows of a killed recorder stay readable. No fsync: a power cut may lose the profile, but a
+// recorder that waits for the disk loses samples.
 constexpr const char* settings = R"sql(
 PRAGMA page_size = 8192;
 PRAGMA synchronous = OFF;
@@ -23,7 +23,7 @@ PRAGMA temp_store = MEMORY;
 PRAGMA cache_size = -1024;
 )sql";
 
-// Only after the tables are made: so the file itself, not its log, says from the start what it is.
+// Run after the tables are made: then the file itself, not its log, identifies the profile from the start.
 constexpr const char* write_a_log = "PRAGMA journal_mode = WAL;";
 
 constexpr const char* leave_one_file = R"sql(
@@ -31,7 +31,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 PRAGMA journal_mode = DELETE;
 )sql";
 
-/// What the recorder of a session was set to, spent and measured: an imported session had none.
+/// True for the settings, costs and measurements of our own recorder, which an imported session lacks.
 bool is_of_our_recorder(std::string_view key) {
   return key.starts_with("config.") || key.starts_with("waits.") || key.starts_with("watchpoints.") ||
          key.starts_with("probes.") || key == "core.locked_ps" || key == "core.forward_ps" || key == "memory_bytes" ||

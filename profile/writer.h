@@ -46,8 +46,8 @@ class ProfileWriter {
   [[nodiscard]] Result<void> put(const StackRow& row);    // ids are the caller's, ascending from 1
   [[nodiscard]] Result<void> put(const MessageRow& row);  // adds to count for an equal code and text
   [[nodiscard]] Result<void> commit();
-  /// Takes up writing again after an error. Rows put since the last successful commit() may be lost: the
-  /// caller puts those again that others refer to (processes, threads, modules, the session).
+  /// Resumes writing after an error. Rows put since the last successful commit() may be lost: the caller puts those
+  /// again that other rows refer to (processes, threads, modules, the session).
   void retry();
   /// Ends the file: commits, checkpoints, leaves one file without -wal.
   [[nodiscard]] Result<void> finish();

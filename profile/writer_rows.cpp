@@ -23,7 +23,7 @@ Statement& bind_measurement(Statement& put, std::int64_t of, const Measurement& 
   return put.bind_unless_zero(measurement.data_source);
 }
 
-/// What a clock's sample lacks: that takes no space in the file.
+/// Puts the measurement that a clock's sample lacks; a clock's takes no space in the file.
 Result<void> put_measurement(Statement& put, const WatchRow& row) {
   const Measurement& measurement = row.sample_measurement;
   return measurement.source == SourceKind::clock
@@ -143,7 +143,7 @@ Result<void> WriterState::put_words(const WatchRow& row) {
 
 namespace {
 
-/// Binds the last column, and runs.
+/// Binds `state` to the last column, and runs.
 Result<void> run_with_state(Statement& put, const std::optional<LineState>& state) {
   if (!state) {
     return put.bind_null().run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ProfileWriter holds: internal to the writer.
+// The state of a ProfileWriter. Internal to the writer.
 #pragma once
 
 #include <string>
@@ -77,7 +77,7 @@ void bind_value(sqlite::Statement& statement, const Value& value) {
   }
 }
 
-/// The file that is written, and what of it is kept in memory.
+/// The file being written, and the parts of it that are kept in memory.
 struct WriterState {
   sqlite::Database database;
   Statements statements;
