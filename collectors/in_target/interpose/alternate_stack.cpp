@@ -55,8 +55,8 @@ HandlerStack* lent_stack(stack_t& now) {
 
 // ---- moving frames
 
-/// What the kernel does where a frame has no room: the thread dies of SIGSEGV. It does at address 0, with the signal
-/// blocked, once the frame has been returned from: no system call is needed that the target may have forbidden.
+/// Kills the thread by SIGSEGV, as the kernel does if a frame has no room. Lets the frame return to address 0 with the
+/// signal blocked. This needs no system call, which the target may have forbidden.
 void return_to_death(SignalFrame& frame) {
   frame.context.registers[REG_RIP] = 0;
   frame.context.mask |= std::uint64_t{1} << static_cast<unsigned>(SIGSEGV - 1);

@@ -109,7 +109,7 @@ Change wanted_change(bool for_child) {
   if (config == nullptr || !remembered.known) {
     return Change::none;
   }
-  // What a confined program executes is confined, too, and its filter may forbid what we would call there.
+  // A program that a confined process executes is confined, too, and its filter may forbid our calls.
   if ((for_child && config->follow_children == 0) || confined()) {
     return Change::strip;
   }

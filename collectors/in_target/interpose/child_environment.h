@@ -17,7 +17,8 @@ using Strings = char* const*;
 
 enum class Change { none, add, strip };
 
-/// What the next program's environment needs. `for_child`: it is executed by another process than the observed one.
+/// Returns how the next program's environment must change. `for_child`: it is executed by another process than the
+/// observed one.
 Change wanted_change(bool for_child);
 /// Has remember_environment() found what it was to remember?
 bool knows_environment();

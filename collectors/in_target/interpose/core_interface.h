@@ -119,7 +119,8 @@ struct BlockInfo {
 bool find_block(std::uint64_t address, BlockInfo& out);
 /// Core calls: once it knows; `on = false` when it does not attach or steps aside.
 void track_blocks(bool on, std::uint64_t threshold_bytes);
-/// Forgets all blocks: what was allocated while nobody looked may lie where they were. Normal context.
+/// Forgets all blocks: memory that was allocated while nothing was recorded may have reused their places. Normal
+/// context.
 void forget_blocks();
 /// Core calls in a forked child that it goes on observing: blocks count as unreported again.
 void blocks_after_fork();
@@ -179,9 +180,9 @@ void own_signals(int trap_signal);
 bool block_trap_as_wished(void* context);
 /// The target's wish for the trap signal is in force again, and nothing is filtered: the handler is its own.
 void disown_signals();
-/// The target's masks are left as they are: who blocks the trap signal is not watched meanwhile.
+/// Leaves the target's masks alone: a thread that blocks the trap signal is not watched meanwhile.
 void leave_masks_alone();
-/// What the target wants of the trap signal: never null, SIG_DFL when it never said. Any context.
+/// Returns the target's action for the trap signal: never null, SIG_DFL if it never set one. Any context.
 const struct sigaction* target_trap_action();
 /// libc's functions, unfiltered, for the core. As sigaction(2) and pthread_sigmask(3).
 int real_sigaction(int signal_number, const struct sigaction* action, struct sigaction* old_action);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of descriptors as the target sees it: not while we have raised it for a moment (sys/hidden_numbers.h).
-// Forks wait by pthread_atfork(), spawned children in exec.cpp. What a child has inherited that came another way
-// (vfork, _Fork, clone) is put back when it asks, or executes a program.
+// Hides from the target that we raise the limit of descriptors for a moment (sys/hidden_numbers.h). Forks wait by
+// pthread_atfork(), spawned children in exec.cpp. A child made another way (vfork, _Fork, clone) may inherit the raised
+// limit; it is put back when the child asks for it, or executes a program.
 #include <sys/resource.h>
 #include <sys/types.h>
 

@@ -9,7 +9,7 @@
 
 namespace crosstalk::in_target {
 
-/// What a loaded module says about its dynamic symbols.
+/// The dynamic symbols of a loaded module.
 struct SymbolTables {
   const Elf64_Sym* symbols = nullptr;
   const char* strings = nullptr;

@@ -28,7 +28,7 @@ namespace {
 /// system call when nothing is observed: a seccomp filter may not allow one.
 bool in_other_process() { return !observing() || kernel_process_id() != attached_pid(); }
 
-/// What stands against observing what is about to be executed, and what that makes of its environment.
+/// Decides whether the next program can be observed, and how its environment must change.
 class Prospect {
  public:
   Prospect(const ExecFile& file, bool for_child) : change_(wanted_change(for_child)) {
@@ -80,7 +80,7 @@ int run_exec(const ExecFile& file, Strings environment, Call call) {
   }
   const bool other_process = in_other_process();
   const bool quiesce = !other_process;
-  // Whoever has raised the limit dies with the program, and would not put it back.
+  // A thread that has raised the limit dies in the exec, and would not put it back.
   const SteadyLimit steady(may_make_system_calls());
   const Prospect prospect(file, other_process);
   const int result = with_environment(environment, prospect.change(), [&](Strings changed) {

@@ -11,7 +11,7 @@ namespace crosstalk::in_target {
 
 /// As the functions of the exec family name a file.
 struct ExecFile {
-  const char* path = "";      // empty: what `descriptor` has open
+  const char* path = "";      // empty: the file that `descriptor` has open
   bool search = false;        // a path without a slash is looked for in PATH
   int descriptor = AT_FDCWD;  // what relative paths begin at
 };

@@ -148,11 +148,12 @@ int find_own(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
   return 1;
 }
 
-// Functions in which threads wait, by the linker: who sleeps in one would keep this library in the process.
+// The linker's bounds of functions in which threads wait: a thread that sleeps in one would keep this library in the
+// process.
 extern "C" __attribute__((visibility("hidden"))) const char __start_crosstalk_waits[];  // NOLINT: its names
 extern "C" __attribute__((visibility("hidden"))) const char __stop_crosstalk_waits[];   // NOLINT
 
-/// What is to be called instead of the function of that name; 0: nothing.
+/// Returns the function to call instead of the one of that name; 0: none.
 std::uint64_t stand_in(const Own& own, const char* name) {
   const std::uint64_t value = function_in(own.symbols, name);
   const std::uint64_t address = own.bias + value;
@@ -213,13 +214,14 @@ int patch_module(dl_phdr_info* info, std::size_t /*bytes*/, void* data) {
   return 0;
 }
 
-/// Still in its place? What was unloaded since is not.
+/// True if the entry still holds our address. False if its module was unloaded since.
 bool is_in_place(const Patch& patch) {
   std::uint64_t now = 0;
   return read_memory(patch.place, &now, sizeof now, kernel_process_id()) == sizeof now && now == patch.ours;
 }
 
-/// What was unloaded since is not written to: nobody else has our function's address at that very place.
+/// Puts the original address back. Skips unloaded modules: only our own entry holds our function's address at that
+/// place.
 void restore(const Patch& patch) {
   if (!is_in_place(patch) || !protect(patch.read_only, PROT_READ | PROT_WRITE)) {
     return;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocating functions: the real one is called, then the block is entered into the block table with the
-// call's return address, or left out where it is small and the budget is used up.
+// The allocating functions. Each calls the real one, then enters the block into the block table with the call's return
+// address. A small block is left out if the budget is used up.
 //
-// free() and operator delete are not interposed. A removal would cost as much again as an entry, on the
-// hottest function of many programs, and buy nothing: what is reallocated is overwritten or newer, and freed
-// memory is not accessed. It also keeps us out of every mismatched pair (memory of one allocator freed by
-// another's free), since we hand out the real function's own pointers only.
+// free() and operator delete are not interposed. A removal would cost as much again as an entry, on the hottest
+// function of many programs, and gain nothing: a reallocated block overwrites the entry or is newer, and freed memory
+// is not accessed. It also keeps us out of every mismatched pair (memory of one allocator freed by another's free),
+// since we hand out the real function's own pointers only.
 //
-// munmap() is: a mapping's place may be taken by memory that no function here sees (a thread's stack, a
+// munmap() is interposed: a mapping's place may be taken by memory that no function here sees (a thread's stack, a
 // library), and beside a system call a removal is free.
 //
-// A block is entered once, though `new[]` calls `new` and `new` calls malloc(), which all come by here: what an
-// operator of the C++ library calls is left to the outermost.
+// A block is entered once, though `new[]` calls `new` and `new` calls malloc(), which are all interposed: only the
+// outermost operator of the C++ library enters it.
 //
-// The C++ operators stand in for themselves only so that a block's site is the caller of `new` and not
-// libstdc++. A program's own operators take precedence over ours and reach us as malloc(). One case is out of
-// reach: a program without any operators of its own that loads two plugins, RTLD_LOCAL, of which one replaces
-// them and does not use malloc(): both get those of the plugin that came first.
+// The C++ operators stand in for themselves only so that a block's site is the caller of `new` and not libstdc++. A
+// program's own operators take precedence over ours and reach us as malloc(). One case is out of reach: a program
+// without any operators of its own that loads two plugins, RTLD_LOCAL, of which one replaces them and does not use
+// malloc(). Both plugins get those of the plugin that came first.
 #include <sys/mman.h>
 #include <sys/shm.h>
 
@@ -175,8 +175,8 @@ __attribute__((noinline)) void* allocate(std::size_t bytes, const void* site) {
 
 }  // namespace
 
-// Whoever calls it, a block below the threshold is left out here. That is the usual way in programs that allocate so
-// much that there is a threshold, and what they feel of us.
+// Leaves out blocks below the threshold first, for every caller. This is the usual path in programs that allocate so
+// much that there is a threshold, so it decides our cost there.
 void* wrap_malloc(std::size_t bytes) {
   if (!blocks::is_left_out(bytes)) {
     return allocate(bytes, __builtin_return_address(0));
@@ -341,7 +341,7 @@ bool worth_tracking(int protection, int flags) {
   return protection != PROT_NONE && (anonymous || (flags & MAP_TYPE) != MAP_PRIVATE);
 }
 
-/// Whatever was mapped there before is gone.
+/// Replaces the notes of earlier mappings at that place.
 void note_mapping(const void* mapping, std::size_t bytes, bool is_shared) {
   SharedMaps& maps = shared_maps();
   const auto begin = reinterpret_cast<std::uint64_t>(mapping);  // NOLINT: an address

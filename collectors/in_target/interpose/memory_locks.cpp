@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mlockall: what the target locks is its own memory. Ours is unlocked again, and where the call fails only because our
-// mappings count, the target's are locked one by one.
+// mlockall: locks only the target's own memory. Unlocks our mappings again; if the call fails only because our mappings
+// count, locks the target's mappings one by one.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

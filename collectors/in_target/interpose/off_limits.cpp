@@ -22,8 +22,8 @@ bool is_of_vdso(std::uint64_t address, modules::MappedFile& found) {
   return modules::find_mapped_file(address, found, nullptr, 0) && found.of_vdso;
 }
 
-// The time pages ([vvar], [vvar_vclock] from Linux 6.13 on, several) lie below the vdso without a gap, as many as the
-// kernel has. What is mapped below them is the program's.
+// The time pages ([vvar], [vvar_vclock] from Linux 6.13 on, several) lie below the vdso without a gap; the kernel
+// decides their number. Mappings below them are the program's.
 void find_time_pages(std::uint64_t vdso) {
   modules::MappedFile mapping;
   if (!is_of_vdso(vdso, mapping)) {  // /proc does not tell: rather too much than too little

@@ -65,7 +65,7 @@ bool is_section(ompt::Mutex kind) { return kind == ompt::Mutex::critical || kind
 
 void mutex_is_wanted(ompt::Mutex kind, unsigned /*hint*/, unsigned /*implementation*/, std::uint64_t id,
                      const void* site) {
-  // Who waits for a section counts as inside: it is handed to the next before that one says that it has it.
+  // A thread that waits for a section counts as inside: the section is handed to it before it reports that it has it.
   if (kind == ompt::Mutex::ordered || (is_section(kind) && critical_section(id).enter())) {
     begin_told_wait(WaitKind::critical, site);
   }
@@ -119,8 +119,8 @@ bool is_set(const char* variable, const char* unless) {
   return value != nullptr && value[0] != 0 && std::strcmp(value, unless) != 0;
 }
 
-/// The library looks for further tools where it is given none: those that the user names, and the one that tells a
-/// thread sanitizer what it does. And it can be asked to print what tool it has found.
+/// True if the library, given no tool, looks for further ones (those that the user names, and a thread sanitizer's), or
+/// is asked to print which tool it has found.
 bool another_tool_may_come() {
   return is_set("OMP_TOOL_LIBRARIES", "") || is_set("OMP_TOOL_VERBOSE_INIT", "disabled") ||
          next_definition("__tsan_init") != nullptr;

@@ -55,7 +55,7 @@ using SetCallback = int (*)(Callback which, AnyFunction callback);
 using Initialize = int (*)(LookUp look_up, int initial_device, Data* tool);
 using Finalize = void (*)(Data* tool);
 
-/// What ompt_start_tool() returns; it must stay where it is.
+/// The return value of ompt_start_tool(); it must stay at its address.
 struct Tool {
   Initialize initialize;  // returns 0 for a tool that is not to be called again
   Finalize finalize;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of GNU's OpenMP runtime library in which threads wait for each other. A program's calls of them come from
-// code that the compiler made; their names and parameters are those of GCC 4.9 and later. What a thread does for others
-// while it waits in a barrier (tasks) counts as waiting.
+// code that the compiler made; their names and parameters are those of GCC 4.9 and later. Tasks that a thread runs
+// while it waits in a barrier count as waiting.
 #include <cstdint>
 
 #include "collectors/in_target/interpose/core_interface.h"

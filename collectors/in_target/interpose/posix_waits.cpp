@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of POSIX threads that wait for other threads (C++'s mutexes and condition variables are these). What can be
-// had at once is taken by the function that never waits, where that does all that the waiting one would: nothing is
-// measured then, and the way there costs a call. Otherwise the waiting function is called, once, and its result is the
-// target's.
+// Functions of POSIX threads that wait for other threads (C++'s mutexes and condition variables are these). We first
+// call the function that never waits, if it does all that the waiting one would: on success nothing is measured, and
+// the cost is one call. Otherwise the waiting function is called, once, and its result is the target's.
 #include <pthread.h>
 #include <semaphore.h>
 
@@ -70,8 +69,8 @@ bool would_wait(sem_t* semaphore) {
 
 }  // namespace
 
-// Of each of these a frame of its own: what would be saved in it for the call that waits must not be saved for the one
-// that does not.
+// Gives each of these a frame of its own, so that the call that does not wait need not save registers for the one that
+// does.
 #define CROSSTALK_WAITING __attribute__((noinline, cold)) static
 #define CROSSTALK_SITE __builtin_return_address(0)
 #define CROSSTALK_FRAME __builtin_frame_address(0)

@@ -59,7 +59,7 @@ int wrap_prctl(int option, ...) {
   va_list list;
   va_start(list, option);
   for (unsigned long& a : argument) {
-    a = va_arg(list, unsigned long);  // as libc does: those that were not given are not looked at
+    a = va_arg(list, unsigned long);  // as libc does: arguments that were not given are ignored
   }
   va_end(list);
   {

@@ -49,8 +49,8 @@ void reveal() {
   revealed.in_place = true;
 }
 
-// What the program has taken out of `environ` meanwhile, or replaced, stays so; what it has put in has made libc copy
-// all of it to another place.
+// Keeps removals and replacements that the program made in `environ` meanwhile. An addition by the program has made
+// libc copy all of `environ` to another place.
 void hide_again() {
   if (!revealed.in_place) {
     return;

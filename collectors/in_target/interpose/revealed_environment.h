@@ -4,8 +4,8 @@
 
 namespace crosstalk::in_target {
 
-/// While one lives, `environ` has what makes children observed. Where several threads are at it, the first puts it in
-/// and the last takes it out. Normal context.
+/// While one lives, `environ` has the entries that make children observed. The first of several threads puts them in
+/// and the last takes them out. Normal context.
 class RevealedEnvironment {
  public:
   RevealedEnvironment();

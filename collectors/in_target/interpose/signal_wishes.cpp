@@ -160,7 +160,7 @@ PassingMask::PassingMask(const sigset_t* asked) : mask_(asked) {
 
 namespace {
 
-/// What the target wants of a signal. Readers never wait; an answer stays valid for the next 15 changes.
+/// The action that the target wants for a signal. Readers never wait; an answer stays valid for the next 15 changes.
 class Wish {
  public:
   [[nodiscard]] const struct sigaction* get() const { return &slots_[current_.load(std::memory_order_acquire)]; }

@@ -3,16 +3,15 @@
 // signal there is; it is told that it did, and it is observed all the same:
 //   disposition   a wish for SIGTRAP is kept here and not installed (our handler chains to it);
 //   masks         it is taken out of every mask on its way to the kernel, sa_mask included, and put back into every
-//                 mask that is reported. What the target asked of its mask is remembered in one byte of
-//                 thread-local storage.
+//                 mask that is reported. A byte of thread-local storage remembers whether the target blocks it.
 // A SIGTRAP that somebody sends, and that comes to a thread which has it blocked, is put back as it came and waits
 // there, for sigwait or signalfd, say, as it would have (session/handlers.cpp). The clock's signal is one that no
 // program can name (session/clock_signal.h). Masks that libc keeps in the program's memory, for siglongjmp and
-// setcontext, have what was asked of SIGTRAP in a word of their own (jumps.cpp). sigwait and signalfd on our signals
-// are left alone. Everything here may be called in the target's signal handlers.
+// setcontext, remember SIGTRAP in a word of their own (jumps.cpp). sigwait and signalfd on our signals are left alone.
+// Everything here may be called in the target's signal handlers.
 //
-// A vfork child shares our memory and has dispositions and a mask of its own: what it does goes to the kernel
-// unfiltered and is not written down as its parent's wish.
+// A vfork child shares our memory and has dispositions and a mask of its own: its changes go to the kernel unfiltered
+// and are not recorded as its parent's wish.
 #pragma once
 
 #include <signal.h>
@@ -39,12 +38,13 @@ inline std::uint64_t word_of(const sigset_t& set) { return *reinterpret_cast<con
 /// Not 0 for a signal that is to be filtered.
 std::uint8_t filtered_bit(int signal_number);
 
-/// What sigprocmask and pthread_sigmask do; `real` is the one that was called.
+/// Does the same as sigprocmask and pthread_sigmask; `real` is the one that was called.
 int change_mask(SetMask& real, int how, const sigset_t* set, sigset_t* old_set);
 
-/// libc is about to store the calling thread's mask in `mask`: what it does not see goes into a word that is spare.
+/// Called before libc stores the calling thread's mask in `mask`: puts the bits that libc does not see into a spare
+/// word.
 void note_mask(sigset_t& mask);
-/// libc is about to put a mask in force that it has stored, or that the target has made.
+/// Called before libc applies a mask that it has stored, or that the target has made.
 void recall_mask(const sigset_t& mask);
 
 /// A mask on its way to the kernel for the time of one call.

@@ -68,7 +68,7 @@ void on_thread_end(void* /*value*/) {
   errno = saved_errno;
 }
 
-// `stack_high`: where the thread's own frames begin. glibc puts its control block on top of the stack.
+// `stack_high`: the beginning of the thread's own frames. glibc puts its control block on top of the stack.
 void begin_observed(std::uint64_t stack_bytes, std::uint64_t stack_high, StartRoutine routine) {
   const Passage passage;
   if (!observing()) {
@@ -157,8 +157,8 @@ void end_threads_with_a_key() { has_end_key = real_key_create(&end_key, on_threa
 
 namespace {
 
-// Of those libc finds the values in the thread's control block, and sets them by two plain stores. Others have memory
-// that it allocates with the first of them.
+// libc keeps the values of these keys in the thread's control block, and sets them by two plain stores. It allocates
+// memory for the others when the first of them is set.
 constexpr pthread_key_t keys_in_control_block = 32;  // glibc's PTHREAD_KEY_2NDLEVEL_SIZE
 
 }  // namespace

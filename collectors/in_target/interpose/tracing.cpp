@@ -19,7 +19,7 @@ long wrap_ptrace(int request, ...) {
   va_list list;
   va_start(list, request);
   for (void*& a : argument) {
-    a = va_arg(list, void*);  // as libc does: those that were not given are not looked at
+    a = va_arg(list, void*);  // as libc does: arguments that were not given are ignored
   }
   va_end(list);
   if (request == PTRACE_TRACEME) {

@@ -17,14 +17,14 @@ using watch_policy::BlockCounts;
 constexpr double part_of_budget = 0.25;
 constexpr std::uint64_t window_ns = 20'000'000;  // of CPU time, between two reviews
 
-/// Of all threads, since the last review.
+/// Sums over all threads since the last review.
 struct Window {
   std::atomic<std::uint64_t> cpu_ns;
   std::atomic<std::uint64_t> made[block_classes];
 };
 constinit Window window{};
 
-/// Of the one who holds `reviewing`.
+/// Belongs to the thread that holds `reviewing`.
 struct Review {
   watch_policy::BlockThreshold policy;
   std::atomic<std::uint32_t> first;  // class from which on blocks are entered; read by all threads
@@ -120,7 +120,7 @@ void charge_blocks(std::uint64_t thread_pointer, std::uint64_t cpu_ns) {
                  "most heap blocks have no name: the table that knows them needs 6 MB more than the limit of the "
                  "program's memory leaves (ulimit -v, ulimit -d)");
   }
-  // What the user wants it to cost must not be taken from the watches.
+  // The cost that the user asked for must not reduce the budget of the watches.
   if (runtime().config.heap_threshold != 0 || thread_pointer == 0) {
     return;
   }

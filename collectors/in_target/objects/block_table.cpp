@@ -113,7 +113,7 @@ void carry_over(Entry* table) {
 constinit std::atomic<bool> no_full_table{false};
 constinit std::atomic<bool> replacing{false};  // or done, or refused
 
-// Once: where there is no memory for the full table, the first one has to do.
+// Tries once: if there is no memory for the full table, the first one stays.
 void replace_first_table() {
   if (replacing.exchange(true, std::memory_order_relaxed)) {
     return;
@@ -140,7 +140,7 @@ struct Bounds {
   std::uint64_t begin, end;
 };
 
-// What the extent of a level is when [begin, end) is in it: by many kilobytes at a time.
+// Returns the extent of a level widened to contain [begin, end), by many kilobytes at a time.
 Bounds widened(const Extent& extent, std::uint64_t begin, std::uint64_t end, bool full) {
   const std::uint64_t within = (std::uint64_t{1} << (full ? 20U : 16U)) - 1;
   return {std::min(begin & ~within, ~extent.inverted_begin.load(std::memory_order_relaxed)),
@@ -194,7 +194,7 @@ bool may_leave_out() {
   if (shared.left_out.load(std::memory_order_acquire) != nullptr) {
     return true;
   }
-  // Asked for once: where a limit refuses it, asking takes system calls, and reviews would ask again and again.
+  // Asks once: if a limit refuses the memory, asking takes system calls, and each review would ask again.
   static constinit std::atomic<bool> refused{false};
   if (refused.load(std::memory_order_relaxed)) {
     return false;
@@ -202,7 +202,7 @@ bool may_leave_out() {
   auto* const fresh = left_out_map();
   refused.store(fresh == nullptr, std::memory_order_relaxed);
   left_out::Map* known = nullptr;
-  // Of two threads that come here at once, one's memory stays unused, and untouched.
+  // If two threads come here at once, one's memory stays unused, and untouched.
   return fresh != nullptr && (shared.left_out.compare_exchange_strong(known, fresh) || known != nullptr);
 }
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which block of memory covers an address: a fixed, lossy table that is written at each allocation and read
-// in signal handlers.
+// Finds the block of memory that covers an address: a fixed, lossy table that is written at each allocation and read in
+// signal handlers.
 //
-// Blocks are not removed when they are freed, because free() is not interposed (see heap.cpp): a
-// lookup returns the newest block that contains the address, and whatever reuses freed memory is newer.
+// Blocks are not removed when they are freed, because free() is not interposed (see heap.cpp): a lookup returns the
+// newest block that contains the address, and a block that reuses freed memory is newer.
 //
-// A block of `bytes` belongs to the level k with 2^k < bytes <= 2^(k+1) (small blocks to the lowest) and is
-// entered once, under the granule of 2^k bytes in which it begins. Two live blocks of one level cannot begin
-// in one granule, so nothing is lost while a level's heap fits its part of the table, and a block that
-// contains an address begins in the address's granule or in one of the two before it: three probes a level.
-// Neighbours in memory are neighbours in the table, so allocation in a row writes in a row. Where the heap is
-// larger than the table, the newer block takes the place.
+// A block of `bytes` belongs to the level k with 2^k < bytes <= 2^(k+1) (small blocks to the lowest) and is entered
+// once, under the granule of 2^k bytes in which it begins. Two live blocks of one level cannot begin in one granule, so
+// nothing is lost while a level's heap fits its part of the table, and a block that contains an address begins in the
+// address's granule or in one of the two before it: three probes a level. Neighbours in memory are neighbours in the
+// table, so allocation in a row writes in a row. If the heap is larger than the table, the newer block takes the place.
 //
-// Blocks below the threshold are not entered, but where they are is noted (left_out.h): a lookup names none there.
+// Blocks below the threshold are not entered, but their places are noted (left_out.h): a lookup finds no block there.
 //
 // Entries are written without a lock. A reader that meets an entry half written, or mixed from two writers,
 // sees a wrong check word and takes it for empty.
@@ -111,17 +110,17 @@ constexpr std::uint64_t mix(std::uint64_t begin, std::uint64_t bytes, std::uint6
   return (begin ^ std::rotl(bytes, 21) ^ std::rotl(site, 42)) * 0x9e3779b97f4a7c15U;
 }
 
-/// Of 0 bytes: above highest_level.
+/// Returns the level of blocks of `bytes`; for 0 bytes, a number above highest_level.
 constexpr unsigned level_of(std::uint64_t bytes) {
   return 63U - static_cast<unsigned>(__builtin_clzll((bytes - 1) | (std::uint64_t{1} << lowest_level)));
 }
 
 inline constexpr unsigned range_bits = 26;  // allocators place their arenas at multiples of 64 MiB
 
-/// Where a table has the entry of the blocks of level `level` that begin in the granule of `address`. Each range of 64
-/// MiB begins at a place of its own, the golden section of the level's part behind the range before it. So ranges in a
-/// row, as the arenas of many threads are, lie as far from each other as their number allows, and a heap that goes over
-/// a boundary does not fall upon itself.
+/// Returns the place of the entry for blocks of level `level` that begin in the granule of `address`. Each range of 64
+/// MiB begins at a place of its own, the golden section of the level's part behind the range before it. So consecutive
+/// ranges, such as the arenas of many threads, lie as far from each other as their number allows, and a heap that
+/// crosses a boundary does not collide with itself.
 constexpr std::size_t slot_of(const Layout& layout, std::uint64_t address, unsigned level) {
   const LevelPlace place = layout.places[level - lowest_level];
   const std::uint32_t turn = static_cast<std::uint32_t>(address >> range_bits) * 0x9e3779b9U;  // in 2^-32 of the part
@@ -129,7 +128,7 @@ constexpr std::size_t slot_of(const Layout& layout, std::uint64_t address, unsig
   return place.first + (((address >> level) + begin) & place.mask);
 }
 
-/// What every allocation reads, in one line that is hardly ever written.
+/// The fields that every allocation reads, in one line that is hardly ever written.
 struct alignas(64) Shared {
   std::atomic<Entry*> full_table{nullptr};         // null: the first table is in use
   std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not entered; all ones: none is
@@ -138,7 +137,8 @@ struct alignas(64) Shared {
   std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
 };
 
-/// Where the blocks of a level have been: a lookup passes over levels that its address is no part of.
+/// The range of addresses in which a level has had blocks: a lookup skips levels whose range does not contain its
+/// address.
 struct Extent {
   std::atomic<std::uint64_t> inverted_begin{0};  // ~ the lowest first byte: as zero-initialised, none
   std::atomic<std::uint64_t> end{0};             // behind the highest last byte
@@ -169,13 +169,14 @@ struct MadeBlocks {
 };
 extern constinit thread_local MadeBlocks made_blocks __asm__("crosstalk_made_blocks")
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/// That of the thread whose thread pointer is this. In a handler the register may hold another one, or nothing.
+/// Returns the counts of the thread with this thread pointer. In a handler the register may hold another one, or
+/// nothing.
 MadeBlocks& made_blocks_of(std::uint64_t thread_pointer);
 
 /// A stamp later than all of this thread's, and than those of other threads up to some nanoseconds ago: the time stamp
-/// counter, which processors keep in step, in units of 16 ticks. That is less than reading it takes, so a thread that
-/// allocates as fast as it can does not run ahead of the others. A counter that threads shared would travel between
-/// them. 46 bits last for days; only nearness matters, see later().
+/// counter, which processors keep in step, in units of 16 ticks. A unit is shorter than a read of the counter, so a
+/// thread that allocates as fast as it can does not run ahead of the others. A counter that threads shared would travel
+/// between them. The 46 bits last for days; only nearness matters, see later().
 inline std::uint64_t next_stamp() {
   constexpr unsigned unit = 4;
   const std::uint64_t now = __builtin_ia32_rdtsc() >> unit;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory belongs to blocks that were left out of the block table, for being small. What the table says of such
-// memory is out of date: it names the block that was there before.
+// Marks memory of blocks that were left out of the block table for being small. The table's entries for such memory are
+// out of date: they name earlier blocks.
 //
-// A bit for each 16 bytes, as allocators align blocks: set when a block that is left out is allocated there, cleared
-// when one is that is entered. The 4096 bits of a region of 64 KiB lie together; a region owns such a field of bits
-// from the first block that is left out in it, for good. Most blocks come where one of their kind has been, and find
-// their bits set: that costs two loads from memory that is a hundredth of the heap, and writes nothing.
+// Has a bit for each 16 bytes, as allocators align blocks. The bit is set when a left-out block is allocated there, and
+// cleared when an entered one is. The 4096 bits of a region of 64 KiB form a field; a region owns a field from its
+// first left-out block on, for good. Most blocks come where one of their kind has been, and find their bits set: that
+// costs two loads from memory that is a hundredth of the heap, and writes nothing.
 //
-// Where all fields that a region could own belong to others, nothing is known of it, and none of its blocks is named.
+// If other regions own all fields that a region could own, nothing is known of it, and none of its blocks is named.
 //
-// Mapped when the first block is to be left out: most programs never have it. Where a limit of the program's memory
-// leaves no room for it, all blocks stay listed, whatever that takes.
+// Mapped when the first block is to be left out: most programs never have it. If a limit of the program's memory leaves
+// no room for it, all blocks stay listed, at any cost.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +33,13 @@ struct Map {
   std::atomic<std::uint64_t> bits[region_count][region_words];
 };
 
-/// Where to look for a region's field first. Neighbours lie next to each other, so that their owners share lines; each
-/// range of 64 MiB, of which allocators make their arenas, begins at a place of its own (as in block_table.h).
+/// Returns the first place to look for a region's field. Neighbours lie next to each other, so that their owners share
+/// lines; each range of 64 MiB, the size of allocators' arenas, begins at a place of its own (as in block_table.h).
 constexpr std::uint32_t home_of(std::uint64_t region) {
   const std::uint32_t turn = static_cast<std::uint32_t>(region >> 10U) * 0x9e3779b9U;
   return (static_cast<std::uint32_t>(region) + (turn >> (32U - region_bits))) % region_count;
 }
-/// And where then: far off, out of the row of neighbours that the place is taken by.
+/// Returns the place for a later attempt: far off, away from the neighbours that occupy the first place.
 constexpr std::uint32_t place_of(std::uint64_t region, std::uint32_t attempt) {
   return (home_of(region) + attempt * 1021) % region_count;
 }

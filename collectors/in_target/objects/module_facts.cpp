@@ -37,7 +37,7 @@ class MapsLine {
     ++at;  // '-'
     return begin <= address && address < number(at, 16);
   }
-  /// Whether that is the last part of its path.
+  /// True if `name` is the last part of its path.
   [[nodiscard]] bool is_called(std::string_view name) const {
     // By hand: string_view's functions that cut can throw, which would bring the C++ runtime into the target.
     if (path_length_ <= name.size() || path_length_ >= limit_) {
@@ -65,7 +65,8 @@ class MapsLine {
   }
 
  private:
-  /// Of what has no path: the name follows the head in its buffer. A path begins with a slash, so it is none of these.
+  /// True if a mapping without a path has that name, which follows the head in its buffer. A path begins with a slash,
+  /// so it is none of these.
   [[nodiscard]] bool has_name(std::string_view begin) const {
     return std::string_view(static_cast<const char*>(head_), head_length_).find(begin) != std::string_view::npos;
   }

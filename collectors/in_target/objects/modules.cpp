@@ -33,7 +33,7 @@ namespace crosstalk::in_target {
 namespace modules {
 namespace {
 
-// Where the loader was still working at a module: that takes milliseconds.
+// Looks at the modules again so often after a change: the loader works at a module for milliseconds.
 constexpr std::uint32_t most_looks_again = 50;
 constexpr std::uint64_t pause_ns = 20'000'000;  // before each
 
@@ -100,9 +100,9 @@ Known* free_slot() {
   return &book.known[count];
 }
 
-/// Where the module's thread-local block lies from the thread pointer, when that is the same in every thread.
-/// A block that was allocated for this thread alone lies elsewhere: on the heap, far from the static area,
-/// which ends at the thread pointer and has some 2 KiB to spare for late modules (glibc.rtld.optional_static_tls).
+/// Sets the distance of the module's thread-local block from the thread pointer, if it is the same in every thread. A
+/// block that was allocated for this thread alone lies elsewhere: on the heap, far from the static area, which ends at
+/// the thread pointer and has some 2 KiB to spare for late modules (glibc.rtld.optional_static_tls).
 void fill_tls(const dl_phdr_info& module, bool first_look, profile::ModuleLoad& load) {
   constexpr std::int64_t spare = 8192;
   for (int i = 0; i < module.dlpi_phnum; ++i) {
@@ -147,7 +147,7 @@ struct Look {
   bool any_gone = false;
 };
 
-/// What is mapped, without what only a report needs.
+/// Returns the mapping's extent and identity, without the facts that only a report needs.
 profile::ModuleLoad identify(const dl_phdr_info& module) {
   const Extent extent = extent_of(module);
   profile::ModuleLoad load;
@@ -241,7 +241,7 @@ bool program_looks() {
          monotonic_ns() < last_looker_ns.load(std::memory_order_relaxed) + patience_ns;
 }
 
-// Whoever of us has not seen that it comes has the flag by then, and is waited for.
+// Waits for a thread of ours that took the flag before it could see this count.
 void begin_looking() {
   constexpr int patience = 1000;
   const std::int32_t pid = kernel_process_id();
@@ -325,7 +325,7 @@ namespace {
 constinit ForkHold fork_hold;
 }  // namespace
 
-// A look takes some ten microseconds. Who has been preempted in one is waited for, but not for ever.
+// Waits, but not for ever, for a thread that was preempted in a look, which takes some ten microseconds.
 void hold_modules_for_fork() {
   constexpr int tries = 1000;
   constexpr timespec pause{0, 100'000};

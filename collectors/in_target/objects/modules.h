@@ -36,8 +36,9 @@ struct MappedFile {
   std::size_t path_length = 0;
 };
 
-/// What is mapped at `address`, its path in the first bytes of `path`. False: nothing, or it is not among the first
-/// some thousand lines. Reads by system calls: no allocation, errno untouched. Signal-safe; some 5 us for ten lines.
+/// Finds the mapping at `address`, its path in the first bytes of `path`. False: there is none, or it is not among the
+/// first some thousand lines. Reads by system calls: no allocation, errno untouched. Signal-safe; some 5 us for ten
+/// lines.
 [[nodiscard]] bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit);
 
 /// The same of the first mapping of a file called `name` (the last part of its path).
@@ -47,12 +48,12 @@ struct MappedFile {
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
 
-/// The same of the program itself: where the dynamic loader was executed to run it, that is not what /proc/self/exe
-/// says.
+/// The same of the program itself. /proc/self/exe does not tell it if the dynamic loader was executed to run the
+/// program.
 [[nodiscard]] std::size_t program_path(char* out, std::size_t limit);
 
-/// Where the lowest block of static thread-local storage begins, from the thread pointer on: negative, or 0 before the
-/// first look. Signal-safe.
+/// Returns the offset from the thread pointer to the lowest block of static thread-local storage: negative, or 0 before
+/// the first look. Signal-safe.
 [[nodiscard]] std::int64_t lowest_static_tls();
 
 }  // namespace crosstalk::in_target::modules
