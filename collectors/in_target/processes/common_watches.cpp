@@ -20,7 +20,8 @@ constexpr std::uint32_t max_uses = 64;  // processes whose threads are armed at 
 constexpr auto live_slot = static_cast<std::uint32_t>(profile::SlotState::live);
 constexpr std::uint64_t abandoned_ns = 1'000'000'000;  // beyond its end; whoever was to close it is dead
 
-// Who opens one holds this lock until it is published, some microseconds. A process that was killed there leaves it.
+// A thread that opens a watch holds this lock until the watch is published, some microseconds. If its process is killed
+// meanwhile, the lock counts as abandoned after a time.
 bool take_lock(SharedWatch& common, std::uint64_t now_ns) {
   std::uint64_t since = common.lock.load(relaxed);
   return (since == 0 || now_ns > since + abandoned_ns) &&

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a recording have in common, in the arena's exchange: what observing them has cost and when
-// watching rests; and of those that share memory a bulletin board of shared lines, who uses which memory, and the
-// watches that they keep together.
+// State that the processes of a recording share, in the arena's exchange: the cost of observing them, and when watching
+// rests. For processes that share memory also a bulletin board of shared lines, the users of each piece of memory, and
+// common watches.
 //
-// Lines are known by what is mapped (watch_policy/shared_line.h), a thread by the number of its ring: its slot's
+// Lines are identified by the mapped file (watch_policy/shared_line.h), a thread by the number of its ring: its slot's
 // index + 1.
 //
-// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). Who opens it
-// arms the threads of all. It is over when `watch` is not its id any more; who changes it back to 0 writes the record
-// of its end.
+// A common watch is the watch unit's, with its progress here instead of in the process (watch_unit.h). The thread that
+// opens it arms the threads of all processes. It is over when `watch` differs from its id; the thread that sets `watch`
+// back to 0 writes the record of its end.
 #pragma once
 
 #include <atomic>

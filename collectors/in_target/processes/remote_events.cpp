@@ -80,8 +80,8 @@ void end(Held& held) {
   close_event(held.descriptor);
 }
 
-// True when it is closed. Who takes a copy of the descriptor says before that the event is in use, and looks after that
-// whether it is still held.
+// Returns true when it is closed. A user of a copy of the descriptor first marks the event as in use, and then checks
+// that it is still held.
 bool release(Held& held) {
   if (used_by_others(held)) {
     return false;
@@ -168,7 +168,7 @@ long set_held_event(ThreadWatchpoints& thread, std::uint32_t event, const WatchP
     return -ESRCH;
   }
   if (descriptor_of(holder) == no_descriptor) {
-    // Whoever is opening it may have been killed.
+    // Its opener may have been killed.
     return system_call(SYS_kill, pid_of(holder), 0) == -ESRCH &&
                    shared.holder.compare_exchange_strong(holder, 0, std::memory_order_seq_cst)
                ? -ESRCH

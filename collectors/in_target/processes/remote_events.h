@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watchpoint events of one observed process's threads in the hands of another.
+// Lets one observed process use watchpoint events on another's threads.
 //
-// A thread has at most one event for each debug register of ours, and its slot in the arena names who holds the
-// descriptor. Whoever opens a watch opens events on threads of other processes, too, where none is open. Another
-// process moves an event by a copy of the descriptor that it takes for a moment (pidfd_getfd). So a thread is armed
-// without a signal, and without its doing anything: one that is blocked in the kernel stays so.
+// A thread has at most one event for each debug register of ours, and its slot in the arena names the holder of the
+// descriptor. A thread that opens a watch also opens missing events on threads of other processes. Another process
+// moves an event by a copy of the descriptor that it takes for a moment (pidfd_getfd). This arms a thread without a
+// signal and without its help, so a thread that is blocked in the kernel stays blocked.
 //
-// Both need what ptrace needs: the same user, or CAP_SYS_PTRACE, and what kernel.yama.ptrace_scope allows.
+// Both need what ptrace needs: the same user, or CAP_SYS_PTRACE, and permission by kernel.yama.ptrace_scope.
 //
 // All functions are signal-safe. Results are >= 0, or -errno.
 #pragma once
@@ -20,7 +20,7 @@ namespace crosstalk::in_target {
 
 /// The right to open an event of a thread. False: it is open, or about to be.
 bool claim_event(profile::ThreadWatchpoints& thread, std::uint32_t event);
-/// Who has it tells the others which descriptor the event has; `held` without a descriptor: it could not be opened.
+/// Called by the holder: publishes the event's descriptor; `held` without a descriptor: the event could not be opened.
 void publish_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);
 /// The holder is about to close it.
 void withdraw_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);

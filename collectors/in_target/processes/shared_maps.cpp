@@ -34,7 +34,7 @@ bool SharedMaps::add(std::uint64_t begin, std::uint64_t bytes) {
   return false;
 }
 
-// Whoever is identifying the mapping frees its entry in the end.
+// Frees the entry, or dooms it while a thread identifies the mapping; that thread then frees it.
 bool SharedMaps::take_out(Entry& entry, std::uint64_t tag) {
   while (true) {
     const State state = state_of(tag);

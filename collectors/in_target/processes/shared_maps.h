@@ -36,7 +36,7 @@ class SharedMaps {
   /// A mapping found no room since this was asked last.
   bool overflowed() { return overflowed_.exchange(false, std::memory_order_relaxed); }
 
-  /// What is mapped shared at `address`; `place` is filled in when it is `found`.
+  /// Finds the shared mapping at `address`; sets `place` if the result is `found`.
   [[nodiscard]] SharedLookup find(std::uint64_t address, SharedPlace& place) const;
   /// The right, and the duty, to identify the mapping at `address`: to one caller at a time. `place` gets its bounds.
   struct Claim {
@@ -47,7 +47,7 @@ class SharedMaps {
   [[nodiscard]] Claim claim(std::uint64_t address, SharedPlace& place);
   enum class Outcome : std::uint8_t { identified, unknown, again };
   void settle(const Claim& claim, Outcome outcome, const SharedPlace& place);
-  /// Where this process has mapped the byte at `file_offset`; 0 when it is mapped nowhere, or not identified.
+  /// Returns this process's address of the byte at `file_offset`; 0 if it is not mapped, or not identified.
   [[nodiscard]] std::uint64_t address_of(std::uint64_t device, std::uint64_t inode, std::uint64_t file_offset) const;
   /// In a forked child, which has the same mappings: none counts as identified.
   void after_fork();

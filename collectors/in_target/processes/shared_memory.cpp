@@ -117,7 +117,7 @@ bool note_use(std::uint64_t object, const SharedPlace& place, std::uint32_t now_
   return others;
 }
 
-// What the kernel asks of a process that watches another one is what it asks of a debugger.
+// The kernel requires the same of a process that watches another one as of a debugger.
 char ptrace_scope() {
   char scope = '0';
   const long fd = system_call(SYS_openat, AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);

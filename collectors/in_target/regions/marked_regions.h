@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions that the program marks (include/crosstalk/region.h): how long threads are in them and how often they begin
-// them. Sums go to the thread's table in the arena (profile/region_table.h); a mark takes a look at the vdso's clock,
-// no system call. Where the program has no vdso, nothing is measured.
+// them. Sums go to the thread's table in the arena (profile/region_table.h). A mark reads the vdso's clock, without a
+// system call. Measures nothing if the program has no vdso.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ void end_regions_below(std::uint64_t stack_pointer);
 
 /// The region that the thread is in, by its number in the thread's table; 0: none. Signal-safe.
 [[nodiscard]] std::uint16_t region_of(const ThreadState& self);
-/// Of those that it is in, the innermost that it was in at `time_ns` (CLOCK_MONOTONIC) already; 0: none. What has ended
-/// since is not known. Signal-safe.
+/// Returns the innermost of the thread's current regions that it was in at `time_ns` (CLOCK_MONOTONIC); 0: none. Does
+/// not know regions that have ended since. Signal-safe.
 [[nodiscard]] std::uint16_t region_at(const ThreadState& self, std::uint64_t time_ns);
-/// What the thread of a slot (by index) has waited for others counts in the region that it is in.
+/// Adds the time that the thread of a slot (by index) waited for others to its current region.
 void add_region_wait(std::uint32_t slot, profile::WaitClass what, std::uint64_t waited_ns);
 
 }  // namespace crosstalk::in_target

@@ -105,7 +105,7 @@ void adapt(ThreadState& self, const Spell& spell) {
       no_clock();
     }
   }
-  // What is left is the handlers' own cost: the period follows it, down to the one that was asked for.
+  // The rest is the handlers' own cost: the period follows it, down to the one that was asked for.
   const double accesses_ns = spell.accesses * static_cast<double>(MemoryEvents::delivery_ns());
   const double cost = (spell.handlers_ns + accesses_ns) / spell.cpu_ns;
   if (cost > allowed && self.period_ns < longest_period_ns) {
@@ -142,9 +142,9 @@ bool open_coarse(ThreadState& self, std::uint64_t after_ns) {
   return PosixTimer::open(self, first_ns, self.period_ns);
 }
 
-/// The clock that a thread begins with: the coarse one, unless the fine one is asked for or there is no other, or
-/// threads come and go. Where one of those in some has the fine clock, the others have theirs from when each stands for
-/// itself alone. None that can be had: `automatic`.
+/// Opens a new thread's first clock: the coarse one, unless the fine one is asked for, there is no other, or threads
+/// are short-lived. Some short-lived threads get the fine clock; the others get a clock that begins when each stands
+/// for itself alone. Returns `automatic` if no clock can be opened.
 ClockKind open_first(ThreadState& self, const profile::SessionConfig& config) {
   const bool may_perf = config.clock != ClockKind::posix && config.perf_allowed != 0;
   const watch_policy::BriefClock brief = clock_of_brief_threads(config);
@@ -166,7 +166,7 @@ ClockKind open_first(ThreadState& self, const profile::SessionConfig& config) {
   return may_perf && open_fine(self, alone_after_ns) ? ClockKind::perf : ClockKind::automatic;
 }
 
-/// What a thread does from now on is judged at its next review.
+/// Begins the time that the thread's next review judges.
 void begin_spell(ThreadState& self, std::uint64_t cpu_ns) {
   self.review_samples = self.samples;
   self.memory.review_samples = self.memory.samples;
@@ -249,7 +249,8 @@ void stop_clock(ThreadState& self) {
 
 namespace {
 
-// Switches come in bursts: who followed each would keep events open just when the next one comes.
+// Decides from an average over reviews, because switches come in bursts: following each would keep events open just
+// when the next one comes.
 void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_ns) {
   constexpr std::uint64_t memory = 8;  // reviews
   const profile::SessionConfig& config = runtime().config;

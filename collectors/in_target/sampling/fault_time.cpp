@@ -10,11 +10,10 @@
 namespace crosstalk::in_target {
 namespace {
 
-// Of the time between two faults where they take a part of note: a large one takes longer than that, a small one a
-// hundredth of it.
+// Faults more frequent than this count as many. A large fault takes longer than this time, a small one a hundredth of
+// it.
 constexpr std::uint64_t ns_a_fault = 250'000;
-// The kernel's accounts advance by ticks, and those of a fine clock's samples with them: more than two are owed to
-// none.
+// The kernel's accounts, and a fine clock's samples, advance by ticks: a sample is owed at most two.
 constexpr std::int64_t most_owed_ns = 8'000'000;
 
 std::uint64_t nanoseconds(const timeval& time) {

@@ -9,14 +9,15 @@
 
 namespace crosstalk::in_target {
 
-/// What the calling thread has used so far.
+/// Returns what the calling thread has used so far.
 [[nodiscard]] ThreadUsage usage_of_thread();
-/// A thread begins, having used this.
+/// Begins to account for a thread, which has used `used`.
 void begin_fault_time(ThreadState& self, const ThreadUsage& used);
-/// What it did in its last `cpu_ns`, up to where it has used this, decides whether it is asked at each sample.
+/// Decides from the thread's faults in its last `cpu_ns` whether is_fault_time() reads its accounts at each sample.
+/// `used`: its usage at the end of that time.
 void review_fault_time(ThreadState& self, const ThreadUsage& used, std::uint64_t faults, std::uint64_t cpu_ns);
-/// Does the observation stand for time in page faults? It does where there were many, and the kernel's accounts of the
-/// thread say that its clock ran out in the kernel.
+/// True if the observation stands for time in page faults: there were many, and the kernel's accounts of the thread say
+/// that its clock ran out in the kernel.
 [[nodiscard]] bool is_fault_time(ThreadState& self, const collectors::Observation& seen);
 
 }  // namespace crosstalk::in_target

@@ -16,20 +16,18 @@
 namespace crosstalk::in_target {
 namespace {
 
-// Of the samples that the budget allows: whether a lookahead follows is chance, so that lookaheads cannot keep step
-// with what the program does.
+// A random one in so many of the samples that the budget allows gets a lookahead, so that lookaheads cannot keep step
+// with the program.
 constexpr std::uint64_t lookahead_one_in = 2;
-// Lookaheads from one place after which all its iterations are taken to be alike, and the part that is made all the
-// same.
+// After so many lookaheads from one place all its iterations count as alike; this part is still made.
 constexpr std::uint64_t enough_alike = 4;
 constexpr std::uint64_t again_one_in = 16;
 constexpr std::size_t trace_capacity = 2048;
 static_assert(trace_capacity <= profile::max_branch_trace_bytes);
 
-/// What lookaheads from a place have found. Where all iterations take the same branches, a few tell all there is to
-/// tell, and the others are left to places where branches depend on data. The choice rests on earlier lookaheads only,
-/// so what the next ones find is not biased by it. Words of two writers give a useless entry, which costs a lookahead
-/// or two.
+/// The results of lookaheads by place. If all iterations take the same branches, a few lookaheads suffice; the others
+/// are better spent at places where branches depend on data. The choice rests on earlier lookaheads only, so it does
+/// not bias the next ones. Two concurrent writers may leave a useless entry, which costs a lookahead or two.
 class KnownPlaces {
  public:
   [[nodiscard]] bool is_alike(std::uint64_t ip) const {

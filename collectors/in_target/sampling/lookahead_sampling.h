@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a sample is followed by a lookahead: what its thread executes next, interpreted (access/lookahead.h).
+// Decides if a sample is followed by a lookahead, which interprets what the thread executes next (access/lookahead.h).
 #pragma once
 
 #include <cstdint>

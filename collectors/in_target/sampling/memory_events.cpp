@@ -102,7 +102,7 @@ profile::MemoryRefusal refusal_of(long result) {
 
 // ---- reading
 
-/// Of our own handlers: what they do is not the program's. They run on stacks of ours.
+/// True if a handler of ours was sampled. Our handlers are not part of the program; they run on stacks of ours.
 bool is_own(const PerfSample& sample) {
   return sample.has_registers && handler_stacks().at(sample.registers[Register::rsp]) != nullptr;
 }
@@ -167,7 +167,7 @@ void observe(ThreadState& self, const PerfSample& sample, const Receiver& receiv
     return;
   }
   collectors::EventPace& pace = self.memory.event[index].pace;
-  // Also of samples that are dropped: those that are kept do not stand for them.
+  // Weighs dropped samples, too: the samples that are kept do not stand for them.
   const std::uint64_t weight = pace.weigh(sample, settings().one_unit != 0);
   note_missing_part(pace);
   if (is_own(sample)) {
@@ -242,7 +242,7 @@ std::uint32_t MemoryEvents::deliver(ThreadState& self, Take take, void* context)
   const collectors::SampleLayout layout{settings().event[0].attr.sample_type, true};
   const std::uint64_t head = reader.head();
   std::uint64_t tail = reader.tail();
-  if (head - tail > reader.data().size()) {  // the program has written there: what the kernel makes of it is not known
+  if (head - tail > reader.data().size()) {  // the program has written there, so the kernel's use of it is unknown
     count(counts().lost);
     close(self);
     return 0;

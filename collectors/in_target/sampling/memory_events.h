@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of the processor that sample a thread's memory accesses (pebs, ibs), beside its clock: which ones is the
-// recorder's choice (profile/memory_sampling.h).
+// The processor's events that sample a thread's memory accesses (pebs, ibs), beside its clock. The recorder chooses the
+// events (profile/memory_sampling.h).
 //
-// They signal nothing. What they sample lies in a ring of the thread's until its clock next goes off, in whose handler
-// the ring is read. docs/reasons.md says why.
+// They raise no signal. Their samples stay in a ring of the thread's until the handler of its clock reads them.
+// docs/reasons.md says why.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,8 @@ struct MemoryEvents {
   }
   /// Draws new periods where they are due, for a sample of each event in `wanted_ns` of the thread's time.
   static void keep_pace(ThreadState& self, std::uint64_t wanted_ns);
-  /// What the processor's interrupt and the kernel's handler for it cost at most: a clock's, with its signal.
+  /// Returns the most that the processor's interrupt and the kernel's handler for it cost: that of a clock, with its
+  /// signal.
   static std::uint64_t delivery_ns();
 };
 

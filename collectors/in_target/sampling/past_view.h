@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target's memory as the access finder sees it for a sample that lies back. What the thread executed then may be
-// gone, so code is read by the kernel. Of its data only what cannot have changed is looked at: the piece of stack that
-// came with the sample.
+// The target's memory as the access finder sees it for an earlier sample. The code that the thread executed then may be
+// gone, so the kernel reads it. Reads only the data that cannot have changed: the piece of stack that came with the
+// sample.
 #pragma once
 
 #include <cstring>

@@ -16,7 +16,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-// Of the time since the last charge.
+// Returns the parts of the time since the last charge in which each watchpoint was armed.
 ArmedParts recently_armed(ThreadState& self) {
   const std::uint64_t now_ns = monotonic_ns();
   const ArmedTimes times = armed_times(*self.watchpoints, now_ns);
@@ -30,7 +30,7 @@ ArmedParts recently_armed(ThreadState& self) {
   return parts;
 }
 
-// What the thread did since the last charge.
+// Returns the thread's activity since the last charge.
 Activity recent_activity(ThreadState& self) {
   const ThreadUsage now = usage_of_thread();
   const ThreadUsage before = self.charged;
@@ -67,7 +67,7 @@ double accounted_part(const ThreadState& self) {
   return 1 - std::min(static_cast<double>(over_ns) / static_cast<double>(passed_ns), 1.0);
 }
 
-// What they add to a context switch: events that are open, and what those left behind that were closed.
+// The costs that open events, and events that were closed earlier, add to a context switch.
 struct SwitchCost {
   double open_ns = 0, past_ns = 0;
 };
@@ -84,7 +84,7 @@ SwitchCost switch_cost(const ThreadState& self, const Activity& did, double acco
   return {open * config.presence_cost_ns, had_any ? std::max(accounted - open, 0.0) * config.past_presence_cost_ns : 0};
 }
 
-// Of what armed watchpoints have cost, this is for lines that nothing was known of.
+// Returns the part of the armed watchpoints' cost that was spent on lines without any suspicion.
 double exploring_part(const ArmedParts& armed) {
   const double suspected = armed.of_slot(0);  // SlotPlan
   const double all = suspected + armed.of_slot(1);
@@ -109,9 +109,9 @@ void note_events(std::uint64_t now_ns) {
   }
 }
 
-// An interrupted string instruction goes on where it was, so the instruction pointer stands on it. One observation in
-// so many is looked at: reading code takes half a microsecond. A system call that was interrupted has returned: what it
-// has transferred is known by its result, which is no more than the bytes that were asked for.
+// Learns how much of its time the thread copies. An interrupted string instruction resumes, so the instruction pointer
+// stands on it. Looks at one observation in so many, because reading code takes half a microsecond. An interrupted
+// system call has returned: its result says how much it transferred, which is at most the number of bytes asked for.
 void learn_copying(ThreadState& self, const collectors::Observation& seen) {
   constexpr std::uint64_t one_in = 8;
   self.in_user.add(seen.in_kernel ? 0 : 1);

@@ -20,8 +20,8 @@ bool is_in_kernel(const Registers& registers, std::uint64_t flags) {
          (registers[Register::r11] & 0xfffU) == (flags & 0xfffU);
 }
 
-/// What a clock knows when it has run out: the interrupted registers, and the time since it did so before. The first
-/// time came by chance (watch_policy/thread_clock.h), and stands for a period.
+/// Makes an observation of a clock that has run out: the interrupted registers, and the time since it ran out before.
+/// Its first run is of random length (watch_policy/thread_clock.h), and stands for a period.
 collectors::Observation observe(const ThreadState& self, const ucontext_t& context) {
   collectors::Observation seen;
   seen.time_ns = monotonic_ns();

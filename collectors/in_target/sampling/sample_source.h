@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where observations come from: the sources that a thread can be sampled by. A source is a type without objects, for it
-// keeps what it has of a thread in ThreadState, and which one a thread uses is known by ThreadState::clock: no table of
-// virtual functions, which a library without a C++ runtime would have to relocate. All signal-safe.
+// The sources of observations that a thread can be sampled by. A source is a type without objects: it keeps its state
+// of a thread in ThreadState, and ThreadState::clock tells which one a thread uses. This needs no table of virtual
+// functions, which a library without a C++ runtime would have to relocate. All signal-safe.
 #pragma once
 
 #include <ucontext.h>
@@ -14,10 +14,10 @@
 
 namespace crosstalk::in_target {
 
-/// `open`: begins to sample a thread of this process each time so much of what the source counts has passed
-/// (nanoseconds of CPU time for a clock), the first time after `first`; false if it cannot. `begun`, in the handler of
-/// that first time. `deliver`, in the handler of its signal: what was
-/// interrupted. `delivery_ns`: what a signal of it costs without its handler.
+/// `open`: begins to sample a thread of this process each time so much of the source's quantity has passed (nanoseconds
+/// of CPU time for a clock), the first time after `first`; false if it cannot. `begun`: called in the handler of that
+/// first time. `deliver`: called in the handler of its signal; returns what was interrupted. `delivery_ns`: the cost of
+/// a signal without its handler.
 template <class S>
 concept SampleSource = requires(ThreadState& thread, std::uint64_t period, const ucontext_t& context) {
   { S::open(thread, period, period) } -> std::same_as<bool>;

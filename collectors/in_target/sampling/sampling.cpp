@@ -39,13 +39,13 @@ constexpr std::size_t stack_capacity = 8192;
 struct SamplePassage {
   ThreadState& self;
   collectors::Observation& seen;
-  std::uint64_t now_ns = 0;    // CLOCK_MONOTONIC, when its handler began
-  profile::Sample record{};    // what is written of it
-  std::uint64_t apart_ns = 0;  // of the handler's CPU time: what is not sampling's, but watching's or looking ahead's
+  std::uint64_t now_ns = 0;          // CLOCK_MONOTONIC, when its handler began
+  profile::Sample record{};          // what is written of it
+  std::uint64_t apart_ns = 0;        // the handler's CPU time that is watching's or looking ahead's, not sampling's
   const PastAccess* past = nullptr;  // it lies back: the thread has gone on since
 };
 
-/// The thread's clock has run out: what the process has earned and the thread's counters.
+/// Updates the process's budget and the thread's counters after its clock has run out.
 void account(SamplePassage& at) {
   ThreadState& self = at.self;
   self.last_cpu_ns = at.seen.thread_cpu_ns;
@@ -56,7 +56,7 @@ void account(SamplePassage& at) {
   charge_blocks(self.thread_pointer, at.seen.cpu_ns);
 }
 
-/// Where closed events cost more than the budget, watching pauses, and no event is left open meanwhile.
+/// Pauses watching if closed events cost more than the budget, and leaves no event open meanwhile.
 void rest(const SamplePassage& at) {
   watch_policy::CommonBudget& common = cross_process_state().budget;
   const bool has_clocks = clock_events_open() != 0;
@@ -284,7 +284,7 @@ void look_ahead(SamplePassage& at) {
   at.apart_ns += took_ns;
 }
 
-/// What the observation has cost: its handler's CPU time, and the calibrated price of getting there and back.
+/// Charges the cost of the observation: its handler's CPU time, and the calibrated price of entering and leaving it.
 void charge(const SamplePassage& at, std::uint64_t delivery_ns) {
   ThreadState& self = at.self;
   const std::uint64_t handler_ns = handler_cpu_ns(at.seen.time_ns, at.seen.thread_cpu_ns);
@@ -322,8 +322,8 @@ void charge_accesses(ThreadState& self, std::uint32_t samples) {
   runtime().budget.spend(delivery_ns);
 }
 
-/// What of the thread's accesses was sampled since its clock went off last. Before the clock's own sample is written:
-/// it is the later one.
+/// Writes the accesses that were sampled since the thread's clock went off last, before the clock's own sample, which
+/// is later.
 void take_accesses(SamplePassage& tick) {
   ThreadState& self = tick.self;
   if (!MemoryEvents::is_open(self)) {

@@ -48,7 +48,7 @@
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
-// Of the dynamic loader: where the main thread's stack began.
+// The dynamic loader's note of where the main thread's stack began.
 extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
 
 namespace crosstalk::in_target {
@@ -200,7 +200,7 @@ bool begin_process(bool after_fork) {
 
 // ---- fork
 
-// What one thread is about while another one forks stays so for ever in the child: a raised limit, the loader's lock.
+// A thread's state during another thread's fork stays in the child for ever: a raised limit, the loader's lock.
 void before_fork() {
   hold_limit_for_fork();
   hold_modules_for_fork();

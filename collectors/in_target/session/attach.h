@@ -16,12 +16,12 @@ const char* why_not_observed(std::int32_t recorder);
 void find_fast_clock();
 /// To the calling thread's ring.
 void write_process_start(bool after_fork);
-/// What forks do is followed from now on. Once in a process.
+/// Follows forks from now on. Once in a process.
 void watch_forks();
-/// A thread is about to be made. A child that was made without libc's handlers of forks (by _Fork, or the system call)
-/// is found out here, before its threads could be taken for its parent's.
+/// Called before a thread is made. Detects a child that was made without libc's fork handlers (by _Fork, or the system
+/// call), before its threads could be taken for its parent's.
 void notice_fork();
-/// Nothing is known of any thread any more, nor of what observing has cost. Their events and timers are gone already.
+/// Forgets all threads and the cost of observing. Their events and timers are gone already.
 void forget_threads();
 
 }  // namespace crosstalk::in_target

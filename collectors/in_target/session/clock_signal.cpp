@@ -7,7 +7,7 @@ namespace crosstalk::in_target {
 namespace {
 
 constinit KernelAction own_action;
-// libc has one handler for the process's life: what is found is written once, before `found_handler` says so.
+// libc has one handler for the process's life: its action is written once, before `found_handler` says so.
 constinit KernelAction found_first;
 constinit KernelAction found_later;
 constinit std::atomic<const KernelAction*> found_action{&found_first};

@@ -26,9 +26,9 @@ bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t fl
 bool has_clock_signal();
 /// Puts our handler back where libc may have replaced it. Does nothing where it was not taken. Signal-safe.
 void keep_clock_signal();
-/// The target is about to install a handler of its own, by the system call itself: what ours was before is there again.
+/// Puts the earlier action back, because the target is about to install a handler of its own by the system call itself.
 void release_clock_signal();
-/// What the signal would do if we were not here. Signal-safe.
+/// Returns the action that the signal would have without us. Signal-safe.
 KernelAction clock_signal_wish();
 
 }  // namespace crosstalk::in_target

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does the program's own code ask of the kernel by instructions of its own? libc's functions are interposed, an
-// instruction is not. Where it confines the process (seccomp), or has its system calls handed to it (user dispatch),
-// the next system call of ours would be the program's death. Where it sets handlers and masks of signals, as runtimes
-// without libc do (Go's), it replaces our handlers and blocks our signals, and ours come to handlers of its own.
+// Finds the system calls that the program's code makes by instructions of its own. libc's functions are interposed, an
+// instruction is not. If the program confines the process (seccomp), or takes over its system calls (user dispatch),
+// our next system call would kill it. If it sets handlers and masks of signals, as runtimes without libc do (Go's), it
+// replaces our handlers and blocks our signals, and its own handlers get our signals.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct DirectCalls {
   bool signals = false;   // rt_sigaction, rt_sigprocmask
 };
 
-/// Which of these calls does machine code contain? `mov $NUMBER, %eax`, for prctl `mov $OPTION, %edi` too, closely
-/// followed by `syscall`: compilers move a constant so and in no other way.
+/// Returns which of these calls machine code contains: `mov $NUMBER, %eax`, for prctl `mov $OPTION, %edi` too, closely
+/// followed by `syscall`. Compilers move a constant only so.
 DirectCalls direct_calls_in(const std::uint8_t* code, std::size_t bytes);
-/// Bytes that a call may take: what is looked at in pieces overlaps by so many.
+/// Bytes that a call may take: pieces that are searched overlap by so many.
 inline constexpr std::size_t direct_call_bytes = 96;
 
 /// Looks at the files of the program and of its libraries, libc's and ours left out, 32 MB of code at most: some 0.2 ms

@@ -12,9 +12,9 @@ namespace crosstalk::in_target {
 /// present stack's bytes: it may be the target's alternate stack, or one of a page.
 void run_on_handler_stack(SignalAction action, int number, siginfo_t* info, void* context);
 
-/// What is to be installed as handlers: they clear the alignment-check flag, with which the interrupted code may run
-/// and ours cannot (the kernel puts it back at the handler's return), and go on in the functions below, which
-/// handlers.cpp defines.
+/// The handlers to install. They clear the alignment-check flag, which the interrupted code may have set and our code
+/// cannot run with, and go on in the functions below, which handlers.cpp defines. The kernel restores the flag at the
+/// handler's return.
 extern "C" __attribute__((visibility("hidden"))) void crosstalk_enter_trap(int number, siginfo_t* info, void* context);
 extern "C" __attribute__((visibility("hidden"))) void crosstalk_enter_clock(int number, siginfo_t* info, void* context);
 extern "C" __attribute__((visibility("hidden"))) void crosstalk_trap(int number, siginfo_t* info, void* context);

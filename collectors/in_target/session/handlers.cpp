@@ -38,7 +38,7 @@ struct PerfFault {
 };
 static_assert(sizeof(PerfFault) == 40);
 
-// What the kernel would have done by default.
+// Does the kernel's default action.
 void die_of(int number, const siginfo_t* info) {
   set_kernel_action(number, {});
   // Blocked until the handler returns, then fatal.
@@ -64,7 +64,8 @@ void hand_to_target(int number, siginfo_t* info, void* context, const KernelActi
     mask |= std::uint64_t{1} << static_cast<unsigned>(number - 1);
   }
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
-  // Of one argument or of three. It is not called: it would find our stack, and frames of ours below its own.
+  // The handler may take one argument or three. We do not call it: it would find our stack, and our frames below its
+  // own.
   enter_target_handler(wish.handler, (wish.flags & SA_ONSTACK) != 0, number, *static_cast<ucontext_t*>(context));
 }
 
@@ -107,8 +108,8 @@ void on_tick(ucontext_t& context, std::int32_t timer) {
   }
   ThreadState* self = current_thread();
   if (self == nullptr) {
-    // Where the process ran before us nearly all threads are found so. Elsewhere it is raw clone() that they come by:
-    // their stacks are not known, and their thread pointer may be another thread's.
+    // In a process that ran before us nearly all threads are found so. Otherwise raw clone() made them: their stacks
+    // are not known, and their thread pointer may be another thread's.
     adopt_found_thread(r.injected ? place_of_libc_thread(static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]))
                                   : ThreadPlace{});
     return;
@@ -174,8 +175,9 @@ void on_alarm() {
   r.budget.explore(cost);
 }
 
-// Sent by somebody, or an int3 of the target's. Where the target blocks it, the kernel has it back as it came, to the
-// thread or to the process, and it stays pending. A fault cannot be blocked: the kernel kills for it.
+// Handles a SIGTRAP that somebody sent, or an int3 of the target's. If the target blocks it, we give it back to the
+// kernel as it came, for the thread or the process, and it stays pending. A fault cannot be blocked: the kernel kills
+// for it.
 void on_foreign_trap(int number, siginfo_t* info, void* context) {
   const bool fault = info->si_code > 0;
   if (fault || !block_trap_as_wished(context)) {
@@ -205,8 +207,8 @@ void on_trap(int number, siginfo_t* info, void* context) {
   }
 }
 
-// On the alternate stack, which is ours (interpose/alternate_stack.h). Where no stack is lent, the kernel's frame goes
-// onto the interrupted stack, and the handler from there to a stack of ours (handler_entry.cpp).
+// Handlers run on the alternate stack, which is ours (interpose/alternate_stack.h). If no stack is lent, the kernel's
+// frame goes onto the interrupted stack, and the handler changes to a stack of ours (handler_entry.cpp).
 constexpr int handler_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 
 void install(int number, void (*handler)(int, siginfo_t*, void*), int flags) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions in a process that ran before us, which a recorder has brought this library into (collectors/injector/): it
 // has one of the threads call crosstalk_start() and, at the end, crosstalk_stop(), with all signals blocked. In between
-// all is as in a process that was launched under observation, but for what belongs to single threads: masks and
-// alternate stacks stay as they are, for nobody could put them back. The threads that are there get a timer each, whose
-// first tick makes them known.
+// the process is observed like one that was launched under observation, except that threads keep their masks and
+// alternate stacks, because nobody could put them back. Each existing thread gets a timer, whose first tick makes it
+// known.
 //
-// Then the library is dormant: no event, no timer, no handler, no changed entry in a module's tables. What may still be
-// used by a thread that was about to leave us stays mapped, and serves the next session.
+// Then the library is dormant: no event, no timer, no handler, no changed entry in a module's tables. Memory that a
+// leaving thread may still use stays mapped, and serves the next session.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -77,8 +77,8 @@ void end_all_threads() {
   }
 }
 
-/// A last tick of the calling thread, which has all signals blocked here, would stay pending. What else is sent by that
-/// number is libc's, and goes on waiting.
+/// Takes a last tick of the calling thread, which has all signals blocked here: it would stay pending. A signal of that
+/// number from another sender is libc's, and goes on waiting.
 void take_own_tick() {
   const std::uint64_t clock = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
   const timespec at_once{};
@@ -89,7 +89,7 @@ void take_own_tick() {
   }
 }
 
-/// What the process's threads have in common is as it was before.
+/// Restores the state that the process's threads share.
 void put_back() {
   release_clock_signal();
   disown_signals();
@@ -97,17 +97,17 @@ void put_back() {
   handler_stacks().give_all();
 }
 
-/// Handlers go when no thread is in one, and no signal of ours is left that would be the target's then: it might die of
-/// it. That can take until a thread gets a processor, and this one has other things to do than to wait, or to ask for
-/// thousands of threads: the recorder has it called again.
+/// Removes the handlers when no thread is in one, and no signal of ours is pending that could kill the target. This can
+/// take until a thread gets a processor, so it works in parts: this thread does not wait, nor ask about thousands of
+/// threads at once, and the recorder has it called again.
 class Leaving {
  public:
   void begin() {
     inspection_.begin();
     handlers_over_ = false;
   }
-  /// Nothing is begun any more by who comes into a handler. So once each thread has been seen outside, what handlers
-  /// have still opened before is there and can be closed; and once each has been seen outside again, nobody will come.
+  /// Handlers begin nothing any more. Once each thread has been seen outside, all that earlier handlers opened exists
+  /// and can be closed; once each has been seen outside again, no thread will enter a handler.
   void go_on(std::uint64_t until_cpu_ns) {
     take_own_tick();
     if (!handlers_over_) {
@@ -164,7 +164,7 @@ const char* stop() {
 
 // ---- the start
 
-/// Of what the last session has left, if there was one. Null: all is gone.
+/// Forgets the last session, if there was one. Null: all is gone.
 const char* forget_session() {
   Runtime& r = runtime();
   if (r.arena.header == nullptr) {

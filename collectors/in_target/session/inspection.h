@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether threads are in code of ours, as /proc shows them.
+// Tells from /proc whether threads are in code of ours.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace crosstalk::in_target {
 
-/// Whether a thread of this process is in a handler of ours, or about to be. Signal-safe; some 30 us.
+/// True if a thread of this process is in a handler of ours, or about to be. Signal-safe; some 30 us.
 [[nodiscard]] bool in_handler(std::int32_t tid);
 
 /// Goes through all threads: is each, at one moment, outside of our code, with no signal of ours on its way to it?
@@ -18,8 +18,8 @@ class Inspection {
   enum class Found : std::uint8_t { nobody_inside, somebody_inside, not_all_seen };
   enum class Events : std::uint8_t { open, closed };
   void begin();
-  /// Looks at those that have not been seen outside yet, as long as CPU time is left. `events`: whether threads may
-  /// have some; those that were closed may have raised a signal that the kernel has not sent yet.
+  /// Looks at the threads that have not been seen outside yet, as long as CPU time is left. `events`: whether threads
+  /// may have open events; closed ones may have raised a signal that the kernel has not sent yet.
   Found go_on(Events events, std::uint64_t until_cpu_ns);
 
   static constexpr std::size_t at_once = 128;  // threads

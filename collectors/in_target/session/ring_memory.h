@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena as this process has it mapped: the part that all share (header, cross-process state, slots) from the
-// start, rings by and by, some at a time, as its threads come.
+// This process's mapping of the arena: the shared part (header, cross-process state, slots) from the start, rings some
+// at a time, as its threads come.
 //
-// No descriptor is kept, and the arena's name is used once: later the program may have changed its root, user or
-// namespaces, and could not open it again. mremap() of no bytes of a shared mapping makes another mapping of the same
-// file, from there on and of any size: that is how rings are mapped, from the nearest mapping that lies before them in
-// the file. What lies in between is unmapped at once. Mapped rings stay, for the threads to come.
+// Keeps no descriptor and uses the arena's name once: later the program may have changed its root, user or namespaces,
+// and could not open it again. mremap() of no bytes of a shared mapping makes another mapping of the same file, from
+// there on and of any size: rings are mapped so, from the nearest mapping before them in the file. The part in between
+// is unmapped at once. Mapped rings stay, for the threads to come.
 #pragma once
 
 #include <atomic>
@@ -22,16 +22,16 @@ class RingMemory {
   static constexpr std::uint32_t rings_a_chunk = 4;
   static constexpr std::uint32_t most_chunks = 1024;
 
-  /// What comes before the rings in the arena is mapped, and ends at `shared_end`. False: the arena has more rings than
+  /// Uses the mapping of the arena up to its rings, which ends at `shared_end`. False: the arena has more rings than
   /// are provided for, or of another size.
   bool start(std::byte* shared_end, std::uint32_t slot_count, std::uint32_t ring_bytes);
   /// Unmaps all rings: nobody may use one any more, nor ask for one until the next start().
   void stop();
   /// The ring of slot `index`, mapped if it is not yet; null when that fails. Signal-safe.
   std::byte* ring(std::uint32_t index);
-  /// What lies behind it.
+  /// Returns the regions of slot `index`, which lie behind its ring.
   profile::ThreadRegions* regions(std::uint32_t index);
-  /// Where the part that all share ends.
+  /// Returns the end of the part that all share.
   [[nodiscard]] std::byte* shared_end() const;
   [[nodiscard]] std::uint32_t ring_bytes() const { return ring_bytes_; }
 

@@ -29,8 +29,8 @@ struct Runtime {
       confined_pid;            // the process, this one or a vfork child of it, that has confined itself; 0: none
   std::atomic<bool> foreign;   // of another pid namespace: never observed, and nothing is wrong with it
   std::atomic<bool> quiesced;  // about to exec: no new samples
-  // The library was brought into a process that ran already (session/injected.cpp), and will leave it alone again: what
-  // belongs to single threads (masks, alternate stacks) and what other programs inherit stays as it is.
+  // The library was brought into a process that ran already (session/injected.cpp), and will leave it alone again: the
+  // state of single threads (masks, alternate stacks) and the state that other programs inherit stay unchanged.
   bool injected = false;
   profile::SessionConfig config;   // copied out: the other side may be corrupt
   profile::MemorySampling memory;  // as well

@@ -11,12 +11,12 @@ enum class StepAside : std::uint8_t {
   without_trace  // when it returns, no thread is in code of ours, nor will be: normal context, for a few milliseconds
 };
 
-/// Ends the observation of this process: deletes the timers and closes the events of all its threads. Of
-/// several threads that call it, one does it, and those that want no trace wait for it. `code` and `text` are a message
-/// to the user; null: none. From then on nothing of ours makes a system call.
+/// Ends the observation of this process: deletes the timers and closes the events of all its threads. One of several
+/// callers does it, and those that want no trace wait for it. `code` and `text` are a message to the user; null: none.
+/// From then on nothing of ours makes a system call.
 void step_aside(const char* code, const char* text, StepAside how);
 
-/// A new session begins in a process that a session has left: what was forgone is to be had again. Normal context.
+/// Begins a new session in a process that a session has left: forgone facilities may be used again. Normal context.
 void forget_steps_aside();
 /// Does without SIGTRAP from now on: no watchpoint, and clocks are POSIX timers. For good, any context.
 void forgo_traps(const char* code, const char* text);
