@@ -39,7 +39,7 @@ class AttachedObserver final : public daemon::OutsideCollector {
   std::unique_ptr<observer::Observer> observer_;
 };
 
-/// Of many processes the first few, each command line once.
+/// Returns the command lines of the first few processes, each once.
 std::string commands_of(const std::vector<pid_t>& pids) {
   constexpr std::size_t most = 4;
   std::vector<std::string> commands;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session is to watch from outside, running processes (`crosstalk record -p`) or a command, and the observer as
-// the session's collector.
+// Targets that the observer watches from another process: running ones (`crosstalk record -p`) or a command. Wraps the
+// observer as the session's collector.
 #pragma once
 
 #include <sys/types.h>
@@ -25,17 +25,17 @@ struct AttachedTarget {
   std::vector<profile::MessageRow> warnings;  // what cannot be known of them from outside
 };
 
-/// The command line of a running process, as a shell has it; without one its executable, or its number.
+/// Returns the command line of a running process in shell syntax; if it has none, its executable or its number.
 [[nodiscard]] std::string command_of(pid_t pid);
 
-/// What the kernel gives those who watch from outside.
+/// The kernel's facilities for watching another process.
 struct OutsideMeans {
-  std::uint32_t registers = 0;                     // debug registers that a thread may have
+  std::uint32_t registers = 0;                     // debug registers that each thread may use
   std::vector<collectors::MemoryEvent> memory;     // events that sample accesses, beside the clocks
   std::vector<collectors::CounterGroup> counters;  // that are read of each thread
 };
 
-/// Refuses what cannot be watched from outside: where one of several cannot, all are.
+/// Checks that every process can be watched from outside; fails if one of them cannot.
 [[nodiscard]] Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means);
 
 struct WatchedCommand {
@@ -43,7 +43,7 @@ struct WatchedCommand {
   profile::MessageRow warning;  // what cannot be known of it from outside
 };
 
-/// `what`: words that "watched from outside" can follow.
+/// `what`: words that come before "watched from outside".
 [[nodiscard]] WatchedCommand watch_command(const RecordRequest& request, const std::string& what,
                                            const OutsideMeans& means);
 

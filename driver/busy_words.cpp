@@ -47,7 +47,7 @@ std::string waits_in_words(const models::CycleAccount& account) {
   for (const WaitPart& part : wait_parts) {
     const double share = total > 0 ? account[part.which].value_or(0) / total : 0;
     if (share >= worth_saying) {
-      // Of time without a processor, sleep is only what is left when waiting for one is known.
+      // Blocked time includes the wait for a processor unless that wait is known.
       const bool either = part.which == models::CycleClass::blocked && !account[models::CycleClass::runnable];
       text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", part.letter,
                           either ? "asleep or waiting for a processor" : part.words, percent_text(share));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the parts that a time is split into are drawn and called, and classes of loops, in text and in pictures.
+// Letters, fills and words for the parts of a time and for the classes of loops, in text and in pictures.
 #pragma once
 
 #include <array>
@@ -37,8 +37,7 @@ inline constexpr std::array<WaitPart, models::cycle_classes> wait_parts = {{
     {models::CycleClass::unattributed, '.', "#f3f3f3", "not attributed"},
 }};
 
-/// A bar of so many columns, the parts one after another, a letter for each column: by largest remainder, so that they
-/// fill it.
+/// Returns a bar of `columns` letters, the parts one after another; the largest remainder method makes them fill it.
 [[nodiscard]] std::string stacked(const models::CycleAccount& account, int columns);
 /// "c committing 61 %, m memory 30 %": the parts worth saying.
 [[nodiscard]] std::string waits_in_words(const models::CycleAccount& account);

@@ -35,7 +35,7 @@ int failed(const Error& error, int status) {
   return status;
 }
 
-/// Where the file goes: refused before two minutes are spent for nothing.
+/// Returns the output path. Fails at once if it cannot be written, because a calibration takes two minutes.
 Result<std::string> writable_output(const CalibrateRequest& request) {
   auto path = request.output.empty() ? machine_file_path() : Result<std::string>(request.output);
   if (!path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine's figures as tables: rows of a kind, a column for each thing that differs.
+// A machine's figures as tables: one row for each kind, one column for each thing that differs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,8 @@ class Tables {
     unsigned figures;
   };
 
-  /// A figure in its column. '-': there is no such figure; "absent"; '~' marks one that tries agree on badly.
+  /// Returns a figure in its column: '-' if there is no such figure, or "absent"; '~' marks a figure whose tries
+  /// disagree.
   std::string cell(const Figure* figure, Form form) {
     std::string text = "-";
     if (figure != nullptr && figure->value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the library that is loaded into targets lies.
+// Finds the library that is loaded into targets.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace crosstalk::driver {
 
 inline constexpr const char* collector_variable = "CROSSTALK_COLLECTOR";
 
-/// Places to look in, best first, for an executable at `executable` (absolute): as installed, as built.
+/// Returns the places to search, best first: as installed, then as built. `executable` is absolute.
 [[nodiscard]] std::vector<std::string> collector_candidates(const std::string& executable);
 
-/// Absolute path of libcrosstalk.so: $CROSSTALK_COLLECTOR when it is set, else the first candidate that is there.
+/// Returns the absolute path of libcrosstalk.so: $CROSSTALK_COLLECTOR if set, else the first candidate that exists.
 [[nodiscard]] Result<std::string> find_collector();
 
 }  // namespace crosstalk::driver

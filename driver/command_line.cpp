@@ -36,7 +36,7 @@ class HelpLayout : public CLI::Formatter {
   std::string usage_;
 };
 
-/// For the first of `arguments` that looks like an option and is none.
+/// Returns a hint for the first of `arguments` that looks like an option but is unknown.
 std::string remedy_for_unknown(const CLI::App& app, const Arguments& arguments) {
   const std::vector<std::string> known = options_of(app);
   std::string unknown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is common to the command lines of all subcommands. Parsing is pure: no output, no exit, no file is
-// touched, so that it can be tested and fuzzed.
+// Parts that the command lines of all subcommands share. Parsing is pure: it prints nothing, never exits and touches no
+// file, so it can be tested and fuzzed.
 #pragma once
 
 #include <optional>
@@ -27,25 +27,24 @@ enum ExitStatus : int {
   exit_not_found = 127,
 };
 
-/// The exit status for an error before a command starts.
+/// Returns the exit status for an error before a command starts.
 [[nodiscard]] int exit_status_of(ErrorCode code);
 
-/// What came of a command line: either a request, or text (of --help) to print to standard output.
+/// Result of a command line: either a request, or text (of --help) to print to standard output.
 template <class Request>
 struct Parsed {
   std::optional<Request> request;
   std::string text;
 };
 
-/// Lays out the help of a subcommand in one manner. `usage` follows "Usage: "; `examples` is its
-/// foot, lines as they are to be seen.
+/// Gives all subcommands the same help layout. `usage` follows "Usage: "; `examples` is printed as it is at the end.
 void describe(CLI::App& app, const std::string& usage, const std::string& examples);
 
 struct ParseOutcome {
   bool help = false;
   std::string text;  // when help
 };
-/// Runs the parser. An error is the parser's complaint, with a hint at --help.
+/// Runs the parser. An error holds the parser's complaint and a hint at --help.
 [[nodiscard]] Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments);
 
 /// "4000000", "4000000ns", "4000us", "4ms", "1s" -> nanoseconds. Refused: 0, less than 10 us (a clock cannot keep

@@ -36,7 +36,7 @@ Json json_of(const CostKey& key) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Empty: there is none, or it is none of ours.
+/// Returns the file's text; empty if there is none, or if it is not ours.
 std::string text_of(const std::string& path) {
   std::error_code error;
   const bool usable =
@@ -44,7 +44,7 @@ std::string text_of(const std::string& path) {
   return usable ? file_text(path) : "";
 }
 
-/// Whether files there are this user's: root with another one's HOME leaves nothing in it that its owner could not
+/// True if this user owns the files there: root with another user's HOME must leave nothing that its owner cannot
 /// replace.
 bool is_own(std::filesystem::path folder) {
   struct stat facts {};
@@ -57,7 +57,7 @@ bool is_own(std::filesystem::path folder) {
   return facts.st_uid == ::geteuid();
 }
 
-/// A file beyond the limit of sizes would be a signal that kills.
+/// False if the file size limit is too low: a write beyond it raises SIGXFSZ, which kills.
 bool may_write() {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= most_bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What observing costs here, kept from one recording to the next: beside the machine file, for as long as the machine
-// runs. To measure it takes half of what a recording needs to start.
+// Keeps the measured cost of observing between recordings, beside the machine file, until the machine restarts.
+// Measuring it takes half of a recording's start time.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace crosstalk::driver {
 
-/// What the costs hang on. Those that were kept under another one are of no use.
+/// Conditions that the costs depend on. Costs that were kept under another key are not used.
 struct CostKey {
-  std::string version;    // crosstalk's, which measures them in its way
+  std::string version;    // crosstalk's version, since each measures in its own way
   std::string boot;       // the kernel's id of this boot
   std::string kernel;     // release and version
   std::string processor;  // name, family, model and stepping
   bool perf_allowed = false;
-  bool watchpoints = false;     // that tell by a signal
+  bool watchpoints = false;     // watchpoints that report by a signal
   std::uint32_t registers = 0;  // debug registers
   bool operator==(const CostKey&) const = default;
 };
@@ -27,23 +27,23 @@ struct CostKey {
 
 struct KeptCosts {
   collectors::ObservingCosts costs;
-  std::uint32_t tries = 0;  // measurements that they were put together from
+  std::uint32_t tries = 0;  // measurements that the costs were combined from
   bool operator==(const KeptCosts&) const = default;
 };
-/// Nothing needs to be measured any more: all is known, or did not show itself in some tries.
+/// True if nothing is left to measure: every cost is known, or several tries did not show it.
 [[nodiscard]] bool is_settled(const KeptCosts& kept);
 
 [[nodiscard]] std::string to_json(const CostKey& key, const KeptCosts& kept);
-/// Nothing: the text is damaged, of another version, or its key is another one.
+/// Returns nullopt if the text is damaged, or has another version or key.
 [[nodiscard]] std::optional<KeptCosts> parse_costs(const std::string& text, const CostKey& key);
 
-/// crosstalk/observing-costs.json where machine_file_path() is. Not found where that is nowhere.
+/// Returns the path of crosstalk/observing-costs.json beside machine_file_path(). Fails if that has no path.
 [[nodiscard]] Result<std::string> cost_file_path();
 
-/// As collectors::calibrate(), with what is kept, and keeps what was measured where it can. It is a help and no more:
-/// where the file cannot be read or written, costs are measured each time.
+/// As collectors::calibrate(), but uses kept costs and keeps new ones. Best effort: without a usable file, it measures
+/// each time.
 void calibrate_once(collectors::Probe& probe, profile::SessionConfig& config);
-/// They are measured anew at the next recording.
+/// Deletes the kept costs, so that the next recording measures them anew.
 void forget_costs();
 
 }  // namespace crosstalk::driver

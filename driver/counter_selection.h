@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hardware counters a session reads, by what was asked for, what the machine has, and what the kernel lets this
-// user open.
+// Selects the hardware counters of a session from the request, the machine, and the kernel's permissions.
 #pragma once
 
 #include <string>
@@ -15,22 +14,22 @@ namespace crosstalk::driver {
 
 struct CounterSelection {
   std::vector<collectors::CounterGroup> groups;  // none: counters are not read
-  std::vector<std::string> lacking;              // what is not counted, and why
+  std::vector<std::string> lacking;              // counters that are not read, and why
   bool asked = false;                            // by the command line, which takes watching from outside
-  std::string refusal;                           // why none is read, where some are wanted; empty: they are, or none is
-  bool remediable = false;                       // the machine has them; it is the kernel that refuses them
+  std::string refusal;                           // why none is read although some are wanted; else empty
+  bool remediable = false;                       // the machine has them, but the kernel refuses them
 };
 
-/// Refused in one line: a name that is none.
+/// Fails with a one-line error if a name is unknown.
 [[nodiscard]] Result<CounterSelection> select_counters(const RecordRequest& request,
                                                        const collectors::MachineDescription& machine,
                                                        const collectors::EventLibrary& library,
                                                        const collectors::GroupTrial& trial, bool nmi_watchdog);
 
-/// None, since the collector is inside of what is recorded.
+/// Returns an empty selection, because the collector runs inside of the target.
 [[nodiscard]] CounterSelection no_counters_inside(CounterSelection selected);
 
-/// What is to be said of it: warnings for who records, and remarks for the profile alone.
+/// Messages about the selection: warnings for the user, and remarks for the profile alone.
 struct CounterWords {
   std::vector<profile::MessageRow> warnings, remarks;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --view memory as one table: what a row lacks is empty.
+// --view memory as one table; fields that a row lacks are empty.
 #include <fmt/format.h>
 
 #include <array>
@@ -68,7 +68,7 @@ std::string memory_number(double value) { return std::isfinite(value) ? fmt::for
 std::string known_memory(const std::optional<double>& value) { return value ? memory_number(*value) : ""; }
 std::string line_number(std::uint32_t line) { return line == 0 ? "" : std::to_string(line); }
 
-/// A row by the names of its columns.
+/// One row's cells by column name.
 using MemoryCells = std::map<std::string_view, std::string>;
 
 class MemoryTable {

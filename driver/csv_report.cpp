@@ -145,7 +145,7 @@ std::string matrix_table(const attribution::Matrix& matrix) {
   return table.take();
 }
 
-/// Groups by name; within: of threads of one group, or of processors of one core or socket.
+/// Makes the matrix between groups; `within` is 1 if both threads (or processors) are in one group.
 std::string matrix_table(const attribution::Grouping& grouping) {
   const Fields amounts = [] {
     const Fields header = cell_header();
@@ -189,7 +189,7 @@ std::string objects_table(const Analysis& analysis) {
   return table.take();
 }
 
-/// What counters were read of, each once.
+/// Returns the counters' names, each once.
 std::vector<std::string> counter_columns(const Analysis& analysis) {
   std::vector<std::string> names;
   for (const profile::CounterRow& row :
@@ -212,7 +212,7 @@ std::string counted(const attribution::LoopRow& row, const std::string& name) {
   return "";
 }
 
-/// By models::CycleClass.
+/// Returns one column name for each models::CycleClass.
 Fields wait_columns(const std::string& before, const std::string& after) {
   Fields columns;
   for (std::size_t i = 0; i < models::cycle_classes; ++i) {
@@ -230,7 +230,7 @@ Fields wait_fields(const models::CycleAccount& waits) {
   return fields;
 }
 
-/// What follows from its rates on this machine, and where its time went.
+/// Returns the column names for unit figures and waits.
 Fields figure_columns() {
   Fields columns;
   for (const models::Unit unit : models::all_units) {
@@ -242,7 +242,7 @@ Fields figure_columns() {
          Fields{"shape.threads", "shape.imbalance", "shape.simd_share", "shape.multiply_add_share"};
 }
 
-/// Of a loop without figures all are empty.
+/// Returns the fields of a loop's figures; all empty if it has none.
 Fields figure_fields(const attribution::LoopRow& row) {
   if (!row.figures) {
     return Fields(figure_columns().size());
@@ -354,13 +354,13 @@ std::string threads_table(const Analysis& analysis) {
 
 namespace {
 
-/// Whether the bytes at `at` are a control character beyond ASCII (U+0080..U+009F) in UTF-8.
+/// True if the bytes at `at` are a control character beyond ASCII (U+0080..U+009F) in UTF-8.
 bool is_high_control(const std::string& text, std::size_t at) {
   return at + 1 < text.size() && text[at] == '\xc2' && static_cast<unsigned char>(text[at + 1]) >= 0x80 &&
          static_cast<unsigned char>(text[at + 1]) < 0xa0;
 }
 
-/// Control characters, but for line breaks and tabs, as \xNN.
+/// Replaces control characters by \xNN, except for line breaks and tabs.
 std::string without_controls(const std::string& text) {
   std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -375,7 +375,7 @@ std::string without_controls(const std::string& text) {
   return shown;
 }
 
-/// What a spreadsheet would compute instead of showing it: names of programs may begin so, and do what they like there.
+/// True if a spreadsheet would compute the text instead of showing it: a program's name could inject a formula.
 bool is_formula(const std::string& text) {
   if (text.empty() || std::string_view("=+-@").find(text.front()) == std::string_view::npos) {
     return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One view as a CSV table (RFC 4180 quoting, LF line ends) with a header row. Column names are those of the
-// JSON report, joined by dots where they nest. What is not known is an empty field.
+// One view as a CSV table (RFC 4180 quoting, LF line ends) with a header row. Column names are those of the JSON
+// report, joined by dots if they nest. Unknown values are empty fields.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace crosstalk::driver {
 
-/// With `groups`, the matrix and the threads are theirs.
+/// With `groups`, the matrix and the threads are those of the groups.
 [[nodiscard]] std::string render_csv(const attribution::Analysis& analysis, View view,
                                      const attribution::Grouping* groups = nullptr);
 
-/// Rows of all parts of that view in one table; column `part` says which.
+/// Rows of all parts of that view in one table; column `part` names the part.
 [[nodiscard]] std::string memory_csv(const attribution::Memory& memory);
 
-/// One field, quoted when it has to be. Control characters, but for line breaks and tabs, are spelled \xNN: names come
-/// from programs.
+/// Returns one field, quoted if necessary. Control characters except for line breaks and tabs become \xNN, because
+/// names come from programs.
 [[nodiscard]] std::string csv_field(const std::string& text);
 
 }  // namespace crosstalk::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk diff`: two profiles are read, compared and the comparison is drawn.
+// `crosstalk diff`: reads two profiles, compares them, and renders the comparison.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ Result<Analysis> read(const std::string& name, const DiffRequest& request) {
   log_detail("analysing " + name);
   attribution::AnalysisOptions options;
   options.symbols.sysroot = request.sysroot;
-  options.max_rows = 1000;  // what one profile cuts off would be gone or new
+  options.max_rows = 1000;  // rows that only one profile cuts off would count as gone or new
   return attribution::analyse(*profile, options);
 }
 
@@ -62,7 +62,7 @@ std::string render(const DiffReport& report, const DiffRequest& request) {
     case Format::csv:
       return render_diff_csv(report);
     case Format::text:
-    case Format::svg:  // which its command line does not know
+    case Format::svg:  // this command line does not know it
       break;
   }
   const bool color =
@@ -70,7 +70,7 @@ std::string render(const DiffReport& report, const DiffRequest& request) {
   return render_diff_text(report, {terminal_width(STDOUT_FILENO), locale_charset(), color});
 }
 
-/// On standard error, so that what a script fails for is seen wherever the report went.
+/// Prints to standard error, so that a script's failure is visible wherever the report goes.
 void say_conditions(const DiffReport& report) {
   for (const JudgedCondition& judged : report.conditions) {
     if (judged.judgement.holds) {
@@ -88,7 +88,7 @@ int diff_failed(const Error& error) {
 
 int compare_profiles(const DiffRequest& request) {
   start_logging({false, request.verbosity});
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as `report` has it: large blocks go back to the system
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // as in `report`: freed large blocks go back to the system
   const auto before = read(request.before, request);
   if (!before) {
     return diff_failed(before.error());

@@ -24,7 +24,7 @@ using attribution::comparison::Unit;
 Json value_of(const Figure& figure) { return known(figure.value); }
 Json interval_of(const Figure& figure) { return interval(figure.ci95); }
 
-/// "cost_s" and "cost_ci95": names of units stand with the value only, as in a report.
+/// Adds "cost_s" and "cost_ci95": only the value's name has the unit, as in a report.
 void add(Json& to, const std::string& name, const std::string& unit, const Figure& figure) {
   to[name + unit] = value_of(figure);
   to[name + "_ci95"] = interval_of(figure);

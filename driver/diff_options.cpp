@@ -58,7 +58,7 @@ void add_options(CLI::App& app, DiffRequest& request, Texts& texts) {
   add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 
-/// A number, not negative, with or without a percent sign behind it.
+/// Parses a non-negative number, with or without a percent sign behind it.
 Result<double> parse_run_to_run(const std::string& text) {
   double percent = 0;
   const char* const end = text.data() + text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `crosstalk diff` is asked.
+// The command line of `crosstalk diff`.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace crosstalk::driver {
 
-/// Rows that cost less in both profiles are left out.
+/// A request. `least_cost` drops the rows that cost less in both profiles.
 struct DiffRequest {
   std::string before, after;  // names of profiles
   std::vector<attribution::comparison::Condition> conditions;

@@ -16,11 +16,11 @@ struct JudgedCondition {
   attribution::comparison::Judgement judgement;
 };
 inline constexpr int exit_condition_holds = 1;
-/// No condition holds, and of one nobody could see what would decide it: silence of a blind mechanism passes no gate.
+/// No condition holds, and at least one could not be judged: a gate must not pass because the data is missing.
 inline constexpr int exit_undecided = 2;
 [[nodiscard]] int status_of(const std::vector<JudgedCondition>& conditions);
 
-/// All that is shown. The analyses outlive it.
+/// Everything that the report shows. The analyses must outlive it.
 struct DiffReport {
   std::string before_file, after_file;
   const attribution::Analysis* before = nullptr;
@@ -29,11 +29,11 @@ struct DiffReport {
   std::vector<JudgedCondition> conditions;
 };
 
-/// For people. Equal reports give equal text.
+/// Renders text for people. Equal reports give equal text.
 [[nodiscard]] std::string render_diff_text(const DiffReport& report, TextStyle style);
-/// The interface "crosstalk.diff/1" of docs/diff-json.md, with a newline at its end.
+/// Renders the interface "crosstalk.diff/1" of docs/diff-json.md, with a newline at its end.
 [[nodiscard]] std::string render_diff_json(const DiffReport& report);
-/// One table: a row for each row of the comparison.
+/// Renders one table with a row for each row of the comparison.
 [[nodiscard]] std::string render_diff_csv(const DiffReport& report);
 
 /// "gone", "new", "both".

@@ -28,15 +28,15 @@ constexpr int diff_figure_columns = 9;
 constexpr int interval_columns = 22;
 constexpr int verdict_columns = 7;
 
-/// A narrow terminal has no room for them.
+/// False on a narrow terminal, which has no room for intervals.
 bool shows_interval(const Canvas& canvas) { return canvas.width() >= 90; }
 
-/// Seconds, or a share of CPU time.
+/// Formats seconds, or a share of CPU time.
 std::string figure_text(double value, Unit unit) {
   return unit == Unit::seconds ? seconds_text(value) : percent_text(value);
 }
 
-/// What is unlikely to be more, where nothing was seen.
+/// Formats a cost; without a detection, its upper bound.
 std::string cost_text(const Canvas& canvas, const Figure& cost, bool seen, Unit unit) {
   if (!cost.value && !cost.ci95) {
     return "-";
@@ -121,7 +121,7 @@ std::string place_text(const Place& place) {
   return source.empty() ? (place.function.empty() ? "unknown code" : place.function) : source;
 }
 
-/// "a.cpp:14", "a.cpp:14 → 20", "a.h:3 → b.cpp:20": what both ends share is said once.
+/// Formats "a.cpp:14", "a.cpp:14 → 20" or "a.h:3 → b.cpp:20": a common file or line appears once.
 std::string ends_of(const Canvas& canvas, const Place& producer, const Place& consumer) {
   std::string from = place_text(producer);
   const std::string to = place_text(consumer);
@@ -132,7 +132,7 @@ std::string ends_of(const Canvas& canvas, const Place& producer, const Place& co
   return from + canvas.sign(" → ", " -> ") + (one_file ? std::to_string(consumer.line) : to);
 }
 
-/// Labels begin with what tells them apart, so they are cut at their ends.
+/// Cuts labels at the end, because their beginnings tell them apart.
 std::string label_cell(const Canvas& canvas, const std::string& label) {
   const int room = name_columns(canvas);
   return pad_right(fit_end(canvas.clean(label), room, canvas.style().charset), room);
@@ -187,7 +187,7 @@ void draw_rows(Canvas& canvas, const Comparison& c, const std::vector<Row>& rows
   }
 }
 
-/// Time of an iteration where it is known, else of the loop.
+/// Formats the time of an iteration if it is known, else the loop's time.
 std::string loop_columns(const Canvas& canvas, const LoopChange& loop, const Comparison& c) {
   const bool iterations = loop.change.iteration_s.ci95.has_value();
   const Unit unit = iterations ? Unit::seconds : c.unit;
@@ -287,7 +287,7 @@ std::string render_diff_text(const DiffReport& report, TextStyle style) {
   draw_conditions(canvas, report);
   draw_rows(canvas, c, c.objects, "Objects", "object", object_label);
   draw_rows(canvas, c, c.lines, "Source lines", "who stores, who accesses", line_label);
-  if (c.threads.size() > 1) {  // one pair of names: the same figures as all communication
+  if (c.threads.size() > 1) {  // one pair of names would repeat the figures of all communication
     draw_rows(canvas, c, c.threads, "Threads", "by name", thread_label_of);
   }
   draw_loop_changes(canvas, c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk doctor`: what this machine and this user's rights give, and the exact commands that give more.
+// `crosstalk doctor`: reports what this machine and this user's rights allow, with the exact commands that allow more.
 #include "driver/doctor.h"
 
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style)
         "  " + std::string(facility.available ? "yes  " : "no   ") + pad_right(facility.name, name_columns),
         facility.found);
     if (!facility.remedy.empty()) {
-      canvas.line(indent + canvas.sign("→ ", "> ") + canvas.clean(facility.remedy));  // whole: it is to be copied
+      canvas.line(indent + canvas.sign("→ ", "> ") + canvas.clean(facility.remedy));  // uncut, so that it can be copied
     }
   }
   canvas.blank();

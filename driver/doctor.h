@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `crosstalk doctor` concludes from a probe, and how it says so.
+// The conclusions of `crosstalk doctor` from a probe, and their rendering.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ struct DoctorRequest {
 struct Diagnosis {
   std::vector<collectors::Facility> facilities;
   bool can_record = false, sees_communication = false;
-  MethodChoice method;  // how it sees communication, where it can record
+  MethodChoice method;  // how it sees communication, if it can record
   profile::WatchTrial watch_trial;
 };
 [[nodiscard]] Diagnosis diagnose(const collectors::Probe& probe, const collectors::Facility& collector);
 
-/// Those that a recording can have here, the best first: "pebs", "ibs", "clock".
+/// Returns the sources that a recording can use here, best first: "pebs", "ibs", "clock".
 [[nodiscard]] std::vector<std::string> sources_of(const Diagnosis& diagnosis);
 [[nodiscard]] std::string render_diagnosis(const Diagnosis& diagnosis, const TextStyle& style);
 /// One JSON object: schema "crosstalk.doctor/1", can_record, sees_communication, method, method_choice, sources,

@@ -21,7 +21,7 @@ std::string describe_wait(const Debuginfod::Wait& wait) {
 
 FetchProgress::FetchProgress() : line_(true) {
   Debuginfod::on_wait([this](const Debuginfod::Wait& wait) {
-    constexpr double worth_a_line_s = 0.5;  // what is in the cache comes at once
+    constexpr double worth_a_line_s = 0.5;  // cached files arrive at once
     if (wait.over) {
       line_.erase();
     } else if (wait.seconds >= worth_a_line_s) {

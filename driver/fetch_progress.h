@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line on the terminal while debug information is fetched from the servers of DEBUGINFOD_URLS.
+// Shows a line on the terminal while debug information is fetched from the servers of DEBUGINFOD_URLS.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace crosstalk::driver {
 /// "fetching debug information 1a2b3c4d, 2.1 MiB of 14 MiB, 3 s"
 [[nodiscard]] std::string describe_wait(const symbolizer::Debuginfod::Wait& wait);
 
-/// Shows waits as long as it lives; one at a time.
+/// Shows waits during its lifetime; only one may exist at a time.
 class FetchProgress {
  public:
   FetchProgress();

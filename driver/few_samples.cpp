@@ -16,7 +16,7 @@
 namespace crosstalk::driver {
 namespace {
 
-/// Of the threads that were observed; of a command that was not, what the kernel counted.
+/// Returns the CPU time of the observed threads, s; if a launched command was not observed, the kernel's figure.
 std::optional<double> cpu_time(const profile::ProfileReader& profile, bool launched) {
   double cpu_s = 0;
   for (const profile::ThreadRow& thread : profile.threads()) {
@@ -46,7 +46,7 @@ std::string why(const RecordRequest& request, const daemon::RecordOutcome& outco
   facts.launched = request.pids.empty();
   facts.cpu_s = cpu_time(*profile, facts.launched);
   facts.period_ns = profile->session().config.period_ns;
-  for (const profile::ThreadRow& thread : profile->threads()) {  // no clock is finer than its kernel's tick
+  for (const profile::ThreadRow& thread : profile->threads()) {  // a clock is no finer than its kernel's tick
     facts.period_ns = std::max(facts.period_ns, std::uint64_t{thread.period_us} * 1000);
   }
   facts.processes = profile->processes();

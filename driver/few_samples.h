@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `crosstalk record` ends with where hardly anything was sampled.
+// The last words of `crosstalk record` if it took hardly any samples.
 #pragma once
 
 #include "daemon/record_options.h"
@@ -7,7 +7,7 @@
 
 namespace crosstalk::driver {
 
-/// Says in a line why there are few samples or none, and what to do; nothing where there are enough.
+/// Prints one line that says why there are few samples or none, and what to do; nothing if there are enough.
 void say_why_few_samples(const RecordRequest& request, const daemon::RecordOutcome& outcome);
 
 }  // namespace crosstalk::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk import`: a recording of perf becomes a profile.
+// `crosstalk import`: makes a profile of a perf recording.
 #include "collectors/perf_import/import.h"
 
 #include <CLI/CLI.hpp>

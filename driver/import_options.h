@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `crosstalk import` is asked.
+// The command line of `crosstalk import`.
 #pragma once
 
 #include <string>

@@ -56,7 +56,7 @@ Result<AttachedTarget> inject_into(const RecordRequest& request) {
   if (!collector) {
     return tl::unexpected<Error>(collector.error());
   }
-  std::error_code error;  // mappings have the file's name without links
+  std::error_code error;  // mappings name the file without links
   const std::filesystem::path file = std::filesystem::canonical(*collector, error);
   const std::string library = error ? *collector : file.string();
   const pid_t pid = request.pids.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk record -p --inject`: the library that is brought into a running process as the session's collector.
+// `crosstalk record -p --inject`: loads the library into a running process, as the session's collector.
 #pragma once
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 
 namespace crosstalk::driver {
 
-/// As attach_to(), with the collector in the process. Refuses what it cannot be brought into.
+/// As attach_to(), with the collector inside the process. Fails if the collector cannot be loaded.
 [[nodiscard]] Result<AttachedTarget> inject_into(const RecordRequest& request);
 
 }  // namespace crosstalk::driver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware counters tell, as JSON.
+// Hardware counters as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 
 namespace crosstalk::driver {
 
-/// Of a loop or a thread.
+/// Returns the rates of a loop or a thread.
 [[nodiscard]] nlohmann::ordered_json counter_rates(const attribution::CounterRates& rates);
-/// The report's member `counters`: what was counted, and the threads' rates; null where none was read.
+/// Returns the report's member `counters`: the counters and the threads' rates; null if none was read.
 [[nodiscard]] nlohmann::ordered_json counters(const attribution::Analysis& analysis);
 
 }  // namespace crosstalk::driver

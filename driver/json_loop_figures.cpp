@@ -41,7 +41,7 @@ Json busy(const attribution::LoopFigures& figures) {
   return object;
 }
 
-/// Nothing was calibrated, so no unit's time can be known.
+/// False if the machine is not calibrated: no unit's time is known then.
 bool is_calibrated(const attribution::LoopFigures& figures) { return !figures.busy_class.evidence.empty(); }
 
 Json application_classes(const models::ApplicationCandidates& found) {
@@ -69,7 +69,7 @@ Json shape(const attribution::LoopFigures& figures) {
           {"gathers", figures.gathers},          {"scatters", figures.scatters}};
 }
 
-/// Operations a second of CPU time, by what does them.
+/// Returns operations per second of CPU time by instruction kind.
 Json flops_by_kind(const std::optional<models::FlopMix>& mix) {
   if (!mix) {
     return nullptr;
@@ -101,7 +101,7 @@ Json served(const std::optional<models::LevelShares>& parts) {
                : Json(nullptr);
 }
 
-/// Amounts of all threads altogether.
+/// Returns the amounts of all threads together.
 Json performance(const attribution::LoopRow& loop, const attribution::LoopFigures& figures) {
   const auto amount = [&loop](const std::optional<double>& per_s, double divisor = 1) {
     return known(per_s ? std::optional(*per_s * loop.cpu_s / divisor) : std::nullopt);

@@ -9,14 +9,14 @@
 
 namespace crosstalk::driver {
 
-/// Places at which threads waited for each other, as `waiting` of a report.
+/// Returns the places where threads waited for each other, the member `waiting` of a report.
 [[nodiscard]] nlohmann::ordered_json wait_places(const attribution::Analysis& analysis);
 
 /// Adds `busy`, `waits`, `class`, `class_evidence`, `application_classes`, `advice`, `shape` and
 /// `performance` to the loop's row.
 void add_figures(nlohmann::ordered_json& row, const attribution::LoopRow& loop);
 
-/// Seconds by class of cycle accounting, null where nothing is known.
+/// Returns seconds by cycle accounting class, null if nothing is known.
 [[nodiscard]] nlohmann::ordered_json waits_of(const models::CycleAccount& account);
 
 /// "high_bf_direct", ...

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the JSON report that loops make: their times, rates and figures (docs/report-json.md).
+// The loops of the JSON report: their times, rates and figures (docs/report-json.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -26,7 +26,7 @@ Json latency(const std::optional<attribution::LatencyFigures>& figures) {
           {"max", figures->greatest}};
 }
 
-/// Those that there are, by name.
+/// Returns the nonzero counts by name.
 template <std::size_t Size, class Name>
 Json by_name(const std::array<std::uint64_t, Size>& counts, const Name& name) {
   Json object = Json::object();

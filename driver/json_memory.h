@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the JSON report that hardware samples of memory accesses make (docs/report-json.md).
+// The hardware samples of memory accesses in the JSON report (docs/report-json.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -43,7 +43,7 @@ Json cells(const Matrix& matrix) {
   return list;
 }
 
-/// Of a row, both sorts together.
+/// Adds a row's cost interval and gain, true and false sharing together.
 void add_gain(Json& row, const attribution::Amount& true_sharing, const attribution::Amount& false_sharing) {
   const attribution::Sum sum = attribution::sum_of(true_sharing, false_sharing);
   row["cost_ci95"] = interval(sum.cost_ci95);
@@ -276,7 +276,7 @@ Json communication(const attribution::Communication& found) {
           {"invalidations", cells(found.invalidations)}};
 }
 
-/// Cells of groups: a group exchanges with itself, too.
+/// Returns the cells of groups; unlike a thread, a group may exchange with itself.
 Json group_cells(const Matrix& matrix) {
   Json list = cells(matrix);
   for (Json& cell : list) {
@@ -499,7 +499,7 @@ std::string render_json(const Analysis& analysis, std::optional<View> view, cons
     report["kernel"] = kernel(analysis);
     report["waiting"] = wait_places(analysis);
   }
-  // Names come from programs in any encoding: what is no UTF-8 becomes U+FFFD instead of an error.
+  // Names come from programs in any encoding: malformed UTF-8 becomes U+FFFD instead of an error.
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

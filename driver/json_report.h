@@ -11,8 +11,8 @@
 
 namespace crosstalk::driver {
 
-/// One JSON object with a newline at its end. With a view: the head and that part. With `groups`, they come as a part
-/// of their own, beside threads.
+/// Returns one JSON object with a newline at its end. With a view: the head and that part. With `groups`, a part of
+/// their own beside the threads.
 [[nodiscard]] std::string render_json(const attribution::Analysis& analysis, std::optional<View> view,
                                       const attribution::Grouping* groups = nullptr);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as JSON has them: what is not known is null.
+// Values in JSON form: an unknown value is null.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace crosstalk::driver {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON has no infinities; what is not a number is not known.
+/// JSON has no infinities: infinities and NaN become null.
 inline Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 template <class Value>
@@ -27,7 +27,7 @@ Json known(const std::optional<Value>& value) {
   }
 }
 
-/// Seconds of CPU time; null where no sample stands for time.
+/// Returns seconds of CPU time; null if samples do not stand for time.
 inline Json seconds(const attribution::Analysis& analysis, double value) {
   return analysis.shares_of.empty() ? number(value) : Json(nullptr);
 }
@@ -39,7 +39,7 @@ inline Json interval(const std::optional<attribution::Interval>& value) {
 inline Json known_text(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 inline Json known_line(std::uint32_t line) { return line == 0 ? Json(nullptr) : Json(line); }
 
-/// What the self-test of watchpoints found; null: nobody made it.
+/// Returns the verdict of the watchpoint self-test; null if it did not run.
 inline Json watch_trial(const profile::WatchTrial& trial) {
   const std::string verdict = profile::verdict_name(trial.verdict);
   if (verdict.empty()) {

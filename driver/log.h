@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// crosstalk's own words: one line each on standard error, starting "crosstalk: ". Not for results, which go to
-// standard output. Thread-safe.
+// crosstalk's messages: one line each on standard error, starting "crosstalk: ". Results go to standard output instead.
+// Thread-safe.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@ namespace crosstalk::driver {
 
 struct Verbosity {
   bool quiet = false;  // errors only
-  int level = 0;       // from 1 on: what is done
+  int level = 0;       // from 1 on: progress details
 };
 void start_logging(Verbosity verbosity);
 
-// Line breaks and other control characters in `text` (a hostile file name, say) are shown as '?'.
+// Line breaks and other control characters in `text` (from a hostile file name, for example) become '?'.
 void log_error(const std::string& text);
 void log_warning(const std::string& text);  // after "warning: "
-void log_notice(const std::string& text);   // what a user wants to know without asking
+void log_notice(const std::string& text);   // something that a user wants to know without asking
 void log_detail(const std::string& text);   // -v
 
-/// `text` with control characters (but not UTF-8) replaced by '?'.
+/// Returns `text` with control characters replaced by '?'; UTF-8 stays.
 [[nodiscard]] std::string printable(const std::string& text);
 
 }  // namespace crosstalk::driver

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uintmax_t most_bytes = 16U << 20;
 constexpr const char* remedy = "; 'crosstalk calibrate' measures this machine anew";
 
-/// Empty: unset, or no absolute path, which the specification says to pass over.
+/// Returns the variable's folder; empty if unset or not absolute, since the XDG specification ignores relative paths.
 std::string folder_of(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr && value[0] == '/' ? value : "";

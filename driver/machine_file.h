@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the machine's measured figures are kept, between `crosstalk calibrate` and the profiles and reports that use
-// them.
+// Stores the machine's measured figures between `crosstalk calibrate` and the profiles and reports that use them.
 #pragma once
 
 #include <optional>
@@ -11,18 +10,18 @@
 
 namespace crosstalk::driver {
 
-/// crosstalk/machine.json in $XDG_CONFIG_HOME, or in ~/.config. Not found when there is neither variable.
+/// Returns the path of crosstalk/machine.json in $XDG_CONFIG_HOME, or in ~/.config. Fails if neither variable is set.
 [[nodiscard]] Result<std::string> machine_file_path();
 
-/// Reads and checks a file. An error names it, and the field that is wrong.
+/// Reads and checks a file. An error names the file and the wrong field.
 [[nodiscard]] Result<models::Machine> read_machine_file(const std::string& path);
 
-/// Writes all of it or nothing, as the next.
+/// Writes the whole file or nothing; so does write_machine_file().
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& text);
 [[nodiscard]] Result<void> write_machine_file(const std::string& path, const models::Machine& machine);
 
-/// The text of this machine's file, to be stamped into a profile; empty when there is no file. Refused when it is of
-/// another machine or version or makes no sense.
+/// Returns the text of this machine's file, to be stored in a profile; empty if there is no file. Fails if it belongs
+/// to another machine or version, or is malformed.
 [[nodiscard]] Result<std::string> stamp_of_this_machine();
 
 }  // namespace crosstalk::driver

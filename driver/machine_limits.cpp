@@ -14,7 +14,7 @@ profile::MessageRow nothing_watched(const MethodChoice& method, const profile::W
                                          to_see_it_all(trial.remedy)};
 }
 
-/// Of watchpoints that cannot be had inside of a target, where lines are probed in their place.
+/// Makes the warning that lines are probed because watchpoints cannot be used inside the target.
 profile::MessageRow lines_probed(const MethodChoice& method, const collectors::Probe& probe) {
   return {"lines_probed",
           "no watchpoints (" + method.why +
@@ -23,7 +23,7 @@ profile::MessageRow lines_probed(const MethodChoice& method, const collectors::P
               to_see_it_all(probe.watchpoints_allowed && !probe.watchpoints_inside ? "record with --observer" : "")};
 }
 
-/// Of watchpoints that some accesses escape.
+/// Makes the warning that watchpoints miss some kinds of accesses.
 profile::MessageRow partly_watched(std::uint32_t silent, const profile::WatchTrial& trial) {
   return {"watchpoints_partly", trial.why + "; communication by " + profile::accesses_in_words(silent) +
                                     " may not be seen" + to_see_it_all(trial.remedy)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine withholds from a recording.
+// Facilities that a machine denies a recording.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace crosstalk::driver {
 
-/// As warnings that the profile keeps, each with what would help.
+/// Returns warnings for the profile, each with a remedy.
 [[nodiscard]] std::vector<profile::MessageRow> limits_of(const profile::SessionConfig& wanted,
                                                          const collectors::Probe& probe, const MethodChoice& method);
 

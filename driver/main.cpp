@@ -10,8 +10,8 @@
 
 namespace {
 
-// Whoever started us may have closed standard streams. A file that is opened then, the profile say, would get the
-// number of one and be written to as one. The command finds them closed, as it would have.
+// The caller may have closed standard streams. The next file to be opened, a profile for example, would take such a
+// stream's number and receive its output. The command still finds them closed.
 void occupy_closed_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) < 0) {
@@ -23,7 +23,7 @@ void occupy_closed_streams() {
 int run(int count, char** words) {
   try {
     return crosstalk::driver::run(crosstalk::driver::Arguments(words + (count > 0 ? 1 : 0), words + count));
-  } catch (const std::exception& error) {  // memory ran out, or a library let something through
+  } catch (const std::exception& error) {  // out of memory, or an exception of a library
     std::fprintf(stderr, "crosstalk: %s\n", error.what());
     return crosstalk::driver::exit_refused;
   }

@@ -11,17 +11,17 @@ namespace {
 
 using collectors::MemoryEvent;
 
-// A record takes 550 bytes, IBS's 620: the ring holds a dozen of them, and two or three come between two ticks.
+// A record takes 550 bytes, one of IBS 620: the ring holds a dozen, and two or three arrive between two ticks.
 constexpr std::uint32_t ring_bytes = 8192;
 constexpr std::uint64_t first_period_longer = 8;
-constexpr std::uint32_t stack_bytes = 256;  // what a function keeps on its stack, and who has called it
+constexpr std::uint32_t stack_bytes = 256;  // a function's own stack data, and its caller
 
 profile::MemoryEvent event_inside(const MemoryEvent& event) {
   profile::MemoryEvent inside{};
   inside.attr = observer::measuring_attributes(event, event.attr.sample_period);
   inside.attr.sample_stack_user = stack_bytes;
   inside.attr.wakeup_events = 0;  // nobody waits for it
-  // Too long a period to begin with takes a tick to be found out, too short a one fills the ring until then.
+  // A first period that is too long costs one tick to correct; one that is too short fills the ring until then.
   inside.attr.sample_period = collectors::allowed_period(event, first_period_longer * event.attr.sample_period);
   if (event.leader) {
     inside.leader = observer::leading_attributes(event);
@@ -89,7 +89,7 @@ profile::MemorySampling sampling_inside(const std::vector<MemoryEvent>& events) 
 }
 
 std::vector<profile::EventRow> number_events(std::vector<MemoryEvent>& events) {
-  constexpr unsigned least_precise = 2;  // less says nothing of the instruction
+  constexpr unsigned least_precise = 2;  // less precise events do not identify the instruction
   std::vector<profile::EventRow> rows;
   for (MemoryEvent& event : events) {
     event.number = static_cast<std::uint8_t>(rows.size() + 1);

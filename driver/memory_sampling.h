@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a session that sample memory accesses: as the profile names them, and as targets open them themselves.
+// A session's memory access events: as the profile names them, and as targets open them themselves.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace crosstalk::driver {
 
-/// Why threads cannot be sampled by these events from inside; empty: they can.
+/// Returns why threads cannot be sampled by these events from inside; empty if they can.
 [[nodiscard]] std::string obstacle_inside(const std::vector<collectors::MemoryEvent>& events);
 
-/// What is put into the arena for targets to open; obstacle_inside() must have none.
+/// Returns the part of the arena that targets open events from. Precondition: obstacle_inside() is empty.
 [[nodiscard]] profile::MemorySampling sampling_inside(const std::vector<collectors::MemoryEvent>& events);
 
-/// The events by their numbers, which they are given: 1 on.
+/// Numbers the events from 1 on, and returns their rows.
 [[nodiscard]] std::vector<profile::EventRow> number_events(std::vector<collectors::MemoryEvent>& events);
 
-/// What became of the samples that targets took by themselves, as warnings.
+/// Returns warnings about the samples that targets took themselves.
 [[nodiscard]] std::vector<profile::MessageRow> remarks_on_memory(const profile::MemoryCounts& counts, bool watchdog);
 
 }  // namespace crosstalk::driver

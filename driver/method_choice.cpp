@@ -6,7 +6,7 @@ namespace {
 
 using profile::Method;
 
-/// Why lines cannot be probed; empty: they can be.
+/// Returns why lines cannot be probed; empty if they can.
 std::string obstacle_to_probes(const collectors::Probe& probe, bool from_outside) {
   if (from_outside) {
     return "lines are probed by a collector inside of the program, and this one is watched from outside";

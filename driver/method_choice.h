@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How communication is seen in a recording: by watchpoints or by probes of lines.
+// Chooses how a recording sees communication: by watchpoints or by line probes.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace crosstalk::driver {
 
 struct MethodChoice {
   profile::Method method = profile::Method::none;
-  std::string why;     // in words that "as" can come before
+  std::string why;     // in words that follow "as"
   bool asked = false;  // the user has named it
 };
 
-/// What `wish` comes to here; fails where the method that it names does not work. `from_outside`: no collector is in
-/// the targets. `registers`: debug registers that may be used.
+/// Returns the method for `wish`; fails if the named method does not work here. `from_outside`: no collector is in the
+/// targets. `registers`: debug registers that may be used.
 [[nodiscard]] Result<MethodChoice> choose_method(MethodWish wish, const collectors::Probe& probe, bool from_outside,
                                                  std::uint32_t registers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options whose values have names.
+// Parses options whose values have names.
 #pragma once
 
 #include <iterator>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::driver {
 
-/// The value that is called `name` in `names`, pairs of name and value; else an error that says what there is.
+/// Returns the value called `name` in `names` (pairs of name and value); an error lists the names.
 template <class Names>
 [[nodiscard]] auto named(const char* option, const Names& names, const std::string& name)
     -> Result<std::decay_t<decltype(std::begin(names)->second)>> {

@@ -30,7 +30,7 @@ namespace crosstalk::driver {
   return "";
 }
 
-/// As `--by` takes it.
+/// Returns the word that `--by` takes.
 [[nodiscard]] constexpr const char* group_by_name(attribution::GroupBy by) {
   switch (by) {
     case attribution::GroupBy::name:

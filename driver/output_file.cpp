@@ -22,7 +22,7 @@ tl::unexpected<Error> not_writable(const std::string& path, const std::string& w
   return fail(ErrorCode::permission, path + ": cannot be written: " + why + "; choose another file with -o");
 }
 
-/// A file without a name, where the file system has them; else a short-lived one.
+/// Creates an unnamed file if the file system supports it; else a short-lived one.
 Result<void> try_to_write(const std::string& path, const std::string& folder) {
   if (UniqueFd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)).valid()) {
     return {};

@@ -32,7 +32,7 @@ void ProgressLine::show(const std::string& text) {
   if (!enabled_) {
     return;
   }
-  // Cut to the terminal's width: a wrapped line could not be erased.
+  // Cut to the terminal's width, because a wrapped line cannot be erased.
   const int width = terminal_width(STDERR_FILENO) - 1;
   const std::string line = fit_end("crosstalk: " + text, width, Charset::ascii);
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on standard error that tells how a recording goes, drawn over itself and erased at the end.
+// Shows a recording's progress as one line on standard error, redrawn in place and erased at the end.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk record`: everything that can be refused is refused here, before the command starts.
+// `crosstalk record`: checks everything that can be refused before the command starts.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -45,11 +45,11 @@ namespace crosstalk::driver {
 
 namespace {
 
-/// What a session needs to begin.
+/// Everything that a session needs to begin.
 struct Preparation {
   daemon::RecordOptions options;
   std::optional<daemon::Attachment> attachment;         // to running processes
-  std::optional<daemon::CommandAttachment> to_command;  // which is watched from outside
+  std::optional<daemon::CommandAttachment> to_command;  // watched from outside
   SourceSelection source;
   CounterSelection counters;
 };
@@ -68,7 +68,7 @@ Result<void> check_machine(const RecordRequest& request, const collectors::Probe
   return {};
 }
 
-/// What the machine seems to withhold then is what the recording around us uses.
+/// The outer recording uses the facilities that this machine then seems to lack.
 std::vector<profile::MessageRow> inside_another() {
   return {
       {"recorded_itself",
@@ -76,7 +76,8 @@ std::vector<profile::MessageRow> inside_another() {
        "that recording, so that this one has nothing in it; record the command alone"}};
 }
 
-/// What is watched from outside, and why, in words that "watched from outside" can follow; empty: it need not be.
+/// Returns the target and the reason to watch it from outside, in words that come before "watched from outside"; empty
+/// if nothing requires it.
 std::string what_from_outside(const RecordRequest& request, const collectors::JudgedCommand& command,
                               const SourceSelection& source, const CounterSelection& counters) {
   if (!command.obstacle.empty()) {
@@ -97,7 +98,7 @@ std::string what_from_outside(const RecordRequest& request, const collectors::Ju
   return request.delay_ns != 0 ? "as --delay takes, the command was" : "";
 }
 
-/// Events of others' threads must be allowed.
+/// Checks that perf events on other processes' threads are allowed.
 Result<void> check_events(const RecordRequest& request, const collectors::Probe& probe) {
   const auto* const clock = facility_of(probe, "perf task-clock");
   if (!probe.perf_allowed && clock != nullptr) {
@@ -129,14 +130,14 @@ Result<void> prepare_watching(const RecordRequest& request, const collectors::Pr
   }
   WatchedCommand watched = watch_command(request, what, means_of(probe, prepared));
   prepared.to_command = std::move(watched.attachment);
-  // Who asked for it need not be told.
+  // The user asked for it, so this is a remark instead of a warning.
   (request.observer && command.obstacle.empty() ? prepared.options.remarks : prepared.options.warnings)
       .push_back(std::move(watched.warning));
   prepared.options.from_outside = true;
   return {};
 }
 
-/// The collector is inside of what is recorded, and samples there.
+/// Sets the session up for a collector inside the target, which samples there.
 void place_inside(Preparation& prepared) {
   prepared.source = inside(std::move(prepared.source));
   prepared.options.memory = sampling_inside(prepared.source.chosen.events);
@@ -146,7 +147,7 @@ void place_inside(Preparation& prepared) {
   };
 }
 
-/// The command must be one that can be launched under observation.
+/// Checks that the command can be launched under observation.
 Result<void> prepare_command(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
   const auto command = collectors::check_command(request.command.front());
   if (!command) {
@@ -175,7 +176,7 @@ Result<void> prepare_command(const RecordRequest& request, const collectors::Pro
   return {};
 }
 
-/// The processes must be such that can be attached to, by events that are allowed.
+/// Checks that the processes can be attached to, and that the events are allowed.
 Result<void> prepare_attachment(const RecordRequest& request, const collectors::Probe& probe, Preparation& prepared) {
   auto target = request.inject ? inject_into(request) : attach_to(request, means_of(probe, prepared));
   if (!target) {
@@ -200,8 +201,7 @@ Result<void> prepare_attachment(const RecordRequest& request, const collectors::
   return {};
 }
 
-/// Why it is this source: in detail for who asks, and in the profile. What the machine has and the kernel refuses is
-/// worth a warning.
+/// Records and logs why this source was chosen. Warns if the kernel refuses a better source that the machine has.
 void say_source(const SourceSelection& source, daemon::RecordOptions& options) {
   options.source_name = collectors::name_of(source.chosen.source);
   options.source_choice = collectors::in_words(source.chosen.verdicts);
@@ -229,7 +229,7 @@ void say_counters(const CounterSelection& counters, daemon::RecordOptions& optio
   }
 }
 
-/// The profile takes this machine's figures along, so that reports need not be made on it.
+/// Stores this machine's figures in the profile, so that reports can be made on another one.
 void stamp_machine(daemon::RecordOptions& options) {
   auto stamp = stamp_of_this_machine();
   if (stamp) {
@@ -248,7 +248,7 @@ void take_method(const MethodChoice& choice, daemon::RecordOptions& options) {
   log_detail(std::string("method ") + profile::name_of(choice.method) + ": " + choice.why);
 }
 
-/// Everything that has to hold before the command may start.
+/// Checks everything that must hold before the command may start.
 Result<Preparation> prepare(const RecordRequest& request) {
   collectors::Probe probe = collectors::probe();
   if (auto fit = check_machine(request, probe); !fit) {
@@ -286,7 +286,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
   calibrate_once(probe, options.config);
   options.watch_trial = probe.watch_trial;
   const bool from_outside = options.from_outside && !request.inject;
-  if (from_outside) {  // no signal has to tell of accesses
+  if (from_outside) {  // no signal has to report accesses
     options.config.watchpoints_allowed = probe.watchpoints_allowed ? 1 : 0;
   }
   const auto method = choose_method(request.method, probe, from_outside, request.config.watchpoints);
@@ -308,7 +308,7 @@ Result<Preparation> prepare(const RecordRequest& request) {
       1 + costs.armed_copy_permille / 1000.0, costs.armed_byte_ps, costs.transfer_call_ns));
   say_source(prepared.source, options);
   say_counters(prepared.counters, options);
-  if (!prepared.source.chosen.events.empty()) {  // else the clock is all that is left
+  if (!prepared.source.chosen.events.empty()) {  // else only the clock is left
     options.events = events;
   }
   options.recorded_itself = request.pids.empty() && daemon::recorded_itself();
@@ -346,23 +346,23 @@ Result<daemon::RecordOutcome> record_prepared(const Preparation& prepared) {
                              : daemon::record(prepared.options);
 }
 
-/// Before it attaches to processes, nothing is there that an interrupt would have to save.
+/// Waits for --delay. Nothing is attached yet, so an interrupt has nothing to save.
 void await_begin(const RecordRequest& request) {
   if (!request.pids.empty() && request.delay_ns != 0) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(request.delay_ns));
   }
 }
 
-/// What the recorder has too little of is no reason for the command not to run.
+/// Runs the command unrecorded: the recorder's lack of a resource must not stop the command.
 int run_unrecorded(const std::vector<std::string>& command, const Error& why) {
   log_warning(why.message + "; nothing is recorded of the command, which runs as it would alone");
   return refuse(daemon::execute_unrecorded(command));
 }
 
-/// Whoever waits for us learns how the command has ended as if he had waited for that: a shell ends a script whose
-/// command was interrupted, and goes on behind one that has exited. Returns where this process cannot die of it.
+/// Dies of the command's signal, so that a waiting shell sees how the command ended: a shell ends a script if its
+/// command was interrupted, but goes on after an exit. Returns if this process cannot die of the signal.
 void die_of(int signal) {
-  constexpr rlimit no_core{0, 0};  // a core file would be the recorder's, and may replace the command's
+  constexpr rlimit no_core{0, 0};  // the recorder's core file might replace the command's
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::prctl(PR_SET_DUMPABLE, 0);
   std::fflush(nullptr);

@@ -39,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, profile::Partner>, 4> partner_n
     {"next-store", profile::Partner::next_store},
 }};
 
-/// Events of the clock source, and the clock that each stands for.
+/// Events of the clock source, with the clock of each.
 constexpr std::array<std::pair<std::string_view, profile::ClockKind>, 2> clock_events = {{
     {"task-clock", profile::ClockKind::perf},
     {"thread-timer", profile::ClockKind::posix},
@@ -52,7 +52,7 @@ std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& 
   return found == names.end() ? std::string() : std::string(found->first);
 }
 
-/// Options as text, before they are judged.
+/// Option values as text, before they are checked.
 struct RecordTexts {
   std::string source = "auto", method = "auto", partner = "auto", period = "4ms", counters = "auto";
   std::optional<std::string> pids;
@@ -73,12 +73,12 @@ constexpr const char* record_examples =
     "126 when it cannot be executed, 125 when crosstalk refused before it started.\n"
     "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
 
-/// The parser would take -1 for the largest number.
+/// Rejects negative text, because the parser would read -1 as the largest number.
 std::string refuse_negative(const std::string& text) {
   return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
 }
 
-/// Of running processes, and of what is watched from outside.
+/// Adds the options for attaching to processes and watching from outside.
 void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   app.add_option("-p,--pid", texts.pids,
                  "Attach to these running processes instead, from outside: nothing of them is changed")
@@ -141,7 +141,7 @@ void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
   add_outside_options(app, request, texts);
 }
 
-/// Whether a name that is no clock's is an event, the machine will say.
+/// Stores the events. A name that is no clock's is checked later, against the machine's events.
 Result<void> choose_events(const std::vector<std::string>& events, RecordRequest& request) {
   profile::ClockKind& chosen = request.config.clock;
   for (const std::string& event : events) {
@@ -242,7 +242,7 @@ Result<std::vector<pid_t>> parse_pids(std::string_view text) {
   return pids;
 }
 
-/// Nothing given is 0.
+/// Converts seconds to ns; absent is 0.
 Result<std::uint64_t> nanoseconds(const char* option, const std::optional<double>& seconds) {
   constexpr double longest_s = 1e9;
   constexpr double ns = 1e9;
@@ -292,7 +292,7 @@ Result<void> judge_injection(const RecordTexts& texts, RecordRequest& request) {
   return {};
 }
 
-/// What is to be attached to, if anything.
+/// Checks the options for attaching.
 Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) {
   if (texts.children && texts.no_children) {
     return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
@@ -320,7 +320,7 @@ Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) 
   return judge_injection(texts, request);
 }
 
-/// The command is what the parser left over: after an optional "--", or from the first word on.
+/// Returns the command, which is the rest of the arguments: after an optional "--", or from the first word on.
 Result<std::vector<std::string>> command_of(const CLI::App& app, std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());

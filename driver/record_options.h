@@ -14,10 +14,10 @@
 namespace crosstalk::driver {
 
 enum class SourceChoice { automatic, clock, pebs, ibs, ibs_kmod };
-/// Hardware counters: `automatic` where the command is watched from outside in any case.
+/// Hardware counters: `automatic` reads them if the command is watched from outside anyway.
 enum class CounterChoice { automatic, on, off };
 
-/// How communication is seen: `automatic` is what the self-tests have passed.
+/// How communication is seen: `automatic` uses the method that passed the self-tests.
 enum class MethodWish { automatic, watch, probe };
 
 struct RecordRequest {
@@ -28,8 +28,8 @@ struct RecordRequest {
   MethodWish method = MethodWish::automatic;
   std::vector<std::string> memory_events;  // of --event, those that are no clock's
   CounterChoice counters = CounterChoice::automatic;
-  std::vector<std::string> counter_names;  // of --counters; empty: all that figures are made of
-  bool observer = false;                   // the command is watched from outside, whatever it is
+  std::vector<std::string> counter_names;  // of --counters; empty: all that the figures need
+  bool observer = false;                   // the command is watched from outside in any case
   std::uint64_t delay_ns = 0;              // before anything is observed
   std::vector<pid_t> pids;                 // of -p: the processes to attach to
   bool attach_children = false;            // with those that they start

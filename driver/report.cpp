@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `crosstalk report`: a profile is read, analysed and drawn.
+// `crosstalk report`: reads a profile, analyses it and renders the report.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-/// A bad choice on the command line is refused like a bad option; anything else is a report that failed.
+/// Returns the exit status of an error: a bad choice on the command line is refused like a bad option.
 int failed(const Error& error) {
   log_error(error.message);
   return error.code == ErrorCode::invalid_argument ? exit_refused : exit_failed;
@@ -78,14 +78,14 @@ attribution::CodeWanted code_wanted(const ReportRequest& request) {
   return {place.file, place.line};
 }
 
-/// What stands behind --view source is a place in sources, unless it is a profile and no other one is named.
+/// The word behind --view source is a source place, unless it is a profile and no other profile is named.
 void settle_place(ReportRequest& request) {
   if (!request.input_named && !request.place.empty() && profile::is_profile(request.place)) {
     request.input = std::exchange(request.place, {});
   }
 }
 
-/// The whole report, as it is asked for.
+/// Renders the requested report.
 Result<std::string> rendered(const attribution::Analysis& analysis, const ReportRequest& request) {
   if (request.view == View::assembly) {
     return render_code(analysis, code_wanted(request), request.sysroot, style_for(request));
@@ -113,7 +113,7 @@ Result<attribution::Analysis> analysed(const profile::ProfileReader& profile, co
   }
   const std::size_t most_rows = options.max_rows;
   if (!request.filter.empty() || request.view == View::source) {
-    options.max_rows = SIZE_MAX;  // what is asked for may be beyond the weightiest
+    options.max_rows = SIZE_MAX;  // the requested rows may be beyond the costliest
   }
   const FetchProgress fetching;
   auto analysis = attribution::analyse(profile, options);
@@ -137,8 +137,8 @@ int show_report(ReportRequest& request) {
     log_error("--sysroot " + request.sysroot + ": there is no such directory");
     return exit_refused;
   }
-  // The large vectors of a large profile go back to the system when they are freed. As glibc would have it, blocks of
-  // up to 32 MiB are kept once some of that size have been freed, between small ones that are still in use.
+  // Return freed large blocks to the system. By default glibc raises its threshold: after blocks of up to 32 MiB are
+  // freed, it keeps such blocks, between small ones that are still in use.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const auto profile = profile::ProfileReader::open(request.input);
   if (!profile) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured figures that a report's busy times are computed with.
+// Finds the measured figures that a report's busy times are computed with.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace crosstalk::driver {
 
 struct ReportMachine {
   std::optional<models::Machine> machine;
-  std::string missing;  // why there is none, with what to do; empty: there is one
+  std::string missing;  // why there is none and what to do; else empty
 };
-/// Of the machine that the profile was recorded on: from the profile itself, else from this user's machine file. One of
-/// another machine or version, or that makes no sense, is of no use.
+/// Returns the figures of the machine that recorded the profile: from the profile, else from this user's machine file.
+/// Ignores figures of another machine or version, and malformed ones.
 [[nodiscard]] ReportMachine machine_of(const profile::Session& session);
 
 }  // namespace crosstalk::driver

@@ -44,10 +44,10 @@ const std::map<std::string, std::optional<GroupBy>> bys = {
     {"core", GroupBy::core},       {"socket", GroupBy::socket}};
 struct ReportTexts : ViewTexts {
   std::string view, by = "thread", input, positional, min_cost;
-  bool has_input = false, has_positional = false;  // they are given, empty or not
+  bool has_input = false, has_positional = false;  // the options are given, empty or not
 };
 
-/// Examples, then the estimators with a line each.
+/// Returns the examples, then one line for each estimator.
 std::string footer() {
   std::string text = std::string(report_examples) + "\nEstimators (automatic is the first of them):\n";
   constexpr std::size_t column = 18;
@@ -82,7 +82,7 @@ void add_options(CLI::App& app, ReportRequest& request, ReportTexts& texts) {
   add_view_options(app, texts, request.sysroot, request.verbosity);
 }
 
-/// What cannot be told apart is refused instead of shown whole.
+/// Checks the filter options. Rejects a choice that the profile cannot tell apart instead of showing everything.
 Result<void> judge_filter(const ReportTexts& texts, ReportRequest& request) {
   if (!texts.min_cost.empty()) {
     auto least = parse_min_cost(texts.min_cost);
@@ -112,8 +112,8 @@ Result<void> judge_filter(const ReportTexts& texts, ReportRequest& request) {
 
 bool shows_code(std::string_view view) { return view == "source" || view == "asm"; }
 
-/// Takes what stands right behind "--view source" or "--view asm" out of `arguments`, if it is no option: the place to
-/// show.
+/// Removes the argument right behind "--view source" or "--view asm" from `arguments`, unless it is an option, and
+/// returns it: the place to show.
 std::string take_place(Arguments& arguments) {
   for (auto argument = arguments.begin(); argument != arguments.end() && *argument != "--"; ++argument) {
     const bool apart = *argument == "--view" && argument + 1 != arguments.end() && shows_code(*(argument + 1));
@@ -129,7 +129,7 @@ std::string take_place(Arguments& arguments) {
   return {};
 }
 
-/// An empty value is what an unset variable of a script leaves: taken for "all", it would hide the mistake.
+/// Rejects empty values: an unset shell variable leaves one, and reading it as "all" would hide the mistake.
 Result<void> judge_given(const CLI::App& app) {
   for (const char* const option : {"--view", "--by", "--thread", "--object", "--module", "--min-cost"}) {
     if (app.count(option) > 0 && app.get_option(option)->as<std::string>().empty()) {
@@ -140,7 +140,7 @@ Result<void> judge_given(const CLI::App& app) {
   return {};
 }
 
-/// A number behind the colon is a line, and lines are numbered from 1.
+/// Checks that a number behind the colon is a line number, from 1.
 Result<void> judge_place(const std::string& view, const std::string& place) {
   const std::size_t colon = place.rfind(':');
   if (colon == std::string::npos || colon + 1 == place.size() ||

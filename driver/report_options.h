@@ -17,9 +17,9 @@ enum class View { summary, matrix, lines, objects, loops, busy, memory, threads,
 struct ReportRequest {
   std::string input = "crosstalk.db";
   bool input_named = false;
-  std::string place;                       // of the views of code; empty: what costs most
+  std::string place;                       // of the code views; empty: the costliest
   std::optional<View> view;                // absent: the summary as text or CSV, everything as JSON
-  std::optional<attribution::GroupBy> by;  // absent: threads, each for itself
+  std::optional<attribution::GroupBy> by;  // absent: each thread separately
   Format format = Format::text;
   attribution::Filter filter;
   std::string estimator = "automatic";

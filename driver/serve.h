@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every subcommand begins: a command line that is not understood is refused, help is printed, a request is served.
+// Common start of every subcommand: refuses a bad command line, prints help, or serves the request.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::driver {
 
-/// The exit status. `with_request`: (Request&) -> an exit status.
+/// Returns the exit status. `with_request`: (Request&) -> an exit status.
 template <class Request, class Function>
 int serve(Result<Parsed<Request>> parsed, Function with_request) {
   if (!parsed) {

@@ -40,7 +40,7 @@ SourcePlace parse_place(const std::string& text) {
 
 std::optional<std::string> find_source(const std::string& path, const std::string& sysroot) {
   constexpr std::uintmax_t most_bytes = 64U << 20U;
-  // Compilers keep the folder that they ran in, with ".." behind it; it may be gone, or no part of the sysroot.
+  // Compilers keep their working folder with ".." behind it; that folder may be gone, or missing in the sysroot.
   const std::string normal = std::filesystem::path(path).lexically_normal().string();
   for (const std::string& candidate : {sysroot.empty() ? std::string() : sysroot + "/" + normal, path, normal}) {
     std::error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of source files, which may be on another machine, or gone.
+// Reads the text of source files, which may be on another machine, or gone.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct SourcePlace {
 };
 [[nodiscard]] SourcePlace parse_place(const std::string& text);
 
-/// Where the file is that a compiler called `path`: under `sysroot` first, where that is not empty. nullopt: it is not
-/// here, or is larger than any source.
+/// Returns the location of the file that a compiler called `path`: first under `sysroot`, if not empty. nullopt: not
+/// found, or too large for a source.
 [[nodiscard]] std::optional<std::string> find_source(const std::string& path, const std::string& sysroot);
 
-/// Its lines, without their ends, tabs as spaces.
+/// Returns the lines without their line ends, with tabs expanded to spaces.
 [[nodiscard]] std::optional<std::vector<std::string>> read_source(const std::string& path, const std::string& sysroot);
 
-/// Whether `file` was last written after `other`; false where that is not known.
+/// True if `file` was last written after `other`; false if that is unknown.
 [[nodiscard]] bool written_after(const std::string& file, const std::string& other);
 
 }  // namespace crosstalk::driver

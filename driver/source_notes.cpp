@@ -11,7 +11,7 @@ namespace {
 
 using attribution::Analysis;
 
-/// With anything to tell, the weightiest first, each once.
+/// Returns the files with any figures, heaviest first, each once.
 std::vector<std::string> files_of(const Analysis& analysis) {
   std::vector<std::string> files;
   const auto add = [&files](const std::string& file) {

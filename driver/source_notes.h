@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile knows of the lines of one source file.
+// Figures of the lines of one source file.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace crosstalk::driver {
 
 struct LineNote {
-  double share = 0;  // of all CPU time: of the line's own instructions
-  // What the line waits for, and what waits for it; a line of inlined code may be several rows.
+  double share = 0;  // of all CPU time, in the line's own instructions
+  // Cells that this line consumes and produces; a line of inlined code may have several rows.
   attribution::Matrix consumed, produced;
   attribution::Amount true_sharing, false_sharing;  // of `consumed`
 };
@@ -23,11 +23,11 @@ struct SourceNotes {
   std::string file;
   std::map<std::uint32_t, LineNote> lines;
   std::vector<attribution::LoopRow> loops;  // in this file, the outer ones first
-  bool written_later = false;               // than the profile: the text may not be what was compiled
+  bool written_later = false;               // later than the profile: the text may differ from the compiled one
 };
 
-/// Of the file that `wanted` names: its path or the end of it. Empty: the file of the costliest line. An error names
-/// the files that there are.
+/// Returns the notes of the file that `wanted` names by its path or the end of its path. Empty: the file of the
+/// costliest line. An error lists the known files.
 [[nodiscard]] Result<SourceNotes> source_notes(const attribution::Analysis& analysis, const std::string& wanted);
 
 }  // namespace crosstalk::driver

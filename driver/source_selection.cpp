@@ -15,7 +15,7 @@ using collectors::MemoryEvent;
 using collectors::SourceStep;
 using profile::SourceKind;
 
-/// How often there is a sample is set while it goes on (collectors/observer/memory_sampler.h); these are to begin with.
+/// Returns the first periods; sampling adjusts them (collectors/observer/memory_sampler.h).
 collectors::MemorySampling first_periods() {
   collectors::MemorySampling sampling;
   sampling.load_period = 500'000;
@@ -44,7 +44,7 @@ SourceStep step_of(SourceChoice source, const collectors::MachineDescription& ma
   return {};
 }
 
-/// The clock's events are offered, too, where a name is none.
+/// Adds the clocks' events to the names that an error suggests.
 collectors::EventLibrary with_clocks(collectors::EventLibrary library) {
   auto names = [known = std::move(library.names)] {
     std::vector<std::string> all = known();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which source samples a session, by what was asked for, what the machine has, and what the kernel lets this user open.
+// Selects the source of a session's samples from the request, the machine, and the kernel's permissions.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace crosstalk::driver {
 
 struct SourceSelection {
   collectors::ChosenSource chosen;
-  /// What of the command line takes this source, and no other: "--source pebs"; empty: nothing does.
+  /// Option that requires this very source, for example "--source pebs"; empty: none does.
   std::string asked_by;
   bool named_events = false;  ///< its events were named one by one
 };
 
-/// Refused in one line: a source or an event that was asked for and cannot be had.
+/// Fails with a one-line error if the requested source or event is unavailable.
 [[nodiscard]] Result<SourceSelection> select_source(const RecordRequest& request,
                                                     const collectors::MachineDescription& machine,
                                                     const collectors::EventLibrary& library,
                                                     const collectors::EventTrial& trial);
 
-/// For what is recorded with the collector inside: as it was selected where that can sample itself by its events, else
-/// the clock instead, with the reason. Events that were named one by one are always for what is watched from outside.
+/// Adapts a selection to a collector inside the target: keeps the source if its events can be sampled from inside, else
+/// falls back to the clock with the reason. Events that were named one by one always need watching from outside.
 [[nodiscard]] SourceSelection inside(SourceSelection selected);
-/// Why it would be the clock; empty: the events can sample from inside, or there are none.
+/// Returns why inside() falls back to the clock; empty if the events can be sampled from inside, or there are none.
 [[nodiscard]] std::string obstacle_inside(const SourceSelection& selected);
 
 }  // namespace crosstalk::driver

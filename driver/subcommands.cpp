@@ -68,7 +68,7 @@ const Subcommand* find(const std::string& name) {
 int run(const Arguments& arguments) {
   start_logging({});
   if (arguments.empty()) {
-    std::fputs(help().c_str(), stderr);  // nothing was asked for: standard output stays clean
+    std::fputs(help().c_str(), stderr);  // no subcommand: standard output stays clean
     return exit_refused;
   }
   const std::string& first = arguments.front();

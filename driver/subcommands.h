@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands, one a file. Each takes its arguments, says its words, and returns the exit status.
+// The subcommands, one a file. Each parses its arguments, prints its output, and returns the exit status.
 #pragma once
 
 #include "driver/command_line.h"
@@ -13,7 +13,7 @@ int run_diff(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 
-/// The whole program: argv without its first element.
+/// Runs the whole program; `arguments` is argv without its first element.
 int run(const Arguments& arguments);
 
 }  // namespace crosstalk::driver

@@ -7,7 +7,7 @@
 namespace crosstalk::driver {
 namespace {
 
-/// Edits from one word to the other, an exchange of neighbours being one (optimal string alignment).
+/// Returns the edit distance; a swap of neighbours counts as one edit (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> edits(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -31,7 +31,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 namespace {
 
 const std::string* nearest_to(std::string_view given, std::span<const std::string> known) {
-  constexpr std::size_t longest = 64;  // nobody mistypes a longer name, and the work grows with its square
+  constexpr std::size_t longest = 64;  // nobody mistypes a longer name, and the work grows quadratically
   if (given.size() > longest) {
     return nullptr;
   }

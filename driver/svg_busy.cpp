@@ -22,7 +22,7 @@ using models::Unit;
 using Anchor = SvgCanvas::Anchor;
 using Font = SvgCanvas::Font;
 
-// Units of the page, 96 an inch: A4 is 794 wide and 1123 high.
+// Units of the page, 96 to the inch: A4 is 794 wide and 1123 high.
 constexpr double page_width = 794, page_height = 1123, margin = 36;
 constexpr double chart_height = 92, chart_step = 142;
 constexpr double axis_x = margin + 52;
@@ -39,7 +39,7 @@ const Font centred{9.5, false, "#1d2229", Anchor::middle};
 const Font axis_font{9, false, "#5d6570", Anchor::end};
 
 struct Chart {
-  double top = 0, most_s = 0;  // seconds that its height stands for
+  double top = 0, most_s = 0;  // seconds at full height
   [[nodiscard]] double bottom() const { return top + chart_height; }
   [[nodiscard]] double height_of(double seconds) const {
     return most_s > 0 ? chart_height * std::clamp(seconds / most_s, 0.0, 1.0) : 0;
@@ -54,7 +54,7 @@ void draw_axis(SvgCanvas& canvas, const Chart& chart, double right) {
   }
 }
 
-/// One bar of a time's parts, the first at the bottom.
+/// Draws one stacked bar of a time's parts, the first at the bottom.
 void draw_account(SvgCanvas& canvas, const Chart& chart, double x, double width, const models::CycleAccount& account) {
   double y = chart.bottom();
   for (const WaitPart& part : wait_parts) {
@@ -70,7 +70,7 @@ void draw_account(SvgCanvas& canvas, const Chart& chart, double x, double width,
   canvas.line(x, y, x + width, y, "#5d6570");
 }
 
-/// The greatest parts beside a bar, in words.
+/// Names the greatest parts beside a bar.
 void name_parts(SvgCanvas& canvas, const Chart& chart, double x, const models::CycleAccount& account) {
   std::vector<const WaitPart*> shown;
   for (const WaitPart& part : wait_parts) {
@@ -116,7 +116,7 @@ void draw_units(SvgCanvas& canvas, const Chart& chart, const LoopFigures& figure
   }
 }
 
-/// Why a unit's bar is missing; the first reason, which mostly is that of all.
+/// Draws why a unit's bar is missing; only the first reason, since the others are mostly the same.
 void draw_reason(SvgCanvas& canvas, const Chart& chart, const LoopFigures& figures) {
   for (const Unit unit : models::all_units) {
     if (figures.busy[unit].exists && !figures.busy[unit].of_effective && !figures.reasons[unit].empty()) {
@@ -150,7 +150,7 @@ void draw_loop(SvgCanvas& canvas, double top, const LoopRow& loop) {
   draw_reason(canvas, chart, figures);
 }
 
-/// Whether most of a loop's time is its own and not that of loops in it, which have charts themselves.
+/// True if most of a loop's time is its own; inner loops have charts themselves.
 bool works_itself(const LoopRow& loop) { return loop.self_s >= 0.3 * loop.cpu_s; }
 
 std::vector<const LoopRow*> loops_to_draw(const Analysis& analysis) {
@@ -198,7 +198,7 @@ void draw_threads(SvgCanvas& canvas, double top, const Analysis& analysis,
   }
 }
 
-/// Of the parts that anything drawn has.
+/// Draws the legend of the parts that any chart shows.
 double draw_legend(SvgCanvas& canvas, double y, const std::vector<const LoopRow*>& loops,
                    const std::vector<const ThreadSummary*>& threads) {
   const auto occurs = [&](models::CycleClass which) {

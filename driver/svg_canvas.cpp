@@ -50,7 +50,7 @@ const char* anchor_name(SvgCanvas::Anchor anchor) {
   return "start";
 }
 
-/// At most `columns` wide each, but for words that are wider alone.
+/// Breaks text into lines of at most `columns`; a longer single word stays whole.
 std::vector<std::string> broken(std::string_view words, int columns) {
   std::vector<std::string> lines(1);
   while (!words.empty()) {

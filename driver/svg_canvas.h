@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A page of SVG: rectangles, lines and text. Places are in units of the page, 96 an inch; y grows downwards.
+// A page of SVG: rectangles, lines and text. Coordinates are in page units, 96 to the inch; y grows downwards.
 #pragma once
 
 #include <string>
@@ -23,16 +23,16 @@ class SvgCanvas {
     Anchor anchor = Anchor::start;
   };
 
-  /// `title`: what a viewer shows of it on hovering; empty: nothing.
+  /// `title`: the tooltip; empty: none.
   void rect(const Box& box, const char* fill, std::string_view title = {});
   void line(double x1, double y1, double x2, double y2, const char* color);
-  /// Cut in its middle to `columns` characters, of about half the font's size each. Control characters and malformed
-  /// UTF-8 are replaced: names come from programs.
+  /// Draws one line, cut in its middle to `columns` characters of about half the font's size each. Replaces control
+  /// characters and malformed UTF-8, because names come from programs.
   void text(double x, double y, std::string_view words, const Font& font, int columns = 400);
-  /// Broken between words; returns the y of the line behind the last one.
+  /// Draws lines broken between words; returns the y behind the last line.
   double paragraph(double x, double y, double width, std::string_view words, const Font& font, int most_lines);
 
-  /// The document, of that height.
+  /// Returns the document, `height` units high.
   [[nodiscard]] std::string take(double height, std::string_view title);
 
  private:

@@ -53,7 +53,7 @@ bool write_all(int fd, std::string_view text) {
 
 bool write_to_pager(const std::string& text, const std::string& pager) {
   if (!variable("LESS")) {
-    ::setenv("LESS", "FRX", 1);  // end when all fits, pass colours, leave the text on the screen
+    ::setenv("LESS", "FRX", 1);  // exit if all fits, pass colours, leave the text on the screen
   }
   std::FILE* const pipe = ::popen(pager.c_str(), "w");
   if (pipe == nullptr) {
@@ -93,7 +93,7 @@ bool wants_color(int fd) {
 }
 
 bool write_output(const std::string& text, bool page) {
-  std::signal(SIGPIPE, SIG_IGN);  // `crosstalk report | head` is no failure
+  std::signal(SIGPIPE, SIG_IGN);  // `crosstalk report | head` must not fail
   if (page && ::isatty(STDOUT_FILENO) == 1) {
     const char* const chosen = std::getenv("PAGER");  // set and empty: no pager
     const std::string pager = chosen == nullptr ? "less" : chosen;

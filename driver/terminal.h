@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal, if there is one, can show; and the pager.
+// The terminal's abilities, if there is one; and the pager.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,17 @@
 
 namespace crosstalk::driver {
 
-/// Columns: of the terminal at `fd`, else of $COLUMNS, else 100. At least 60, at most 400.
+/// Returns the width in columns: of the terminal at `fd`, else of $COLUMNS, else 100. Range 60..400.
 [[nodiscard]] int terminal_width(int fd);
 
-/// UTF-8 unless LC_ALL, LC_CTYPE or LANG (the first that is set) names another character set.
+/// Returns UTF-8 unless LC_ALL, LC_CTYPE or LANG (the first that is set) names another character set.
 [[nodiscard]] Charset locale_charset();
 
-/// Whether to colour what goes to `fd`, when the user left it to us: a terminal that is not dumb, no NO_COLOR.
+/// True if output to `fd` gets colours by default: a terminal that is not dumb, and no NO_COLOR.
 [[nodiscard]] bool wants_color(int fd);
 
-/// Writes `text` to standard output, through $PAGER (default: less) when `page` and standard output is a terminal.
-/// False when it could not be written; a reader that stopped reading early is no failure.
+/// Writes `text` to standard output, through $PAGER (default: less) if `page` and standard output is a terminal. False
+/// on a write error; a reader that stops early is no error.
 [[nodiscard]] bool write_output(const std::string& text, bool page);
 
 }  // namespace crosstalk::driver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source's charts in text: for each hot loop how long each unit was busy, where the time went, what is known of its
-// performance, its class, and what to change.
+// Busy time charts as text: for each hot loop the busy time of each unit, the time's parts, performance data, class,
+// and advice.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,13 +22,13 @@ using attribution::LoopFigures;
 using attribution::LoopRow;
 using models::Unit;
 
-constexpr double hot_loop_share = 0.03;  // of CPU time; loops with less are left to the other formats
+constexpr double hot_loop_share = 0.03;  // of CPU time; the other formats list colder loops
 constexpr int label_columns = 22;
 constexpr int share_columns = 8;
 
 int bar_room(const Canvas& canvas) {
   constexpr int beside = 4 + label_columns + 2 + share_columns + 2 + 14;
-  return std::clamp(canvas.width() - beside, 8, 50);  // 8: what a line of 60 columns has left
+  return std::clamp(canvas.width() - beside, 8, 50);  // 8: all that a line of 60 columns has left
 }
 
 /// "1.3 Gflop/s", "12 B/s".
@@ -79,7 +79,7 @@ void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const Loop
   canvas.blank();
   canvas.line("  " + canvas.colored(place_cell(canvas, loop.function, place, canvas.width() - 12), Hue::strong) +
               pad_left(percent_text(loop.share), share_columns));
-  if (!figures.busy_class.evidence.empty()) {  // else nothing was calibrated
+  if (!figures.busy_class.evidence.empty()) {  // else the machine is not calibrated
     draw_busy(canvas, figures);
   }
   if (loop.samples != 0 && loop.samples < attribution::few_samples) {
@@ -100,7 +100,7 @@ void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const Loop
   }
 }
 
-/// One bar a thread, over its elapsed time.
+/// Draws one bar for each thread, over its elapsed time.
 void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   std::vector<const attribution::ThreadSummary*> shown;
   for (const attribution::ThreadSummary& thread : analysis.threads) {
@@ -126,7 +126,7 @@ void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, s
   canvas.paragraph("      ", waits_in_words(all));
 }
 
-/// What each thread's counters tell, of those that ran longest.
+/// Draws the counters of the threads that ran longest.
 void draw_threads_counters(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   if (!analysis.counters || analysis.counters->threads.empty()) {
     return;
@@ -141,7 +141,7 @@ void draw_threads_counters(Canvas& canvas, const attribution::Analysis& analysis
   }
 }
 
-/// The longest waits for other threads, by place.
+/// Draws the longest waits for other threads, by place.
 void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
   constexpr double least = 0.005;  // of the elapsed time
   std::vector<const attribution::WaitPlace*> shown;

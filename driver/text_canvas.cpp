@@ -10,7 +10,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-// xterm's 256 colours, pale to strong, so that black text can be read on the first four.
+// xterm's 256 colours, pale to strong; black text is legible on the first four.
 constexpr std::array<int, heat_levels> blues = {189, 153, 117, 75, 27};
 constexpr std::array<int, heat_levels> oranges = {230, 223, 216, 209, 166};
 constexpr int black = 16;
@@ -99,7 +99,7 @@ void Canvas::paragraph(const std::string& mark, std::string_view sentence) {
   };
   while (!rest.empty()) {
     std::size_t space = rest.find(' ');
-    if (space != std::string_view::npos && rest.substr(space + 1).starts_with('%')) {  // a number and its sign
+    if (space != std::string_view::npos && rest.substr(space + 1).starts_with('%')) {  // "%" stays with its number
       space = rest.find(' ', space + 1);
     }
     const std::string word = fit_middle(rest.substr(0, space), room, style_.charset);

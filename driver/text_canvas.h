@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of a text report are drawn: it knows the width, the character set and the colours.
+// The surface that a text report is drawn on: knows the width, the character set and the colours.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct TextStyle {
 
 enum class Hue { plain, strong, faint, true_sharing, false_sharing };
 
-/// How strong a cell of a heat map is: 0 none, 5 strongest.
+/// Intensity of a heat map cell: 0 none, 5 strongest.
 inline constexpr int heat_levels = 5;
-/// The level of `value` among values up to `greatest`: steps at 2, 10, 25 and 50 % of it.
+/// Returns the level of `value` among values up to `greatest`: steps at 2, 10, 25 and 50 % of it.
 [[nodiscard]] int heat_level(double value, double greatest);
 
 class Canvas {
@@ -33,14 +33,14 @@ class Canvas {
 
   // Pieces of a line. Pad and cut before colouring: escape codes have no width.
   [[nodiscard]] std::string colored(const std::string& text, Hue hue) const;
-  /// `text` on a background that tells `level`; without colours `text` alone.
+  /// Returns `text` on a background for `level`; without colours, `text` alone.
   [[nodiscard]] std::string heated(const std::string& text, int level, Hue hue) const;
-  /// One character that tells `level` without colours.
+  /// Returns one character for `level`, for output without colours.
   [[nodiscard]] const char* shade(int level) const;
   [[nodiscard]] std::string clean(std::string_view text) const { return driver::clean(text, style_.charset); }
   [[nodiscard]] std::string cell(std::string_view text, int columns) const;        // cut in the middle, left
   [[nodiscard]] std::string right_cell(std::string_view text, int columns) const;  // cut at the end, right
-  /// `utf8` where the character set has it, else `ascii`.
+  /// Returns `utf8` if the character set has it, else `ascii`.
   [[nodiscard]] const char* sign(const char* utf8, const char* ascii) const {
     return style_.charset == Charset::utf8 ? utf8 : ascii;
   }
@@ -49,7 +49,7 @@ class Canvas {
   void heading(const std::string& title, const std::string& note = "");
   void line(std::string_view text);  // trailing spaces are dropped
   void blank() { text_ += '\n'; }
-  /// A sentence, broken between words; further lines are indented as far as `mark` is wide.
+  /// Writes a sentence, broken between words; further lines are indented by the width of `mark`.
   void paragraph(const std::string& mark, std::string_view sentence);
 
  private:

@@ -29,7 +29,7 @@ LineNote note_of(const InstructionRow& row) {
 
 bool has_figures(const InstructionRow& row) { return row.share > 0 || !row.cells.empty() || !row.produced.empty(); }
 
-/// Those that matter and their neighbours; all of a short function.
+/// Returns the rows that matter with their neighbours; all rows of a short function.
 std::set<std::size_t> shown_rows(const FunctionCode& code, const attribution::CodeWanted& wanted) {
   constexpr std::size_t around = 4;
   constexpr std::size_t shown_whole = 40;
@@ -49,7 +49,7 @@ std::set<std::size_t> shown_rows(const FunctionCode& code, const attribution::Co
 class Sources {
  public:
   explicit Sources(std::string sysroot) : sysroot_(std::move(sysroot)) {}
-  /// Without the blanks at its begin; empty where the file is not here.
+  /// Returns the line without leading blanks; empty if the file is not here.
   std::string line(const symbolizer::SourceLine& at) {
     const auto [file, fresh] = files_.try_emplace(at.file);
     if (fresh) {
@@ -68,7 +68,7 @@ class Sources {
   std::map<std::string, std::optional<std::vector<std::string>>> files_;
 };
 
-/// "counters.cpp:41  ++counters[i].hits;  in bump": with the function where that is inlined.
+/// Formats "counters.cpp:41  ++counters[i].hits;  in bump", with the function if it is inlined.
 std::string source_heading(const InstructionRow& row, Sources& sources) {
   if (row.frames.empty() || row.frames.front().source.line == 0) {
     return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code with what its instructions cost beside them.
+// Machine code, with the cost of each instruction beside it.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace crosstalk::driver {
 
-/// Under the head of the report, the functions of `analysis.code`, each instruction under its source line. What lies
-/// far from any instruction with figures is left out; where a line is `wanted`, what is far from its instructions.
-/// Sources are looked for under `sysroot`, too.
+/// Renders the report's head and the functions of `analysis.code`, each instruction under its source line. Leaves out
+/// rows far from any instruction with figures; if a line is `wanted`, rows far from its instructions. Also looks for
+/// sources under `sysroot`.
 [[nodiscard]] std::string render_code(const attribution::Analysis& analysis, const attribution::CodeWanted& wanted,
                                       const std::string& sysroot, TextStyle style);
 

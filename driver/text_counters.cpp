@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware counters tell of a loop or a thread, in words.
+// Hardware counters of a loop or a thread in words.
 #include "driver/text_counters.h"
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@ struct CounterRates;
 
 namespace crosstalk::driver {
 
-/// "1.80 instructions a cycle, cycles 3.1 G/s, ...", or why there are none.
+/// Returns "1.80 instructions a cycle, cycles 3.1 G/s, ...", or why there are no counters.
 [[nodiscard]] std::string counters_in_words(const attribution::CounterRates& rates);
 
 }  // namespace crosstalk::driver

@@ -17,7 +17,7 @@ constexpr int short_amount_columns = 7;
 constexpr int who_columns = 13;
 constexpr int loop_columns = 7;
 
-/// "0-2,5"
+/// Formats "0-2,5".
 std::string numbers_text(const std::set<std::uint32_t>& numbers) {
   std::string text;
   for (auto at = numbers.begin(); at != numbers.end();) {
@@ -32,7 +32,7 @@ std::string numbers_text(const std::set<std::uint32_t>& numbers) {
   return text;
 }
 
-/// Who waits here for whom ("1 <- 0"), who makes whom wait ("0 -> 1"), or both ("0,1").
+/// Formats who waits for whom: "1 <- 0" if this line consumes, "0 -> 1" if it produces, "0 <-> 1" if both.
 std::string who_text(const Canvas& canvas, const LineNote& note) {
   std::set<std::uint32_t> here;
   std::set<std::uint32_t> others;

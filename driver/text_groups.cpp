@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of threads, or the cores and sockets that they ran on.
+// Draws groups of threads, or the cores and sockets that they ran on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<const Group*> by_cpu_time(const Grouping& groups) {
   return order;
 }
 
-/// Samples give way on a narrow terminal.
+/// False on a narrow terminal, which has no room for the samples.
 bool is_wide(const Canvas& canvas) { return canvas.width() >= 80; }
 
 std::string columns(const Canvas& canvas, const std::string& members, const std::string& cpu,

@@ -29,7 +29,7 @@ CodePoint decode(std::string_view text) {
 
 int width_of(const CodePoint& c) { return c.valid ? utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.value)) : 1; }
 
-/// The longest beginning of `text` that takes at most `width` columns.
+/// Returns the longest beginning of `text` that takes at most `width` columns.
 std::string_view head_of(std::string_view text, int width) {
   std::size_t bytes = 0;
   while (bytes < text.size()) {
@@ -43,7 +43,7 @@ std::string_view head_of(std::string_view text, int width) {
   return text.substr(0, bytes);
 }
 
-/// The longest end of `text` that takes at most `width` columns.
+/// Returns the longest end of `text` that takes at most `width` columns.
 std::string_view tail_of(std::string_view text, int width) {
   int excess = display_width(text) - width;
   std::size_t bytes = 0;
@@ -57,7 +57,7 @@ std::string_view tail_of(std::string_view text, int width) {
 
 std::string_view ellipsis(Charset charset) { return charset == Charset::utf8 ? "…" : ".."; }
 
-/// Three significant digits, without an exponent.
+/// Formats three significant digits, without an exponent.
 std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
@@ -122,7 +122,7 @@ std::string pad_left(std::string_view text, int width) {
 }
 
 std::string clean(std::string_view text, Charset charset) {
-  // Which file-local scope a name is of says nothing to a reader who sees the file beside it.
+  // The scope of a file-local name is noise: the reader sees the file beside it.
   constexpr std::string_view file_local = "(anonymous namespace)::";
   std::string shown;
   while (!text.empty()) {

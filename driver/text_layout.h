@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text by the columns that it takes on a terminal, not by its bytes. Pure functions.
+// Lays text out by terminal columns, not by bytes. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,26 @@ namespace crosstalk::driver {
 
 enum class Charset { ascii, utf8 };
 
-/// Columns that UTF-8 `text` takes: 0 for combining marks and controls, 2 for wide East Asian characters and
-/// emoji. A malformed byte counts 1.
+/// Returns the columns that UTF-8 `text` takes: 0 for combining marks and controls, 2 for wide East Asian characters
+/// and emoji. A malformed byte counts 1.
 [[nodiscard]] int display_width(std::string_view text);
 
-// Cut `text` to `width` columns (>= 0), marking the cut with an ellipsis: at its end, or in its middle, which
-// keeps both the namespace and the arguments of a long C++ name.
+// Cut `text` to `width` columns (>= 0), with an ellipsis at the cut: at its end, or in its middle, which keeps both the
+// namespace and the arguments of a long C++ name.
 [[nodiscard]] std::string fit_end(std::string_view text, int width, Charset charset);
 [[nodiscard]] std::string fit_middle(std::string_view text, int width, Charset charset);
 
 [[nodiscard]] std::string pad_right(std::string_view text, int width);  // text, then spaces
 [[nodiscard]] std::string pad_left(std::string_view text, int width);   // spaces, then text
 
-/// `text` with control characters shown as '?' and malformed UTF-8 as U+FFFD or '?': names come from programs
-/// that may be hostile to a terminal. "(anonymous namespace)::" is left out.
+/// Returns `text` with control characters as '?' and malformed UTF-8 as U+FFFD or '?', because names come from programs
+/// and may be hostile to a terminal. Drops "(anonymous namespace)::".
 [[nodiscard]] std::string clean(std::string_view text, Charset charset);
 
-/// `text` with each malformed byte of UTF-8 as U+FFFD: readers of files refuse what is no text.
+/// Returns `text` with each malformed byte of UTF-8 as U+FFFD, because readers reject malformed files.
 [[nodiscard]] std::string as_utf8(std::string_view text);
 
-/// A bar of `share` (0..1) of `width` columns, in eighths of a column where the character set has them,
-/// padded to `width`.
+/// Returns a bar of `share` (0..1), in eighths of a column if the character set has them, padded to `width` columns.
 [[nodiscard]] std::string bar(double share, int width, Charset charset);
 
 // Numbers for people: three significant digits and a unit.

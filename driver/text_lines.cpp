@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source lines that exchange cache lines: pairs for the summary, each end with its call paths for the view.
+// Source lines that exchange cache lines: pairs for the summary; for the view, each end with its call paths.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr int line_amount_columns = 10;
 constexpr int kind_columns = 6;
 
-/// A narrow terminal has no room for it.
+/// False on a narrow terminal, which has no room for the gain.
 bool shows_gain(const Canvas& canvas) { return canvas.width() >= 80; }
 int numbers_columns(const Canvas& canvas) { return (line_amount_columns + 2) * (shows_gain(canvas) ? 2 : 1); }
 
@@ -49,7 +49,7 @@ void draw_call_paths(Canvas& canvas, const attribution::LineRow& row) {
   }
 }
 
-/// A library's line is no place of the user's.
+/// Formats one end of a pair; a library's line does not count as the user's place.
 std::string end_cell(const Canvas& canvas, const std::string& function, const std::string& at, bool caller_known,
                      int columns) {
   return place_cell(canvas, function, caller_known ? at : "caller unknown", columns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time goes: loops, indented by nesting, and functions.
+// CPU time by loop, indented by nesting, and by function.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,16 +22,16 @@ using attribution::LoopRow;
 constexpr int share_columns = 8;
 constexpr int loop_time_columns = 9;
 
-/// Bars give way first on a narrow terminal.
+/// A narrow terminal loses the bars first.
 int bar_columns(const Canvas& canvas) { return canvas.width() >= 90 ? 16 : canvas.width() >= 75 ? 8 : 0; }
 
-/// Columns before a loop's name.
+/// Returns the number of columns before a loop's name.
 int label_offset(const Canvas& canvas) {
   const int bars = bar_columns(canvas);
   return 2 + share_columns + 2 + (bars == 0 ? 0 : bars + 2) + 2 * (loop_time_columns + 2);
 }
 
-/// Its source lines; where they are not known, its address in the file, by which loops of a function can be told apart.
+/// Returns a loop's source lines; if unknown, its address in the file, which tells loops of one function apart.
 std::string lines_text(const Analysis& analysis, const LoopRow& loop) {
   const std::string name = loop.file.substr(loop.file.rfind('/') + 1);
   if (name.empty() || loop.line_begin == 0) {
@@ -41,7 +41,7 @@ std::string lines_text(const Analysis& analysis, const LoopRow& loop) {
   return source_text(loop.file, loop.line_begin, loop.line_end);
 }
 
-/// Loops that are drawn, each under the nearest drawn loop around it.
+/// The loops that are drawn, each under the nearest drawn loop around it.
 class Tree {
  public:
   Tree(const std::vector<LoopRow>& loops, std::size_t most) {
@@ -102,7 +102,7 @@ void explain_few(Canvas& canvas, bool any) {
   }
 }
 
-/// Without `timed`, times are not known.
+/// Formats the time columns; without `timed`, times are unknown.
 std::string time_columns_of(const Canvas& canvas, double share, double total_s, double self_s, bool with_total,
                             bool timed, std::uint64_t samples) {
   const int bars = bar_columns(canvas);
@@ -159,7 +159,7 @@ bool rests_on_lookaheads(const attribution::LoopRates& rates) {
          0;
 }
 
-/// Of +-: half of the 95 % interval.
+/// Formats the "+-" column: half of the 95 % interval.
 std::string doubt_text(const attribution::Rate& rate) {
   if (!rate.per_s || !rate.ci95 || *rate.per_s <= 0) {
     return "";
@@ -182,7 +182,7 @@ void draw_rates(Canvas& canvas, const Analysis& analysis, std::size_t most) {
     return;
   }
   canvas.heading("Rates of loops", "per second of CPU time in them; +-: half of the 95 % interval");
-  // What has no room on a narrow terminal is in wider ones and in the other formats.
+  // A narrow terminal drops columns; wider ones and the other formats show them.
   constexpr std::array<const char*, 7> names = {"iter/s", "+-", "instr/s", "flop/s", "load/s", "store/s", "byte/s"};
   const auto room = static_cast<std::size_t>((canvas.width() - 2 - least_label) / (columns + 2));
   const std::size_t figures = std::min(room, names.size());
@@ -240,7 +240,7 @@ void draw_functions(Canvas& canvas, const Analysis& analysis, std::size_t most) 
 
 namespace {
 
-/// "main()  a.c:10, step()  b.c:3": who calls most.
+/// Formats the most frequent callers: "main()  a.c:10, step()  b.c:3".
 std::string callers_text(const std::vector<attribution::CallerRow>& callers) {
   constexpr std::size_t most = 2;
   std::string text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication matrix as a heat map: rows produce, columns consume. With few threads each cell shows
-// its value; with more, a shade; with more than fit, neighbouring threads are folded into groups.
+// The communication matrix as a heat map: rows produce, columns consume. With few threads each cell shows its value;
+// with more, a shade; if they do not fit, neighbouring threads are folded into groups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using attribution::Matrix;
 constexpr int value_columns = 9;  // " 12.3ms f"
 constexpr int shade_columns = 2;
 
-/// Threads (or processors) in one row and column of the picture.
+/// Threads (or processors) that share one row and column of the picture.
 struct Group {
   std::uint32_t first = 0, last = 0;
 };
@@ -37,7 +37,7 @@ struct Picture {
   int label_columns = 0;
 };
 
-/// Folds `members` so that at most `most` groups remain.
+/// Folds `members` into at most `most` groups.
 std::vector<Group> fold(const std::vector<std::uint32_t>& members, std::size_t most) {
   const std::size_t size = (members.size() + most - 1) / most;
   std::vector<Group> groups;
@@ -53,7 +53,7 @@ std::size_t group_of(const std::vector<Group>& groups, std::uint32_t member) {
   return static_cast<std::size_t>(found - groups.begin());
 }
 
-/// What a member is called beside its row.
+/// Returns a member's label beside its row.
 using Label = std::function<std::string(std::uint32_t)>;
 
 Picture picture_of(const Matrix& matrix, const Label& label, int width) {
@@ -104,7 +104,7 @@ std::string shade_cell(const Canvas& canvas, const Picture& picture, const Excha
   return std::string(canvas.shade(level)) + canvas.shade(level);
 }
 
-/// Numbers above the columns; every fourth where columns are narrow.
+/// Formats the numbers above the columns; only every fourth if columns are narrow.
 std::string column_heads(const Canvas& canvas, const Picture& picture, bool values) {
   std::string heads = canvas.colored(pad_right("producer", picture.label_columns), Hue::faint) + "  ";
   constexpr std::size_t every = 4;
@@ -158,7 +158,7 @@ void draw_picture(Canvas& canvas, const Picture& picture, const std::string& nou
   draw_legend(canvas, picture, values, noun);
 }
 
-/// `noun`: what the matrix counts.
+/// `noun`: the things that the matrix counts.
 Picture draw(Canvas& canvas, const Matrix& matrix, const Label& label, const std::string& noun) {
   Picture picture = picture_of(matrix, label, canvas.width());
   draw_picture(canvas, picture, noun);
@@ -180,7 +180,7 @@ Label thread_labels(const Analysis& analysis) {
   return [&analysis](std::uint32_t thread) { return thread_label(analysis, thread); };
 }
 
-/// The number that columns are headed by stands before the name, unless the name ends with it, as "cpu 0" does.
+/// Puts the column's number before the name, unless the name ends with it, as "cpu 0" does.
 Label group_labels(const attribution::Grouping& groups) {
   return [&groups](std::uint32_t index) {
     const std::string& name = groups.groups[index].name;
@@ -189,7 +189,7 @@ Label group_labels(const attribution::Grouping& groups) {
   };
 }
 
-/// What cannot be excluded.
+/// Draws the upper limits of communication that no watch saw.
 void draw_unseen(Canvas& canvas, const attribution::Communication& found) {
   if (found.unseen) {
     const attribution::UnseenCost& cost = found.unseen->cost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --view memory: where sampled accesses found their data, and what they cost by line, object and loop.
+// --view memory: sources of the data of sampled accesses, and their cost by line, object and loop.
 #include "driver/text_memory.h"
 
 #include <fmt/format.h>

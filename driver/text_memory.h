@@ -9,11 +9,11 @@
 
 namespace crosstalk::driver {
 
-/// Lines that threads share, each with who accesses it at which offset.
+/// Draws the lines that threads share, each with the threads' accesses by offset.
 void draw_shared_lines(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// Which threads communicate, by samples near in time.
+/// Draws which threads communicate, judged by samples that are near in time.
 void draw_sampled_sharing(Canvas& canvas, const attribution::Analysis& analysis);
-/// In seconds, or in cycles where it is not known how long one takes.
+/// Formats a cost in seconds, or in cycles if a cycle's length is unknown.
 [[nodiscard]] std::string memory_cost_cell(const attribution::AccessFigures& figures);
 
 }  // namespace crosstalk::driver

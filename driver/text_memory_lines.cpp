@@ -21,7 +21,7 @@ using attribution::SharedOffset;
 constexpr int narrow = 6;
 constexpr int wide = 8;
 
-/// "0-2,5"; of many, the first ones.
+/// Formats "0-2,5"; a long list is cut.
 template <class Number>
 std::string numbers_text(const std::vector<Number>& numbers) {
   constexpr std::size_t most_ranges = 3;
@@ -53,7 +53,7 @@ std::string hitm_cells(const AccessFigures& figures) {
          pad_left(told ? std::to_string(figures.hitm_remote) : "-", wide);
 }
 
-/// A narrow terminal has no room for all columns.
+/// False on a narrow terminal, which has no room for all columns.
 bool is_roomy(const Canvas& canvas) { return canvas.width() >= 90; }
 
 std::string store_cells(const Canvas& canvas, const AccessFigures& figures) {
@@ -63,14 +63,14 @@ std::string store_cells(const Canvas& canvas, const AccessFigures& figures) {
                            : "");
 }
 
-/// What is left for names.
+/// Returns the columns that are left for names.
 int line_columns(const Canvas& canvas) {
   return canvas.width() - 2 * narrow - 4 * wide - 2 - (is_roomy(canvas) ? 2 * narrow : 0);
 }
 
 std::string name_of(const SharedLine& line) {
   const std::string where = fmt::format("0x{:x}", line.address) + (line.pid ? "" : " of the kernel");
-  // What has no name is called by its place already.
+  // An object without a name is already named by its address.
   return line.object.starts_with("memory at ") || !line.pid
              ? where
              : line.object + (line.object_offset == 0 ? "" : fmt::format("+{}", line.object_offset)) + "  " + where;
@@ -95,7 +95,7 @@ std::string latencies_text(const SharedOffset& row) {
   return text.empty() ? "" : ", cycles: " + text;
 }
 
-/// Its source line, or else the instruction's address.
+/// Returns the source line, or else the instruction's address.
 std::string place_of(const SharedOffset& row) {
   const std::string source = source_text(row.file, row.line);
   return source.empty() && row.instruction != 0 ? fmt::format("0x{:x}", row.instruction) : source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables and heap blocks that are exchanged, with a map of which thread touches which byte of a line.
+// Variables and heap blocks that threads exchange, with a map of the bytes of a line that each thread accesses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ constexpr std::size_t most_threads = 8;  // rows of a map
 
 int label_columns(const Canvas& canvas) { return canvas.width() >= 80 ? 16 : 12; }
 
-/// What is known of a byte: bit 0 loaded, bit 1 stored.
+/// Accesses to a byte: bit 0 loaded, bit 1 stored.
 using Bytes = std::array<unsigned, line_bytes>;
 
-/// The 64-byte piece of the object with the most accesses of the most threads, counted from its start.
+/// Returns the index of the 64-byte piece of the object with the most accesses of the most threads.
 std::uint64_t busiest_piece(const ObjectRow& object) {
   struct Weight {
     std::set<std::uint32_t> threads;
@@ -81,8 +81,8 @@ std::string map_row(const Canvas& canvas, const Bytes& bytes, int bytes_a_column
   return text;
 }
 
-/// Offsets above the groups of eight bytes that they begin. What has no room is left out: far into a large block, where
-/// offsets are long and columns narrow, every second one.
+/// Returns the offset above each group of eight bytes. Skips offsets that have no room: every second one far into a
+/// large block, with long offsets and narrow columns.
 std::string ruler_of(std::uint64_t piece, int bytes_a_column) {
   std::string ruler;
   int column = 0;
@@ -94,15 +94,15 @@ std::string ruler_of(std::uint64_t piece, int bytes_a_column) {
   return ruler;
 }
 
-/// "a lock" of a field that threads wait at; else empty.
+/// Returns "a lock" for a field that threads wait at; else empty.
 std::string kind_of_field(const ObjectRow& object, const std::string& name) {
   const auto found = std::find_if(object.sync_fields.begin(), object.sync_fields.end(),
                                   [&](const attribution::SyncField& field) { return field.field == name; });
   return found == object.sync_fields.end() ? std::string() : attribution::noun_of(found->kind);
 }
 
-/// The fields in the piece that were accessed: "+0 mutex (std::mutex, a lock), +40 ready (...)". An element of an array
-/// of numbers is told by its offset.
+/// Lists the accessed fields of the piece: "+0 mutex (std::mutex, a lock), +40 ready (...)". An element of a numeric
+/// array appears as its offset.
 std::string fields_text(const ObjectRow& object, std::uint64_t piece) {
   constexpr std::size_t most_fields = 8;
   std::map<std::uint64_t, const OffsetRow*> fields;

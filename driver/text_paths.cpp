@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that lead to what a finding tells of, the program's own functions alone.
+// Call paths that lead to a finding, with only the program's own functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using attribution::LineRow;
 
-/// What runs before a program's own code in each thread, where its name alone is known.
+/// True for functions that run before a program's own code in each thread; they are known by name only.
 bool is_thread_entry(const std::string& function) {
   static constexpr std::array<std::string_view, 8> names = {
       "_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "__GI___clone3", "__clone_internal"};
@@ -24,7 +24,7 @@ bool is_thread_entry(const std::string& function) {
          function.starts_with("crosstalk::in_target::");
 }
 
-/// Debian's C library names its sources from where it was built.
+/// True for sources of Debian's C library, which are named relative to its build folder.
 bool is_libc_source(const std::string& file) {
   return file.starts_with("./") || file.starts_with("../sysdeps/") || file.find("/glibc-") != std::string::npos;
 }
@@ -48,7 +48,7 @@ const LineRow* row_of(const attribution::Communication& communication, attributi
   return found == communication.lines.end() ? nullptr : &*found;
 }
 
-/// "add() a.cpp:30 <- worker() a.cpp:41 <- main() a.cpp:60", as far out as `columns` allow; empty where only one
+/// Formats "add() a.cpp:30 <- worker() a.cpp:41 <- main() a.cpp:60", as far out as `columns` allow; empty if only one
 /// function is the program's own.
 std::string path_text(const Canvas& canvas, const LineRow& row, int columns) {
   if (row.call_paths.empty()) {

@@ -26,16 +26,16 @@ constexpr int name_columns = 18;
 constexpr int amount_columns = 10;
 constexpr double line_bytes = 64;
 
-/// An amount of the table: a second of one thread's CPU time.
+/// A row of the table: an amount per second of one thread's CPU time.
 struct Amount {
   std::string name;
   std::optional<double> per_s;
-  std::string unknown;  // why there is none
+  std::string unknown;  // why it is unknown
 };
 
 Amount of_rate(const char* name, const attribution::Rate& rate) { return {name, rate.per_s, rate.unknown}; }
 
-/// Bytes that pass between a level and those nearer to the core; with `divisor`, lines.
+/// Returns the bytes that pass between a level and those nearer to the core; divided by `divisor`, lines.
 Amount of_unit(const LoopFigures& figures, Unit unit, const char* what, double divisor) {
   const auto& per_s = figures.per_s[unit];
   return {std::string(models::unit_in_words(unit)) + what, per_s ? std::optional(*per_s / divisor) : std::nullopt,
@@ -63,7 +63,7 @@ std::string columns(const std::string& name, const std::array<std::string, 3>& v
   return line;
 }
 
-/// "not known: flops, loads (it calls functions); L2, lines (...)": those of one reason together.
+/// Formats "not known: flops, loads (it calls functions); L2, lines (...)", grouped by reason.
 std::string unknown_in_words(const std::vector<Amount>& amounts) {
   std::vector<std::pair<std::string, std::string>> by_reason;
   for (const Amount& amount : amounts) {
@@ -90,7 +90,7 @@ const char* width_word(models::Width width) {
   return words[static_cast<std::size_t>(width)];
 }
 
-/// "AVX double multiply-adds 80.0 %, scalar double additions 20.0 %": the greatest first.
+/// Formats "AVX double multiply-adds 80.0 %, scalar double additions 20.0 %", greatest first.
 std::string kinds_in_words(const models::FlopMix& mix) {
   static constexpr std::array<const char*, models::FlopMix::precisions> precisions = {"double", "single"};
   static constexpr std::array<const char*, models::FlopMix::operations> operations = {"additions", "multiplications",
@@ -117,7 +117,7 @@ std::string kinds_in_words(const models::FlopMix& mix) {
   return text;
 }
 
-/// What is no amount: shares, and what an iteration has.
+/// Formats the figures other than amounts: shares, and figures for each iteration.
 std::string shape_in_words(const LoopFigures& figures) {
   std::string text;
   const auto add = [&text](const char* name, const std::string& value) {
@@ -146,7 +146,7 @@ void draw_by_thread(Canvas& canvas, const attribution::Analysis& analysis, const
                    [](const LoopThread& a, const LoopThread& b) { return a.cpu_s > b.cpu_s; });
   const auto work_s = [](const LoopThread& thread) { return std::max(0.0, thread.cpu_s - thread.waiting_s); };
   double all_s = 0;
-  bool measured = loop.waited.has_value();  // else in a loop that is itself what is waited in
+  bool measured = loop.waited.has_value();  // else threads wait in this loop itself
   for (const LoopThread& thread : threads) {
     all_s += work_s(thread);
     measured = measured || thread.waiting_s > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that the program marks: how long its threads were in each, and what they did there.
+// Regions that the program marks: elapsed time of its threads in each, and the time's parts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string columns(const std::string& entries, const std::string& elapsed, cons
          pad_left(cpu, cpu_columns) + "  " + pad_left(uneven, uneven_columns) + "  ";
 }
 
-/// "340 ms (320 .. 360)" in words of `short_seconds_text()`.
+/// Formats "340 ms (320..360)"; the limits as `short_seconds_text()`.
 std::string cpu_text(const std::optional<double>& cpu_s, const Interval& ci95) {
   return cpu_s ? fmt::format("{} ({}..{})", seconds_text(*cpu_s), short_seconds_text(ci95.low),
                              short_seconds_text(ci95.high))

@@ -12,9 +12,9 @@
 
 namespace crosstalk::driver {
 
-/// The whole report, or with a view other than summary that part and the head. No line is wider than
-/// `style.width` (60 at least); without `style.color` there are no escape codes.
-/// With `groups`, the matrix and the threads are theirs.
+/// Renders the whole report, or with a view other than summary that part and the head. No line is wider than
+/// `style.width` (60 at least); without `style.color` there are no escape codes. With `groups`, the matrix and the
+/// threads are those of the groups.
 [[nodiscard]] std::string render_text(const attribution::Analysis& analysis, View view,
                                       const attribution::Grouping* groups, TextStyle style);
 
@@ -27,19 +27,19 @@ void draw_line_pairs(Canvas& canvas, const attribution::Communication& communica
 void draw_lines(Canvas& canvas, const attribution::Communication& communication, std::size_t most);
 void draw_objects(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most, bool detailed);
 void draw_loops(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// What is known of how fast the weightiest loops go; nothing when nothing is.
+/// Draws the rates of the costliest loops; nothing if none is known.
 void draw_rates(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// Busy times, waits, classes and remedies of the weightiest loops, and where threads' time went.
+/// Draws busy times, waits, classes and advice of the costliest loops, and the threads' waits.
 void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
 void draw_functions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// What entered the kernel, and who called it.
+/// Draws the kernel entries and their callers.
 void draw_kernel(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// What hardware samples tell of memory accesses.
+/// Draws the hardware samples of memory accesses.
 void draw_memory(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// Regions that the program marks; nothing where it marks none, but in detail, where that is said.
+/// Draws the regions that the program marks. If there are none, says so if `detailed`, else draws nothing.
 void draw_regions(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most, bool detailed);
 void draw_threads(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most);
-/// How the program's own code came to both ends of what a finding tells; nothing where it is not called.
+/// Draws the call paths to both ends of a finding; nothing if no caller is known.
 void draw_paths_of(Canvas& canvas, const attribution::Analysis& analysis, const attribution::Finding& finding);
 void draw_groups(Canvas& canvas, const attribution::Grouping& groups, std::size_t most);
 void draw_note(Canvas& canvas, const attribution::Grouping& groups);
@@ -47,38 +47,38 @@ void draw_sampling(Canvas& canvas, const attribution::Analysis& analysis);
 void draw_warnings(Canvas& canvas, const attribution::Analysis& analysis);
 
 // Words that several parts share.
-/// "worker() counters.cpp:41"; what is unknown is left out, all unknown gives "unknown code".
+/// Formats "worker() counters.cpp:41"; leaves out unknown parts; if all are unknown, "unknown code".
 [[nodiscard]] std::string place_text(const std::string& function, const std::string& file, std::uint32_t line);
-/// The same in exactly `columns`: the function's name gives way, the place stays.
+/// The same in exactly `columns`: cuts the function's name and keeps the place.
 [[nodiscard]] std::string place_cell(const Canvas& canvas, const std::string& function, const std::string& place,
                                      int columns);
-/// "counters.cpp:41" of a path and a line; empty when unknown.
+/// Formats "counters.cpp:41" from a path and a line; empty if unknown.
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t line);
-/// "counters.cpp:41-46" of the lines of a piece of code; "counters.cpp:41" where it is one.
+/// Formats "counters.cpp:41-46" for a range of lines; "counters.cpp:41" for one.
 [[nodiscard]] std::string source_text(const std::string& file, std::uint32_t begin, std::uint32_t end);
-/// Name of a thread for a label: "3 worker".
+/// Returns a thread's label: "3 worker".
 [[nodiscard]] std::string thread_label(const attribution::Analysis& analysis, std::uint32_t thread);
 
-/// What a set of cells adds up to, by the best evidence there is.
+/// Sum of a set of cells: costs if known, else detections.
 struct Exchanged {
   double true_amount = 0, false_amount = 0;
   [[nodiscard]] double total() const { return true_amount + false_amount; }
   [[nodiscard]] double false_share() const { return total() > 0 ? false_amount / total() : 0; }
 };
-/// In seconds of cost when `by_cost`, else in detections.
+/// Sums in seconds of cost if `by_cost`, else in detections.
 [[nodiscard]] Exchanged exchanged(const attribution::Cell& cell, bool by_cost);
 [[nodiscard]] Exchanged exchanged(const attribution::Matrix& cells, bool by_cost);
-/// Whether any cell has a cost above zero.
+/// True if any cell has a cost above zero.
 [[nodiscard]] bool has_cost(const attribution::Matrix& cells);
-/// "true", "false" or "mixed", by which takes nine tenths.
+/// Returns "true", "false" or "mixed"; a pure kind needs nine tenths.
 [[nodiscard]] const char* sharing_word(const Exchanged& amount);
 [[nodiscard]] Hue sharing_hue(const Exchanged& amount);
-/// What would be saved of a cost, or the most that may be where it is not known; "none": no line had
-/// to move, or threads only waited; "-": nothing is known.
+/// Formats the gain, or its upper limit if the gain is unknown; "none": no line had to move, or threads only waited;
+/// "-": nothing is known.
 [[nodiscard]] std::string gain_text(const Canvas& canvas, const attribution::Sum& sum);
-/// "about 1.2M hand-overs a second"; empty where nearly all of them cannot be counted.
+/// Formats "about 1.2M hand-overs a second"; empty unless nearly all hand-overs can be counted.
 [[nodiscard]] std::string rate_of_exchange_text(const attribution::Matrix& cells, double duration_s);
-/// "1.23 s" or, without a cost, "41 seen"; "-" when nothing.
+/// Formats "1.23 s" or, without a cost, "41 seen"; "-" if nothing was seen.
 [[nodiscard]] std::string amount_text(const attribution::Matrix& cells);
 
 }  // namespace crosstalk::driver

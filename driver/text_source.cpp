@@ -14,7 +14,7 @@ namespace crosstalk::driver {
 
 namespace {
 
-/// The share of the loop that begins here, or how many loops the line is in.
+/// Formats the share of a loop that begins here, else the number of loops around the line.
 std::string loop_text(const Canvas& canvas, const SourceNotes& notes, std::uint32_t line) {
   std::string inside;
   for (const attribution::LoopRow& loop : notes.loops) {
@@ -26,7 +26,7 @@ std::string loop_text(const Canvas& canvas, const SourceNotes& notes, std::uint3
   return inside;
 }
 
-/// Lines to show: those with figures and their neighbours, or those around the one asked for.
+/// Returns the lines to show: lines with figures and their neighbours, or lines around the wanted one.
 std::set<std::uint32_t> shown_lines(const SourceNotes& notes, std::uint32_t last, std::uint32_t wanted) {
   constexpr std::uint32_t around = 3;
   constexpr std::uint32_t around_wanted = 12;

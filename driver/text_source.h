@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source file with what its lines cost beside them.
+// A source file, with the cost of each line beside it.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace crosstalk::driver {
 
-/// Under the head of the report. What lies far from any line with figures is left out; with `line` (not 0) only what
-/// is around that line is shown. `text` absent: the source is not here, and only lines with figures are listed.
+/// Renders the report's head and the file. Leaves out lines far from any line with figures; with `line` (not 0), shows
+/// only lines around it. `text` absent: the source is not here, and only lines with figures are listed.
 [[nodiscard]] std::string render_source(const attribution::Analysis& analysis, const SourceNotes& notes,
                                         const std::optional<std::vector<std::string>>& text, std::uint32_t line,
                                         TextStyle style);

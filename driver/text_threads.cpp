@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, and how the profile was made: samples, overhead, warnings.
+// Threads, and facts about the recording: samples, overhead, warnings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using attribution::ThreadSummary;
 
 namespace {
 
-/// Busiest first; ties in order of their index.
+/// Returns the threads, busiest first; equal ones by index.
 std::vector<const ThreadSummary*> by_cpu_time(const Analysis& analysis) {
   std::vector<const ThreadSummary*> threads;
   for (const ThreadSummary& thread : analysis.threads) {
@@ -34,7 +34,7 @@ std::vector<const ThreadSummary*> by_cpu_time(const Analysis& analysis) {
   return threads;
 }
 
-/// Samples and thread ids give way on a narrow terminal.
+/// False on a narrow terminal, which has no room for samples and thread ids.
 bool is_wide(const Canvas& canvas) { return canvas.width() >= 80; }
 int name_columns(const Canvas& canvas) { return canvas.width() - (is_wide(canvas) ? 59 : 39); }
 
@@ -44,8 +44,8 @@ std::string thread_columns(const Canvas& canvas, const std::string& cpu, const s
          (is_wide(canvas) ? pad_left(samples, 8) + "  " + pad_left(tid, 8) + "  " : "");
 }
 
-/// " 2 processes had the collector in them, 1 was watched from outside."; empty: all had it from their start, or
-/// nothing is known.
+/// Formats " 2 processes had the collector in them, 1 was watched from outside."; empty if all had it from their start,
+/// or nothing is known.
 std::string observation_text(const Analysis& analysis) {
   using profile::Observation;
   std::map<Observation, std::size_t> count;
@@ -71,7 +71,7 @@ std::string observation_text(const Analysis& analysis) {
   return fmt::format(" {}.", fmt::join(parts, ", "));
 }
 
-/// " and 3.9 % in functions that stand in for malloc() and others".
+/// Formats " and 3.9 % in functions that stand in for malloc() and others".
 std::string stand_ins_text(const Analysis& analysis) {
   const double share = analysis.cpu_s > 0 ? analysis.sampling.stand_ins_s / analysis.cpu_s : 0;
   constexpr double worth_saying = 0.0005;
@@ -80,14 +80,14 @@ std::string stand_ins_text(const Analysis& analysis) {
              : fmt::format(", and with {} in functions that stand in for malloc() and others", percent_text(share));
 }
 
-/// Why it is not the better source that the machine has; nothing where it has none: most machines do not.
+/// Says why a better source of the machine is not used; empty if it has none, as on most machines.
 std::string source_text(const SamplingSummary& sampling) {
   return sampling.source_choice.find(collectors::chosen_in_place_of) == std::string::npos
              ? std::string()
              : " Sources: " + sampling.source_choice + ".";
 }
 
-/// Why lines were not watched, or whether the watchpoints did what they were opened for; nothing where nobody tried.
+/// Says why lines were not watched, or how watchpoints did in the self-test; empty if neither is known.
 std::string method_text(const profile::Session& session) {
   const profile::WatchTrial& trial = session.watch_trial;
   if (session.config.method != profile::Method::watch && !session.method_choice.empty()) {
@@ -184,8 +184,8 @@ void draw_sampling(Canvas& canvas, const Analysis& analysis) {
 
 namespace {
 
-/// A finding says it where nothing could be watched, and where nothing was sampled. That processes were watched from
-/// outside the sampling says, and who asked for it knows.
+/// True if the warning would repeat another part: a finding tells that nothing was watched or sampled, and the sampling
+/// part tells that a user asked to watch from outside.
 bool is_said_elsewhere(const attribution::Warning& warning, const Analysis& analysis) {
   const bool blind =
       warning.code == "watchpoints_unavailable" && analysis.sight.sees == attribution::WatchSight::Sees::nothing;

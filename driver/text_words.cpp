@@ -95,7 +95,7 @@ std::string amount_text(const attribution::Matrix& cells) {
 
 std::string gain_text(const Canvas& canvas, const attribution::Sum& sum) {
   if (!(sum.cost_s > 0)) {
-    return "-";  // of what was seen and has no cost, nothing is known
+    return "-";  // nothing is known of detections without a cost
   }
   if (sum.one_processor || (sum.gain_s && !(*sum.gain_s > 0))) {
     return "none";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command lines of all subcommands have in common that show profiles.
+// Command-line options that all subcommands share that show profiles.
 #pragma once
 
 #include <array>
@@ -24,18 +24,18 @@ inline constexpr std::array<std::pair<std::string_view, Format>, 3> format_names
 inline constexpr std::array<std::pair<std::string_view, ColorChoice>, 3> color_names = {
     {{"always", ColorChoice::always}, {"auto", ColorChoice::automatic}, {"never", ColorChoice::never}}};
 
-/// As they stand on the command line.
+/// Option values as text.
 struct ViewTexts {
   std::string format = "text", color = "auto";
   bool no_pager = false;
 };
 
-/// `forms`: those that there are, in words.
+/// `forms`: the formats to list in the help.
 void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms = "text, json, csv");
 /// --sysroot, --no-pager, --color, --verbose.
 void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity);
 
-/// "0.5s", "20ms", "5%": what --min-cost may be.
+/// Parses a value of --min-cost: "0.5s", "20ms", "5%".
 [[nodiscard]] Result<attribution::MinCost> parse_min_cost(const std::string& text);
 
 }  // namespace crosstalk::driver
