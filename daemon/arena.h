@@ -16,13 +16,13 @@ struct ArenaShape {
   std::uint32_t slots = 4096;
   std::uint32_t ring_bytes = 64 * 1024;  // a power of two, of pages
 
-  /// The usual one, with fewer slots where files cannot be so large: a memory file is one.
+  /// Returns the usual shape, with fewer slots if the file size limit is too low: a memory file counts against it.
   [[nodiscard]] static ArenaShape within(std::uint64_t most_bytes);
 };
 
-/// The recorder's arena: an anonymous memory file, sealed against resizing (a target that shrank it would
-/// kill the recorder with SIGBUS), sparse: only touched pages count. Mapped here are the part before the rings and,
-/// some at a time, the rings that were asked for.
+/// The recorder's arena: an anonymous memory file, sealed against resizing (a target that shrank it would kill the
+/// recorder with SIGBUS), and sparse: only touched pages use memory. Maps the part before the rings and, in chunks, the
+/// rings that were asked for.
 class Arena {
  public:
   [[nodiscard]] static Result<Arena> create(const profile::SessionConfig& config, ArenaShape shape = {});
@@ -35,17 +35,17 @@ class Arena {
   [[nodiscard]] profile::ArenaHeader& header() const { return *view_.header; }
   [[nodiscard]] profile::ThreadSlot& slot(std::uint32_t index) const;
   [[nodiscard]] const profile::ThreadWaits& waits(std::uint32_t index) const;
-  /// Null when it cannot be mapped (`ulimit -v`). It stays mapped.
+  /// Returns a ring, which stays mapped. Null if it cannot be mapped (`ulimit -v`).
   [[nodiscard]] const std::byte* ring(std::uint32_t index);
-  /// What lies behind it, of a thread whose slot says that it marks regions.
+  /// Returns the table behind the ring. Only for a thread whose slot says that it marks regions.
   [[nodiscard]] const profile::ThreadRegions* regions(std::uint32_t index);
-  // As made; the header is writable by targets and not asked again.
+  // As created; the header's copy is not read, because targets can write it.
   [[nodiscard]] std::uint32_t slot_count() const { return shape_.slots; }
   [[nodiscard]] std::uint32_t ring_bytes() const { return shape_.ring_bytes; }
 
-  /// How a target of this user opens it: /proc/PID/fd/N.
+  /// Returns the path that a target of this user opens: /proc/PID/fd/N.
   [[nodiscard]] std::string path() const;
-  /// Bytes of memory that its touched pages take.
+  /// Returns the memory use of the touched pages, bytes.
   [[nodiscard]] std::uint64_t bytes_in_use() const;
 
  private:
@@ -60,8 +60,8 @@ class Arena {
   std::vector<const std::byte*> chunks_;  // of rings_a_chunk rings each; null: not mapped
 };
 
-/// Does another recorder observe this very process? It then has that one's arena mapped, and so will whatever it
-/// starts. To be asked before an arena is made here.
+/// True if another recorder observes this process: its arena is mapped here, and so it will be in every child. Call it
+/// before an arena is created here.
 [[nodiscard]] bool recorded_itself();
 
 }  // namespace crosstalk::daemon

@@ -10,7 +10,7 @@ namespace {
 
 using profile::SlotState;
 
-// A thread that has written for so long nothing may be gone: worth asking the kernel.
+// A thread that was silent for this long may be gone: ask the kernel.
 constexpr std::uint64_t quiet_ns = 1'000'000'000;
 constexpr int max_scans = 8;
 constexpr std::uint32_t scan_margin = 64;
@@ -21,7 +21,7 @@ SlotState state_of(const profile::ThreadSlot& slot) {
   return static_cast<SlotState>(slot.state.load(std::memory_order_acquire));
 }
 
-/// Nobody owns it: everything as in a new arena, and the state last.
+/// Resets an unowned slot as in a new arena; the state is stored last.
 void free_slot(profile::ThreadSlot& slot) {
   for (std::atomic<std::uint64_t>* counter :
        {&slot.lost_records, &slot.lost_bytes, &slot.samples, &slot.traps, &slot.handlers_ns, &slot.switches_ns,
@@ -37,8 +37,8 @@ void free_slot(profile::ThreadSlot& slot) {
   slot.state.store(static_cast<std::uint32_t>(SlotState::free), std::memory_order_release);
 }
 
-/// What came between two looks; nothing where there was one. Times go on through an exec, so that what was before the
-/// first look is another slot's.
+/// Returns the times between the first and the latest look; nullopt if there was only one. Times continue through an
+/// exec, so the time before the first look belongs to another slot.
 std::optional<SchedulerTimes> between(const std::optional<SchedulerTimes>& first, const SchedulerTimes& latest) {
   return first && latest.ran_ns > first->ran_ns && latest.waited_ns >= first->waited_ns
              ? std::optional(SchedulerTimes{latest.ran_ns - first->ran_ns, latest.waited_ns - first->waited_ns})
@@ -58,7 +58,7 @@ void add_times(const std::optional<SchedulerTimes>& times, profile::ProcessorWai
 Drainer::Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends)
     : arena_(&arena), decoder_(&interpreter), ends_(ends), slots_(arena.slot_count()) {}
 
-/// False: its ring could not be mapped; the next pass tries again.
+/// Returns false if its ring could not be mapped; the next pass tries again.
 bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   const profile::ThreadSlot& shared = arena_->slot(index);
   Slot& slot = slots_[index];
@@ -83,7 +83,7 @@ bool Drainer::open(std::uint32_t index, std::uint64_t now_ns) {
   return true;
 }
 
-/// Opens the slots of [begin, end) that went live; returns the end of those that are in use.
+/// Opens the slots of [begin, end) that went live; returns the end of the used ones.
 std::uint32_t Drainer::scan(std::uint32_t begin, std::uint32_t end, std::uint64_t now_ns) {
   std::uint32_t used = 0;
   for (std::uint32_t i = begin; i < end; ++i) {
@@ -98,8 +98,8 @@ std::uint32_t Drainer::scan(std::uint32_t begin, std::uint32_t end, std::uint64_
   return used;
 }
 
-/// True when one was found. Threads claim the lowest free slot, so looking a margin beyond the last one in use
-/// finds them; all 4096 cost a fifth of a millisecond and are looked at once a second.
+/// True if a slot was found. Threads claim the lowest free slot, so a scan of a margin beyond the last used one finds
+/// them. Scanning all 4096 slots takes a fifth of a millisecond and happens once a second.
 bool Drainer::find_new_slots(std::uint64_t now_ns) {
   const std::size_t known = open_.size();
   std::uint32_t begin = 0;
@@ -119,10 +119,10 @@ bool Drainer::find_new_slots(std::uint64_t now_ns) {
 }
 
 Drainer::Pass Drainer::drain(std::uint64_t now_ns) {
-  // Asked before the rings are read: what a process wrote before its end is then in this pass.
+  // Read before the rings: this pass then has all that a process wrote before its end.
   const std::vector<std::int32_t> ended_pids = monitor_.take_ended();
-  // A process announces itself before it has a second live thread. So when a scan finds nothing new, the
-  // slots with the announcements of all slots found so far are found too, and this pass reads them.
+  // A process announces itself before it has a second live thread. So if a scan finds nothing new, earlier scans have
+  // found the slots that announce all slots found so far, and this pass reads them.
   for (int scans = 0; scans < max_scans && find_new_slots(now_ns); ++scans) {
   }
   const Pass pass = fill_batch(now_ns);
@@ -142,7 +142,7 @@ Drainer::Pass Drainer::fill_batch(std::uint64_t now_ns) {
   portions_.clear();
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
-    // The state first: once it says `ended`, head does not move any more.
+    // Load the state first: once it is `ended`, head no longer moves.
     slot.ended = state_of(arena_->slot(index)) == SlotState::ended;
     const std::size_t begin = batch_.size();
     const profile::DrainOutcome outcome = slot.reader->drain(batch_);
@@ -174,8 +174,7 @@ void Drainer::interpret_batch() {
   }
 }
 
-/// At the names of the threads that are there, and how they got processors. Those that have ended said their last name
-/// themselves.
+/// Reads the names and scheduler times of live threads. A thread that has ended reported its last name itself.
 void Drainer::look_at_threads(std::uint64_t now_ns) {
   for (const std::uint32_t index : open_) {
     Slot& slot = slots_[index];
@@ -193,8 +192,8 @@ void Drainer::look_at_threads(std::uint64_t now_ns) {
   }
 }
 
-/// An exec gives the process's first thread the new program's name before that has attached, if it ever does. The file
-/// changes before the name, so it is looked at after the name.
+/// True if an exec has replaced the program. The process's first thread has the new program's name before that program
+/// attaches, if it ever does. Called after reading the name, because the file changes before the name.
 bool Drainer::executes_another(std::uint32_t index) const {
   const Slot& slot = slots_[index];
   return slot.tid == slot.pid && executable_of(slot.pid) != decoder_->executable(index);
@@ -217,7 +216,7 @@ void Drainer::close_finished(const std::vector<std::int32_t>& ended_pids, std::u
     (finished(index, ended_pids, now_ns) ? closing : still_open).push_back(index);
   }
   open_.swap(still_open);
-  for (const std::uint32_t index : closing) {  // what one says of its thread may be needed for that of another
+  for (const std::uint32_t index : closing) {  // closing one thread may need the records of another
     decoder_->update_totals(index, totals_of(arena_->slot(index)));
   }
   for (const std::uint32_t index : closing) {
@@ -271,7 +270,7 @@ void Drainer::find_lost_threads(std::uint64_t now_ns) {
     Slot& slot = slots_[index];
     if (now_ns - slot.quiet_since_ns > quiet_ns && !monitor_.unknown(slot.pid) &&
         PidfdMonitor::thread_gone(slot.pid, slot.tid)) {
-      // Its last record was in its ring before it went: the next pass reads it, then frees the slot.
+      // Its last record was in its ring before it ended: the next pass reads it, then frees the slot.
       arena_->slot(index).state.store(static_cast<std::uint32_t>(SlotState::ended), std::memory_order_relaxed);
     }
   }
@@ -288,7 +287,7 @@ void Drainer::read_totals(std::uint64_t now_ns) {
   }
 }
 
-/// Of a thread that marks some; those that are open count up to `now_ns`.
+/// Returns the regions of a thread that marks some; open ones count up to `now_ns`.
 std::optional<RegionsSeen> Drainer::regions_of(std::uint32_t index, std::uint64_t now_ns) const {
   const bool marks = arena_->slot(index).marks_regions.load(std::memory_order_acquire) != 0;
   const profile::ThreadRegions* const table = marks ? arena_->regions(index) : nullptr;

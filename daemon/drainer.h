@@ -15,12 +15,12 @@
 
 namespace crosstalk::daemon {
 
-/// Who says that a thread or process is over: it is found out by asking the kernel, since targets may vanish without a
-/// word, or the collector tells.
+/// Detects the end of a thread or process: polls the kernel, because targets may vanish silently, or the collector
+/// reports it.
 enum class Ends { found, told };
 
-/// Moves records from the arena's rings to the interpreter, and keeps the slots: sees them go live, frees
-/// them when their thread is gone. Not thread-safe.
+/// Moves records from the arena's rings to the interpreter, and manages the slots: opens new ones, and frees them when
+/// their thread is gone. Not thread-safe.
 class Drainer {
  public:
   Drainer(Arena& arena, RecordDecoder& interpreter, Ends ends = Ends::found);
@@ -29,23 +29,24 @@ class Drainer {
     std::uint64_t bytes = 0;    // drained
     std::uint64_t fullest = 0;  // bytes drained from the fullest ring
   };
-  /// One pass over all rings. `now_ns` is CLOCK_MONOTONIC.
+  /// Makes one pass over all rings. `now_ns` is CLOCK_MONOTONIC.
   Pass drain(std::uint64_t now_ns);
-  /// Frees slots of threads that vanished without a word; some microseconds a quiet slot. About once a second.
+  /// Frees the slots of threads that vanished silently. Takes some microseconds for each quiet slot; call it once a
+  /// second.
   void find_lost_threads(std::uint64_t now_ns);
-  /// Brings the threads' totals in the interpreter up to date.
+  /// Updates the threads' totals in the interpreter.
   void read_totals(std::uint64_t now_ns);
-  /// The last pass is done: closes all slots, which stay as they are.
+  /// Closes all slots after the last pass, and leaves their contents.
   void finish(std::uint64_t now_ns);
 
-  /// How the threads got processors, between the first and the latest look at each.
+  /// Returns the threads' scheduler times between the first and the latest look at each.
   [[nodiscard]] profile::ProcessorWaits waits() const;
   [[nodiscard]] const PidfdMonitor& liveness() const { return monitor_; }
   [[nodiscard]] std::uint32_t live_slots() const { return static_cast<std::uint32_t>(open_.size()); }
   [[nodiscard]] std::uint64_t lost_records() const;
-  /// How often a ring's bytes had to be given up.
+  /// Returns how often a ring's bytes had to be discarded.
   [[nodiscard]] std::uint64_t corruptions() const { return corruptions_; }
-  /// Threads whose ring could not be mapped here.
+  /// Returns the number of threads whose ring could not be mapped here.
   [[nodiscard]] std::uint32_t unread() const { return unread_; }
 
  private:
@@ -54,7 +55,7 @@ class Drainer {
     std::int32_t pid = 0, tid = 0;
     std::uint64_t quiet_since_ns = 0;
     NameSchedule look;
-    std::optional<SchedulerTimes> first_times;  // at the first look; nothing: not known
+    std::optional<SchedulerTimes> first_times;  // at the first look; nullopt: unknown
     SchedulerTimes times;                       // at the latest
     bool ended = false;
     bool unread = false;  // its ring cannot be mapped
@@ -81,7 +82,7 @@ class Drainer {
   Arena* arena_;
   RecordDecoder* decoder_;
   Ends ends_;
-  PidfdMonitor monitor_;  // knows nobody where ends are told
+  PidfdMonitor monitor_;  // watches none if the collector reports ends
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> open_;  // indices of slots with a reader
   std::vector<std::byte> batch_;

@@ -46,7 +46,7 @@ bool ExecHold::await() const {
     if (event == PTRACE_EVENT_EXEC) {
       return true;
     }
-    if (event == PTRACE_EVENT_STOP) {  // the whole group was told to stop: it does, until it is told to go on
+    if (event == PTRACE_EVENT_STOP) {  // a group stop: stay stopped until a SIGCONT
       ::ptrace(PTRACE_LISTEN, pid_, nullptr, nullptr);
     } else {
       ::ptrace(PTRACE_CONT, pid_, nullptr, as_data(static_cast<std::uintptr_t>(info.si_status)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a child at the moment when it has become another program and executed nothing of it yet, so that it can be
-// attached to from its first instruction on. Only ptrace stops a process there. The child is traced from before its
-// exec until it is let go, and cannot see afterwards that it was.
+// Holds a child right after its exec, before the program's first instruction, so that the recorder can attach there.
+// Only ptrace can stop a process at this point. The child is traced from before its exec until its release, and cannot
+// detect that afterwards.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace crosstalk::daemon {
 
-/// Used by the thread that has made it, as ptrace demands. Lets the child go when it is destroyed.
+/// Releases the child in the destructor. Only for the thread that created it, as ptrace demands.
 class ExecHold {
  public:
-  /// Of a child of ours that has not called exec yet. Nothing: it must not be traced here (seccomp, Yama).
+  /// Seizes a child of ours that has not called exec yet. nullopt: tracing is forbidden here (seccomp, Yama).
   [[nodiscard]] static std::optional<ExecHold> seize(pid_t pid);
   ExecHold(ExecHold&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
   ExecHold& operator=(ExecHold&& other) noexcept {
@@ -25,13 +25,13 @@ class ExecHold {
   ExecHold& operator=(const ExecHold&) = delete;
   ~ExecHold();
 
-  /// Waits until the child is held behind its exec; false: it has ended instead, and is left to be waited for. Signals
-  /// that come meanwhile reach it.
+  /// Waits until the child is held after its exec. False: it has ended instead, and is left to be waited for. Passes on
+  /// signals that arrive meanwhile.
   bool await() const;
 
  private:
   explicit ExecHold(pid_t pid) : pid_(pid) {}
-  pid_t pid_;  // 0: nobody is held
+  pid_t pid_;  // 0: no child is held
 };
 
 }  // namespace crosstalk::daemon

@@ -23,7 +23,7 @@ namespace {
 constexpr char question = '?';
 constexpr std::size_t most_of_stat = 2048;
 
-/// [begin, end) of the words of this process's command line; empty where /proc does not tell. Async-signal-safe.
+/// Returns [begin, end) of the words of this process's command line; empty if /proc does not tell. Async-signal-safe.
 std::pair<char*, char*> command_line() {
   constexpr int begin_field = 48;  // of proc(5), of which the third follows the name
   char text[most_of_stat];
@@ -46,9 +46,8 @@ std::pair<char*, char*> command_line() {
   return {reinterpret_cast<char*>(begin), reinterpret_cast<char*>(end)};  // NOLINT: addresses
 }
 
-/// Who looks for processes by their command lines finds the witness with the command, not with the recorder: what is
-/// sent to all of the command's name has reached the command then. Both words of the command and what is in front of
-/// them are in this process's memory.
+/// Gives the witness the command's name: `pkill` by command line then matches the witness together with the command, so
+/// a signal to the witness has reached the command too. The recorder's words come first in this process's memory.
 void take_on_command_line() {
   constexpr std::string_view separator("\0--", 4);  // with the zero behind it
   const auto [begin, end] = command_line();
@@ -71,13 +70,13 @@ void note_arrivals(int signals, WitnessedTimes& times) {
   }
 }
 
-/// Async-signal-safe calls only: it is the child of a process that may have threads.
+/// The child of a process that may have threads, so it makes async-signal-safe calls only.
 [[noreturn]] void witness(int channel, const sigset_t& all) {
   ::prctl(PR_SET_NAME, "signal-witness", 0, 0, 0);
   take_on_command_line();
   constexpr int own_channel = STDIN_FILENO;
   ::dup2(channel, own_channel);
-  ::syscall(SYS_close_range, own_channel + 1, ~0U, 0);  // nobody is to wait for the end of a pipe because of us
+  ::syscall(SYS_close_range, own_channel + 1, ~0U, 0);  // keep no pipe open that somebody waits on
   const int signals = ::signalfd(-1, &all, SFD_NONBLOCK);
   WitnessedTimes times{};
   pollfd polled[] = {{own_channel, POLLIN, 0}, {signals, POLLIN, 0}};
@@ -95,7 +94,8 @@ void note_arrivals(int signals, WitnessedTimes& times) {
   ::_exit(0);
 }
 
-/// Whoever sends to a group holds the kernel's lock of all processes meanwhile, for reading; this takes it for writing.
+/// Waits for running sends to a group: they hold the kernel's process list lock for reading, and setpgid takes it for
+/// writing.
 void await_senders() { ::setpgid(0, ::getpgrp()); }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::optional<GroupWitness> GroupWitness::start() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // none may end it, from its first instruction on
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // no signal may end it, from its first instruction on
   const pid_t pid = ::fork();
   if (pid == 0) {
     witness(other.get(), all);
@@ -131,7 +131,7 @@ std::optional<WitnessedTimes> GroupWitness::ask() const {
   await_senders();
   WitnessedTimes times{};
   while (::recv(channel_.get(), times.data(), sizeof times, MSG_DONTWAIT) > 0) {
-    // An answer that came too late for its question.
+    // Drop a late answer to an earlier question.
   }
   pollfd answered{channel_.get(), POLLIN, 0};
   const bool asked = ::send(channel_.get(), &question, sizeof question, MSG_NOSIGNAL) == sizeof question;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom a signal was sent to: this process alone, or its whole group. The kernel does not say so. A second process of
-// the group does that has nothing to do but to note which signals reach it.
+// Tells whether a signal was sent to this process alone or to its whole group, which the kernel does not report. A
+// second process in the group notes the signals that reach it.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,13 @@
 
 namespace crosstalk::daemon {
 
-/// When each signal reached the witness last, CLOCK_MONOTONIC ns, by its number; 0: never.
+/// CLOCK_MONOTONIC ns of the last arrival at the witness, by signal number; 0: never.
 using WitnessedTimes = std::array<std::uint64_t, 65>;
 
-/// Ends with its owner, also when that is killed. Not thread-safe.
+/// Ends with its owner, even if that is killed. Not thread-safe.
 class GroupWitness {
  public:
-  /// A child of the calling process. Nothing: no process can be made.
+  /// Starts a child of the calling process. nullopt: fork failed.
   [[nodiscard]] static std::optional<GroupWitness> start();
   GroupWitness(GroupWitness&& other) noexcept
       : pid_(std::exchange(other.pid_, 0)), channel_(std::move(other.channel_)) {}
@@ -29,8 +29,8 @@ class GroupWitness {
   GroupWitness& operator=(const GroupWitness&) = delete;
   ~GroupWitness();
 
-  /// What has reached it. A signal to the group that has reached this process has reached the witness by then. Nothing:
-  /// it does not answer.
+  /// Returns the arrivals so far. A signal to the group that has reached this process has then reached the witness too.
+  /// nullopt: it does not answer.
   [[nodiscard]] std::optional<WitnessedTimes> ask() const;
 
  private:

@@ -7,11 +7,11 @@
 
 namespace crosstalk::daemon {
 
-/// Fills in what a session says of the machine: host, kernel, CPU model, CPUs, line size.
+/// Fills in a session's description of the machine: host, kernel, CPU model, CPUs, line size.
 void describe_host(profile::Session& session);
 
 [[nodiscard]] std::uint64_t own_cpu_ns();  // user and system time of this process
-/// Bytes of anonymous memory that this process has now; 0 when unknown.
+/// Returns this process's anonymous memory, bytes; 0 if unknown.
 [[nodiscard]] std::uint64_t own_memory_bytes();
 
 }  // namespace crosstalk::daemon

@@ -29,7 +29,7 @@ std::int32_t number(const std::string& path) {
   return value;
 }
 
-/// "0-3,8,10-11"; stops where it is no such list.
+/// Parses "0-3,8,10-11"; stops at anything else.
 std::vector<std::uint32_t> cpu_list(const std::string& text) {
   std::vector<std::uint32_t> cpus;
   const char* at = text.data();
@@ -52,7 +52,7 @@ std::vector<std::uint32_t> cpu_list(const std::string& text) {
   return cpus;
 }
 
-/// The lowest processor with which one shares its cache of a level.
+/// Returns the lowest processor that shares this one's cache at a level.
 std::int32_t cache_owner(const std::string& cpu_folder, int level) {
   for (int index = 0; index < most_caches; ++index) {
     const std::string cache = cpu_folder + "/cache/index" + std::to_string(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processors of this machine share what.
+// Reads which processors of this machine share cores, caches and sockets.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace crosstalk::daemon {
 
-/// Of the processors that are online, as `root` (/sys/devices/system) says; what it does not say is absent.
+/// Reads the online processors' topology from `root` (/sys/devices/system); missing files leave fields absent.
 [[nodiscard]] profile::Topology read_topology(const std::string& root = "/sys/devices/system");
 
 }  // namespace crosstalk::daemon

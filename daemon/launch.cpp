@@ -22,7 +22,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leav
 namespace crosstalk::daemon {
 namespace {
 
-/// 0, or the errno that executing `path` would give.
+/// Returns 0, or the errno of executing `path`.
 int executable_errno(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) {
@@ -68,13 +68,13 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 struct ExecImage {
   const char* file;
   std::vector<char*> argv, shell_argv, environment;
-  std::vector<char*> own_numbers;  // places in the environment for the process's own number
+  std::vector<char*> own_numbers;  // places in the environment that receive the process's own number
 };
 
 constexpr std::size_t most_digits = 10;
 
-/// A variable that says by what process it is meant: LISTEN_PID, WATCHDOG_PID, ... The command is to find itself there,
-/// where this process would have.
+/// True for a variable that holds this process's number: LISTEN_PID, WATCHDOG_PID, ... The command must find its own
+/// number there.
 bool names_this_process(std::string_view entry) {
   const std::size_t equals = entry.find('=');
   const std::string_view name = entry.substr(0, equals);
@@ -82,10 +82,10 @@ bool names_this_process(std::string_view entry) {
          entry.substr(equals + 1) == std::to_string(::getpid());
 }
 
-/// Of a process id that is told by a second variable, which would have to be made, too.
+/// True for a variable that identifies the process a second time; it would need a new value too.
 bool is_second_name(std::string_view entry) { return entry.starts_with("LISTEN_PIDFDID="); }
 
-/// Places in the environment, where the child is to write its number.
+/// Makes room in the environment for the child's number; returns the places.
 std::vector<char*> make_room_for_own_number(std::vector<std::string>& environment) {
   if (std::none_of(environment.begin(), environment.end(), names_this_process)) {
     return {};
@@ -102,7 +102,7 @@ std::vector<char*> make_room_for_own_number(std::vector<std::string>& environmen
   return places;
 }
 
-/// In the child: async-signal-safe.
+/// Runs in the child: async-signal-safe.
 void write_own_number(char* place) {
   char digits[most_digits];
   std::size_t count = 0;
@@ -127,7 +127,7 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-/// What has come before the last writer is gone, up to the size of `value`.
+/// Reads until the last writer closes the pipe, up to the size of `value`.
 ssize_t read_all(int fd, int& value) {
   ssize_t got = 0;
   do {
@@ -136,7 +136,7 @@ ssize_t read_all(int fd, int& value) {
   return got;
 }
 
-/// Returns errno.
+/// Returns errno on failure.
 int execute(const ExecImage& image) {
   ::execve(image.file, image.argv.data(), image.environment.data());
   if (errno == ENOEXEC) {  // a script without #!: as a shell would
@@ -151,7 +151,7 @@ std::vector<std::string> words_for_shell(const std::string& file, const std::vec
   return words;
 }
 
-/// In the child, between fork and exec: async-signal-safe calls only.
+/// Runs in the child between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(const ExecImage& image, const SignalWatch& signals, int report, const Pipe& gate) {
   ::close(gate.input.get());
   int nothing = 0;
@@ -263,7 +263,7 @@ Result<Child> Child::start(const std::string& file, const std::vector<std::strin
     child.hold_.reset();
   }
   int error = 0;
-  if (read_all(report->output.get(), error) == static_cast<ssize_t>(sizeof error)) {  // else exec has closed it
+  if (read_all(report->output.get(), error) == static_cast<ssize_t>(sizeof error)) {  // else exec has closed the pipe
     ::waitpid(child.pid_, nullptr, 0);
     return exec_failure(argv.front(), error);
   }

@@ -15,57 +15,57 @@
 
 namespace crosstalk::daemon {
 
-/// The file that a shell would execute for `command` (by PATH unless it has a slash). Errors: not_found,
+/// Returns the file that a shell would execute for `command` (searches PATH unless it has a slash). Errors: not_found,
 /// not_executable.
 [[nodiscard]] Result<std::string> find_command(const std::string& command);
 
-/// The environment of the command: ours, with LD_PRELOAD beginning with `collector` and the arena's name.
-/// Refused when the dynamic loader could not take the collector's path apart.
+/// Returns the command's environment: ours, with LD_PRELOAD beginning with `collector`, and the arena's name. Fails if
+/// the dynamic loader would split the collector's path.
 [[nodiscard]] Result<std::vector<std::string>> command_environment(const std::string& collector,
                                                                    const std::string& arena_path);
 
-/// The environment of a command that is not to know of us: ours.
+/// Returns our environment without additions, for a command that is watched from outside.
 [[nodiscard]] std::vector<std::string> plain_environment();
 
-/// Executes it in the place of this process, as a shell would. Returns why it could not.
+/// Replaces this process by the file, as a shell would. Returns the error if that fails.
 [[nodiscard]] Error execute(const std::string& file, const std::vector<std::string>& argv,
                             const std::vector<std::string>& environment);
 
 enum class Begin {
   at_once,
-  held,  // behind its exec, where the kernel allows that
+  held,  // after its exec, if the kernel allows it
 };
 
-/// Sends a signal that has arrived here on to another process, with the value that it came with.
+/// Forwards a signal that arrived here to another process, with its value.
 void pass_on(pid_t pid, const SignalWatch::Arrival& arrival);
 
 /// The launched command.
 class Child {
  public:
-  /// Executes `file` with `argv` and `environment`, in this process group and with the signal state from
-  /// before `signals`. Variables that end in PID and name the calling process name the child there. Returns when it has
-  /// become the program, or with why it could not.
+  /// Executes `file` with `argv` and `environment`, in this process group and with the signal state from before
+  /// `signals`. Variables that end in PID and name the calling process name the child there. Returns once the exec has
+  /// succeeded or failed.
   [[nodiscard]] static Result<Child> start(const std::string& file, const std::vector<std::string>& argv,
                                            std::vector<std::string> environment, const SignalWatch& signals,
                                            Begin begin = Begin::at_once);
   [[nodiscard]] bool held() const { return hold_.has_value(); }
-  /// Lets it begin, if it was held.
+  /// Releases the child if it is held.
   void release() { hold_.reset(); }
-  /// Ends it, where it cannot be observed after all. It is reaped.
+  /// Kills and reaps the child, if it cannot be observed after all.
   void kill();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Readable once it has ended; -1 where the kernel has no pidfd.
+  /// Readable once it has ended; -1 if the kernel has no pidfd.
   [[nodiscard]] int fd() const { return pidfd_.get(); }
-  /// Its exit status, 128+N for signal N, once it has ended; it is then reaped.
+  /// Returns its exit status once it has ended (128+N for signal N), and reaps it.
   [[nodiscard]] std::optional<int> poll_status();
-  /// The signal that has stopped it since the last call; nothing: none has. poll_status() finds out.
+  /// Returns the signal that has stopped it since the last call. poll_status() updates it.
   [[nodiscard]] std::optional<int> take_stop() { return std::exchange(stopped_by_, std::nullopt); }
-  /// The signal that it has died of, if it has.
+  /// Returns the signal that killed it, if any.
   [[nodiscard]] std::optional<int> death_signal() const { return death_signal_; }
-  /// Sends a signal, while it has not been reaped.
+  /// Sends a signal unless it has been reaped.
   void send(int signal) const;
-  /// Sends it one that has arrived here, with the value that it came with.
+  /// Forwards a signal that arrived here, with its value.
   void send(const SignalWatch::Arrival& arrival) const;
 
  private:

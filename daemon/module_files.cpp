@@ -39,11 +39,11 @@ std::string proc_of(pid_t pid, std::string_view name) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(name);
 }
 
-/// What a process has mapped at an address.
+/// A process's mapping at one address.
 struct MappedAt {
-  std::string range;  // as it is called in map_files
+  std::string range;  // its name in map_files
   std::uint64_t inode = 0;
-  bool gone = false;  // from where it was mapped
+  bool gone = false;  // the path no longer leads to the file
 };
 
 // begin-end perms offset major:minor inode   path
@@ -75,10 +75,10 @@ std::optional<MappedAt> mapped_at(pid_t pid, std::uint64_t address) {
   return std::nullopt;
 }
 
-/// The file that is mapped, though no path leads to it any more.
+/// Opens the mapped file, even if no path leads to it any more.
 UniqueFd open_mapped(pid_t pid, const MappedAt& mapped) {
   UniqueFd file = open_to_read(proc_of(pid, "map_files/" + mapped.range));
-  if (!file.valid()) {  // a privilege; what a process executes needs none
+  if (!file.valid()) {  // needs a privilege, unlike the process's executable
     file = open_to_read(proc_of(pid, "exe"));
     const auto status = status_of(file);
     if (!status || status->st_ino != mapped.inode) {
@@ -88,14 +88,15 @@ UniqueFd open_mapped(pid_t pid, const MappedAt& mapped) {
   return file;
 }
 
-/// Whether most of the descriptors that this process may have are still free.
+/// True if most of this process's descriptors are still free.
 bool has_room(const UniqueFd& file) {
   constexpr unsigned part = 4;
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(file.get()) < limit.rlim_cur / part;
 }
 
-/// Holding a file keeps its file system from being unmounted, which the program may be about to do; not these.
+/// True on / and /tmp. An open file would keep another file system from being unmounted, which the program may want to
+/// do.
 bool may_be_held(const struct stat& status) {
   return std::ranges::any_of(std::array{"/", "/tmp"}, [&](const char* folder) {
     struct stat of_folder {};
@@ -118,7 +119,7 @@ std::uint64_t ModuleFiles::hash_of(const UniqueFd& file) {
   return known->second;
 }
 
-/// Looking at a process's mappings takes longer than all else, so that it is left out where nothing speaks for it.
+/// Reading a process's mappings is the slowest step, so it is skipped without a sign of a replacement.
 bool ModuleFiles::may_be_replaced(const profile::ModuleRow& row, const UniqueFd& at_path) const {
   const auto status = status_of(at_path);
   return !status || row.build_id.empty() || status->st_ctim.tv_sec >= since_s_;
@@ -140,9 +141,9 @@ void ModuleFiles::identify(pid_t pid, profile::ModuleRow& row) {
   if (said_gone) {
     row.path.resize(row.path.size() - deleted.size());
   }
-  UniqueFd file = open_to_read(proc_of(pid, "root") + row.path);  // it may have another root than we do
+  UniqueFd file = open_to_read(proc_of(pid, "root") + row.path);  // its root may differ from ours
   if (!file.valid()) {
-    file = open_to_read(row.path);  // when it has ended, it most likely had ours
+    file = open_to_read(row.path);  // if it has ended, its root was most likely ours
   }
   bool in_place = !said_gone && status_of(file).has_value();
   const auto mapped = said_gone || may_be_replaced(row, file) ? mapped_at(pid, row.begin) : std::optional<MappedAt>();
@@ -202,9 +203,10 @@ void ModuleFiles::read_compilers_files() {
   }
 }
 
-/// One that is older than the process is of another that had the number: that is kept as empty.
+/// Keeps a compiler's file. A file older than the recording belongs to an earlier process with the same pid: kept as
+/// empty.
 void ModuleFiles::keep_text(const std::string& path) {
-  // Anyone may put something else under that name in /tmp.
+  // /tmp is writable by everyone: the name may be a link or a pipe.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   const auto status = status_of(file);
   if (!status) {

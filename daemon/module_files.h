@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files the modules of processes are: a report has to know whether what lies at their paths then is what ran.
-// What was not there any more when the recording ended is kept in the profile, and so is what compilers said of their
-// code.
+// Identifies the files of processes' modules, so that a report can tell whether the file at a path is the one that ran.
+// The profile keeps files that are gone when the recording ends, and what compilers wrote about their code.
 #pragma once
 
 #include <sys/types.h>
@@ -22,27 +21,27 @@ namespace crosstalk::daemon {
 /// Not thread-safe.
 class ModuleFiles {
  public:
-  /// `since_s`: files that were changed from then on (seconds of CLOCK_REALTIME) may have been replaced under the
-  /// processes that run them.
+  /// `since_s`: CLOCK_REALTIME seconds. Files that changed since then may have been replaced under the processes that
+  /// run them.
   explicit ModuleFiles(std::int64_t since_s) : since_s_(since_s) {}
 
-  /// Completes a module that process `pid` has just mapped: the hash of a file without a build id (base/file_content.h;
-  /// of each file once, as long as it does not change), of the file that is mapped, whatever lies at its path by now.
-  /// Where only the path is left, which leads elsewhere, the path says " (deleted)".
+  /// Completes a module that process `pid` has just mapped: adds the hash of a file without a build id
+  /// (base/file_content.h; hashed once until it changes). Uses the mapped file, whatever its path leads to now. If only
+  /// the path is left and leads elsewhere, appends " (deleted)" to it.
   void identify(pid_t pid, profile::ModuleRow& row);
 
-  /// Looks whether files are still where they were mapped from, and reads those that are not. To be asked now and then,
+  /// Checks whether files are still where they were mapped from, and copies those that are not. Call it now and then,
   /// and at the end.
   void look_again();
-  /// Reads what just-in-time compilers have written for profilers of the processes that mapped something: to be asked
-  /// once, at the end. Their files are called by the processes' numbers, which others will have.
+  /// Reads the files that just-in-time compilers have written for profilers. Call it once, at the end: the files' names
+  /// hold pids, which later processes reuse.
   void read_compilers_files();
-  /// Copies of files that were read since the last call.
+  /// Returns the copies of files that were read since the last call.
   [[nodiscard]] std::vector<profile::KeptFileRow> take_copies() { return std::exchange(copies_, {}); }
 
  private:
-  using File = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;  // with its size and time of change
-  /// A file that was where it was mapped from. It is held open where that keeps no file system from being unmounted.
+  using File = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;  // also size and time of change
+  /// A file that was at its mapped path. Held open if that blocks no unmount.
   struct Held {
     std::string path, build_id;
     std::uint64_t content_hash = 0;
@@ -59,7 +58,7 @@ class ModuleFiles {
   void copy(const UniqueFd& file, std::uint64_t bytes, profile::KeptFileRow row);
 
   std::int64_t since_s_;
-  std::map<pid_t, std::string> processes_;  // with the jitdump that they have mapped
+  std::map<pid_t, std::string> processes_;  // with their mapped jitdump
   std::map<File, std::uint64_t> hashes_;
   std::vector<Held> held_;
   std::set<std::pair<std::string, std::string>> known_;  // paths and build ids that were held

@@ -10,7 +10,7 @@
 namespace crosstalk::daemon {
 namespace {
 
-// A program that loads and unloads plugins for ever must not be remembered for ever.
+// Bounds the memory for a program that keeps loading and unloading plugins.
 constexpr std::size_t most_rows = 2048;
 
 template <class Rows>
@@ -21,7 +21,7 @@ auto latest_at(Rows& rows, std::uint64_t begin, bool loaded_only) -> decltype(ro
   return found != rows.rend() ? &*found : nullptr;
 }
 
-/// Leaves the latest row of each address, which is the one that would be found.
+/// Keeps only the latest row of each address, the one that a lookup finds.
 void drop_hidden(std::vector<profile::ModuleRow>& rows) {
   std::set<std::uint64_t> seen;
   std::reverse(rows.begin(), rows.end());
@@ -29,7 +29,7 @@ void drop_hidden(std::vector<profile::ModuleRow>& rows) {
   std::reverse(rows.begin(), rows.end());
 }
 
-/// Makes room for half as many again: what was unloaded goes first, the oldest before others.
+/// Drops half of the rows: unloaded modules first, then the oldest.
 void halve(std::vector<profile::ModuleRow>& rows) {
   std::size_t surplus = rows.size() / 2;
   std::erase_if(rows, [&surplus](const profile::ModuleRow& row) {
@@ -71,7 +71,7 @@ void ModuleTable::load(profile::ModuleRow row) {
 }
 
 const profile::ModuleRow* ModuleTable::find_inherited(const Node& node, std::uint64_t begin) {
-  // Also what the parent has unloaded since: the child may have it still.
+  // The child may still have a module that the parent has unloaded since.
   for (const Node* from = node.inherited.get(); from != nullptr; from = from->inherited.get()) {
     if (const profile::ModuleRow* const row = latest_at(from->own, begin, false)) {
       return row;
@@ -113,8 +113,8 @@ void ModuleTable::forget(ProcessId process) {
   if (node.use_count() == 1 || !node->inherited) {
     return;
   }
-  // Its children keep it. It takes over what it inherited, or a line of daemons, each forked by the one before, would
-  // keep all of them.
+  // Its children keep the node. It copies its inherited rows, because otherwise a chain of daemons, each forked by the
+  // one before, would keep every ancestor alive.
   std::vector<profile::ModuleRow> all = node->inherited->own;
   for (const Node* from = node->inherited->inherited.get(); from != nullptr; from = from->inherited.get()) {
     all.insert(all.begin(), from->own.begin(), from->own.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which modules each live process has, so that their unloading, also in a fork's child, finds what was loaded.
+// Keeps the modules of each live process, so that an unload finds its row, even in a fork's child.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ namespace crosstalk::daemon {
 /// Not thread-safe.
 class ModuleTable {
  public:
-  /// A fork's child begins with the modules that `parent` has; they are not copied while the parent is known.
+  /// Starts a fork's child with the modules of `parent`; they are not copied while the parent is known.
   void inherit(ProcessId child, ProcessId parent);
   void load(profile::ModuleRow row);
-  /// The row to be put for a module of `process` that is gone; nothing when none was known to begin there. One that was
-  /// inherited gives the process a row of its own, as if loaded at `process_begin_ns`.
+  /// Returns the row of a module of `process` that was unloaded; nullopt if none is known to begin there. An inherited
+  /// module becomes a row of the process's own, as if loaded at `process_begin_ns`.
   std::optional<profile::ModuleRow> unload(ProcessId process, std::uint64_t begin, std::uint64_t time_ns,
                                            std::uint64_t process_begin_ns);
-  /// Whether the collector's own library is at `address` of `process`.
+  /// True if the collector's own library is at `address` of `process`.
   [[nodiscard]] bool in_collector(ProcessId process, std::uint64_t address) const {
     const auto range = collectors_.find(process.value);
     return range != collectors_.end() && range->second.first <= address && address < range->second.second;
   }
-  /// The process is over. What its children have from it stays as long as they do.
+  /// Forgets a process that is over. Rows that its children inherited stay as long as they do.
   void forget(ProcessId process);
-  /// Puts the rows of all processes that are known.
+  /// Puts the rows of all known processes.
   void put_everything(RowSink& sink) const;
 
-  /// Rows held, those of forgotten processes that live on in their children included.
+  /// Returns the number of rows held, including rows of forgotten processes that their children still use.
   [[nodiscard]] std::size_t rows() const;
 
  private:

@@ -5,13 +5,12 @@
 
 namespace crosstalk::daemon {
 
-/// Remembers what was at the output's place before, so that a session that does not come about leaves
-/// the place as it was.
+/// Remembers the file at the output's path, so that a session that fails to start leaves the path as it was.
 class OutputFiles {
  public:
-  /// Before the profile is created.
+  /// Construct it before the profile is created.
   explicit OutputFiles(std::string path);
-  /// Removes the new profile and puts the previous one back. After the profile is closed.
+  /// Removes the new profile and restores the previous file. Call it after the profile is closed.
   void undo() const;
 
  private:

@@ -36,7 +36,7 @@ constinit std::array<KnownLimit, 6> limits{{{RLIMIT_STACK, {}, false},
 struct sigaction old_file_size {};
 constinit bool ignores_file_size = false;
 
-/// Who may do so (root) has no limit; others have their hard one.
+/// Raises a limit: to infinity for root, else to the hard limit.
 void widen(KnownLimit& limit) {
   if (::getrlimit(limit.resource, &limit.given) != 0) {
     return;
@@ -61,7 +61,7 @@ rlim_t given_limit(__rlimit_resource resource) {
   return limit_of(resource);
 }
 
-/// libc has taken the limit of stacks for the size of threads' before main().
+/// Before main(), libc took the stack limit as the stack size of threads.
 void give_threads_stacks() {
   pthread_attr_t attributes;
   std::size_t bytes = 0;
@@ -75,7 +75,7 @@ void give_threads_stacks() {
   ::pthread_attr_destroy(&attributes);
 }
 
-// What the function on the other stack is told, and what it answers: makecontext() hands over numbers only.
+// Arguments and result of the function on the other stack: makecontext() passes only integers.
 struct {
   int (*run)(int, char**);
   int count;
@@ -114,7 +114,7 @@ int with_enough_stack(int (*run)(int, char**), int count, char** words) {
   }
   void* const stack = ::mmap(nullptr, usual_stack, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  static ucontext_t here;  // these are large, and the stack is small
+  static ucontext_t here;  // static, because they are large and the stack is small
   static ucontext_t there;
   if (stack == MAP_FAILED || ::getcontext(&there) != 0) {
     return run(count, words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of resources (ulimit) that whoever has started us meant for the command: the recorder needs more than those
-// leave, and the command is to find them as they were.
+// Resource limits (ulimit) that the user set for the command. The recorder needs more, and the command must find them
+// unchanged.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace crosstalk::daemon {
 
-/// Raises the calling process's limits of files, memory, processor time and descriptors as far as it may, and has a
-/// write beyond the limit of files fail, which says enough. Once, before there are threads; those made later have
-/// stacks of a usual size.
+/// Raises this process's limits on files, memory, processor time and descriptors as far as allowed, and makes a write
+/// beyond the file size limit fail instead of kill. Call it once, before there are threads; later threads get stacks of
+/// the usual size.
 void widen_own_limits();
 
-/// Puts them back. Async-signal-safe: for a fork's child.
+/// Restores the limits. Async-signal-safe: for a fork's child.
 void restore_limits();
 
-/// Runs it where there is room for it: on a stack made for it where the limit leaves little of the usual one.
+/// Calls `run`, on a new stack if the stack limit is too small.
 int with_enough_stack(int (*run)(int, char**), int count, char** words);
 
-/// Bytes that a file of this process can have.
+/// Returns the largest possible file size of this process, bytes.
 [[nodiscard]] std::uint64_t largest_file();
 
-/// Which of the limits that were given keeps a library of ours out of the command, as a clause; empty: none.
+/// Returns a clause that names the limit that leaves no room for our library in the command; empty if none does.
 [[nodiscard]] std::string limit_against_library();
 
-/// Whether files cannot be made for want of descriptors, or of bytes that files may have.
+/// True if files cannot be created, for lack of descriptors or by the file size limit.
 [[nodiscard]] bool files_are_limited();
 
 }  // namespace crosstalk::daemon

@@ -20,7 +20,8 @@ bool is_stopped(const UniqueFd& file) {
   return now && now->state == 'T';
 }
 
-/// In a process of its own: a stopped one cannot look whether the command goes on.
+/// Waits until the command continues, then continues the recorder. Runs in its own process, because a stopped process
+/// cannot poll.
 [[noreturn]] void wake_when_it_goes_on(const UniqueFd& command, pid_t recorder) {
   constexpr timespec interval{0, 20'000'000};
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -33,7 +34,7 @@ bool is_stopped(const UniqueFd& file) {
   ::_exit(0);
 }
 
-/// Whether or not the signal is blocked here. What let this process go on is not left pending.
+/// Stops this process, even if it blocks the signal. A blocked SIGCONT that continued it is not left pending.
 void stop_by(pid_t self, int signal) {
   sigset_t of_stop;
   sigset_t before;
@@ -57,7 +58,7 @@ UniqueFd open_process_state(pid_t pid) {
   return UniqueFd(::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-// "PID (NAME) STATE PARENT ...": the name may hold anything, brackets too.
+// "PID (NAME) STATE PARENT ...": the name may hold any character, even brackets.
 std::optional<ProcessState> read_process_state(const UniqueFd& file) {
   char text[512];
   const ssize_t got = file.valid() ? ::pread(file.get(), static_cast<char*>(text), sizeof text - 1, 0) : -1;
@@ -98,12 +99,12 @@ void stop_with(pid_t command, int signal) {
     wake_when_it_goes_on(file, self);
   }
   if (waker < 0) {
-    return;  // to stop for good would be worse than not to stop
+    return;  // not stopping is better than never continuing
   }
   stop_by(self, signal);
   ::kill(waker, SIGKILL);
   ::waitpid(waker, nullptr, 0);
-  if (is_stopped(file)) {  // it was this process that somebody let go on
+  if (is_stopped(file)) {  // somebody continued this process, so continue the command too
     ::kill(command, SIGCONT);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of any process: whose child it is and whether it is stopped; and stopping together with one.
+// Reads a process's parent and state from /proc, and stops together with a process.
 #pragma once
 
 #include <sys/types.h>
@@ -15,17 +15,17 @@ struct ProcessState {
   pid_t parent = 0;
 };
 
-/// /proc/PID/stat; not valid when there is no such process.
+/// Opens /proc/PID/stat; invalid if there is no such process.
 [[nodiscard]] UniqueFd open_process_state(pid_t pid);
-/// Nothing when the process has been reaped. Async-signal-safe.
+/// Returns nullopt if the process has been reaped. Async-signal-safe.
 [[nodiscard]] std::optional<ProcessState> read_process_state(const UniqueFd& file);
 
-/// Is `pid` this ancestor, or its child, or a child's child ...?
+/// True if `pid` is `ancestor` or one of its descendants.
 [[nodiscard]] bool descends_from(pid_t pid, pid_t ancestor);
 
-/// Stops the calling process by `signal` for as long as `command`, its child, is stopped: whoever waits for this
-/// process as he would for the command sees it stop, and whoever lets one of them go on has both go on. Does nothing
-/// where the command goes on already.
+/// Stops the calling process by `signal` while `command`, its child, is stopped. A shell that waits for this process
+/// then sees the command's stop, and a SIGCONT to either continues both. Does nothing if the command already runs
+/// again.
 void stop_with(pid_t command, int signal);
 
 }  // namespace crosstalk::daemon

@@ -139,14 +139,14 @@ profile::ThreadRow& ProcessTable::change(ThreadId id) {
 
 void ProcessTable::update(ThreadId id, const SlotTotals& totals) {
   const profile::ThreadRow& old = thread(id);
-  // A thread that did not run since has spent nothing, and its row stays as it is.
+  // A thread that did not run has used nothing, so its row stays.
   if (totals.cpu_ns == old.cpu_ns && totals.handlers_ns == old.handlers_ns && totals.samples == old.samples &&
       totals.traps == old.traps && totals.lost == old.lost && totals.switches == old.switches &&
       totals.clock == old.clock && totals.period_us == old.period_us) {
     return;
   }
   profile::ThreadRow& row = change(id);
-  row.cpu_ns = std::max(row.cpu_ns, totals.cpu_ns);  // its ThreadEnd may have said more
+  row.cpu_ns = std::max(row.cpu_ns, totals.cpu_ns);  // its ThreadEnd may have a later figure
   row.samples = totals.samples;
   row.traps = totals.traps;
   row.lost = totals.lost;

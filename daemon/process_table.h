@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes and threads of a session: who has an id, who belongs to whom, what of it is to be written.
+// The processes and threads of a session: their ids, their relations, and their changed rows.
 #pragma once
 
 #include <cstdint>
@@ -22,61 +22,60 @@ struct SlotTotals {
   profile::ClockKind clock = profile::ClockKind::automatic;
   std::uint32_t period_us = 0;
 };
-/// Call it after state was loaded with acquire as `ended`, and the totals are final and agree.
+/// Reads the totals. They are final and consistent if the state was loaded with acquire as `ended` before.
 [[nodiscard]] SlotTotals totals_of(const profile::ThreadSlot& slot);
 
-/// Gives out ProcessIds and ThreadIds, dense from 0. A pid may be several processes, one after the other
-/// (exec, reuse); a thread belongs to the youngest of its pid that is not younger than itself.
-/// Rows are kept here, and put when they have changed, by flush(). Those that are over leave with evict(). Not
-/// thread-safe.
+/// Assigns ProcessIds and ThreadIds, dense from 0. A pid may be several processes in turn (exec, reuse); a thread
+/// belongs to the youngest process of its pid that is not younger than itself. Keeps rows and puts the changed ones at
+/// flush(); evict() drops those that are over. Not thread-safe.
 class ProcessTable {
  public:
   explicit ProcessTable(RowSink& sink) : sink_(&sink) {}
 
-  /// A process has attached. An older one of the same pid has ended by then.
+  /// Adds a process that has attached. An older one of the same pid has ended.
   ProcessId begin_process(const profile::ProcessStart& record, std::string executable, std::string command);
-  /// A program that goes unobserved: row.unobserved_because says why. Nothing more is to come of it. Without a
-  /// `parent_pid` it has that of the process that executed it, where that was observed before.
+  /// Adds a program that goes unobserved; row.unobserved_because says why, and no record of it follows. Without a
+  /// `parent_pid`, takes the parent of the process that executed it, if that was observed.
   void add_unobserved(profile::ProcessRow row);
-  /// The process that `pid` was at `time_ns`; one without a name is made when none is known.
+  /// Returns the process of `pid` at `time_ns`; creates an unnamed one if none is known.
   ProcessId process_at(std::int32_t pid, std::uint64_t time_ns);
   [[nodiscard]] std::optional<ProcessId> find_process(std::int32_t pid, std::uint64_t time_ns) const;
   [[nodiscard]] std::optional<ProcessId> latest_process(std::int32_t pid) const;
-  /// The youngest process of `pid` has ended, at this time at the latest.
+  /// Notes that the youngest process of `pid` has ended, at `time_ns` or earlier.
   void end_process(std::int32_t pid, std::uint64_t time_ns);
   void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
 
   ThreadId begin_thread(std::int32_t tid, std::uint64_t time_ns);
-  /// Nothing more is to come of the thread.
+  /// Closes a thread, which sends no more records.
   void close_thread(ThreadId id);
-  /// For changes: the row is put with the next flush().
+  /// Returns a row to change; the next flush() puts it.
   profile::ProcessRow& change(ProcessId id);
   profile::ThreadRow& change(ThreadId id);
   void update(ThreadId id, const SlotTotals& totals);
 
-  /// Of those that are known, that is, not evicted.
+  /// Precondition: known, that is, not evicted.
   [[nodiscard]] const profile::ProcessRow& process(ProcessId id) const { return processes_.at(id.value).row; }
   [[nodiscard]] const profile::ThreadRow& thread(ThreadId id) const { return threads_.at(id.value).row; }
   [[nodiscard]] std::size_t known_processes() const { return processes_.size(); }
   [[nodiscard]] std::size_t known_threads() const { return threads_.size(); }
-  /// How many there have been that are, or were, observed.
+  /// Returns the number of processes, past ones included, that are or were observed.
   [[nodiscard]] std::uint32_t processes_begun() const { return next_process_ - unobserved_; }
 
-  /// Sums over all threads there have been.
+  /// Sums over all threads, past ones included.
   struct Spent {
     std::uint64_t observing_ns = 0, cpu_ns = 0;
   };
   [[nodiscard]] Spent spent() const;
 
-  /// A sample of the thread stands for so much time.
+  /// Adds the time that a sample of the thread stands for.
   void sampled(ThreadId id, std::uint64_t ns) { sampled_ns_[id.value] += ns; }
 
-  /// Puts the rows that have changed.
+  /// Puts the changed rows.
   void flush();
-  /// Puts all rows: those put before may be lost.
+  /// Puts all rows again, because earlier ones may be lost.
   void put_everything();
-  /// Forgets closed threads, and processes that were unobserved, or ended before `before_ns` and are not `in_use`,
-  /// whose rows have been put. Returns those processes.
+  /// Forgets closed threads, and processes that were unobserved, or ended before `before_ns` and are not `in_use`, if
+  /// their rows have been put. Returns these processes.
   std::vector<ProcessId> evict(std::uint64_t before_ns, const std::unordered_set<std::uint32_t>& in_use);
 
  private:

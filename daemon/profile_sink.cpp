@@ -33,7 +33,7 @@ void ProfileSink::commit() {
 
 void ProfileSink::finish() {
   const Result<void> result = failing_ ? Result<void>() : writer_.finish();
-  if (!result && warn_) {  // nothing is lost: the rows are in the log
+  if (!result && warn_) {  // nothing is lost: the log has the rows
     warn_(result.error().message + "; keep the profile and its -wal file together");
   }
 }

@@ -10,11 +10,11 @@
 
 namespace crosstalk::daemon {
 
-/// Puts rows into a profile. When the profile cannot be written (a full disk), says so once, drops rows, and
-/// tries again from time to time: the recording and the command go on.
+/// Puts rows into a profile. If the profile cannot be written (a full disk), warns once, drops rows, and retries from
+/// time to time, so that the recording and the command go on.
 class ProfileSink final : public RowSink {
  public:
-  /// `warn` gets one line at the first failure.
+  /// `warn` receives one line at the first failure.
   ProfileSink(profile::ProfileWriter writer, std::function<void(const std::string&)> warn)
       : writer_(std::move(writer)), warn_(std::move(warn)) {}
 
@@ -40,19 +40,19 @@ class ProfileSink final : public RowSink {
   void put(const profile::Session& session) { heed(writer_.put(session)); }
 
   void commit();
-  /// After the last commit: leaves one file.
+  /// Leaves one file. Call it after the last commit.
   void finish();
 
-  /// Rows that are in the profile for good.
+  /// Counts of committed rows.
   struct Stored {
     std::uint64_t samples = 0, traps = 0;
   };
   [[nodiscard]] const Stored& stored() const { return stored_; }
-  /// True while rows are being dropped.
+  /// True while rows are dropped.
   [[nodiscard]] bool failing() const { return failing_; }
-  /// Why rows were dropped at some time; empty when all were written.
+  /// Returns why rows were dropped; empty if all were written.
   [[nodiscard]] const std::string& loss() const { return loss_; }
-  /// Takes up writing again; the caller then puts again what other rows refer to.
+  /// Resumes writing; the caller then puts again the rows that other rows refer to.
   void retry() {
     failing_ = false;
     writer_.retry();

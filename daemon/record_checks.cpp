@@ -11,7 +11,7 @@ namespace crosstalk::daemon {
 namespace {
 
 constexpr std::uint32_t line_bytes = 64;
-constexpr std::uint8_t most_events = 64;  // that anybody samples by at a time
+constexpr std::uint8_t most_events = 64;  // more than any program uses at a time
 
 bool possible(AccessKind access, profile::AddressFrom from, std::uint8_t flags) {
   return access <= AccessKind::load_store && from <= profile::AddressFrom::hardware &&

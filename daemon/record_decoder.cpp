@@ -15,7 +15,7 @@ namespace {
 using profile::RecordType;
 using profile::RecordView;
 
-/// The arguments of a command line with NULs between, as one shell-quoted line.
+/// Returns a command line's NUL-separated arguments as one shell-quoted line.
 std::string command_of(std::span<const std::byte> arguments) {
   std::vector<std::string> words;
   while (!arguments.empty()) {
@@ -58,7 +58,7 @@ void RecordDecoder::announce(std::uint32_t slot, const RecordView& record) {
   std::string executable = text_of(tail);
   constexpr std::string_view deleted = " (deleted)";
   const std::size_t rest = std::min(tail.size(), executable.size() + 1);
-  if (executable.ends_with(deleted)) {  // as the kernel says; modules are called by their paths, too
+  if (executable.ends_with(deleted)) {  // the kernel's suffix; modules have plain paths too
     executable.resize(executable.size() - deleted.size());
   }
   announcements_.push_back({slot, start, std::move(executable), command_of(tail.subspan(rest))});
@@ -70,7 +70,7 @@ void RecordDecoder::heed_announcements() {
   for (Announcement& announcement : announcements_) {
     Slot& of = slots_[announcement.slot];
     if (of.announced && of.pid == announcement.start.pid) {
-      continue;  // no thread outlives an exec with its ring: this is the program that we know
+      continue;  // a thread's ring does not survive an exec, so this program is already known
     }
     of.announced = true;
     if (first_program_.empty()) {
@@ -93,7 +93,7 @@ void RecordDecoder::heed_announcements() {
   announcements_.clear();
 }
 
-/// Unless its process_end says otherwise, its first thread has executed the next program.
+/// Notes the process's first thread as the one that executed the next program, unless a process_end names another.
 void RecordDecoder::note_executing(ProcessId process) {
   const auto first = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
     return slot.open && slot.process == process && slot.tid == slot.pid;
@@ -104,8 +104,8 @@ void RecordDecoder::note_executing(ProcessId process) {
   }
 }
 
-// In a recording of several programs a message says in which it was: by its name, so that those of many processes of
-// one program are one message.
+// Appends the program's name to a message if the recording has several programs. Processes of one program then share
+// one message.
 std::string RecordDecoder::said_in(const Slot& slot, std::string text) const {
   const std::string program = slot.process ? processes_table_.process(*slot.process).executable : std::string();
   if (program.empty() || program == first_program_) {
@@ -126,7 +126,7 @@ void RecordDecoder::interpret(std::uint32_t slot, const RecordView& record) {
 bool RecordDecoder::dispatch(Slot& slot, const RecordView& view) {
   switch (view.type()) {
     case RecordType::padding:
-    case RecordType::process_start:  // announce() took it
+    case RecordType::process_start:  // announce() handles it
       return true;
     case RecordType::process_end:
       take(slot, view.as<profile::ProcessEnd>());
@@ -187,7 +187,7 @@ ProcessId RecordDecoder::process_of(Slot& slot, std::uint64_t time_ns) {
   return *slot.process;
 }
 
-/// Ties the slot's thread to its process, as far as both are known.
+/// Links the slot's thread to its process, as far as both are known.
 void RecordDecoder::settle_process(Slot& slot) {
   if (!slot.thread) {
     return;
@@ -226,7 +226,7 @@ void RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Thre
 void RecordDecoder::take(Slot& slot, const profile::RecordView& view, const profile::Message& record) {
   std::string text = one_line(text_of(view.tail()));
   const std::string code = code_of(record.code);
-  if (code == "not_observed" && slot.process) {  // by the library that found it so, which is in it
+  if (code == "not_observed" && slot.process) {  // the library in this process reported it
     profile::ProcessRow& row = processes_table_.change(*slot.process);
     row.observation = profile::Observation::none;
     row.unobserved_because = text;
@@ -238,7 +238,7 @@ void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
   profile::ThreadRow& row = processes_table_.change(thread_of(slot, record.time_ns));
   row.end_ns = record.time_ns;
   row.name = record.name[0] != '\0' ? one_line(text_of(record.name)) : row.name;
-  if (!slot.executed_by) {  // else the slot's totals say it, less what was before
+  if (!slot.executed_by) {  // else the slot's totals count it, without the earlier program's share
     row.cpu_ns = std::max(row.cpu_ns, record.cpu_ns);
     row.switches = std::max(row.switches, record.voluntary_switches + record.involuntary_switches);
   }
@@ -246,7 +246,7 @@ void RecordDecoder::take(Slot& slot, const profile::ThreadEnd& record) {
 
 void RecordDecoder::take(Slot& slot, const profile::ProcessEnd& record) {
   const ProcessId process = process_of(slot, record.time_ns);
-  if (record.exec == 0) {  // an exec may yet fail; if not, the next process_start of the pid ends this one
+  if (record.exec == 0) {  // the exec may still fail; otherwise the pid's next process_start ends this process
     processes_table_.change(process).end_ns = record.time_ns;
   } else {
     carried_[process.value].thread = thread_of(slot, record.time_ns);
@@ -309,7 +309,7 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Samp
     row.measurement = {record.source, record.weight_unit, record.latency_cycles, record.weight, record.data_source};
     row.event = profile::EventId{record.event};
   }
-  // A hardware source's are those at its interrupt, some instructions behind the sampled one.
+  // A hardware source has the registers of its interrupt, some instructions after the sampled one.
   if ((record.flags & profile::sample_in_kernel) == 0 && record.source == profile::SourceKind::clock) {
     row.registers = record.registers;
     row.registers->operator[](Register::rip) = record.ip;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the records of rings to the rows of a profile. Knows no ring, no arena and no kernel.
+// Decodes ring records into the rows of a profile. Depends on no ring, arena or kernel.
 #pragma once
 
 #include <cstdint>
@@ -20,53 +20,53 @@
 
 namespace crosstalk::daemon {
 
-/// Interprets the records of all slots. Use, for each pass over the rings: open_slot() for slots that went
-/// live; announce() for every record of the pass; then interpret() for every record of the pass, slot by
-/// slot; then close_slot() for slots whose thread is gone. Not thread-safe.
+/// Interprets the records of all slots. For each pass over the rings, call open_slot() for slots that went live;
+/// announce() for every record of the pass; then interpret() for every record, slot by slot; then close_slot() for
+/// slots whose thread is gone. Not thread-safe.
 class RecordDecoder {
  public:
-  /// Completes a module that a process has mapped by what identifies its file (module_files.h).
+  /// Adds the identity of the file to a module that a process has mapped (module_files.h).
   using Identify = std::function<void(std::int32_t pid, profile::ModuleRow& row)>;
   RecordDecoder(RowSink& sink, std::uint32_t slot_count, Identify identify = {});
 
   void open_slot(std::uint32_t slot, std::int32_t pid, std::int32_t tid, std::uint64_t now_ns);
-  /// Takes process_start records, which others of the same pass may need; ignores all others. They take effect
-  /// in order of their times with the first interpret() after them: a pass may hold several of one pid, and
-  /// a parent's beside its child's, in slots of any order.
+  /// Takes process_start records, which other records of the pass may need; ignores the rest. They take effect in order
+  /// of time at the next interpret(): a pass may hold several of one pid, and a parent's beside its child's, in slots
+  /// of any order.
   void announce(std::uint32_t slot, const profile::RecordView& record);
-  /// A record that cannot be true is dropped and counted in malformed().
+  /// Interprets a record. Drops an impossible one and counts it in malformed().
   void interpret(std::uint32_t slot, const profile::RecordView& record);
-  /// As the slot counts. A thread that has executed another program counts on: what it had counted by then is known
-  /// from its former slot, and until that is told the totals of the new one are left as they are.
+  /// Takes over the slot's counters. After an exec they continue from the former program's; until the former slot's
+  /// final counts are known, the new thread's totals stay as they are.
   void update_totals(std::uint32_t slot, SlotTotals totals);
-  /// Of the threads' CPU time, what the functions took that stand in for the program's, by the samples there.
+  /// Returns the part of the threads' CPU time that was sampled in our stand-ins for the program's functions, ns.
   [[nodiscard]] std::uint64_t stand_ins_ns() const { return stand_ins_ns_; }
   void update_processor_times(std::uint32_t slot, const SchedulerTimes& times);
-  /// What the slot's thread has waited so far (wait_rows.h).
+  /// Updates the waits of the slot's thread so far (wait_rows.h).
   void update_waits(std::uint32_t slot, std::vector<profile::ThreadWaitRow> rows);
-  /// The regions that the slot's thread marks (region_table.h), before samples that were taken in them; and its sums.
+  /// Learns the regions that the slot's thread marks (region_table.h); call it before interpreting samples in them.
   void learn_regions(std::uint32_t slot, const RegionsSeen& seen) { regions_.learn(slot, seen); }
   void update_regions(std::uint32_t slot, const RegionsSeen& seen);
-  /// The slot's thread has this name now.
+  /// Renames the slot's thread.
   void rename(std::uint32_t slot, const std::string& name);
-  /// The file that the slot's process executes; empty when that is not known.
+  /// Returns the file that the slot's process executes; empty if unknown.
   [[nodiscard]] std::string executable(std::uint32_t slot) const;
   void close_slot(std::uint32_t slot, std::uint64_t now_ns);
-  /// True when the slot's process is not the youngest of its pid any more: an exec has replaced it.
+  /// True if the slot's process is no longer the youngest of its pid: an exec has replaced it.
   [[nodiscard]] bool superseded(std::uint32_t slot) const;
 
   void add_unobserved(profile::ProcessRow row) { processes_table_.add_unobserved(std::move(row)); }
   void end_process(std::int32_t pid, std::uint64_t time_ns);
   void set_exit_status(std::int32_t pid, int status, std::uint64_t time_ns);
 
-  /// Makes all rows that have changed known to the sink; before each commit. Watches that wait for records
-  /// longer than `patience_ns` are settled.
+  /// Puts all changed rows into the sink; call it before each commit. Settles watches that have waited for records
+  /// longer than `patience_ns`.
   void flush(std::uint64_t now_ns);
-  /// Puts again what other rows refer to: rows since some time may be lost.
+  /// Puts again the rows that other rows refer to, because rows since some time may be lost.
   void put_everything();
-  /// Forgets what is over and has been put for good: after a commit that did not fail.
+  /// Forgets everything that is over and stored. Call it after a commit that did not fail.
   void evict(std::uint64_t now_ns);
-  /// The end of the session.
+  /// Ends the session.
   void finish();
 
   [[nodiscard]] const ProcessTable& process_table() const { return processes_table_; }
@@ -76,7 +76,7 @@ class RecordDecoder {
   [[nodiscard]] std::uint64_t watches() const { return watches_.opened(); }
 
   static constexpr std::uint64_t patience_ns = 5'000'000'000;
-  /// What a process wrote, and what its children say of it, has come so long after its end.
+  /// Records from a process, or about it from its children, arrive within this time of its end.
   static constexpr std::uint64_t memory_ns = 5'000'000'000;
 
  private:
@@ -86,12 +86,12 @@ class RecordDecoder {
     std::uint64_t since_ns = 0;
     std::optional<ThreadId> thread;
     std::optional<ProcessId> process;
-    std::optional<std::uint64_t> waits;    // how often its thread had waited when that was put
-    bool announced = false;                // `process` is what a process_start in this very ring said
-    std::optional<ProcessId> executed_by;  // the program before: the kernel's clocks of the thread go on from there
+    std::optional<std::uint64_t> waits;    // the thread's number of waits when last put
+    bool announced = false;                // `process` comes from a process_start in this very ring
+    std::optional<ProcessId> executed_by;  // the previous program: the kernel's clocks of the thread continue from it
   };
 
-  /// What a program's thread had used when it executed the next one.
+  /// Totals of a program's thread at its exec.
   struct Carried {
     std::optional<ThreadId> thread;
     bool known = false;
@@ -140,7 +140,7 @@ class RecordDecoder {
   ModuleTable modules_;
   profile::StackRow stack_;  // its buffer is used again
   std::uint32_t last_stack_ = 0;
-  std::string first_program_;  // of the first process; empty: there was none yet
+  std::string first_program_;  // the first process's; empty: none yet
   std::uint64_t malformed_ = 0, samples_ = 0, stand_ins_ns_ = 0, traps_ = 0;
 };
 

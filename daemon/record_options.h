@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recording session is told, and what it has to say.
+// Input and result of a recording session.
 #pragma once
 
 #include <cstdint>
@@ -24,36 +24,36 @@ struct Progress {
 struct RecordOptions {
   std::string output = "crosstalk.db";  // already expanded
   std::vector<std::string> command;     // argv of the command that is launched; empty: none is
-  std::string command_text;             // how the report calls what is recorded; empty: as `command`
-  bool from_outside = false;            // a collector outside of the targets tells of their ends
+  std::string command_text;             // the report's name for the target; empty: as `command`
+  bool from_outside = false;            // an outside collector reports the targets' ends
   profile::SessionConfig config;        // calibrated and probed by the caller
   profile::WatchTrial watch_trial;      // made by the caller
   profile::CoreTimes core;              // measured by the caller
   /// Measures again when the session ends, while the processor still runs at the program's speed; may be empty.
   std::function<profile::CoreTimes(const profile::CoreTimes& before)> core_at_end;
   std::string machine;                    // text of this machine's file; empty: it was not measured
-  std::string method_choice;              // why it is this method (config.method)
+  std::string method_choice;              // why this method was chosen (config.method)
   std::string source_name;                // as the report shows it
-  std::string source_choice;              // why it is this source
-  std::vector<profile::EventRow> events;  // that sample beside the clocks; numbered from 1 on
-  profile::MemorySampling memory;         // of them, those that targets open themselves
-  /// What is to be said of samples of `memory` in the end; may be empty.
+  std::string source_choice;              // why this source was chosen
+  std::vector<profile::EventRow> events;  // events beside the clocks; numbered from 1 on
+  profile::MemorySampling memory;         // the ones of them that targets open themselves
+  /// Returns the final remarks on the samples of `memory`; may be empty.
   std::function<std::vector<profile::MessageRow>(const profile::MemoryCounts&)> remarks_on_memory;
   std::string collector;                          // path of libcrosstalk.so
-  bool recorded_itself = false;                   // by another recorder, which has the command, too
+  bool recorded_itself = false;                   // by another recorder, which also has the command
   std::vector<profile::MessageRow> warnings;      // found before the start; written to the profile
-  std::vector<profile::MessageRow> remarks;       // the same, but nobody is told them now
-  std::vector<profile::CounterRow> counters;      // that are read of threads
+  std::vector<profile::MessageRow> remarks;       // the same, but only for the profile
+  std::vector<profile::CounterRow> counters;      // counters that are read of threads
   std::function<void(const Progress&)> progress;  // about twice a second; may be empty
   std::function<void(const std::string&)> warn;   // one line each, during the run
 };
 
 struct RecordOutcome {
-  int exit_status = 0;              // as a shell has it: 128+N for signal N
-  std::optional<int> death_signal;  // that the command has died of, if it has
+  int exit_status = 0;              // as in a shell: 128+N for signal N
+  std::optional<int> death_signal;  // the signal that killed the command, if any
   Progress totals;
   std::string output;
-  // What of the totals is in the file, and why the rest is not; empty: everything is.
+  // Parts of the totals that are in the file, and why the rest is missing; empty: nothing is missing.
   std::uint64_t stored_samples = 0, stored_traps = 0;
   std::string loss;
 };

@@ -25,16 +25,16 @@ constexpr std::uint64_t second = 1000 * ms;
 constexpr int usual_timeout_ms = 50;
 constexpr int idle_timeout_ms = 100;
 constexpr int busy_timeout_ms = 5;
-// How long attached processes are waited for after the command's own end.
+// Longest wait for attached processes after the command's end.
 constexpr std::uint64_t patience_ns = 1 * second;
-// A process that it forked last may not have attached yet.
+// The last forked process may not have attached yet.
 constexpr std::uint64_t grace_ns = 10 * ms;
-// An exec that fails does so sooner.
+// A failing exec fails sooner.
 constexpr std::uint64_t exec_patience_ns = 2 * second;
 constexpr std::size_t most_waiting = 100'000;  // threads
 constexpr std::uint64_t retry_ns = 5 * second;
 
-/// Only what is watched from outside can outlive it.
+/// True if the launched command has ended. Only a watched command's attachment can outlive it.
 bool command_has_ended(const Targets& targets) {
   return targets.size() > 1 && targets.front().launched() && targets.front().ended();
 }
@@ -46,7 +46,7 @@ Recorder::Recorder(const RecordOptions& options, Arena arena, profile::ProfileWr
     : options_(&options),
       arena_(std::move(arena)),
       sink_(std::move(writer), options.warn),
-      files_(options.command.empty() ? 0 : ::time(nullptr)),  // processes that are attached to may run since ever
+      files_(options.command.empty() ? 0 : ::time(nullptr)),  // attached processes may have started long ago
       decoder_(sink_, arena_.slot_count(), [this](pid_t pid, profile::ModuleRow& row) { files_.identify(pid, row); }),
       drainer_(arena_, decoder_, options.from_outside ? Ends::told : Ends::found),
       unobserved_(sink_, [this](const UnobservedProgram& program) { add_unobserved(program); }),
@@ -77,7 +77,7 @@ RecordOutcome Recorder::run(Targets& targets, const SignalWatch& signals, Signal
   while (true) {
     wait(std::min(timeout_ms_, relay.due_in_ms(monotonic_ns()).value_or(timeout_ms_)), targets, signals);
     pass_on_signals(targets, signals, relay);
-    // Asked before the rings are read, so that the last pass has all that the targets wrote.
+    // Checked before the rings are read, so that the last pass has everything that the targets wrote.
     const bool last = over(targets);
     pass();
     stop_with_command(targets);
@@ -130,7 +130,7 @@ bool Recorder::sent_by_observed(const Targets& targets, pid_t sender) const {
                          decoder_.process_table().latest_process(sender));
 }
 
-// The session ends when the command does, however often it is told to: the profile is not lost.
+// Forwards signals. The session ends with the command, however many signals arrive, so that the profile is not lost.
 void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals, SignalRelay& relay) const {
   std::vector<SignalWatch::Arrival> arrived;
   while (const auto arrival = signals.take()) {
@@ -141,7 +141,7 @@ void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals, Sig
   const bool for_command = first.launched().has_value();
   for (const SignalWatch::Arrival& arrival : for_command ? relay.to_be_sent(arrived, monotonic_ns()) : arrived) {
     if (for_command && arrival.by_observed) {
-      // It takes the recorder for its parent, whose place that has: who started the recorder is meant.
+      // Its parent is the recorder in place of the recorder's own parent, which the signal is meant for.
       if (const pid_t parent = ::getppid(); parent > 1) {
         pass_on(parent, arrival);
       }
@@ -151,7 +151,7 @@ void Recorder::pass_on_signals(Targets& targets, const SignalWatch& signals, Sig
   }
 }
 
-// Who has started the recorder waits for it, as he would for the command.
+// Stops the recorder with the command, because its starter waits for it as for the command.
 void Recorder::stop_with_command(Targets& targets) {
   for (Target& target : targets) {
     if (const std::optional<int> signal = target.take_stop()) {
@@ -185,7 +185,7 @@ int Recorder::next_timeout_ms(const Drainer::Pass& pass) const {
   return pass.bytes == 0 ? idle_timeout_ms : usual_timeout_ms;
 }
 
-/// A command's children that are watched from outside are waited for as those that observe themselves are.
+/// Stops waiting for a command's children that are watched from outside, after the same time as for self-observed ones.
 void Recorder::leave_children(Targets& targets) {
   if (!command_has_ended(targets) || all_ended(targets) || monotonic_ns() - last_end_ns(targets) < patience_ns) {
     return;
@@ -212,7 +212,7 @@ bool Recorder::over(Targets& targets) {
   if (!all_ended(targets)) {
     return false;
   }
-  if (!winding_up_) {  // one more pass at least: what they wrote last
+  if (!winding_up_) {  // at least one more pass, for the last records
     winding_up_ = true;
     return false;
   }
@@ -237,7 +237,7 @@ void Recorder::commit(std::uint64_t now_ns) {
   session_.memory_bytes = std::max(session_.memory_bytes, arena_.bytes_in_use() + own_memory_bytes());
   sink_.put(session_);
   sink_.commit();
-  // While the profile cannot be written, what is over waits for a retry, within reason.
+  // While the profile cannot be written, ended processes and threads wait for a retry, up to a limit.
   if (!sink_.failing() || decoder_.process_table().known_threads() > most_waiting) {
     decoder_.evict(now_ns);
   }
@@ -253,7 +253,7 @@ void Recorder::retry_if_failing(std::uint64_t now_ns) {
   put_given();
 }
 
-/// Of files that are not where they were mapped from any more.
+/// Stores files that are no longer where they were mapped from.
 void Recorder::put_copies() {
   files_.look_again();
   for (const profile::KeptFileRow& copy : files_.take_copies()) {
@@ -261,7 +261,7 @@ void Recorder::put_copies() {
   }
 }
 
-/// What was known before the start.
+/// Stores everything that was known before the start.
 void Recorder::put_given() {
   for (const profile::EventRow& event : options_->events) {
     sink_.put(event);
@@ -324,7 +324,7 @@ void Recorder::add_unobserved(const UnobservedProgram& program) {
   profile::ProcessRow row;
   row.pid = program.pid;
   row.executable = program.program;
-  row.command = shell_quoted(std::vector<std::string>{program.program});  // its arguments are not known
+  row.command = shell_quoted(std::vector<std::string>{program.program});  // its arguments are unknown
   row.begin_ns = program.time_ns;
   row.unobserved_because = reason_of(program);
   decoder_.add_unobserved(std::move(row));

@@ -20,31 +20,31 @@
 
 namespace crosstalk::daemon {
 
-/// The running session: arena, rings and profile, from the targets' start to the finished file. What it observes is the
-/// targets' affair (target.h). One thread.
+/// The running session: arena, rings and profile, from the targets' start to the finished file. target.h has the
+/// targets. One thread.
 class Recorder {
  public:
   Recorder(const RecordOptions& options, Arena arena, profile::ProfileWriter writer, std::uint64_t cpu_before_ns);
 
-  /// Makes the session known to the profile. Before the targets start.
+  /// Writes the session to the profile. Call it before the targets start.
   void begin();
-  /// Drains until all targets, and those of their children that are observed, have ended. The outcome's status is the
-  /// first target's. `relay` is for what a command is sent.
+  /// Drains until all targets and their observed children have ended. The outcome's status is the first target's.
+  /// `relay` selects the signals to forward to the command.
   RecordOutcome run(Targets& targets, const SignalWatch& signals, SignalRelay& relay);
 
-  /// Recording has failed: waits for the command, whose status is its own, and has who is observed left alone.
+  /// Waits for the command after recording has failed, and keeps its status; releases the observed processes.
   RecordOutcome abandon(Targets& targets, const SignalWatch& signals, SignalRelay& relay, const std::string& why);
 
   [[nodiscard]] const Arena& arena() const { return arena_; }
 
  private:
-  /// When things that are done now and then are due next, CLOCK_MONOTONIC ns.
+  /// Due times of periodic work, CLOCK_MONOTONIC ns.
   struct Due {
     std::uint64_t commit = 0, progress = 0, retry = 0;
   };
 
   static void wait(int timeout_ms, const Targets& targets, const SignalWatch& signals);
-  /// By one of the processes that are observed, or that they have started.
+  /// True if an observed process or one of their children sent it.
   [[nodiscard]] bool sent_by_observed(const Targets& targets, pid_t sender) const;
   void pass_on_signals(Targets& targets, const SignalWatch& signals, SignalRelay& relay) const;
   static void stop_with_command(Targets& targets);

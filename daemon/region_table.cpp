@@ -11,7 +11,7 @@ namespace {
 using profile::RegionId;
 using profile::ThreadRegions;
 
-/// Of a name that is there; empty: it is not.
+/// Returns a name from the arena; empty if there is none.
 std::string name_of(const profile::ArenaHeader& arena, std::uint32_t number) {
   if (number == 0 || number > profile::most_region_names) {
     return {};

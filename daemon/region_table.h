@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that programs mark, from the tables of their threads (profile/region_table.h) to rows.
+// Converts the regions that programs mark from their threads' tables (profile/region_table.h) to rows.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace crosstalk::daemon {
 
-/// What a thread's table says at one moment.
+/// Contents of a thread's table at one moment.
 struct RegionsSeen {
   struct Node {
     std::uint32_t parent = 0;  // number of a node before this one; 0: none
@@ -27,8 +27,8 @@ struct RegionsSeen {
   std::uint64_t without_room = 0, unmatched = 0;
 };
 
-/// Nodes from the first one that cannot be true on are left out: the table is the target's to write. A region that is
-/// open counts up to `now_ns`.
+/// Reads a table. Drops nodes from the first impossible one on, because targets can write the table. An open region
+/// counts up to `now_ns`.
 [[nodiscard]] RegionsSeen regions_seen(const profile::ThreadRegions& table, const profile::ArenaHeader& arena,
                                        std::uint64_t now_ns);
 
@@ -37,15 +37,15 @@ class RegionTable {
  public:
   RegionTable(RowSink& sink, std::uint32_t slot_count) : sink_(&sink), slots_(slot_count) {}
 
-  /// From now on the slot's nodes are known by their numbers.
+  /// Learns the slot's node numbers.
   void learn(std::uint32_t slot, const RegionsSeen& seen);
-  /// A slot's sums so far go to the sink, as those of `thread`, if they have changed. They are learned, too.
+  /// Puts a slot's sums so far as those of `thread`, if they have changed. Also learns its nodes.
   void put(std::uint32_t slot, ThreadId thread, const RegionsSeen& seen);
-  /// 0: no node of this number is known.
+  /// Returns the region's id; 0 if no node of this number is known.
   [[nodiscard]] profile::RegionId id_of(std::uint32_t slot, std::uint32_t node) const;
-  /// The slot's thread is gone: what it could not count is said.
+  /// Reports the regions that the slot's ended thread could not count.
   void close(std::uint32_t slot);
-  /// Puts all regions again: rows since some time may be lost. Threads' sums come with the next put().
+  /// Puts all regions again, because earlier rows may be lost. Threads' sums follow at the next put().
   void put_everything();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace crosstalk::daemon {
 
-/// Where rows go: the profile, or a test's memory. What fails there is the sink's own affair.
+/// Destination of rows: the profile, or a test's memory. The sink handles its own failures.
 class RowSink {
  public:
   RowSink() = default;

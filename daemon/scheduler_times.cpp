@@ -9,7 +9,7 @@
 namespace crosstalk::daemon {
 namespace {
 
-/// The number at the start of `text`, which is taken off with the space behind it.
+/// Removes the number at the start of `text`, with the space behind it.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,7 +32,7 @@ std::optional<SchedulerTimes> scheduler_times(pid_t pid, pid_t tid) {
   const auto ran = take_number(text);
   const auto waited = take_number(text);
   const auto turns = take_number(text);
-  // A kernel that does not count says 0 turns of threads that have run.
+  // A kernel without these counters reports 0 turns for threads that have run.
   return ran && waited && turns.value_or(0) != 0 ? std::optional(SchedulerTimes{*ran, *waited}) : std::nullopt;
 }
 

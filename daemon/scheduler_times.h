@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a thread ran, and how long it could have run but had no processor, as the kernel's scheduler counts it.
+// Reads a thread's time on a processor and its time waiting for one, from the kernel's scheduler.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,8 @@ struct SchedulerTimes {
   std::uint64_t ran_ns = 0, waited_ns = 0;
 };
 
-/// Of thread `tid` of process `pid` since it began; nothing when there is no such thread, or the kernel does not count.
+/// Returns the times of thread `tid` of process `pid` since it began; nullopt if there is no such thread, or the kernel
+/// does not count.
 [[nodiscard]] std::optional<SchedulerTimes> scheduler_times(pid_t pid, pid_t tid);
 
 }  // namespace crosstalk::daemon

@@ -25,12 +25,11 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
   return tl::unexpected<Error>(result.error());
 }
 
-/// `start(arena's path, signals, targets)` begins what is recorded, once all is ready for it; where it cannot, no file
-/// is left.
+/// `start(arena's path, signals, targets)` begins the recording once everything is ready. If it fails, no file is left.
 template <class Start>
 Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cpu_before_ns, Start start) {
   const bool of_command = !options.command.empty();
-  // A thread made from now on leaves them to this one.
+  // Later threads inherit the mask, so that only this thread receives signals.
   const Result<SignalWatch> signals = SignalWatch::begin(of_command ? SignalsFor::command : SignalsFor::session);
   if (!signals) {
     return error_of(signals);
@@ -57,7 +56,7 @@ Result<RecordOutcome> run_session(const RecordOptions& options, std::uint64_t cp
   }
   try {
     return recorder->run(targets, *signals, relay);
-  } catch (const std::exception& error) {  // memory ran out, or no thread could be made
+  } catch (const std::exception& error) {  // out of memory, or no thread could be made
     return recorder->abandon(targets, *signals, relay, error.what());
   }
 }
@@ -68,7 +67,7 @@ Result<RecordOutcome> run_command(const RecordOptions& options, Start start) {
   if (options.command.empty()) {
     return fail(ErrorCode::invalid_argument, "no command to record was given");
   }
-  // The recorder's cost is counted from here: what came before is the start of any program.
+  // The recorder's cost counts from here; any program has the start-up cost before.
   const std::uint64_t cpu_before_ns = own_cpu_ns();
   const Result<std::string> file = find_command(options.command.front());
   if (!file) {
@@ -110,7 +109,7 @@ Result<void> start_and_attach(const RecordOptions& options, const CommandAttachm
     return error_of(child);
   }
   Attachment later = attachment(child->pid());
-  if (!child->held()) {  // it runs, and may be over before it is attached to: that is no reason to refuse it
+  if (!child->held()) {  // it already runs and may end before the attachment, which must not fail then
     later.delay_ns = std::max<std::uint64_t>(later.delay_ns, 1);
   }
   Result<AttachedProcesses> attached = attach(std::move(later), arena_path);

@@ -15,25 +15,24 @@
 
 namespace crosstalk::daemon {
 
-/// Runs the whole session. The command's exit status (128+N when killed by signal N) is in the outcome.
-/// An Error means that the command was not started; its code tells why (not_found -> 127,
-/// not_executable -> 126, others -> 125). ErrorCode::system: a limit of resources leaves the recorder too little, and
-/// nothing stands against running the command.
+/// Runs the whole session. The outcome holds the command's exit status (128+N if signal N killed it). An Error means
+/// that the command was not started; its code says why (not_found -> 127, not_executable -> 126, others -> 125).
+/// ErrorCode::system: a resource limit leaves the recorder too little, but the command can run.
 [[nodiscard]] Result<RecordOutcome> record(const RecordOptions& options);
 
-/// The same of running processes, until they end, their time is up, or the session is told to stop (SIGINT, SIGTERM,
-/// ...). The outcome's status is 0. An Error means that nothing was recorded.
+/// Records running processes until they end, their time is up, or the session is told to stop (SIGINT, SIGTERM, ...).
+/// The outcome's status is 0. An Error means that nothing was recorded.
 [[nodiscard]] Result<RecordOutcome> record_attached(const RecordOptions& options, const Attachment& attachment);
 
-/// How the command is attached to, by its process id.
+/// Returns the attachment to the command with this process id.
 using CommandAttachment = std::function<Attachment(pid_t pid)>;
 
-/// As record(), with nothing of ours in the command: it is attached to from its first instruction on, or after the
+/// As record(), but without loading anything into the command: attaches from its first instruction on, or after the
 /// attachment's delay.
 [[nodiscard]] Result<RecordOutcome> record_from_outside(const RecordOptions& options,
                                                         const CommandAttachment& attachment);
 
-/// Becomes the command, unrecorded, with the limits that were given for it. Returns why it could not.
+/// Becomes the command, unrecorded, with its original limits. Returns the error if that fails.
 [[nodiscard]] Error execute_unrecorded(const std::vector<std::string>& command);
 
 }  // namespace crosstalk::daemon

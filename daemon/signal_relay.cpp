@@ -9,19 +9,19 @@ namespace crosstalk::daemon {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-// Between the first and the last of signals that are sent to a group's processes one by one.
+// Longest time to send a signal to a group's processes one by one.
 constexpr std::uint64_t patience_ns = 50 * ns_per_ms;
-// What the witness had longer ago was another signal.
+// An arrival at the witness longer ago was another signal.
 constexpr std::uint64_t longest_delay_ns = 1000 * ns_per_ms;
 
 bool is_of_terminal(int signal) { return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP; }
 
-/// Of a terminal's hang-up the kernel tells the session's leader alone.
+/// True if the kernel sent the signal only to the session's leader, as for a terminal's hang-up.
 bool is_to_leader(const SignalWatch::Arrival& arrival) { return arrival.signal == SIGHUP && ::getsid(0) == ::getpid(); }
 
 bool is_of_kernel(const SignalWatch::Arrival& arrival) { return arrival.code == SI_KERNEL; }
 
-/// One call sends it to one process.
+/// True for calls that signal a single process.
 bool is_to_one_process(const SignalWatch::Arrival& arrival) {
   return arrival.code == SI_QUEUE || arrival.code == SI_TKILL;
 }
@@ -45,7 +45,7 @@ bool SignalRelay::reached_group(const Undecided& undecided, const std::optional<
   }
   const auto number = static_cast<std::size_t>(arrival.signal);
   const std::uint64_t seen_ns = (*witnessed)[number];
-  // One that was heeded for an earlier arrival may stand for two that the kernel has made one of.
+  // An arrival that is already matched may stand for two that the kernel merged.
   return seen_ns + (seen_ns > heeded_[number] ? longest_delay_ns : patience_ns) > undecided.arrived_ns;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the recorder takes it for the command: what he sends it was meant for that. What reaches the whole group
-// has reached the command already, and must not reach it twice.
+// Forwards signals to the command. A user takes the recorder for the command, so a signal to the recorder is meant for
+// the command. A signal to the whole group has already reached the command, and must not reach it twice.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ class SignalRelay {
  public:
   using Arrival = SignalWatch::Arrival;
 
-  /// Without a witness, what the terminal sends is taken for sent to the group, and the rest for sent to this process.
+  /// Without a witness, signals of the terminal count as sent to the group, and others as sent to this process.
   explicit SignalRelay(std::optional<GroupWitness> witness) : witness_(std::move(witness)) {}
 
-  /// Of what has arrived until now, and of what arrived before and was not decided on: what the command is still to be
-  /// sent. Who sends to each process of a group in turn has some time to do so.
+  /// Returns the signals to forward now, from `arrived` and earlier undecided ones. A sender may signal each process of
+  /// a group in turn, so some decisions wait.
   [[nodiscard]] std::vector<Arrival> to_be_sent(const std::vector<Arrival>& arrived, std::uint64_t now_ns);
-  /// What is undecided is due: who sends to each process of a group has had the time to.
+  /// Makes all undecided signals due: a sender to each process of a group has had enough time.
   void decide_now();
-  /// Milliseconds until something is to be decided on; nothing: there is nothing.
+  /// Returns the milliseconds until a decision is due; nullopt if none is.
   [[nodiscard]] std::optional<int> due_in_ms(std::uint64_t now_ns) const;
 
  private:
@@ -37,10 +37,10 @@ class SignalRelay {
   [[nodiscard]] bool reached_group(const Undecided& undecided, const std::optional<WitnessedTimes>& witnessed) const;
 
   std::optional<GroupWitness> witness_;
-  WitnessedTimes heeded_{};           // what the witness has said before
-  std::vector<Undecided> undecided_;  // the order in which they are due
+  WitnessedTimes heeded_{};           // the witness's previous answer
+  std::vector<Undecided> undecided_;  // in order of their due times
 };
 
-/// It came from a timer of this process, or another of its own calls: nobody has sent it.
+/// True if a timer or another call of this process caused it, not a sender.
 [[nodiscard]] bool is_own(const SignalWatch::Arrival& arrival);
 }  // namespace crosstalk::daemon

@@ -32,8 +32,8 @@ sigset_t taken_signals(SignalsFor whom) {
   return taken;
 }
 
-/// A timer that runs on through exec(2) has nobody to handle its signal there; one that a library of this process has
-/// set has a handler.
+/// False for a timer that was inherited through exec(2): this process has no handler for it. A timer of a library here
+/// has one.
 bool has_handler(int signal) {
   struct sigaction action = {};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
@@ -56,7 +56,7 @@ std::array<itimerval, 3> take_inherited_timers() {
 Result<SignalWatch> SignalWatch::begin(SignalsFor whom) {
   SignalWatch watch;
   const sigset_t taken = taken_signals(whom);
-  // An ignored one (nohup) stays ignored, here and in the command.
+  // An ignored signal (nohup) stays ignored, here and in the command.
   watch.fd_.reset(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!watch.fd_.valid() || ::pthread_sigmask(SIG_BLOCK, &taken, &watch.old_mask_) != 0) {
     return fail(ErrorCode::system, std::string("cannot wait for signals: ") + std::strerror(errno));
@@ -64,7 +64,7 @@ Result<SignalWatch> SignalWatch::begin(SignalsFor whom) {
   struct sigaction action = {};
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, &watch.old_pipe_);
-  action.sa_handler = SIG_DFL;  // an inherited SIG_IGN would make the kernel forget the command's status
+  action.sa_handler = SIG_DFL;  // an inherited SIG_IGN would make the kernel drop the command's status
   ::sigaction(SIGCHLD, &action, &watch.old_child_);
   if (whom == SignalsFor::command) {
     watch.timers_ = take_inherited_timers();
@@ -84,7 +84,7 @@ SignalWatch::SignalWatch(SignalWatch&& other) noexcept
 SignalWatch::~SignalWatch() {
   if (active_) {
     while (take()) {
-      // They were heeded or came too late to be: they must not end this process now.
+      // Drop signals that were handled or came too late, or they would end this process now.
     }
     restore();
   }
@@ -104,7 +104,7 @@ std::optional<SignalWatch::Arrival> SignalWatch::take() const {
   arrival.code = info.ssi_code;
   arrival.sender = static_cast<pid_t>(info.ssi_pid);
   arrival.user = info.ssi_uid;
-  arrival.value.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr);  // NOLINT: whichever of the two it holds
+  arrival.value.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr);  // NOLINT: the union's pointer or its integer
   return arrival;
 }
 

@@ -12,16 +12,16 @@
 
 namespace crosstalk::daemon {
 
-/// For whom signals are taken.
+/// The intended receiver of signals.
 enum class SignalsFor {
-  session,  // those that end or tell programs; job control is as for any program
-  command,  // all that somebody may have meant for the command that this process stands for, and its timers
+  session,  // signals that end or notify programs; job control works as for any program
+  command,  // all signals that may be meant for the command, and its timers
 };
 
-/// While it lives, the signals that processes send each other (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) do
-/// not end this process but wait here to be taken. SIGPIPE is ignored (a failed write says enough) and
-/// SIGCHLD has its default meaning. An interval timer that this process was executed with is the command's, and does
-/// not run here. Restores what was when it goes. Made and destroyed by the only thread that cares for signals.
+/// While it exists, signals from other processes (SIGINT, SIGTERM, SIGUSR1, the real-time ones, ...) queue here instead
+/// of ending this process. SIGPIPE is ignored (the write's error is enough) and SIGCHLD is reset to default. An
+/// interval timer that was inherited through exec belongs to the command and stops here. The destructor restores the
+/// previous state. For the only thread that handles signals.
 class SignalWatch {
  public:
   [[nodiscard]] static Result<SignalWatch> begin(SignalsFor whom = SignalsFor::command);
@@ -31,7 +31,7 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
 
-  /// Readable when a signal waits.
+  /// Readable if a signal waits.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
   struct Arrival {
@@ -40,14 +40,14 @@ class SignalWatch {
     pid_t sender = 0;          // 0: the kernel
     uid_t user = 0;            // the sender's
     sigval value{};            // of SI_QUEUE
-    bool by_observed = false;  // the sender is the command, or one of its descendants; left to who knows them
+    bool by_observed = false;  // the sender is the command or a descendant; set by the caller
   };
-  /// The next that waits; nothing when there is none.
+  /// Returns the next waiting signal; nullopt if there is none.
   [[nodiscard]] std::optional<Arrival> take() const;
 
-  /// Gives the calling process the signal state from before begin(). Async-signal-safe: for a fork's child.
+  /// Restores the calling process's signal state from before begin(). Async-signal-safe: for a fork's child.
   void restore() const;
-  /// Likewise the interval timers, with what is left of them.
+  /// Restores the interval timers with their remaining time.
   void restore_timers() const;
 
  private:
@@ -58,7 +58,7 @@ class SignalWatch {
   sigset_t old_mask_{};
   struct sigaction old_pipe_ {};
   struct sigaction old_child_ {};
-  std::array<itimerval, 3> timers_{};  // ITIMER_REAL, _VIRTUAL and _PROF, as far as they came by exec
+  std::array<itimerval, 3> timers_{};  // ITIMER_REAL, _VIRTUAL and _PROF, if inherited through exec
 };
 
 }  // namespace crosstalk::daemon

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session was told to observe, apart from how it records: the command that it has launched, or running processes
-// that it has attached to.
+// The observed target, apart from how it is recorded: a launched command, or running processes that the session has
+// attached to.
 #pragma once
 
 #include <sys/types.h>
@@ -16,36 +16,36 @@
 
 namespace crosstalk::daemon {
 
-/// The command, or the attachment. Not thread-safe.
+/// A command or an attachment. Not thread-safe.
 class Target {
  public:
-  /// A launched command: its end is waited for, its status passed on.
+  /// A launched command: the session waits for its end and passes its status on.
   explicit Target(Child child) : target_(std::move(child)) {}
-  /// Running processes: the session ends with them, or before.
+  /// An attachment: the session ends with the processes, or before.
   explicit Target(AttachedProcesses processes) : target_(std::move(processes)) {}
 
-  /// The command's process; nothing of an attachment.
+  /// Returns the command's process; nullopt for an attachment.
   [[nodiscard]] std::optional<pid_t> launched() const;
-  /// Readable when its end can be seen; -1 once it was seen, or where the kernel has no pidfd.
+  /// Readable when it ends; -1 after that, or if the kernel has no pidfd.
   [[nodiscard]] int fd() const;
-  /// Looks whether it has ended; true when it had not when last asked.
+  /// Polls for its end; true if it has ended since the last call.
   bool just_ended(std::uint64_t now_ns);
 
   [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] std::uint64_t ended_ns() const { return ended_ns_; }
-  /// As a shell has it: 128+N for signal N. Nobody but its parent is told that of a process.
+  /// As in a shell: 128+N for signal N. Only a parent gets this, so an attachment has none.
   [[nodiscard]] std::optional<int> status() const { return status_; }
-  /// The signal that it has died of, if it has. As status().
+  /// Returns the signal that killed it, if any. As status().
   [[nodiscard]] std::optional<int> death_signal() const;
-  /// The signal that has stopped it since the last call, if one has; just_ended() finds out.
+  /// Returns the signal that has stopped it since the last call. just_ended() updates it.
   [[nodiscard]] std::optional<int> take_stop();
-  /// What somebody told the recorder and meant for it; a signal that ends programs ends an attachment.
+  /// Forwards a signal that was meant for it; a signal that ends programs ends an attachment.
   void send(const SignalWatch::Arrival& arrival);
-  /// The session is not to wait for an attachment's end.
+  /// Makes the session stop waiting for an attachment's end.
   void leave();
-  /// What an outside collector has to say, once it has ended.
+  /// Returns the outside collector's messages. Precondition: it has ended.
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
-  /// Processes that a collector outside could not observe, and why; once it is over.
+  /// Returns the processes that an outside collector could not observe, and why. Precondition: it has ended.
   [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const;
 
  private:
@@ -55,11 +55,11 @@ class Target {
   std::uint64_t ended_ns_ = 0;
 };
 
-/// The session goes on as long as one of them does.
+/// The session goes on until all of them have ended.
 using Targets = std::vector<Target>;
 
 [[nodiscard]] bool all_ended(const Targets& targets);
-/// When the last one ended.
+/// Returns the time of the last end.
 [[nodiscard]] std::uint64_t last_end_ns(const Targets& targets);
 
 }  // namespace crosstalk::daemon

@@ -8,7 +8,7 @@
 
 namespace crosstalk::daemon {
 
-/// What /proc/PID/task/TID/`name` says, a line at most; nothing when there is no such thread or file.
+/// Reads one line of /proc/PID/task/TID/`name`; nullopt if there is no such thread or file.
 [[nodiscard]] std::optional<std::string> task_file(pid_t pid, pid_t tid, const char* name);
 
 }  // namespace crosstalk::daemon

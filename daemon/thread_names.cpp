@@ -19,7 +19,7 @@ constexpr std::uint64_t most_pause_ns = 1'000'000'000;
 
 std::optional<std::string> thread_name(pid_t pid, pid_t tid) {
   auto name = task_file(pid, tid, "comm");
-  if (name && name->back() == '\n') {  // the kernel's; a name may hold others
+  if (name && name->back() == '\n') {  // the kernel appends it; the name may hold others
     name->pop_back();
   }
   return name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel calls threads now. They are renamed while they run, by themselves or by others, and looking at that
-// from outside costs the target nothing.
+// Reads threads' names from the kernel. Threads are renamed while they run, and reading from outside costs the target
+// nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,19 @@
 
 namespace crosstalk::daemon {
 
-/// The name of thread `tid` of process `pid`; nothing when there is no such thread.
+/// Returns the name of thread `tid` of process `pid`; nullopt if there is no such thread.
 [[nodiscard]] std::optional<std::string> thread_name(pid_t pid, pid_t tid);
 
-/// The file that process `pid` executes, as /proc/PID/exe has it; empty when that is not to be known.
+/// Returns the file that process `pid` executes, from /proc/PID/exe; empty if unreadable.
 [[nodiscard]] std::string executable_of(pid_t pid);
 
-/// When a thread is looked at, at its name above all: soon after it was first seen, as most threads are named at their
-/// start; then when the time since has doubled; and from then on once a second.
+/// Schedules looks at a thread, mainly at its name: soon after its first sight, since most threads are named at their
+/// start; then each time its age has doubled; and from then on once a second.
 class NameSchedule {
  public:
   NameSchedule() = default;
   explicit NameSchedule(std::uint64_t begin_ns) : begin_ns_(begin_ns), due_ns_(begin_ns) {}
-  /// True when it is time for a look, which is then taken to be made.
+  /// True if a look is due; schedules the next one.
   [[nodiscard]] bool due(std::uint64_t now_ns);
 
  private:

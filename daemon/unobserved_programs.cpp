@@ -63,7 +63,7 @@ std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header) {
       taken.push_back(std::move(program));
     }
   }
-  // An exec's failure may lie before what it takes back.
+  // An exec's failure may precede the notice that it withdraws.
   std::stable_sort(taken.begin(), taken.end(),
                    [](const UnobservedProgram& a, const UnobservedProgram& b) { return a.time_ns < b.time_ns; });
   return taken;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that targets executed and that went unobserved: from the arena's notices to messages of the profile.
+// Unobserved programs that targets executed: converts the arena's notices to messages of the profile.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +23,25 @@ struct UnobservedProgram {
   std::string detail, program;
 };
 
-/// Takes the notices that are ready out of the arena. Those that cannot be true are dropped.
+/// Takes the ready notices out of the arena. Drops impossible ones.
 [[nodiscard]] std::vector<UnobservedProgram> take_notices(profile::ArenaHeader& header);
 
-/// Why, and what to do.
+/// Returns the reason, with a remedy.
 [[nodiscard]] std::string reason_of(const UnobservedProgram& program);
-/// One line: which program, why, and what to do.
+/// Returns one line: the program, the reason, and a remedy.
 [[nodiscard]] std::string describe(const UnobservedProgram& program);
 
-/// Puts a message for each program that went unobserved; the sink adds up those of one program. What is told of an exec
-/// is held back until it is clear that the exec did not fail. Bounded: programs beyond the first few dozen share one
-/// line for each reason. Not thread-safe.
+/// Puts a message for each program that went unobserved; the sink adds up those of one program. Holds a notice of an
+/// exec back until the exec is known to have succeeded. Bounded: beyond the first few dozen programs, one line for each
+/// reason. Not thread-safe.
 class UnobservedPrograms {
  public:
-  /// `settled`: told of each that did go unobserved.
+  /// `settled`: called for each program that went unobserved.
   using Settled = std::function<void(const UnobservedProgram& program)>;
   UnobservedPrograms(RowSink& sink, Settled settled) : sink_(&sink), settled_(std::move(settled)) {}
 
   void take(UnobservedProgram program);
-  /// Lets go of what was told before `before_ns` (CLOCK_MONOTONIC).
+  /// Settles the notices from before `before_ns` (CLOCK_MONOTONIC).
   void settle(std::uint64_t before_ns);
   void finish() { settle(~std::uint64_t{0}); }
 

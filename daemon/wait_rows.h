@@ -9,9 +9,9 @@
 
 namespace crosstalk::daemon {
 
-/// What a thread's table says at one moment, without the thread's id: a row for all of its waits, then those of kinds
-/// and places; empty where its waits are not measured. `until_ns`: the wait that goes on counts up to then; 0: it does
-/// not count. Entries that cannot be true are left out: the table is the target's to write.
+/// Returns a thread's table at one moment, without the thread's id: one row for all waits, then one for each kind and
+/// place; empty if waits are not measured. `until_ns`: end of the wait in progress; 0: it does not count. Drops
+/// impossible entries, because targets can write the table.
 [[nodiscard]] std::vector<profile::ThreadWaitRow> wait_rows(const profile::ThreadWaits& table, std::uint64_t until_ns);
 
 }  // namespace crosstalk::daemon

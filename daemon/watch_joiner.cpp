@@ -7,7 +7,7 @@
 namespace crosstalk::daemon {
 namespace {
 
-// A target cannot make us remember more than this: four watches at a time in each of 4096 threads.
+// Bounds the memory that a target can use: four watches at a time in each of 4096 threads.
 constexpr std::size_t max_pending = 16384;
 
 }  // namespace
@@ -26,7 +26,7 @@ WatchJoiner::Pending* WatchJoiner::at(std::uint32_t watch, std::uint64_t time_ns
   return &made;
 }
 
-/// What a watch and a probe begin with alike; null where that is known already, or cannot be remembered.
+/// Starts a watch or a probe; null if it is already known, or the limit is reached.
 template <class Record>
 WatchJoiner::Pending* WatchJoiner::begin(ThreadId thread, const Record& record) {
   Pending* pending = at(record.watch, record.time_ns);
@@ -65,8 +65,8 @@ void WatchJoiner::probe(ThreadId thread, const profile::LineProbe& record) {
     return;
   }
   profile::WatchRow& row = pending->row;
-  row.armed = record.threads > 0 ? record.threads - 1 : 0;  // whoever stores is seen
-  row.horizon_ns = 0;                                       // all are as brief as each other
+  row.armed = record.threads > 0 ? record.threads - 1 : 0;  // any store is seen
+  row.horizon_ns = 0;                                       // all probes are equally brief
   row.probe =
       profile::ProbedLine{record.changed, record.gap_ns, record.value, static_cast<std::uint8_t>(record.value_bytes)};
   row.close = profile::CloseReason::horizon;

@@ -9,23 +9,23 @@
 
 namespace crosstalk::daemon {
 
-/// Joins what several rings tell of one watch, in any order: its opening, the sample that opened it, and its
-/// closing. A row is put when opening and sample are known, and again at the closing. Not thread-safe.
+/// Joins the records of one watch from several rings, in any order: its opening, the sample that opened it, and its
+/// closing. Puts a row once opening and sample are known, and again at the closing. Not thread-safe.
 class WatchJoiner {
  public:
   explicit WatchJoiner(RowSink& sink) : sink_(&sink) {}
 
-  /// `record` has been judged sound.
+  /// `record` must have passed its checks.
   void open(ThreadId thread, const profile::WatchOpen& record);
-  /// A probe opens and closes at once.
+  /// Adds a probe, which opens and closes at once.
   void probe(ThreadId thread, const profile::LineProbe& record);
   void sample(const profile::SampleRow& sample);
   void close(const profile::WatchClose& record);
 
-  /// Lets go of watches whose missing parts will not come any more: those begun before `before_ns`
-  /// (CLOCK_MONOTONIC). An opening whose sample or closing was lost is put as it is.
+  /// Settles watches begun before `before_ns` (CLOCK_MONOTONIC), whose missing parts will not arrive any more. Puts an
+  /// opening whose sample or closing was lost as it is.
   void settle(std::uint64_t before_ns);
-  /// The end of the session: settles all.
+  /// Ends the session: settles all.
   void finish() { settle(~std::uint64_t{0}); }
 
   [[nodiscard]] std::uint64_t opened() const { return opened_; }
