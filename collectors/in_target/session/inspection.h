@@ -18,7 +18,7 @@ class Inspection {
   enum class Found : std::uint8_t { nobody_inside, somebody_inside, not_all_seen };
   enum class Events : std::uint8_t { open, closed };
   void begin();
-  /// Looks at the threads that have not been seen outside yet, as long as CPU time is left. `events`: whether threads
+  /// Looks at the threads that have not been seen outside yet, as long as CPU time is left. `events`: `open` if threads
   /// may have open events; closed ones may have raised a signal that the kernel has not sent yet.
   Found go_on(Events events, std::uint64_t until_cpu_ns);
 

@@ -12,12 +12,12 @@ namespace crosstalk::in_target {
 class CriticalSection {
  public:
   [[nodiscard]] bool taken() const { return inside_.load(std::memory_order_relaxed) != 0; }
-  /// Whether others were inside already.
+  /// Returns true if other threads were inside already.
   bool enter() { return inside_.fetch_add(1, std::memory_order_relaxed) != 0; }
   void leave() { inside_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint32_t> inside_{0};  // a number: who has left may say so when the next is in already
+  std::atomic<std::uint32_t> inside_{0};  // a number: a leaving thread may count itself out after the next one enters
 };
 
 /// By what the runtime library calls the section; sections that share an entry are measured more often than they need.

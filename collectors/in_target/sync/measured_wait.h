@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long threads wait for others, measured where they begin to: from the call that may wait to its return, asleep or
-// spinning. Sums go to the thread's table in the arena (profile/wait_table.h), so that nothing is written a wait.
+// Measures how long threads wait for others, from the call that may wait to its return, asleep or spinning. Sums go to
+// the thread's table in the arena (profile/wait_table.h), so single waits write nothing.
 //
-// A wait takes two looks at the vdso's clock, no system call: where the program has no vdso, nothing is measured.
-// Nor where the library was brought into a process that ran already: it will leave again, and whoever sleeps in a
-// function of ours would keep it there.
+// A wait reads the vdso's clock twice, without a system call. Measures nothing if the program has no vdso. Measures
+// nothing either if the library was brought into a process that ran already: it will leave again, and a thread that
+// sleeps in a function of ours would keep it there.
 #pragma once
 
 #include <atomic>
@@ -27,14 +27,14 @@ struct OwnWaits {
   OwnWaits* next = nullptr;
 };
 
-/// Whether the session wants waits to be measured: set when a thread begins, and looked at first by every function that
-/// may wait, for programs that take millions of locks a second.
+/// True if the session wants waits to be measured: set when a thread begins. Every function that may wait reads it
+/// first, for programs that take millions of locks a second.
 extern constinit std::atomic<bool> waits_wanted __attribute__((visibility("hidden")));
-/// The same, and the session goes on. Signal-safe.
+/// True if waits are wanted and the session goes on. Signal-safe.
 [[nodiscard]] inline bool measures_waits() {
   return __builtin_expect(static_cast<long>(waits_wanted.load(std::memory_order_relaxed)), 0) != 0 && observing();
 }
-/// The calling thread's; null: it is not observed, or its waits are not measured. Normal context.
+/// Returns the calling thread's waits; null: it is not observed, or its waits are not measured. Normal context.
 OwnWaits* own_waits();
 /// Is there no other thread that the caller could wait for, or none that is known? The C library locks without atomic
 /// instructions then, unless it is asked to try.

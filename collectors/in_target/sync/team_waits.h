@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits at the end of OpenMP's parallel regions. That barrier is inside the runtime library, where no call can be
-// interposed, and the team's other threads do not come back from it: they wait there for the next region. But it opens
-// when the last thread comes, so a thread waits from the moment that it is done with its part until the last one is.
-// The last one knows that time, and all others are surely in the barrier then: it adds their waits to their tables.
+// Measures waits at the end of OpenMP's parallel regions. This barrier is inside the runtime library, where no call can
+// be interposed, and the team's other threads do not return from it: they wait there for the next region. The barrier
+// opens when the last thread comes, so a thread waits from the end of its part until the end of the last thread's part.
+// The last thread knows that time, and all others are surely in the barrier then: it adds their waits to their tables.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@ class TeamRegion {
  public:
   using Routine = void (*)(void*);
   TeamRegion(Routine routine, void* data, const void* site);
-  /// The wait of the thread that the region began in, which has come back from it, ends.
+  /// Ends the wait of the thread that the region began in, which has come back from it.
   ~TeamRegion();
   TeamRegion(const TeamRegion&) = delete;
   TeamRegion& operator=(const TeamRegion&) = delete;
 
-  /// What each thread of the team is to call instead, with the region as its argument.
+  /// The routine that each thread of the team calls instead, with the region as its argument.
   static void run_part(void* region);
   /// Asks the runtime library how many threads the calling thread's team has; 0: it cannot say.
   using CountThreads = std::uint32_t (*)();

@@ -18,13 +18,14 @@ using profile::WaitKind;
 
 constexpr std::uint32_t most_nested = 8;  // tasks that wait and execute tasks; waits below are not gone on with
 
-/// Which end of a region a thread waits at, if it does.
+/// The region at whose end a thread waits, if it does.
 struct RegionEnd {
   bool at = false;
   ToldRegion* begun = nullptr;  // the region, in the thread that it began in
 };
 
-/// What a thread waits for. Written by itself, and by the thread that began its region when the end of that opens.
+/// The state of a thread's wait. Written by the thread, and by the one that began its region when the region's end
+/// opens.
 struct ToldWait {
   ThreadWaits* table = nullptr;
   std::atomic<ThreadWaits::Place> place{0};  // 0: it does not wait
@@ -42,11 +43,10 @@ struct ToldWait {
   std::uint64_t site = 0;
 };
 
-// Thread-local storage holds where a thread's is, and no more: all programs have room for that set aside, whether or
-// not they use OpenMP.
+// Thread-local storage holds only a pointer: it takes room in all programs, whether or not they use OpenMP.
 constinit thread_local ToldWait* the_told_wait __attribute__((tls_model("initial-exec"))) = nullptr;
 
-/// For threads as they come; those of threads that have ended are not used again, since others may look at them yet.
+/// Gives memory to new threads. Does not reuse that of ended threads, since others may still look at it.
 class ToldWaitMemory {
  public:
   /// Null: there is no more, or another thread is here right now, and the wait goes unmeasured.
@@ -118,7 +118,7 @@ std::uint64_t beginning(const ToldWait& told) {
   return told.table->since_ns.load(std::memory_order_relaxed) == 0 ? wait_clock_ns() : 0;
 }
 
-/// The word of a region: where it was begun from, or, marked, who of its other threads came last to its end.
+/// A region's word: the address that began it, or, with a mark, the last of its other threads to come to its end.
 constexpr ToldRegion is_thread = 1;
 ToldWait* thread_in(ToldRegion region) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the word is one of both

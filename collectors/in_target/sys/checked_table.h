@@ -17,7 +17,7 @@ inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 /// An entry is a payload of `Words` words under a 64-bit key. It is stored as the payload, and the key mixed with a
 /// hash of the payload. A reader that sees words of two writers computes a wrong key and takes the entry for absent, so
 /// relaxed atomics suffice. Words + 1 is a power of two: no entry straddles a line of the processor's caches.
-/// `Neighbours` places in a row, from a multiple of it, lie in a row: who reads several of them meets one page.
+/// `Neighbours` consecutive places, from a multiple of it, are adjacent: reading several of them touches one page.
 template <std::size_t Words, std::size_t Entries, std::size_t Neighbours = 1>
 class CheckedTable {
  public:

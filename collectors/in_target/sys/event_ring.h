@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of a perf event, mapped into the target: where the kernel puts samples that no signal tells of.
+// The ring of a perf event, mapped into the target: the kernel puts samples there without a signal.
 //
-// It is locked memory. What perf's own allowance for the user (kernel.perf_event_mlock_kb) does not cover counts
-// against the program's limit (ulimit -l), and so does, in some kernels, what the program sends without copies or
-// registers for asynchronous input and output. So the rings of a process keep to a small part of that limit.
+// It is locked memory. The part beyond perf's own allowance for the user (kernel.perf_event_mlock_kb) counts against
+// the program's limit (ulimit -l). In some kernels so do the program's sends without copies and its registers for
+// asynchronous input and output. So the rings of a process keep to a small part of that limit.
 //
-// A ring is read by the handlers of its own thread only, and may be unmapped by any thread at any time: whoever comes
-// while it is read leaves that to the reader. A forked child does not have it (VM_DONTCOPY). Signal-safe throughout.
+// Only handlers of its own thread read a ring, and any thread may unmap it at any time: a thread that comes while the
+// ring is read leaves the unmapping to the reader. A forked child does not have it (VM_DONTCOPY). Signal-safe
+// throughout.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +35,10 @@ class EventRingReader {
   /// Is there a ring to be read?
   [[nodiscard]] bool may() const { return may_; }
   [[nodiscard]] std::span<const std::byte> data() const;
-  /// Where the kernel writes next, and where the reader has come to: bytes from the ring's beginning that never wrap.
+  /// The kernel's next place to write, and the reader's position: bytes from the ring's beginning that never wrap.
   [[nodiscard]] std::uint64_t head() const;
   [[nodiscard]] std::uint64_t tail() const;
-  /// What is before `tail` may be written over.
+  /// Allows the kernel to overwrite everything before `tail`.
   void give_back(std::uint64_t tail);
 
  private:

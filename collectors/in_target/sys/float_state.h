@@ -7,8 +7,8 @@
 
 namespace crosstalk::in_target {
 
-/// No exception raises a signal and results are rounded to nearest, for a scope. What the program had enabled, its
-/// rounding, and the exceptions that it finds noted are as before afterwards. Some nanoseconds.
+/// For a scope, masks all exceptions and rounds to nearest. Afterwards restores the program's masks, rounding and noted
+/// exceptions. Some nanoseconds.
 class OwnFloatState {
  public:
   OwnFloatState() : saved_(_mm_getcsr()) {

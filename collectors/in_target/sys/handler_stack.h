@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks for our signal handlers, one for each observed thread. The kernel has ours as the thread's alternate stack,
-// so a signal of ours touches no byte of the target's stacks, however small they are. What the target wants for an
-// alternate stack is kept here, and handlers of its own are moved there (interpose/alternate_stack.h).
+// Stacks for our signal handlers, one for each observed thread. The kernel has ours as the thread's alternate stack, so
+// a signal of ours touches no byte of the target's stacks, however small they are. The target's own alternate stack is
+// kept here, and its handlers are moved there (interpose/alternate_stack.h).
 //
 // The stacks lie in mappings of 8 that are made as they are needed and kept. Each has a page below it that nobody may
-// touch. A stack belongs to the thread that took it; those of threads that ended without a word are found when there
-// is none left. Signal-safe throughout.
+// touch. A stack belongs to the thread that took it. Stacks of threads that ended without a notice are reclaimed when
+// none is left. Signal-safe throughout.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class HandlerStack {
   [[nodiscard]] AlternateStack bounds() const { return {low_, high_ - low_, 0}; }
   [[nodiscard]] std::uint64_t top() const { return high_; }
 
-  /// The alternate stack that the target believes in. Of the stack's thread only, its handlers included.
+  /// Returns the alternate stack that the target believes in. Only its own thread calls this, handlers included.
   [[nodiscard]] const AlternateStack& target_stack() const { return target_[current_.load(std::memory_order_relaxed)]; }
   void set_target_stack(const AlternateStack& stack) {
     const std::uint32_t next = 1 - current_.load(std::memory_order_relaxed);
@@ -29,7 +29,7 @@ class HandlerStack {
     current_.store(next, std::memory_order_relaxed);
   }
 
-  /// A frame is being copied to the target's stack: a fault is that stack's. Of the stack's thread only.
+  /// True while a frame is copied to the target's stack: a fault is that stack's. Only its own thread uses this.
   std::atomic<bool> placing{false};
 
  private:
@@ -45,9 +45,9 @@ class HandlerStacks {
  public:
   /// A stack for the thread `tid` of process `pid`; null when there is no memory for one.
   HandlerStack* take(std::int32_t pid, std::int32_t tid);
-  /// Nobody may be on it, and the kernel no longer have it as anybody's alternate stack.
+  /// Frees a stack. No thread may run on it, nor have it as its alternate stack in the kernel.
   static void give(HandlerStack& stack) { stack.owner_.store(0, std::memory_order_release); }
-  /// The same of all of them, whoever had them.
+  /// Frees all stacks, as give() does.
   void give_all() { after_fork(nullptr, 0); }
   /// In a forked child: all are free but `kept`, which may be null.
   void after_fork(HandlerStack* kept, std::int32_t tid);

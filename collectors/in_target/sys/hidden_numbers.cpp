@@ -23,7 +23,8 @@ struct HiddenPlace {
   rlim_t needed = 0;  // soft limit with which the numbers from there on can be had; 0: there are none
 };
 
-// Never the hard limit itself, to which programs raise their soft one: what we have raised can be told by its value.
+// Stays below the hard limit, to which programs raise their soft one, so that a raised limit of ours can be told by its
+// value.
 HiddenPlace place_under(const rlimit64& limit) {
   HiddenPlace place{limit.rlim_cur < high_enough ? limit.rlim_cur : high_enough, 0};
   const rlim_t most = limit.rlim_max > 0 ? limit.rlim_max - 1 : 0;
@@ -71,7 +72,7 @@ bool hold() {
   return false;
 }
 
-// What the target has set in the meantime stays.
+// Keeps a limit that the target has set in the meantime.
 void put_back(const rlimit64& old, const rlimit64& raised) {
   rlimit64 found{};
   system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &old, &found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for our descriptors in the target's table that take none of the target's: above its soft limit. To get one
-// there, the limit is raised for some microseconds. Whoever asks for the limit, or makes a process, in that time must
-// not find it raised (interpose/descriptor_limits.cpp), and what a child has inherited all the same is put back.
+// Gives our descriptors numbers that take none of the target's: above its soft limit. Raises the limit for some
+// microseconds to get one there. A thread that asks for the limit, or makes a process, in that time must not find it
+// raised (interpose/descriptor_limits.cpp); a child that inherits it all the same gets the old limit back.
 #pragma once
 
 #include <errno.h>
@@ -23,15 +23,15 @@ bool has_hidden_numbers();
 bool has_spare_numbers();
 
 using Opener = long (*)(const void* what);
-/// Opens a descriptor by `open(what)` and moves it to a hidden number at once. Its number, or -errno: what `open` said;
-/// -EMFILE: there are no hidden numbers; -EAGAIN: the target is short of numbers, or another thread is at it.
-/// Signal-safe.
+/// Opens a descriptor by `open(what)` and moves it to a hidden number at once. Returns its number, or -errno: the error
+/// of `open`; -EMFILE: there are no hidden numbers; -EAGAIN: the target is short of numbers, or another thread does the
+/// same. Signal-safe.
 long open_hidden(Opener open, const void* what);
 template <class Open>
 long open_hidden(const Open& open) {
   return open_hidden([](const void* what) -> long { return (*static_cast<const Open*>(what))(); }, &open);
 }
-/// The same for what must be had: it keeps its low number where it cannot be moved. For a moment.
+/// The same for a descriptor that is necessary: it keeps its low number if it cannot be moved. For short use.
 template <class Open>
 long open_for_a_moment(const Open& open) {
   const long hidden = open_hidden(open);

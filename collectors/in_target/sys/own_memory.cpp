@@ -22,7 +22,7 @@ constinit Range ranges[most_ranges] = {};
 constinit std::atomic<std::uint32_t> range_count{0};
 constinit std::atomic<std::size_t> total{0};
 
-// What we may take of a limited address space, and what we leave free of it: one part in so many.
+// We take at most one part in `own_part` of a limited address space, and leave one in `free_part` of it free.
 constexpr std::uint64_t own_part = 16;
 constexpr std::uint64_t free_part = 8;
 

@@ -10,9 +10,9 @@
 
 namespace crosstalk::in_target {
 
-/// Bytes that may still be mapped. Where the target runs under a limit of its address space or data (`ulimit -v`,
-/// `ulimit -d`) we keep to a small part of it, and out of it altogether when it is nearly used up: the target must not
-/// run out of memory for being observed. `passing`: more bytes, that are unmapped again at once.
+/// True if so many bytes may still be mapped. If the target runs under a limit of its address space or data (`ulimit
+/// -v`, `ulimit -d`), we use only a small part of it, and nothing when it is nearly used up: the target must not run
+/// out of memory because it is observed. `passing`: more bytes, which are unmapped again at once.
 bool has_room_for(std::size_t bytes, std::size_t passing = 0);
 
 /// Enters [begin, begin + bytes), whole pages, and keeps it out of core dumps. False: the list is full.
@@ -25,7 +25,7 @@ void* map_own_memory(std::size_t bytes);
 
 /// Is `address` in a range of the list?
 bool is_own_memory(std::uint64_t address);
-/// Of all ranges together.
+/// Returns the bytes of all ranges together.
 std::size_t own_memory_bytes();
 /// Takes back what mlockall() has done to our ranges.
 void unlock_own_memory();

@@ -62,7 +62,7 @@ long perf_event_open(const perf_event_attr& attr, std::int32_t tid, int group) {
   return system_call(SYS_perf_event_open, &attr, tid, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-// Opens an event for good, under a hidden number or not at all: what the target may open is not less for us.
+// Opens an event for good, under a hidden number or not at all, so that the target may open as many as before.
 long open_event(const perf_event_attr& attr, std::int32_t tid, OwnedEvent& event, int group = no_group) {
   const long hidden = open_hidden([&] { return perf_event_open(attr, tid, group); });
   if (hidden < 0) {
@@ -82,7 +82,7 @@ bool is_ours(int fd, std::uint64_t known_id) {
 
 constinit std::atomic<bool> switches_off{false};
 
-// Of several callers at once, one closes it: true.
+// Returns true for the one caller that closes it.
 bool close_if_open(OwnedEvent& event) {
   const int fd = std::atomic_ref(event.fd).exchange(0, std::memory_order_seq_cst);
   if (fd <= 0) {

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t watch_mark = 0x63726f7300000000;  // + word index
 inline constexpr std::uint64_t clock_mark = 0x63726f7400000000;
 inline constexpr std::uint64_t alarm_mark = 0x63726f7500000000;
 
-/// Where a data watchpoint looks and what for: `length` 1, 2, 4 or 8 bytes at `address`, aligned to it. As it is made:
+/// The place and mode of a data watchpoint: `length` 1, 2, 4 or 8 bytes at `address`, aligned to it. The default is
 /// nowhere (a disabled event's address; page zero is never mapped).
 struct WatchPlace {
   std::uint64_t address = 0;
@@ -42,10 +42,10 @@ long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// process, stopped. It is counted as a clock. `leader`: of its group; null: it is in none. Closed as a clock is.
 long open_measuring_event(const perf_event_attr& attr, std::int32_t tid, const OwnedEvent* leader, OwnedEvent& event);
 long enable_event(const OwnedEvent& event);
-/// What it samples goes into the ring of another event of the same thread.
+/// Sends the event's samples to the ring of another event of the same thread.
 long write_into_ring_of(const OwnedEvent& event, const OwnedEvent& owner);
-/// What an event counted that was opened with the format of both times: its count, and for how long it was to count and
-/// did. -EBADF when the descriptor is no longer ours.
+/// The count of an event that was opened with the format of both times, and for how long it was enabled and ran. -EBADF
+/// when the descriptor is no longer ours.
 struct EventCounts {
   std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
 };
@@ -70,9 +70,9 @@ void switch_off_before_closing(bool on);
 /// How many events this process has open now. As long as there are any on the machine, and for a second more, the
 /// kernel keeps accounts at the context switches of threads that have or had one.
 std::uint32_t events_open();
-/// Of them, clocks: they are open for as long as their threads live.
+/// The number of open clock events among these: they are open for as long as their threads live.
 std::uint32_t clock_events_open();
-/// When the latest was closed, CLOCK_MONOTONIC; 0: none was.
+/// Returns the time when the latest event was closed, CLOCK_MONOTONIC; 0: none was.
 std::uint64_t last_event_closed_ns();
 /// In a forked child, which has closed its copies of the parent's.
 void forget_events_open();

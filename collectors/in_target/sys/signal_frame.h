@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's rules for alternate stacks and for the frame that it builds for a signal (x86-64), as pure functions:
-// where a frame would lie had the program the stacks that it asked for, and what the program is told of them.
-// Linux: kernel/signal.c (do_sigaltstack, sas_ss_flags), arch/x86/kernel/signal.c (get_sigframe), signal_64.c.
+// The kernel's rules for alternate stacks and for signal frames (x86-64), as pure functions. They give a frame's place
+// if the program had the stacks that it asked for, and the answers that the program gets about them. Linux:
+// kernel/signal.c (do_sigaltstack, sas_ss_flags), arch/x86/kernel/signal.c (get_sigframe), signal_64.c.
 #pragma once
 
 #include <signal.h>
@@ -39,7 +39,7 @@ constexpr std::uint32_t reported_flags(const AlternateStack& stack, std::uint64_
   return (runs_on(stack, stack_pointer) ? stack_is_in_use : 0U) | kept;
 }
 
-/// What the kernel keeps when it accepts `asked`.
+/// Returns the alternate stack that the kernel keeps when it accepts `asked`.
 constexpr AlternateStack accepted(const AlternateStack& asked) {
   if ((asked.flags & ~stack_disarms_itself) == stack_is_disabled) {
     return {0, 0, asked.flags};
@@ -89,7 +89,7 @@ struct SignalFrame {
 inline constexpr std::size_t kernel_frame_bytes = offsetof(SignalFrame, owner);
 static_assert(kernel_frame_bytes == 440);
 
-/// Bytes of the saved vector state: what the kernel notes in the words that the processor leaves to software
+/// Returns the bytes of the saved vector state: the kernel's note in the words that the processor leaves to software
 /// (struct _fpx_sw_bytes), or the 512 bytes of FXSAVE.
 inline std::uint64_t vector_state_bytes(const void* state) {
   constexpr std::size_t noted_at = 464;
@@ -106,7 +106,7 @@ struct FramePlace {
   bool fits = false;  // else the kernel sends SIGSEGV instead
 };
 
-/// Where the kernel would build the frame. `wants_alternate`: the handler has SA_ONSTACK.
+/// Returns the place where the kernel would build the frame. `wants_alternate`: the handler has SA_ONSTACK.
 constexpr FramePlace frame_place(const AlternateStack& stack, bool wants_alternate, std::uint64_t interrupted,
                                  std::uint64_t vector_bytes) {
   constexpr std::uint64_t red_zone = 128;

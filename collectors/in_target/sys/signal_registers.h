@@ -7,7 +7,7 @@
 
 namespace crosstalk::in_target {
 
-/// What a signal has interrupted.
+/// Returns the registers that a signal has interrupted.
 Registers registers_of(const ucontext_t& context);
 
 }  // namespace crosstalk::in_target

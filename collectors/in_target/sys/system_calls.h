@@ -7,8 +7,8 @@
 //  2. Memory of the target is read with read_memory() only: the kernel reads it, so a bad address is an
 //     error and a watched address does not trap.
 //  3. Memory for our own state is static (touched when used) or the arena. Nothing is ever freed.
-//  4. Exit status, signals and masks, errno, descriptors, limits and children are the target's. What we
-//     change we put back; what we cannot put back we do not change.
+//  4. Exit status, signals and masks, errno, descriptors, limits and children are the target's. We put
+//     back our changes, and change nothing that we cannot put back.
 //  5. A thread is known by its kernel id through the registry, not by thread-local storage: raw clone()
 //     threads may share it, and a library loaded late may not get any.
 //  6. On any doubt step aside: stop observing, say so with emit_message(), go on as if we were not there.

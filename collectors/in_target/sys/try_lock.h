@@ -9,7 +9,7 @@
 
 namespace crosstalk::in_target {
 
-/// Held by a process, for one of its threads: what a thread of the parent held when the child was forked is free to the
+/// A flag that a process holds, for one of its threads: a flag that a parent's thread held during a fork is free to the
 /// child. Zero-initialised; signal-safe.
 class ProcessFlag {
  public:

@@ -29,10 +29,10 @@ namespace {
 constexpr std::uint64_t look_interval_ns = 250'000'000;
 constexpr std::uint64_t thorough_one_in = 16;  // looks
 constexpr std::uint64_t tracer_one_in = 4;
-constexpr std::uint64_t longest_look_ns = 6'000'000;  // CPU time for new threads: who looks has other things to do
+constexpr std::uint64_t longest_look_ns = 6'000'000;  // CPU time for new threads: the thread has its own work
 constexpr std::uint64_t rest_per_work = 200;          // looking takes at most one part in so many of the time
 
-// Of the look that is going on: one at a time, under the flag.
+// The state of the current look: one at a time, under the flag.
 constinit ProcessFlag looking;
 constinit std::uint32_t look_number = 0;
 constinit std::uint8_t enrolled_seen[max_threads / 8] = {};

@@ -8,9 +8,9 @@ namespace crosstalk::in_target {
 
 /// Makes the key. Normal context, once.
 void end_threads_with_a_key();
-/// The end of the calling thread is told, too: for threads that were not begun under our eyes. `thread_pointer`: as
-/// place_of_libc_thread() has it. Where that is 0, or libc has no room for the key without allocating, find_threads()
-/// finds out that the thread has ended. Signal-safe.
+/// Also reports the end of the calling thread, whose beginning we did not see. `thread_pointer`: as
+/// place_of_libc_thread() has it. If that is 0, or libc has no room for the key without allocating, find_threads()
+/// detects the end instead. Signal-safe.
 void tell_end_of_calling_thread(std::uint64_t thread_pointer);
 
 }  // namespace crosstalk::in_target

@@ -6,11 +6,12 @@
 
 namespace crosstalk::in_target {
 
-/// What a thread runs on; 0: not known. `thread_pointer` is that of libc's control block.
+/// A thread's stack and libc's control block (`thread_pointer`); 0: not known.
 struct ThreadPlace {
   std::uint64_t stack_low = 0, stack_high = 0, thread_pointer = 0;
 };
-/// That of the calling thread, which libc has made, at a stack pointer of its own. Signal-safe; reads /proc once.
+/// Returns the place of the calling thread, which libc has made, at a stack pointer of its own. Signal-safe; reads
+/// /proc once.
 ThreadPlace place_of_libc_thread(std::uint64_t stack_pointer);
 
 }  // namespace crosstalk::in_target

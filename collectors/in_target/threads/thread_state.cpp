@@ -27,8 +27,8 @@ ThreadState* Registry::find(std::int32_t tid) {
   return nullptr;
 }
 
-// Maps the memory of the state at `index`. Zeroed memory is a free state. Of threads that come to it at once, the
-// second one's mapping is left unused: it is small, and not worth waiting for each other.
+// Maps the memory of the state at `index`. Zeroed memory is a free state. If two threads map it at once, one mapping
+// stays unused: it is small, and not worth waiting for each other.
 bool Registry::provide(std::uint32_t index) {
   if (index < chunk_threads) {
     return true;

@@ -54,7 +54,7 @@ struct ThreadMemoryEvents {
 
 enum class ThreadPhase : std::uint32_t { free = 0, starting = 1, live = 2, ending = 3 };
 
-/// What a thread has used so far, as getrusage(2) has it.
+/// A thread's usage so far, as getrusage(2) has it.
 struct ThreadUsage {
   std::uint64_t switches = 0;  // context switches, of both kinds
   std::uint64_t faults = 0;    // page faults without input or output

@@ -79,7 +79,7 @@ ContextSwitches own_switches() {
   return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
 }
 
-// A state as new: what a thread before it left in the same place is gone.
+// Resets a state, which an earlier thread in the same place may have used.
 void prepare_state(ThreadState& self, std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer) {
   self.stack_low = stack_low;
   self.stack_high = stack_high;

@@ -13,13 +13,13 @@ namespace crosstalk::in_target {
 /// not be observed (which is counted). Normal context or handler.
 ThreadState* begin_thread(std::uint64_t stack_low, std::uint64_t stack_high, std::uint64_t thread_pointer,
                           std::uint64_t start_routine = 0);
-/// Of the thread's CPU time so much went into calls of ours that are no handlers.
+/// Charges to the thread CPU time that it spent in calls of ours other than handlers.
 void charge_own_calls(ThreadState& self, std::uint64_t took_ns);
-/// Other threads' random choices than those of the process that this one was forked from. Normal context.
+/// Gives new threads other random choices than in the process that this one was forked from. Normal context.
 void forget_threads_begun();
 /// Ends the observation of the calling thread.
 void end_thread(ThreadState& self);
-/// Ends that of a thread with the number `tid` which is gone without having told: it left by the system call itself.
+/// Ends the observation of thread `tid`, which ended unnoticed by the system call itself.
 void end_lost_thread(ThreadState& thread, std::int32_t tid);
 
 }  // namespace crosstalk::in_target

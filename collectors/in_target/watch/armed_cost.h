@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What watchpoints cost a thread merely by being there, though nobody hits them. While one is armed, context switches
-// save and restore debug registers, and the processor copies without its fast strings: `rep movs` and `rep stos` of
-// the program, of system calls and of page faults go word by word.
+// The cost to a thread of watchpoints that nobody hits. While one is armed, context switches save and restore debug
+// registers, and the processor copies without its fast strings: `rep movs` and `rep stos` of the program, of system
+// calls and of page faults go word by word.
 //
 // docs/reasons.md ("What armed watchpoints cost") has the formula in words.
 #pragma once
@@ -19,12 +19,12 @@ namespace crosstalk::in_target {
 struct ArmedParts {
   std::array<double, watch_policy::most_registers> event{};
 
-  /// That those of a slot were.
+  /// Returns the part that a slot's watchpoints were armed.
   [[nodiscard]] double of_slot(std::uint32_t slot) const {
     const std::uint32_t first = slot * watch_policy::words_per_slot;
     return std::max(event[first], event[first + 1]);
   }
-  /// That any was. Watches of different slots begin and end independently.
+  /// Returns the part that any was armed. Watches of different slots begin and end independently.
   [[nodiscard]] double any() const {
     double none = 1;
     for (std::uint32_t slot = 0; slot < watch_policy::watch_slots; ++slot) {
@@ -32,7 +32,7 @@ struct ArmedParts {
     }
     return 1 - none;
   }
-  /// How many were, on average.
+  /// Returns the average number of armed watchpoints.
   [[nodiscard]] double words() const {
     double sum = 0;
     for (const double part : event) {
@@ -42,7 +42,7 @@ struct ArmedParts {
   }
 };
 
-/// What a thread did between two looks at it.
+/// A thread's activity between two looks at it.
 struct Activity {
   ArmedParts armed;
   double copying_part = 0;      // of its time in user mode, 0..1: in `rep movs` or `rep stos`
@@ -53,7 +53,7 @@ struct Activity {
   std::uint64_t kernel_ns = 0;  // CPU time in the kernel
 };
 
-/// By what part of its length a system call is longer while armed that transfers so many bytes.
+/// Returns by what part of its length a system call that transfers so many bytes is longer while armed.
 inline double call_slowdown(std::uint64_t bytes, const profile::SessionConfig& config) {
   constexpr double plain_byte_ns = 0.03;
   const auto copied = static_cast<double>(bytes);

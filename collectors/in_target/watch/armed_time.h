@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For how long each watchpoint of a thread was armed. Whoever moves an event notes it, in this process or in another
-// (profile::ThreadWatchpoints), so the thread itself knows whatever has been armed on it. Safe from any thread; two
-// that move one event at the same time may lose or add what passes between them.
+// Measures how long each watchpoint of a thread was armed. Each move of an event is noted, in this process or in
+// another (profile::ThreadWatchpoints), so the thread itself knows all that was armed on it. Safe from any thread; two
+// that move one event at the same time may lose or add the time between them.
 #pragma once
 
 #include <array>

@@ -400,7 +400,7 @@ void WatchUnit::disarm_all(Slot& slot) {
   }
 }
 
-// Called with the slot's lock held. Of the processes that keep a watch together, the one that ends it records the end.
+// Called with the slot's lock held. If processes keep a watch together, the one that ends it records the end.
 void WatchUnit::close(Slot& slot, ThreadState& self, profile::CloseReason reason) {
   profile::WatchClose record;
   record.header.type = profile::RecordType::watch_close;
@@ -522,7 +522,7 @@ void WatchUnit::renew_remote_events() {
   }
 }
 
-// Whoever arms a thread looks at this after that, and switches off again what must not be on.
+// A thread that arms another one checks for this afterwards, and switches off the watchpoints again.
 void WatchUnit::withdraw() {
   for (std::uint32_t i = 0; i < registry().extent(); ++i) {
     ThreadState& thread = registry().at(i);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The watchpoint unit: watches a line in all threads of the process and records who touches it in turn.
 //
-// What is decided on the way is the watch policy's (collectors/watch_policy/): which samples begin a watch, on which
-// words and for how long, and who is armed how after a trap. Here it is carried out.
+// The watch policy (collectors/watch_policy/) decides which samples begin a watch, on which words and for how long, and
+// which threads are armed in which mode after a trap. This unit carries out its decisions.
 //
 // While any data breakpoint is enabled, x86 processors copy without their fast strings: `rep movs` and `rep stos`, and
-// so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So a line that nothing is
-// known of is mostly watched briefly, and an alarm ends that watch in time where the next sample would come later.
+// so memcpy(), the kernel's copies and its clearing of pages, are about four times slower. So an unknown line is mostly
+// watched briefly, and an alarm ends that watch if the next sample would come too late.
 //
-// Where processes share the memory that a line lies in, they watch it together, and the progress is common
-// (cross_process_state.h). Who opens the watch arms threads of the other processes, too (remote_events.h). Such a
-// process joins when one of its threads traps or is sampled: then it arms those of its threads that the opener has not.
+// Processes that share a line's memory watch it together, and the progress is common (cross_process_state.h). The
+// thread that opens the watch arms threads of the other processes, too (remote_events.h). Such a process joins when one
+// of its threads traps or is sampled, and then arms those of its threads that the opener has not armed.
 //
-// Signal-safe. A slot's structure is changed under a try-lock: who does not get it goes on without.
+// Signal-safe. A slot's structure is changed under a try-lock: a thread that does not get it goes on without.
 #pragma once
 
 #include <atomic>
