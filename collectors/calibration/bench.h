@@ -37,7 +37,7 @@ struct Bench {
   [[nodiscard]] std::uint64_t preparation_deadline_ns() const {
     return schedule.preparation_deadline_ns(monotonic_ns());
   }
-  /// What memory the machine has for arrays, those that are held here included.
+  /// Returns the bytes of memory that the machine has for arrays, including those that are held here.
   [[nodiscard]] std::uint64_t available() const;
 };
 
@@ -55,12 +55,12 @@ struct Bench {
 // measure_pairs.cpp
 [[nodiscard]] std::vector<models::ProcessorPair> measure_pairs(Bench& bench);
 
-/// Of arrays, for their distances; so latency and bandwidth of memory have blocks of one size.
+/// Bytes beside the arrays, for the distances between them; so latency and bandwidth of memory use blocks of one size.
 inline constexpr std::uint64_t arrays_slack = 3 * 4096;
 
 inline constexpr std::size_t bandwidths_of_a_scope = 4 * 4 + 3;  // levels of cache and memory; streaming ones of memory
 
-/// How many times all of these together ask for `next_figure`.
+/// Returns how many times all of these together ask for `next_figure`.
 [[nodiscard]] std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus);
 
 /// The pairs of `cpus` to measure: all, or where they are many some of each nearness, at even distances.

@@ -143,8 +143,8 @@ std::uint64_t branches_not_taken(std::uint64_t rounds) {
   return count[0] + count[1] + count[2] + count[3];
 }
 
-// Spread out, since a processor remembers the targets of only a few branches in a piece of code. What a branch jumps
-// over would spoil the count.
+// Spread out, since a processor remembers the targets of only a few branches in a piece of code. Code under a jump
+// would spoil the count.
 std::uint64_t branches_taken(std::uint64_t rounds) {
   std::array<std::uint64_t, 4> count{};
   const std::uint64_t one = 1;

@@ -14,11 +14,11 @@ inline constexpr unsigned unrolled = 16;  // instructions of a kind in a round; 
 
 struct ChainKernel {
   models::Chain chain;
-  /// Executes `rounds` * `unrolled` links, each of which adds 1 to what is returned, which begins at 0. For `load` the
-  /// links lead nowhere: what is returned is their number, as counted by the rounds that were made.
+  /// Executes `rounds` * `unrolled` links, each of which adds 1 to the result, which begins at 0. For `load` the links
+  /// lead nowhere: returns their number, as counted by the rounds that were made.
   std::uint64_t (*run)(std::uint64_t rounds);
 };
-/// Of all chains but `branch_mispredicted`.
+/// Returns the kernels of all chains but `branch_mispredicted`.
 [[nodiscard]] std::span<const ChainKernel> chain_kernels();
 
 struct InstructionKernel {

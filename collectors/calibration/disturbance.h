@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether anything took a thread's processor away while it measured.
+// Detects that something took a thread's processor away while it measured.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace crosstalk::collectors::calibration {
 
-/// What a piece of work took of its thread's time.
+/// The time that a piece of work took of its thread.
 struct ThreadUse {
   std::uint64_t wall_ns = 0, cpu_ns = 0;
   std::uint64_t involuntary_switches = 0;
 };
-/// It was switched away from, or got less of the processor than it wanted for more than a hundredth of the time.
+/// True if the thread was switched away from, or waited for a processor for more than a hundredth of the time.
 [[nodiscard]] bool was_disturbed(const ThreadUse& use);
 
 /// Watches the calling thread: `use()` is of the time between `begin()` and `end()`.
@@ -39,7 +39,7 @@ class ThreadWatch {
 class StealTime {
  public:
   explicit StealTime(std::vector<std::uint32_t> cpus);
-  /// Whether any was since this was asked last. Ticks are 10 ms, so what is told of now may be some time ago.
+  /// True if any time was stolen since the last call. Ticks are 10 ms, so a theft that shows now may be some time ago.
   [[nodiscard]] bool any_since_last();
 
  private:

@@ -32,7 +32,7 @@ struct FlopKernel {
 };
 
 [[nodiscard]] std::span<const FlopKernel> flop_kernels();
-/// Whether this processor and kernel can run it.
+/// True if this processor and kernel can run it.
 [[nodiscard]] bool is_supported(models::Width width);
 [[nodiscard]] bool is_supported(const FlopKernel& kernel);
 /// Flops that `rounds` execute.

@@ -14,10 +14,10 @@ class HeldMemory {
  public:
   /// Has to be called before `block` is for any of `cpus`.
   void expect(const std::vector<std::uint32_t>& cpus);
-  /// At least `bytes` for the processor's thread, which has to be the one that calls; threads of different processors
-  /// may do so at the same time. What the block had in it, the caller before last may have written.
+  /// Returns at least `bytes` for the processor's thread, which has to be the one that calls; threads of different
+  /// processors may call at the same time. Any earlier caller may have written the block's contents.
   [[nodiscard]] Result<MemoryBlock*> block(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t deadline_ns);
-  /// Of all processors.
+  /// Returns the bytes of all processors' blocks.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

@@ -64,7 +64,7 @@ std::optional<Trial> contended_add_seconds(Team& pair, std::uint64_t rounds, std
   sum = word.value;
   made = all.value;
   if (trial) {
-    // Of `size` additions, one after another, those of each member take as long as all others' beside.
+    // The line serves one addition at a time, so an addition takes a member as long as one addition of each member.
     trial->seconds *= static_cast<double>(pair.size()) * pair.size() / static_cast<double>(made);
   }
   return trial;

@@ -133,7 +133,8 @@ Tries seconds_a_byte(Bench& bench, const Effort& effort, Team& team, const Array
   return in_cache(bench, effort, team, arrays, kernel, moved * static_cast<double>(bytes));
 }
 
-/// What to try: the widest vectors, and in caches, where they need not be the fastest, the next narrower ones too.
+/// Returns the vectors to try: the widest, and in caches, where they need not be the fastest, the next narrower ones
+/// too.
 std::vector<Width> widths_for(Level level) {
   if (is_supported(Width::avx512)) {
     return level == Level::memory ? std::vector{Width::avx512} : std::vector{Width::avx512, Width::avx2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frequency, chains and rates of instructions: what needs no memory beyond the first level.
+// Frequency, chains and rates of instructions: measurements without memory beyond the first level.
 #include <cpuid.h>
 #include <x86intrin.h>
 
@@ -66,7 +66,7 @@ models::Figure frequency_of(Bench& bench, Team& team, const std::string& method)
   const auto links = static_cast<double>(rounds * unrolled);
   return rate_figure(collect(effort,
                              [&] {
-                               // Of one core, not of all together.
+                               // Seconds of one core, not of all together.
                                return seconds_together(team, links / team.size(), [&](unsigned) { chain.run(rounds); });
                              }),
                      in_tries(method, effort));
@@ -117,8 +117,8 @@ Tries seconds_each(Bench& bench, Run run) {
   });
 }
 
-/// What a wrong prediction costs: half of random branches are predicted wrongly, and none of branches that always go
-/// the same way.
+/// Measures the cost of a wrong prediction: half of random branches are predicted wrongly, and none of branches that
+/// always go the same way.
 models::Figure misprediction(Bench& bench) {
   constexpr std::size_t count = std::size_t{1} << 16;  // more than a processor learns by heart
   std::vector<unsigned char> random(count), never(count, 0), always(count, 1);

@@ -48,8 +48,9 @@ models::Figure latency_of(Bench& bench, Level level, std::uint64_t& page_bytes) 
   }
   return time_figure(collect(bench.next_figure(),
                              [&] {
-                               // Of memory, on from where the last try ended: a part of the circle would soon be in a
-                               // cache. Of a cache, after all lines were fetched, should others have used it meanwhile.
+                               // In memory, goes on from where the last try ended: a part of the circle would soon be
+                               // in a cache. In a cache, first fetches all lines, in case others have used it
+                               // meanwhile.
                                double seconds = 0;
                                const TeamTime time = bench.one.run([&](unsigned) {
                                  if (level != Level::memory) {

@@ -28,7 +28,7 @@ class MemoryBlock {
 
   [[nodiscard]] std::byte* data() const { return begin_; }
   [[nodiscard]] std::uint64_t size() const { return bytes_; }
-  /// Of most of the block, as the kernel says in /proc/self/smaps.
+  /// Returns the page size of most of the block, as the kernel says in /proc/self/smaps.
   [[nodiscard]] std::uint64_t page_bytes() const;
 
  private:

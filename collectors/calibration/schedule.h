@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may take how much of a calibration's time, so that a busy machine costs every figure some tries and none all.
+// Divides a calibration's time, so that a busy machine costs every figure some tries and none all.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,15 @@ class Schedule {
   Schedule(const Effort& effort, std::uint64_t deadline_ns, std::size_t figures)
       : effort_(effort), deadline_ns_(deadline_ns), left_(figures) {}
 
-  /// For the next figure: an equal part of the time that is left. What a figure does not need is the later ones'.
+  /// Returns the effort for the next figure: an equal part of the time that is left. Later figures get the time that a
+  /// figure does not use.
   [[nodiscard]] Effort next(std::uint64_t now_ns);
-  /// A figure that needs no time.
+  /// Skips a figure that needs no time.
   void skip();
-  /// When a preparation that begins now has to be done, if that is to leave time for figures: after half of it.
+  /// Returns the deadline of a preparation that begins now: half of the time that is left, so that the figures keep the
+  /// rest.
   [[nodiscard]] std::uint64_t preparation_deadline_ns(std::uint64_t now_ns) const;
-  /// How long tries are and how many; without a limit of time.
+  /// Returns the length and the number of tries; without a limit of time.
   [[nodiscard]] const Effort& effort() const { return effort_; }
 
  private:

@@ -52,7 +52,7 @@ void insert(std::vector<double>& sorted, double seconds) {
   sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), seconds), seconds);
 }
 
-/// What counts of the tries, and how much of them is how far from it.
+/// The value of the tries, and the distance from it that a part of them exceeds.
 struct Chosen {
   double value, spread, most_spread;
   const char* words;  // "three quarters of the tries differ from the best"

@@ -16,14 +16,14 @@ namespace crosstalk::collectors::calibration {
 struct Effort {
   std::uint64_t try_ns = 1'000'000;
   unsigned least_tries = 12, most_tries = 60;  // that nothing disturbed
-  std::uint64_t deadline_ns = UINT64_MAX;      // of this figure, on the monotonic clock: what is there by then counts
+  std::uint64_t deadline_ns = UINT64_MAX;      // of this figure, on the monotonic clock: only tries until then count
 };
 
 struct Trial {
   double seconds = 0;  // for a unit of work
   bool disturbed = false;
 };
-/// nullopt: what was to be measured did not happen.
+/// nullopt: the measured event did not happen.
 using Try = std::function<std::optional<Trial>()>;
 
 /// Seconds for a unit of work, ascending.
@@ -52,16 +52,16 @@ inline constexpr double most_spread = 0.25, most_spread_of_median = 0.5;
 [[nodiscard]] models::Figure time_figure(const Tries& tries, const std::string& method);
 [[nodiscard]] models::Figure rate_figure(const Tries& tries, const std::string& method);
 
-/// What depends on how two processors happen to take turns has no best try: the median counts, and half of the tries
-/// have to be near it.
+/// A measurement that depends on how two processors happen to take turns has no best try: the median counts, and half
+/// of the tries have to be near it.
 [[nodiscard]] models::Figure median_figure(const Tries& tries, const std::string& method);
 
 [[nodiscard]] models::Figure refused(const std::string& reason, const std::string& method);
 
-/// Seconds of a call.
+/// Returns the seconds of a call.
 [[nodiscard]] double seconds_of(const std::function<void()>& work);
 
-/// The number of rounds that take `try_ns` of CPU time, of work that does what it is told in proportion.
+/// Returns the number of rounds that take `try_ns` of CPU time, for work proportional to its rounds.
 [[nodiscard]] std::uint64_t rounds_for(const Effort& effort, const std::function<void(std::uint64_t rounds)>& work);
 
 }  // namespace crosstalk::collectors::calibration

@@ -46,7 +46,7 @@ struct CallFrame {
 /// kernel lays it out in signal frames; 0: not known.
 [[nodiscard]] std::size_t vector_bytes(std::uint64_t features);
 
-/// Where `code` has libc's end of a handler, `mov $15, %rax; syscall`; nothing: it has none.
+/// Returns the offset in `code` of libc's end of a handler, `mov $15, %rax; syscall`; nothing: it has none.
 [[nodiscard]] std::optional<std::size_t> find_restorer(const unsigned char* code, std::size_t bytes);
 
 }  // namespace crosstalk::injector

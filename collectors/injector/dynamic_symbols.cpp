@@ -40,7 +40,7 @@ std::optional<std::uint64_t> DynamicSymbols::address_of(std::string_view name) c
 std::string DynamicSymbols::function_at(std::uint64_t address) const {
   auto after = std::upper_bound(defined_.begin(), defined_.end(), address,
                                 [](std::uint64_t at, const Defined& defined) { return at < defined.begin; });
-  // Of several names at one address the public one counts, which has no underscores before it.
+  // If several names have one address, the public one counts, which has no underscores before it.
   std::string name;
   while (after != defined_.begin() && address - std::prev(after)->begin < std::prev(after)->bytes) {
     --after;

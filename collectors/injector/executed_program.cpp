@@ -25,7 +25,7 @@ UniqueFd memory_of(pid_t pid) {
   return UniqueFd(::open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-/// Nobody has it any more. Of memory that somebody has, something can be read, or nothing is mapped there (EIO).
+/// True if nobody has the memory any more. Memory in use can be read somewhere, or nothing is mapped there (EIO).
 bool is_gone(const UniqueFd& memory) {
   char byte = 0;
   return memory.valid() && ::pread(memory.get(), &byte, 1, 0) == 0;

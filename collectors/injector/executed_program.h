@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a process is still what it was when it was first looked at. Whatever fails while it ends, or executes another
-// program, fails for that reason.
+// Tells if a process still executes the program that it executed at first. An action that fails while the process ends,
+// or executes another program, fails for that reason.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +20,11 @@ class ExecutedProgram {
 
  private:
   pid_t pid_;
-  // What the kernel has told the program at its start (proc(5), auxv). There are addresses in it, which differ in each
-  // execution where they are randomised.
+  // The kernel's data for the program's start (proc(5), auxv). It contains addresses, which differ in each execution if
+  // they are randomised.
   std::string start_;
-  // The memory that the process had at first: an open descriptor stays with that (mem_open() of Linux), whatever the
-  // process executes, and whether addresses are randomised or not.
+  // The process's first memory: an open descriptor stays with it (mem_open() of Linux), whatever the process executes,
+  // and whether or not addresses are randomised.
   UniqueFd memory_;
 };
 

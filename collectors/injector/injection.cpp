@@ -44,7 +44,7 @@ struct Call {
   std::uint64_t restorer = 0;
 };
 
-/// What came of an attempt with one thread.
+/// The result of an attempt with one thread.
 struct Attempt {
   bool sent = false;
   std::uint64_t stood_ns = 0;  // since when it stood; 0: it did not
@@ -75,8 +75,9 @@ class Urgent {
   bool raised_ = false;
 };
 
-/// Whatever is called needs it. Programs may let the thread pointer point elsewhere for a while (guests, other
-/// runtimes); glibc's block points to itself, twice (`tcb` and `self` of tcbhead_t).
+/// True if the thread pointer points to libc's control block, which every call needs. Programs may let the thread
+/// pointer point elsewhere for a while (guests, other runtimes); glibc's block points to itself, twice (`tcb` and
+/// `self` of tcbhead_t).
 bool has_control_block(pid_t pid, std::uint64_t thread_pointer) {
   std::array<std::uint64_t, 3> head{};
   return observer::TargetMemory(pid).read(thread_pointer, head.data(), sizeof head) && head[0] == thread_pointer &&
@@ -303,7 +304,7 @@ Result<std::unique_ptr<Injection>> Injection::start(pid_t pid, const std::string
   return injection;
 }
 
-// What has ended, or executes another program, has nothing left of ours.
+// A process that has ended, or executes another program, has nothing left of ours.
 Result<void> Injection::stop() {
   auto left = leave();
   return left || !program_.what_became_of_it().empty() ? Result<void>() : std::move(left);

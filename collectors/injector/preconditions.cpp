@@ -22,7 +22,7 @@ namespace {
 
 using collectors::ImageKind;
 
-/// What follows "key:" in a file of /proc, to the end of the line; empty: there is none.
+/// Returns the text after "key:" in a file of /proc, to the end of the line; empty: there is none.
 std::string field(const std::string& text, const std::string& key) {
   const std::size_t at = text.find("\n" + key + ":");
   if (at == std::string::npos) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which running processes the library can be brought into: what can be known before anything of them is touched.
+// Decides if the library can be brought into a running process, as far as this is known before anything in it is
+// touched.
 #pragma once
 
 #include <sys/types.h>

@@ -8,7 +8,7 @@
 namespace crosstalk::injector {
 namespace {
 
-/// Functions of libc that hold nothing of libc's while they wait or work: what they wait for is the program's.
+/// Functions of libc that hold none of libc's locks while they wait or work: they wait for something of the program's.
 constexpr std::array harmless = std::to_array<std::string_view>({
     "accept",
     "accept4",
@@ -74,7 +74,7 @@ constexpr std::array harmless = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(harmless.begin(), harmless.end()));
 
-/// Of a program's own allocator, whatever it is built on.
+/// Functions of a program's own allocator, independent of its implementation.
 constexpr std::array allocating = std::to_array<std::string_view>({
     "aligned_alloc",
     "calloc",
@@ -100,13 +100,13 @@ bool allocates(std::string_view name) {
          name.starts_with("_Zna") || name.starts_with("_Zdl") || name.starts_with("_Zda");
 }
 
-/// What libc puts below a thread's own functions: two at most.
+/// True for libc's functions below a thread's own functions: two at most.
 bool begins_thread(std::span<const StackFunction> run) {
   constexpr std::size_t most = 2;
   return run.size() <= most && (run.back().outermost || run.back().name == "__libc_start_main");
 }
 
-/// Of one function that is not libc's. `rest`: those that have led to it.
+/// Checks one function that is not libc's. `rest`: the functions that have led to it.
 std::string why_not(const StackFunction& function, bool innermost, std::span<const StackFunction> rest) {
   if (!function.described) {
     return "it has functions on its stack that nothing describes";
@@ -125,7 +125,7 @@ std::string why_not(const StackFunction& function, bool innermost, std::span<con
   return allocates(function.name) ? "it is allocating memory" : std::string();
 }
 
-/// Of functions of libc in a row.
+/// Checks consecutive functions of libc.
 std::string why_not_in_libc(std::span<const StackFunction> run, bool innermost) {
   for (const StackFunction& function : run) {
     if (!function.described || function.signal_frame) {

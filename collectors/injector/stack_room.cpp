@@ -31,8 +31,8 @@ std::string why_no_room(const Mappings& maps, std::uint64_t stack_pointer) {
                    std::to_string(signal_bytes());
 }
 
-/// What /proc says of a thread's system call. While one executes another program, that program's memory may be there
-/// already and the registers still be the old program's: then its end is awaited for a while.
+/// Returns /proc's line on a thread's system call. While a thread executes another program, the new program's memory
+/// may be there already with the old program's registers: waits a while for the end of that.
 std::string system_call_of(pid_t pid, pid_t tid) {
   constexpr std::uint64_t patience_ns = 500'000'000;
   constexpr timespec between_looks{0, 1'000'000};
@@ -45,7 +45,7 @@ std::string system_call_of(pid_t pid, pid_t tid) {
   return text;
 }
 
-/// One look at all threads. Those that run are stopped for it.
+/// Looks once at all threads; stops running ones for that.
 Result<std::string> look(pid_t pid) {
   const Mappings maps = observer::maps_of(pid);
   for (const pid_t tid : observer::threads_of_program(pid)) {

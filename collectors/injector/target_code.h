@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of code in a running process: where their functions are, and which functions a stopped thread has on its
-// stack. Read from the files that are mapped, before anything is stopped.
+// The files of code in a running process: the addresses of their functions, and the functions on a stopped thread's
+// stack. Read from the mapped files, before anything is stopped.
 #pragma once
 
 #include <sys/types.h>

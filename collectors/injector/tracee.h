@@ -15,7 +15,7 @@
 
 namespace crosstalk::injector {
 
-/// What a thread does at the moment, by /proc/PID/task/TID/syscall.
+/// A thread's present activity, by /proc/PID/task/TID/syscall.
 enum class Doing { runs, waits_quietly, other };
 /// `waits_quietly`: in a system call that goes on after a stop as if nothing had been. Others end with EINTR.
 [[nodiscard]] Doing doing(pid_t pid, pid_t tid);
