@@ -12,8 +12,8 @@ constexpr double multiply_add_share = 0.5;  // of operations, from which on a lo
 
 enum class Ratio : std::uint8_t { low, high, unknown };
 
-/// The ratio that decides between low and high is the machine's own: above it memory takes longer than the
-/// floating-point units by equations 1.1 and 1.3.
+/// Compares the loop's ratio with the machine's: above it, memory takes longer than the floating-point units by
+/// equations 1.1 and 1.3.
 Ratio ratio_of(const ApplicationEvidence& e) {
   if (!e.balance) {
     return Ratio::unknown;
@@ -69,7 +69,7 @@ class Candidates {
     return std::move(found_);
   }
 
-  /// Section 1.6. Where the busy-time class is not known, the body decides alone.
+  /// Section 1.6. If the busy-time class is not known, the body alone decides.
   std::vector<ApplicationCandidate> of_low() {
     const bool fpu = e_.busy_class == BusyClass::in_l2_fpu;
     const bool cache =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kinds of application a loop may belong to, by what is known of it: candidates, each with its evidence. A loop
-// does not tell what it is for, so none of them is more than likely.
+// The kinds of application that a loop may belong to: candidates, each with its evidence. A loop's code does not tell
+// its purpose, so no candidate is more than likely.
 //
 // Source: as busy_time.h, section 1.5 (table 1.1) and section 1.6, which says what each busy-time class corresponds to.
 #pragma once
@@ -24,16 +24,16 @@ enum class ApplicationClass : std::uint8_t {
 };
 inline constexpr std::size_t application_classes = 6;
 
-/// What a loop's code and its iterations tell. Absent: not known.
+/// Properties of a loop's code and iterations. Absent: not known.
 struct LoopBody {
   std::optional<double> instructions;  // of one iteration, loops inside it left out
   std::optional<bool> one_way;         // all iterations go the same way
   std::optional<bool> calls;           // it calls functions
   std::optional<bool> indirect;        // an address that it accesses depends on what it has loaded
 };
-/// Short, one way, no calls.
+/// A simple body is short, takes one way and calls nothing.
 inline constexpr double simple_instructions = 150;
-/// nullopt where something of it is not known and the rest does not decide.
+/// nullopt if a property is not known and the others do not decide.
 [[nodiscard]] std::optional<bool> is_simple(const LoopBody& body);
 
 struct ApplicationCandidate {
@@ -46,7 +46,7 @@ struct ApplicationEvidence {
   std::optional<BusyClass> busy_class;
   std::optional<double> flops;           // in the elapsed time
   std::optional<double> bytes_to_flops;  // of memory (bytes_to_flops())
-  /// What bytes_to_flops can be at most: as though each access moved a line to the core and back. Absent: not known.
+  /// Upper bound of bytes_to_flops: every access moves a line to the core and back. Absent: not known.
   std::optional<double> bytes_to_flops_limit;
   std::optional<double> balance;        // of the machine (machine_balance())
   std::optional<double> multiply_adds;  // part of the operations that are fused multiply-adds

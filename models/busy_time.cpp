@@ -49,7 +49,7 @@ BusyClass class_of(Unit unit) {
   return BusyClass::in_l2_fpu;
 }
 
-/// "memory 51 %, L2 34 %", those that are known, in the order of units; `but` is left out.
+/// "memory 51 %, L2 34 %": the known parts in the order of units, without `but`.
 std::string parts_in_words(const BusyTimes& times, std::optional<Unit> but) {
   std::vector<std::string> parts;
   for (const Unit unit : all_units) {
@@ -81,7 +81,7 @@ std::vector<std::string> unknown_units(const BusyTimes& times) {
   return names;
 }
 
-/// How a tuned loop's evidence reads.
+/// The evidence for a tuned loop.
 std::string tuned_in_words(const BusyTimes& times, Unit unit) {
   constexpr double implausible = 1.1;
   const double share = *times[unit].of_effective;

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::array<CycleClass, 4> levels = {CycleClass::l1d, CycleClass::l2, CycleClass::l3, CycleClass::memory};
 
-/// Gives out what is left of the elapsed time.
+/// Distributes the elapsed time among classes.
 class Purse {
  public:
   Purse(CycleAccount& account, double seconds) : account_(account), left_(std::max(0.0, seconds)) {}
 
-  /// Adds to what a class has; an absent amount gives it nothing, not even a zero.
+  /// Adds to a class's time, at most what is left. An absent amount gives it nothing, not even a zero.
   void give(CycleClass to, const std::optional<double>& seconds) {
     if (seconds) {
       const double given = std::clamp(*seconds, 0.0, left_);

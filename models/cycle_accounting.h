@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elapsed time of a thread or of a loop went: committing instructions, or waiting for something. The parts
-// add up to the elapsed time; what no evidence tells is `unattributed`.
+// Divides the elapsed time of a thread or of a loop into committing instructions and kinds of waiting. The parts add up
+// to the elapsed time; time without evidence is `unattributed`.
 //
-// Source: as busy_time.h, section 5.1. There a performance monitoring unit counts the cycles of each part; here is what
-// other evidence gives, whichever there is.
+// Source: as busy_time.h, section 5.1. There a performance monitoring unit counts the cycles of each part; here any
+// other available evidence gives them.
 #pragma once
 
 #include <array>
@@ -36,30 +36,30 @@ enum class CycleClass : std::uint8_t {
   unattributed,  //
 };
 inline constexpr std::size_t cycle_classes = 17;
-/// As in JSON: "committing", "fpu", ...
+/// The names in JSON: "committing", "fpu", ...
 [[nodiscard]] const char* cycle_class_name(CycleClass which);
 
-/// Levels that data come from, nearest first: L1D, L2, L3, memory.
+/// Parts by the level that data come from, nearest first: L1D, L2, L3, memory.
 using LevelShares = std::array<double, 4>;
 
-/// Where samples of time stand: at what the oldest unfinished instruction waits for. Parts of all samples in the user's
-/// code, 1 together at most; the rest is of instructions that wait for nothing of this.
+/// The parts of all time samples in user code by the reason for which the oldest unfinished instruction waits; at most
+/// 1 together. The rest are instructions that wait for none of these.
 struct Standing {
   double fpu = 0, data = 0, frontend = 0, branch = 0;
 };
 
-/// What is known. Absent: nothing is, and no time is given to it.
+/// The known evidence. Absent: nothing is known, and the class gets no time.
 struct CycleEvidence {
   double elapsed_s = 0;
   // By clocks and records:
-  // All of the time in which it had no processor, but for waits of which is known that they were for other threads.
+  // All time without a processor, except for waits that are known to be for other threads.
   std::optional<double> off_cpu_s = {};
   std::optional<double> io_s = {};        // of off_cpu_s
   std::optional<double> runnable_s = {};  // of off_cpu_s
   std::optional<double> lock_s = {}, barrier_s = {}, condition_s = {};
   std::optional<double> kernel_s = {};  // on the processor
-  // Of what is left, which is the time in the user's code:
-  // Instructions / what the core can commit. Not the rate of any one sort of instruction, which is lower.
+  // Parts of the remaining time, which is in user code:
+  // Instructions / the core's commit rate. Not by the lower rate of a single sort of instruction.
   std::optional<double> commit_bound_s = {};
   std::optional<Standing> standing = {};
   std::optional<LevelShares> data_levels = {};  // of the waits for data, by where data came from; 1 together
@@ -67,7 +67,7 @@ struct CycleEvidence {
 
 class CycleAccount {
  public:
-  /// Seconds; nullopt: no evidence tells of it. `unattributed` is always known.
+  /// Seconds; nullopt: there is no evidence of this class. `unattributed` is always known.
   [[nodiscard]] const std::optional<double>& operator[](CycleClass which) const {
     return seconds_[static_cast<std::size_t>(which)];
   }
@@ -80,13 +80,13 @@ class CycleAccount {
   std::array<std::optional<double>, cycle_classes> seconds_{};
 };
 
-/// Time is given in the order of the evidence above, which is how sure it is, and to nothing more than is left. In the
-/// user's code, committing takes what its instructions need at least, and the waits share the rest as samples stand.
-/// Where the former is not known, they share all of it, and a note says so.
+/// Gives time to classes in the order of CycleEvidence, the surest first, and never more than is left. In user code,
+/// committing gets the least time that its instructions need, and the waits share the rest by the samples' standing. If
+/// the commit time is not known, the waits share all of it, and a note says so.
 [[nodiscard]] CycleAccount account(const CycleEvidence& evidence);
 
-/// How uneven threads are loaded: the part of their time, all together, that they would wait at a barrier behind the
-/// slowest, 1 - mean / greatest. nullopt for less than two threads, or without time.
+/// Load imbalance of threads: the part of their total time that they would wait at a barrier for the slowest, 1 - mean
+/// / greatest. nullopt for less than two threads, or without time.
 [[nodiscard]] std::optional<double> imbalance(std::span<const double> seconds_by_thread);
 
 }  // namespace crosstalk::models

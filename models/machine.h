@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine can do: plain figures, measured and theoretical. `crosstalk calibrate` measures them,
+// A machine's capabilities: plain figures, measured and theoretical. `crosstalk calibrate` measures them,
 // docs/machine-json.md describes their file, and busy times are computed with them.
 //
 // Units are SI: seconds, bytes, hertz, operations a second. A vector operation of n lanes is n flops, a fused
@@ -17,8 +17,8 @@
 
 namespace crosstalk::models {
 
-/// What repeated tries at one quantity gave. Other work on the machine only ever makes a try slower, so the best one
-/// stands for all, provided that others came near it.
+/// The result of repeated tries to measure one quantity. Other work on the machine can only slow a try down, so the
+/// best try counts, provided that others came near it.
 struct Figure {
   std::optional<double> value;        ///< of the best try; nullopt: refused
   double median = 0;                  ///< of all tries
@@ -34,12 +34,12 @@ enum class Width : std::uint8_t { scalar, sse, avx2, avx512 };
 enum class Precision : std::uint8_t { double_precision, single_precision };
 enum class Operation : std::uint8_t { add, mul, fma };
 enum class Level : std::uint8_t { l1d, l2, l3, memory };
-/// What a loop over arrays does: load a; store a; a = b; a = b + s * c. `_streaming`: with non-temporal stores.
+/// A loop over arrays: load a; store a; a = b; a = b + s * c. `_streaming`: with non-temporal stores.
 enum class Traffic : std::uint8_t { load, store, copy, triad, store_streaming, copy_streaming, triad_streaming };
 enum class Scope : std::uint8_t { one_core, all_cores };
 /// Independent instructions of one kind.
 enum class Instruction : std::uint8_t { integer_add, integer_multiply, branch_not_taken, branch_taken };
-/// Instructions each of which needs the result of the one before, with their data in the first-level cache.
+/// Instructions that each need the result of the previous one, with their data in the first-level cache.
 enum class Chain : std::uint8_t {
   add,                  ///< register
   load,                 ///< a pointer that points to itself
@@ -50,7 +50,7 @@ enum class Chain : std::uint8_t {
   branch_mispredicted,  ///< what a wrong prediction costs more than a right one
 };
 
-/// The names of values, as in the file, in the order of the enumeration.
+/// The names of values in the file, in the order of the enumeration.
 template <class Enum>
 std::span<const std::string_view> names();
 template <>
@@ -75,14 +75,15 @@ template <class Enum>
   return names<Enum>()[static_cast<std::size_t>(value)];
 }
 
-/// Values of an operand, which is also the flops of an instruction of kind `add` or `mul`.
+/// Values of an operand; an instruction of kind `add` or `mul` does as many flops.
 [[nodiscard]] unsigned lanes(Width width, Precision precision);
 /// Flops of one instruction.
 [[nodiscard]] unsigned flops(Width width, Precision precision, Operation operation);
 
 /// Bytes that move between a level and the caches closer to the core for each byte that the loop's own instructions
-/// load or store. An ordinary store beyond the first level moves its line twice: it is fetched before, and written back
-/// after. So a copy moves 3 bytes for 2, a triad 4 for 3; streaming stores and the first level move what is asked for.
+/// load or store. An ordinary store beyond the first level moves its line twice: the line is fetched before and written
+/// back after. So a copy moves 3 bytes for 2, a triad 4 for 3. Streaming stores and the first level move the requested
+/// bytes only.
 [[nodiscard]] double moved_per_requested(Level level, Traffic traffic);
 
 struct Processor {  // as the operating system numbers it
@@ -101,7 +102,7 @@ struct Cache {
   bool operator==(const Cache&) const = default;
 };
 
-/// By what a machine is recognised: figures hold for all machines of which these agree.
+/// Identifies a kind of machine: figures hold for all machines with these values.
 struct Identity {
   std::string vendor;  // CPUID: "GenuineIntel", "AuthenticAMD", ...
   std::uint32_t family = 0, model = 0, stepping = 0;
@@ -143,7 +144,7 @@ struct ChainTime {
   Chain chain = Chain::add;
   Figure seconds;  // of one link
 };
-/// What a line costs that two processors want, a < b.
+/// Costs of a line that two processors use, a < b.
 struct ProcessorPair {
   std::uint32_t a = 0, b = 0;
   Figure transfer_s;       // from a store of one to the moment the other sees it, answered in turns
@@ -168,33 +169,33 @@ struct Machine {
   std::vector<ProcessorPair> pairs;
   std::vector<std::string> notes;  // what a reader of the figures should know
 
-  // Null: the figure is not in the file. It may be there and refused.
+  // Null: the file lacks the figure. A figure in the file may still be refused.
   [[nodiscard]] const Figure* flops_of(Width width, Precision precision, Operation operation, Scope scope) const;
   [[nodiscard]] const Figure* bandwidth_of(Level level, Traffic traffic, Scope scope) const;
   [[nodiscard]] const Figure* latency_of(Level level) const;
   [[nodiscard]] const Figure* rate_of(Instruction instruction) const;
   [[nodiscard]] const Figure* time_of(Chain chain) const;
-  /// In either order of the processors.
+  /// Accepts the processors in either order.
   [[nodiscard]] const ProcessorPair* pair_of(std::uint32_t a, std::uint32_t b) const;
-  /// The effective peak of a level: its fastest bandwidth of those whose moved bytes are known for certain. Ordinary
-  /// stores beyond the first level are left out: some processors do not fetch lines that are stored to as a whole.
+  /// The effective peak of a level: its fastest bandwidth with certain moved bytes. Leaves out ordinary stores beyond
+  /// the first level, because some processors do not fetch lines that are stored to as a whole.
   [[nodiscard]] const Figure* peak_bandwidth(Level level, Scope scope) const;
-  /// The highest measured rate of a precision, whatever width and operation: the effective peak of the units.
+  /// The highest measured rate of a precision over all widths and operations: the effective peak of the units.
   [[nodiscard]] const Figure* peak_flops(Precision precision, Scope scope) const;
   /// The first cache of a level; null: the machine has none.
   [[nodiscard]] const Cache* cache_of(std::uint32_t level) const;
 };
 
-/// Refuses, naming the field as the file has it, what no machine has: figures that are not positive or absurd, a
-/// figure without value or reason, one given twice, caches that do not grow, a memory faster than the first level.
+/// Refuses impossible values and names the field as in the file: figures that are not positive or absurd, a figure
+/// without value or reason, a duplicate, caches that do not grow, a memory faster than the first level.
 [[nodiscard]] Result<void> validate(const Machine& machine);
 
-/// Takes away the figures of which `validate` says that no machine has them, and those that contradict others: the
-/// reason takes their place. A figure of what disturbed tries gave is too slow, so the slower one of two is wrong.
+/// Removes the figures that `validate` refuses, and those that contradict others; the reason replaces each. Disturbed
+/// tries give figures that are too slow, so the slower one of two contradictory figures is wrong.
 void refuse_nonsense(Machine& machine);
 
-/// Refuses, naming the first field that differs, the figures of another machine than `here`. Compared are the
-/// processor's identity, the processors' numbers and the caches; a machine of the same kind will do.
+/// Refuses figures of another kind of machine than `here`, and names the first field that differs. Compares the
+/// processor's identity, the processors' numbers and the caches.
 [[nodiscard]] Result<void> check_same_machine(const Machine& file, const Machine& here);
 
 }  // namespace crosstalk::models

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a machine's figures can be true, and whose they are.
+// Checks that a machine's figures are plausible and belong to this machine.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -10,14 +10,14 @@
 namespace crosstalk::models {
 namespace {
 
-/// What is possible, with some orders of magnitude to spare on each side.
+/// Plausible values, with some orders of magnitude to spare on each side.
 struct Limits {
   double least, most;
 };
 constexpr Limits rate_limits = {1e5, 1e18};
 constexpr Limits time_limits = {1e-12, 1e-2};
 constexpr Limits frequency_limits = {1e7, 1e11};
-/// A figure that is so much more than the processor's manual promises was not measured on such a processor.
+/// A figure this many times above the manual's promise was not measured on such a processor.
 constexpr double most_of_theory = 2;
 
 tl::unexpected<Error> nonsense(const std::string& field, const std::string& what) {
@@ -78,7 +78,7 @@ std::string pair_name(const ProcessorPair& p) {
   return "pairs[" + std::to_string(p.a) + ", " + std::to_string(p.b) + "]";
 }
 
-/// Calls `visit(field, figure, limits)` for every figure, with its name as the file has it.
+/// Calls `visit(field, figure, limits)` for every figure, with its name in the file.
 template <class AnyMachine, class Visit>
 void visit_figures(AnyMachine& m, const Visit& visit) {
   visit("frequency.one_core_hz", m.frequency.one_core_hz, frequency_limits);
@@ -116,7 +116,7 @@ Result<void> check_figures(const Machine& m) {
   return checked;
 }
 
-/// That no two rows have one key. `key` gives a row's, `text` its name.
+/// Checks that no two rows have one key. `key` returns a row's key, `text` its name.
 template <class Row, class Key, class Text>
 Result<void> check_once(const std::vector<Row>& rows, Key key, Text text) {
   std::set<decltype(key(rows.front()))> seen;
@@ -215,7 +215,7 @@ std::optional<double> value(const Figure* figure) { return figure != nullptr ? f
 
 constexpr double bandwidth_tolerance = 0.5;
 
-/// What holds on every machine, within what a disturbed measurement may get wrong.
+/// Checks relations that hold on every machine, within the errors of a disturbed measurement.
 Result<void> check_relations(const Machine& m) {
   const auto l1 = value(m.latency_of(Level::l1d));
   for (const Level level : {Level::l2, Level::l3, Level::memory}) {

@@ -22,7 +22,7 @@ constexpr const char* instructions_per_second = "instructions/s";
 
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-/// Adds the members of a figure to a row's.
+/// Adds the members of a figure to those of its row.
 Json with(Json row, const Figure& figure, const char* unit) {
   row["value"] = optional(figure.value);
   row["unit"] = unit;
@@ -107,7 +107,7 @@ void add_tables(const Machine& m, Json& file) {
 
 std::string compact(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// One line for each member or element, however much is in it, so that a figure is a line.
+/// Writes each member or element on one line, whatever its size, so that a figure is a line.
 void append_lines(std::string& text, const Json& value) {
   const bool object = value.is_object();
   const char* between = "\n    ";
@@ -122,7 +122,7 @@ void append_lines(std::string& text, const Json& value) {
 
 // ---- reading -----------------------------------------------------------------------------------------------
 
-/// Reads members. The first that is not as it should be is remembered, and all later ones are passed over.
+/// Reads members. Remembers the first invalid one and ignores all later ones.
 class Reader {
  public:
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }

@@ -53,7 +53,7 @@ std::optional<double> part_of(std::optional<double> one, std::optional<double> a
   return *one + (*all / cores - *one) * (running - 1) / (cores - 1);
 }
 
-/// The loop that stores this part of what it accesses.
+/// The traffic whose share of stores is nearest.
 Traffic nearest_traffic(double store_share, bool streaming) {
   struct Shape {
     Traffic plain, streaming;
@@ -71,7 +71,7 @@ Traffic nearest_traffic(double store_share, bool streaming) {
 
 const Figure* measured(const Figure* figure) { return figure != nullptr && figure->value ? figure : nullptr; }
 
-/// Of that kind of traffic; else the best of all kinds.
+/// The bandwidth of that kind of traffic; else the best of all kinds.
 const Figure* bandwidth(const Machine& machine, Level level, Traffic traffic, Scope scope) {
   const Figure* exact = measured(machine.bandwidth_of(level, traffic, scope));
   return exact != nullptr ? exact : machine.peak_bandwidth(level, scope);
@@ -82,7 +82,7 @@ constexpr std::array<std::pair<Unit, Level>, 4> unit_levels = {
 
 constexpr double most_other = 0.1;  // of a mix, that nothing is measured of
 
-/// Of the first of these that has no value; empty: each has one, or is not in the file.
+/// The refusal of the first figure without a value; empty: each has one, or is not in the file.
 std::string reason_of(std::initializer_list<const Figure*> figures) {
   for (const Figure* figure : figures) {
     if (figure != nullptr && !figure->value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a calibrated machine a loop's thread can have at most: the peaks that busy times are computed with.
+// The peaks of a calibrated machine for one thread of a loop. Busy times are computed with them.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::models {
 
-/// Floating-point operations by what does them. Any unit of quantity: counts, or rates.
+/// Floating-point operations by kind. Any unit of quantity: counts, or rates.
 struct FlopMix {
   static constexpr std::size_t widths = 4, precisions = 2, operations = 3;
   std::array<double, widths * precisions * operations> of{};
@@ -31,7 +31,7 @@ struct FlopMix {
   [[nodiscard]] double of_precision(Precision precision) const;
 };
 
-/// What a loop asks of a machine: by this, what was measured is chosen that is most like it.
+/// A loop's demand on a machine. The measured figures most like it are chosen.
 struct Demand {
   FlopMix flops = {};
   double store_share = 0;  // of its accesses to memory, those that store
@@ -39,26 +39,26 @@ struct Demand {
   double threads = 1;      // that execute it at the same time
 };
 
-/// What one of so many threads can have of a figure for one core and for all. `shared`: what threads share, and one
-/// core may not be able to take up alone (memory, L3); else every core has its own, slower the more of them run. In
-/// between it is interpolated, since only the two ends are measured. Where one end is absent, the other stands for it
-/// as far as each core has its own; of what is shared nothing is known then but at the end that was measured.
+/// The part of one of `threads` threads in a figure for one core and for all. `shared`: threads share the capacity, and
+/// one core may not be able to use it alone (memory, L3); otherwise every core has its own, slower the more of them
+/// run. Only the two ends are measured; values in between are interpolated. If one end is absent and cores have their
+/// own, the other replaces it. If one end is absent and the capacity is shared, only the measured end is known.
 [[nodiscard]] Peak peak_of_thread(const Figure* one_core, const Figure* all_cores, double cores, double threads,
                                   bool shared);
 
-/// Equation 1.3 takes one P_peak. Of a mix it is the mix's own: the operations over the time that they take one kind
-/// after another, since the kinds share the same units. nullopt parts where a kind in it was not measured. Of an empty
-/// mix, and of one that is `other` to a tenth and more, nothing is known.
+/// Equation 1.3 takes one P_peak. For a mix, it is the operations over the time that they take one kind after another,
+/// since the kinds share the same units. Parts are nullopt if a kind in the mix was not measured. Nothing is known of
+/// an empty mix, or of one with a tenth or more `other`.
 [[nodiscard]] Peak peak_of_mix(const Machine& machine, const FlopMix& mix, double threads);
-/// The machine's own: of the best width and operation, per thread.
+/// The peak per thread of the machine's best width and operation.
 [[nodiscard]] Peak peak_of_machine(const Machine& machine, Precision precision, double threads);
 
-/// Of one thread of a loop. Levels' bandwidths are those of the loop (load, triad, copy, store) that is nearest to
-/// `store_share`; where that was not measured, the level's best one.
+/// The peaks for one thread of a loop. A level's bandwidth is that of the traffic (load, triad, copy, store) nearest to
+/// `store_share`, or the level's best one if that was not measured.
 [[nodiscard]] Peaks peaks_of(const Machine& machine, const Demand& demand);
 
-/// Why `peaks_of` has no effective peak of a unit: "its peak is not in the calibration: ..." with the reason that the
-/// machine's file gives for the figure.
+/// The reason why `peaks_of` has no effective peak of a unit: "its peak is not in the calibration: ..." with the reason
+/// that the machine's file gives for the figure.
 [[nodiscard]] std::string why_no_peak(const Machine& machine, Unit unit, const Demand& demand);
 
 }  // namespace crosstalk::models

@@ -15,7 +15,7 @@ constexpr CoreFacts nehalem = {{1, 1, 0, 0}, {1, 1, 0, 0}, {}, 16, 16, 32};
 constexpr CoreFacts sandy_bridge = {{1, 1, 1, 0}, {1, 1, 1, 0}, {}, 32, 16, 32};
 constexpr CoreFacts haswell = {{1, 1, 1, 0}, {2, 2, 2, 0}, {2, 2, 2, 0}, 64, 32, 64};
 constexpr CoreFacts skylake = {{2, 2, 2, 0}, {2, 2, 2, 0}, {2, 2, 2, 0}, 64, 32, 64};
-// Parts of this model have one or two units of 512 bits, and CPUID does not tell them apart.
+// Some processors of this model have one unit of 512 bits and others two; CPUID does not tell them apart.
 constexpr CoreFacts skylake_server = {{2, 2, 2, 0}, {2, 2, 2, 0}, {2, 2, 2, 0}, 128, 64, 64};
 constexpr CoreFacts ice_lake = {{2, 2, 2, 1}, {2, 2, 2, 1}, {2, 2, 2, 1}, 128, 64, 64};
 constexpr CoreFacts ice_lake_server = {{2, 2, 2, 2}, {2, 2, 2, 2}, {2, 2, 2, 2}, 128, 64, 64};
@@ -103,7 +103,7 @@ std::optional<double> theoretical_bandwidth(const CoreFacts& facts, Level level,
   if (level != Level::l1d || facts.l1_load_bytes <= 0 || facts.l1_store_bytes <= 0) {
     return std::nullopt;
   }
-  // Loads and stores go on at the same time; the slower of them holds up the other.
+  // Loads and stores run at the same time; the slower ones limit the loop.
   const double load_cycles = 1 / facts.l1_load_bytes;
   const double store_cycles = 1 / facts.l1_store_bytes;
   switch (traffic) {

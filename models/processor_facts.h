@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processors' manuals promise, in instructions and bytes a cycle: the theoretical peaks.
+// The theoretical peaks in processors' manuals, in instructions and bytes a cycle.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace crosstalk::models {
 
-/// Of one core, in a cycle. 0: it has none, or CPUID does not tell.
+/// Peaks of one core in a cycle. 0: it has no such unit, or CPUID does not tell.
 struct CoreFacts {
   std::array<double, 4> add{}, mul{}, fma{};  // instructions, by Width
   double l1_load_bytes = 0, l1_store_bytes = 0;
@@ -20,12 +20,12 @@ struct CoreFacts {
 /// Null: the processor is not in the table, or its cores differ among themselves.
 [[nodiscard]] const CoreFacts* facts_of(const Identity& identity);
 
-/// Flops a second of a core that runs at `hz`; nullopt: not known.
+/// Flops a second of a core at `hz`; nullopt: not known.
 [[nodiscard]] std::optional<double> theoretical_flops(const CoreFacts& facts, Width width, Precision precision,
                                                       Operation operation, double hz);
 
 /// Bytes a second that the loops of a core can move in level `level`, likewise. Beyond the first level only loads are
-/// known: what stores do there depends on buffers that manuals do not describe.
+/// known: stores depend there on buffers that manuals do not describe.
 [[nodiscard]] std::optional<double> theoretical_bandwidth(const CoreFacts& facts, Level level, Traffic traffic,
                                                           double hz);
 

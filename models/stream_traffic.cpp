@@ -17,7 +17,7 @@ struct Span {
   double begin = 0, end = 0;
 };
 
-/// Bytes that some of the spans cover.
+/// Bytes in the union of the spans.
 double covered(std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   double sum = 0;
@@ -44,8 +44,9 @@ double distance(const Stream& a, const Stream& b) {
 
 bool overlaps(const Stream& a, const Stream& b) { return a.low <= b.high + b.width && b.low <= a.high + a.width; }
 
-/// Strides longer than a line leave lines out, and another stream may be the one that touches those: the accesses of an
-/// unrolled body do. Where strides are whole lines, the lines tell; else lines drift, and the nearest one is compared.
+/// True if two streams touch the same lines. A stride longer than a line skips lines, which another access of an
+/// unrolled body may touch. If strides are whole lines, compares the lines; otherwise lines drift, so compares
+/// distances.
 bool share_lines(const Stream& a, const Stream& b) {
   if (a.stride != b.stride || !overlaps(a, b)) {
     return false;
@@ -75,7 +76,7 @@ std::vector<Group> groups_of(std::span<const Stream> streams) {
   return groups;
 }
 
-/// Bytes of the lines that streams touch on these ways. A stride longer than a line touches some lines only.
+/// Bytes of the lines that streams touch in their spans. A stride longer than a line touches some lines only.
 template <class SpanOf>
 double lines_on(std::span<const Stream> streams, const SpanOf& span_of) {
   std::vector<Span> dense;
@@ -95,7 +96,7 @@ double lines_on(std::span<const Stream> streams, const SpanOf& span_of) {
   return covered(std::move(dense)) + sparse;
 }
 
-/// What all streams touch while the loop goes `iterations` on.
+/// Bytes that all streams touch in the next `iterations`.
 double touched(std::span<const Stream> streams, double iterations) {
   return lines_on(streams, [iterations](const Stream& stream) {
     const auto at = static_cast<double>(stream.position);
@@ -104,7 +105,7 @@ double touched(std::span<const Stream> streams, double iterations) {
   });
 }
 
-/// What all streams touch in a whole sweep.
+/// Bytes that all streams touch in a whole sweep.
 double whole_sweep(std::span<const Stream> streams) {
   return lines_on(streams, [](const Stream& stream) {
     const auto low = static_cast<double>(stream.low);
@@ -112,7 +113,7 @@ double whole_sweep(std::span<const Stream> streams) {
   });
 }
 
-/// 0: the first level, ... 3: memory. nullopt where the distance is about as large as a cache.
+/// 0: the first level, ... 3: memory. nullopt if `bytes` is about the size of a cache.
 std::optional<std::size_t> level_holding(double bytes, const CacheSizes& caches) {
   std::size_t level = 0;
   for (const std::uint64_t size : {caches.l1d, caches.l2, caches.l3}) {

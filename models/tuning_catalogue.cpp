@@ -12,7 +12,7 @@ namespace {
 constexpr double much = 0.2;  // of the time or of the work, from which on a remedy is worth its sentence
 constexpr double most_of = 0.5;
 
-/// A remedy, and about which part of the loop's time it is about.
+/// A remedy, and the part of the loop's time that it concerns.
 struct Weighed {
   double weight = 0;
   Remedy remedy;
@@ -35,7 +35,7 @@ double waited_for_data(const E& e) {
   return sum;
 }
 
-/// Samples stand at loads also where data come at once: how long is waited is known where committing is.
+/// Samples also stand at loads whose data arrive at once: the wait is known only if the committing time is.
 std::string at_data_in_words(const E& e, double part) {
   const bool measured = e.waits != nullptr && (*e.waits)[CycleClass::committing];
   return measured ? "It waits for data for " + percent(part) + " of the time."
@@ -43,7 +43,7 @@ std::string at_data_in_words(const E& e, double part) {
                         " of the time it stands at loads; how much of that is waiting was not measured.";
 }
 
-/// Time in which neither a unit was busy nor another thread waited for: what better scheduling may gain.
+/// Part of the time in which no unit was known to be busy: better scheduling may gain it.
 double idle(const E& e) {
   const auto bound = bound_of(e.busy);
   return e.elapsed_s > 0 && bound ? std::clamp(1 - bound->seconds / e.elapsed_s, 0.0, 1.0) : 0;
@@ -60,7 +60,7 @@ const char* width_in_words(Width width) {
   return names[static_cast<std::size_t>(width)];
 }
 
-// ---- the limit is reached: less work for the unit that is ---------------------------------------------------------
+// ---- the limit is reached: less work for the limiting unit ---------------------------------------------------------
 
 Found block_for_memory(const E& e) {
   if (e.busy_class != BusyClass::in_memory) {
@@ -212,7 +212,7 @@ Found order_indices(const E& e) {
                   "Addresses depend on values that it loads. " + at_data_in_words(e, far), "5.3.1"}};
 }
 
-/// Processors prefetch regular streams themselves.
+/// For irregular access only: processors prefetch regular streams themselves.
 Found prefetch(const E& e) {
   const double far = waited(e, CycleClass::memory) + waited(e, CycleClass::l3) + waited(e, CycleClass::l2) +
                      waited(e, CycleClass::data);
@@ -255,7 +255,7 @@ std::string callees_in_words(const std::vector<std::string>& names) {
   return names.size() > most ? text + ", " + names[1] + " and " + std::to_string(names.size() - most) + " more" : text;
 }
 
-/// What the kernel or a library does cannot be inlined.
+/// Only for the program's own functions: calls into the kernel or a library cannot be inlined.
 Found inline_calls(const E& e) {
   if (e.own_callees.empty() || (e.busy_class && e.busy_class != BusyClass::under_tuned)) {
     return std::nullopt;

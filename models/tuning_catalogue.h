@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to change in a loop: the remedies whose evidence it shows, those that are likely to help most first.
+// Remedies for a loop: those that its evidence supports, the most promising first.
 //
-// Source: as busy_time.h, chapter 5; each entry of the catalogue names its section. Techniques that are of the source's
-// processor and compiler alone (predicates, sector caches, directives) are left out; those of x86 have their place.
+// Source: as busy_time.h, chapter 5; each entry of the catalogue names its section. The catalogue leaves out techniques
+// for the source's processor and compiler alone (predicates, sector caches, directives) and has those of x86 instead.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace crosstalk::models {
 
-/// What the catalogue asks of a loop. Absent: not known, and no remedy rests on it.
+/// The evidence of a loop for the catalogue. Absent: not known, and no remedy relies on it.
 struct TuningEvidence {
   BusyTimes busy;
   std::optional<BusyClass> busy_class;
@@ -46,7 +46,7 @@ struct Remedy {
   std::string section;   // of the source: "5.3.1"
 };
 
-/// At most `most`. Empty where nothing of the catalogue is called for.
+/// At most `most` remedies. Empty if the evidence supports none.
 [[nodiscard]] std::vector<Remedy> remedies_for(const TuningEvidence& evidence, std::size_t most = 3);
 
 }  // namespace crosstalk::models

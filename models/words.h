@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How figures and lists read in the sentences of models.
+// Formats figures and lists for the sentences of models.
 #pragma once
 
 #include <span>
