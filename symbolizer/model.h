@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the symbolizer is asked, and what it answers.
+// The questions to the symbolizer and its answers.
 //
 // Addresses come in two kinds: a run-time address of a process (`Mapping`), and a module's own address as in its file's
 // headers (module address = run time - bias).
@@ -27,9 +27,9 @@ struct Options {
   std::string sysroot;     // prefix under which module paths are looked for first
   bool debuginfod = true;  // ask the servers of DEBUGINFOD_URLS when that variable is set
   std::vector<std::string> debug_paths = {"/usr/lib/debug"};
-  std::string foreign_architecture = {};  // of the recorded machine, where it is not x86-64; files of ours are not its
-  std::string other_host = {};            // the recorded machine's name, where it is known not to be this one
-  /// A copy of a file that the recording holds, where it holds one.
+  std::string foreign_architecture = {};  // of the recorded machine if not x86-64: files of this machine are not used
+  std::string other_host = {};            // the recorded machine's name, if known to be another one
+  /// Returns the recording's copy of a file, nullopt if it has none.
   std::function<std::optional<std::vector<std::uint8_t>>(const ModuleSpec&)> kept_copy = {};
 };
 
@@ -46,7 +46,7 @@ struct Frame {
   bool inlined = false;  // this function was inlined into the next frame's
 };
 
-/// Where a code address is. frames[0] is the innermost (the inlined callee). Empty frames: unknown.
+/// The source location of a code address. frames[0] is the innermost (the inlined callee). Empty frames: unknown.
 struct CodeLocation {
   std::vector<Frame> frames;
   std::uint64_t function_begin = 0;  // module address of the enclosing out-of-line function; 0: unknown
@@ -70,14 +70,14 @@ struct FieldPath {
   std::uint64_t bytes = 0;
 };
 
-/// What a call allocates room for. `type` is the module's own number of it.
+/// The type of an allocation. `type` is the module's own number of it.
 struct AllocatedType {
   std::uint32_t type = 0;
   std::string name;         // "Node", "long int", ...
   std::uint64_t bytes = 0;  // of one; never 0
 };
 
-/// A frame of an unwound stack. It has [sp, end) of the stack, the return address included.
+/// A frame of an unwound stack. It covers [sp, end) of the stack, the return address included.
 struct StackFrame {
   std::uint64_t address = 0;        // of the innermost frame where execution was, of others the return address
   std::uint64_t sp = 0;             // the stack pointer there
@@ -85,8 +85,7 @@ struct StackFrame {
   std::uint64_t frame_pointer = 0;  // rbp there; 0: not known
 };
 
-/// A local variable or parameter that lies in its function's frame. `type` is the module's own number, as in
-/// AllocatedType.
+/// A local variable or parameter in its function's frame. `type` is the module's own number, as in AllocatedType.
 struct StackVariable {
   std::string name;
   std::uint64_t begin = 0;  // run-time address
@@ -131,7 +130,7 @@ struct Loop {
 struct FunctionLoops {
   std::uint64_t function_begin = 0;  // module address
   std::vector<Loop> loops;           // parents before children
-  /// Index of the innermost loop that holds `address`, none outside all loops.
+  /// Index of the innermost loop that holds `address`; nothing outside all loops.
   [[nodiscard]] std::optional<std::uint32_t> innermost(std::uint64_t address) const;
   struct Range {
     std::uint64_t begin, end;

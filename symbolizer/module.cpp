@@ -16,7 +16,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-// Callees after which GCC and clang emit no way on. Not complete: a missing one costs at most a spurious edge.
+// Functions after which GCC and clang emit no further code. A missing one costs at most a spurious edge.
 constexpr std::array<std::string_view, 14> functions_without_return = {
     "abort",         "exit",    "_exit",      "_Exit",        "quick_exit",       "__assert_fail",  "__cxa_throw",
     "__cxa_rethrow", "longjmp", "siglongjmp", "pthread_exit", "__stack_chk_fail", "_Unwind_Resume", "_ZSt9terminatev"};
@@ -85,7 +85,7 @@ std::optional<Module::Function> Module::function_at(std::uint64_t address) {
   return function_of_unsized_symbol(address);
 }
 
-/// Assembly without .size: up to the next symbol, or the end of the section.
+/// For assembly without .size: up to the next symbol, or the end of the section.
 std::optional<Module::Function> Module::function_of_unsized_symbol(std::uint64_t address) {
   const Symbol* symbol = symbols_->label_before(address);
   const Section* section = code() != nullptr ? code()->section_at(address) : nullptr;
@@ -149,7 +149,7 @@ std::optional<DataSymbol> Module::data_symbol(std::uint64_t address, bool tls) {
   return result;
 }
 
-/// A DataSymbol does not say which of the two address spaces it is of; its name does.
+/// True if the symbol is in the TLS block. A DataSymbol does not state its address space; its name identifies it.
 bool Module::is_tls(const DataSymbol& symbol) const {
   const Symbol* tls = symbols_->tls_at(symbol.begin);
   if (tls == nullptr || tls->value != symbol.begin || SymbolTable::name(*tls) != symbol.name) {
@@ -212,8 +212,8 @@ std::optional<MemoryAccess> Module::access_before(std::uint64_t address) {
   open();
   const FunctionCode* function = function_code(address - 1);
   const Instruction* before = function != nullptr ? function->flow.ending_at(address) : nullptr;
-  // Only what goes on to `address` by itself has been executed before it: behind a call that is the callee's
-  // return, behind a jump or a return it is something elsewhere.
+  // Only an instruction that falls through to `address` has been executed before it. After a call, the callee's return
+  // was; after a jump or a return, something elsewhere.
   if (before == nullptr || (before->flow != Flow::next && before->flow != Flow::branch)) {
     return std::nullopt;
   }
@@ -292,7 +292,7 @@ std::span<const std::uint8_t> Module::bytes_at(std::uint64_t address) {
   return code() != nullptr ? code()->code_at(address) : std::span<const std::uint8_t>();
 }
 
-/// "<counters+0x40>"; empty where nothing is called so.
+/// "<counters+0x40>"; empty if no symbol covers the address.
 std::string Module::named_target(std::uint64_t target, bool is_code) const {
   const Symbol* symbol = is_code ? symbols_->function_at(target) : symbols_->data_at(target);
   if (symbol == nullptr) {
@@ -346,7 +346,7 @@ std::string Module::unreadable_sections() const {
   return {};
 }
 
-/// Split debug information may have been packed into one file, which libdw does not read.
+/// The remedy if split debug information was packed into one file, which libdw does not read.
 std::string Module::split_remedy() const {
   if (debug_info_->wanted_supplement() || code() == nullptr) {
     return {};
@@ -381,7 +381,7 @@ std::optional<std::string> Module::missing() const {
     }
     return "its debug information " + lacks + split_remedy();
   }
-  // A distribution's own is not the user's to build.
+  // A user cannot rebuild a distribution's files.
   const bool packaged = spec_.path.starts_with("/usr/") || spec_.path.starts_with("/lib");
   const bool local = spec_.path.starts_with("/usr/local/");
   const std::string remedy =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One module with everything known of it. Every part is read when it is first needed.
+// One module with all known data. Reads each part when it is first needed.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ namespace crosstalk::symbolizer {
 
 class Module {
  public:
-  /// Nothing is opened before the first question. `options` and `servers` must outlive the module.
+  /// Opens nothing before the first question. `options` and `servers` must outlive the module.
   Module(ModuleSpec spec, const Options& options, Debuginfod& servers)
       : spec_(std::move(spec)), options_(options), servers_(servers) {}
 
@@ -39,18 +39,19 @@ class Module {
   [[nodiscard]] std::optional<MemoryAccess> access_before(std::uint64_t address);
   [[nodiscard]] const FunctionLoops* loops(std::uint64_t address);
   [[nodiscard]] LoopAnatomy* loop_anatomy(std::uint64_t address);
-  /// The module address of a place in the file (ElfFile::address_of); nullopt: the file is missing. Asking does not
-  /// count for missing().
+  /// The module address of an offset in the file (ElfFile::address_of); nullopt if the file is missing. Does not count
+  /// for missing().
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset);
-  /// Empty when the file is missing or has none there. Asking does not count for missing().
+  /// Empty if the file is missing or has no bytes there. Does not count for missing().
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address);
-  /// The function that holds `address`.
+  /// The machine code of the function that holds `address`.
   [[nodiscard]] CodeListing listing(std::uint64_t address);
-  /// For unwinding; null when the file is missing. Asking does not count for missing().
+  /// For unwinding; null if the file is missing. Does not count for missing().
   [[nodiscard]] FrameRules* frame_rules();
-  /// Why symbols or lines lack that were asked for, with a remedy; nullopt when nothing was asked or lacks.
+  /// The reason why requested symbols or lines are missing, with a remedy; nullopt if none is missing or none was
+  /// requested.
   [[nodiscard]] std::optional<std::string> missing() const;
-  /// Whether the file that was loaded could not be found, after it was asked for.
+  /// True if the loaded file was requested and could not be found.
   [[nodiscard]] bool has_no_file() const { return asked_ && !files_.code; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composes the parts: modules by id, symbols of just-in-time compilers by process. What they do is in their own files.
+// Combines the parts: modules by id, symbols of just-in-time compilers by process.
 #include "symbolizer/symbolizer.h"
 
 #include <algorithm>
@@ -68,8 +68,8 @@ std::vector<std::string> jit_dump_places(std::int32_t pid, const std::string& kn
   return places;
 }
 
-/// What a compiler has written at one of `places`, where it is there and `take` takes it: below the sysroot, as the
-/// recording has kept it, or, of processes of this machine, as it is there now.
+/// Passes the compiler's text from the first of `places` that `take` accepts: below the sysroot, else the recording's
+/// copy, else, for processes of this machine, the present file.
 template <class Take>
 void take_text(const Options& options, const std::vector<std::string>& places, Take take) {
   const bool of_this_machine = options.other_host.empty() && options.foreign_architecture.empty();

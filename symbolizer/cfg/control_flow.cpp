@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t table_look_back = 16;
 
-/// Decodes a function and collects what its graph is made of. Positions are offsets from range.begin.
+/// Decodes a function and collects the parts of its graph. Positions are offsets from range.begin.
 class Explorer {
  public:
   Explorer(AddressRange range, std::span<const std::uint8_t> code, const ReadBytes& read,
@@ -77,7 +77,8 @@ void Explorer::lead_to(std::uint64_t target) {
   }
 }
 
-/// Decodes straight on from `position` until the flow ends, or is known, or runs into the middle of something.
+/// Decodes straight on from `position` until the flow ends, meets decoded code, or runs into the middle of an
+/// instruction.
 void Explorer::follow(std::uint64_t position) {
   while (position < code_.size() && at_[position] == none && !covered_[position]) {
     auto instruction = decode(code_.subspan(position), range_.begin + position);
@@ -107,7 +108,7 @@ void Explorer::follow(std::uint64_t position) {
   }
 }
 
-/// The instructions found that end one behind the other with the one at `jump`, a few at most.
+/// The last few decoded instructions before `jump` without gaps, and the one at `jump`.
 std::vector<Instruction> Explorer::run_up_to(std::uint64_t jump) const {
   std::vector<Instruction> before;
   std::uint64_t end = offset(jump);
@@ -127,7 +128,7 @@ std::vector<Instruction> Explorer::run_up_to(std::uint64_t jump) const {
   return before;
 }
 
-/// Looks at the indirect jumps found since the last call; true when that gave code to follow.
+/// Reads the tables of the indirect jumps found since the last call; true if that found code to follow.
 bool Explorer::read_tables() {
   std::vector<std::uint64_t> jumps;
   jumps.swap(unread_jumps_);
@@ -205,7 +206,7 @@ ControlFlow Explorer::graph() {
     flow.blocks.back().end = instruction.end();
     flow.blocks.back().last = i;
   }
-  // Many jumps into many gaps would be quadratic, and is no compiler's work.
+  // Many jumps into many gaps would take quadratic time, and no compiler emits them.
   constexpr std::size_t most_gaps = 4096;
   const std::vector<std::uint64_t> gaps =
       gap_entries_.size() <= most_gaps ? gap_entries_ : std::vector<std::uint64_t>{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control-flow graph of one function, from its bytes.
 //
-// Code is decoded along the flow from the function's begin, so that instruction boundaries are right. Jump
-// tables of the usual compilers are read. What the flow does not reach after that (landing pads of exceptions,
-// cases of a table that was not understood) is decoded as well, from each gap on, padding skipped; jumps that
-// were not understood are taken to lead to every such gap, or else to leave the function.
+// Decodes along the flow from the function's begin, so that instruction boundaries are right. Reads the jump tables of
+// the usual compilers. Then decodes code that the flow does not reach (landing pads of exceptions, cases of a table
+// that was not understood) from each gap on, skipping padding. Jumps that were not understood are assumed to lead to
+// every such gap, or, if there are none or too many, to leave the function.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ struct ControlFlow {
   [[nodiscard]] const Instruction* holding(std::uint64_t address) const;
 };
 
-/// Whether a call of `target` never returns (abort, __cxa_throw, ...).
+/// True if a call of `target` never returns (abort, __cxa_throw, ...).
 using NeverReturns = std::function<bool(std::uint64_t target)>;
 
-/// Functions of more bytes than this are not analysed.
+/// Larger functions are not analysed.
 inline constexpr std::uint64_t largest_function = 4U << 20U;
 
-/// The graph of the function whose bytes are `code` at range.begin; code.size() == range's size. Linear in it.
+/// The graph of the function with bytes `code` at range.begin; code.size() == range's size. Takes linear time.
 [[nodiscard]] ControlFlow control_flow(AddressRange range, std::span<const std::uint8_t> code, const ReadBytes& read,
                                        const NeverReturns& never_returns);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions as text, as objdump and perf annotate have them (AT&T syntax).
+// Instructions as text, as objdump and perf annotate show them (AT&T syntax).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Disassembled {
   std::optional<std::uint64_t> data_target;  // of an operand that is relative to the instruction
 };
 
-/// The instruction at the start of `code`, which lies at `address`.
+/// Disassembles the instruction at the start of `code`, which lies at `address`.
 [[nodiscard]] Disassembled disassemble(std::span<const std::uint8_t> code, std::uint64_t address);
 
 }  // namespace crosstalk::symbolizer

@@ -36,7 +36,7 @@ Flow flow_of(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-/// Explicit before implied, stores before loads.
+/// Prefers explicit operands to implied ones, and stores to loads.
 const ZydisDecodedOperand* preferred_memory_operand(const Decoded& decoded) {
   const ZydisDecodedOperand* best = nullptr;
   int best_score = -1;

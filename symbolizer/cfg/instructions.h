@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one x86-64 instruction does to memory and to the flow of control. Pure functions from bytes.
+// Effects of one x86-64 instruction on memory and on control flow. Pure functions of bytes.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ struct Instruction {
 /// Decodes the instruction at the start of `code`, which lies at `address`; nullopt for no valid one.
 [[nodiscard]] std::optional<Instruction> decode(std::span<const std::uint8_t> code, std::uint64_t address);
 
-/// The memory access of that instruction. Explicit operands come before implied ones: `push (%rax)` is the load
-/// of (%rax). lea, nop, prefetches and cache-control instructions access nothing. An instruction with two
-/// implied operands (movs) gives the one it stores to. Where the address cannot be computed from integer
-/// registers (gather and scatter, gs, 32-bit addressing), `overwrites_base` is set and the width is 0.
-/// push and call: base rsp, negative displacement, so the registers before the instruction give the address.
+/// The memory access of the instruction at the start of `code`. Explicit operands come before implied ones: `push
+/// (%rax)` is the load of (%rax). lea, nop, prefetches and cache-control instructions access nothing. An instruction
+/// with two implied operands (movs) gives the one that it stores to. If the address cannot be computed from integer
+/// registers (gather and scatter, gs, 32-bit addressing), `overwrites_base` is set and the width is 0. push and call
+/// have base rsp and a negative displacement, so the registers before the instruction give the address.
 [[nodiscard]] std::optional<MemoryAccess> memory_access(std::span<const std::uint8_t> code, std::uint64_t address);
 
-/// For jump tables: what `bound` and `base` of a table dispatch look like.
+/// Operands of the instructions of a jump-table dispatch; absent for other instructions.
 struct Operands {
   std::optional<std::uint64_t> lea_address;     // lea disp(%rip), reg: the address
   std::optional<std::uint64_t> compare_bound;   // cmp $imm, x: the immediate

@@ -15,11 +15,10 @@ namespace crosstalk::symbolizer {
 /// Bytes of the module from an address on (any segment).
 using ReadBytes = std::function<std::span<const std::uint8_t>(std::uint64_t address)>;
 
-/// Targets of the indirect jump that is the last of `before`, instructions in the order of addresses that
-/// end with it:
+/// Targets of the indirect jump that ends `before`, a run of instructions by address:
 ///   cmp $N, x; ja ...; lea T(%rip), b; movslq (b,x,4), o; add b, o; jmp *o    entries relative to T
 ///   cmp $N, x; ja ...; jmp *T(,x,8)                                           absolute entries
-/// Empty when it has another shape, or when a target lies outside `range`.
+/// Empty for another shape, or if a target lies outside `range`.
 [[nodiscard]] std::vector<std::uint64_t> jump_table_targets(std::span<const Instruction> before, AddressRange range,
                                                             const ReadBytes& read);
 

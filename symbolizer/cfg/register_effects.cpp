@@ -14,7 +14,7 @@ constexpr std::uint64_t slot_bytes = 8;
 
 using MaybeLinear = std::optional<Linear>;
 
-/// The general register that `reg` is all or the lower half of.
+/// The general register of which `reg` is the whole or the lower half.
 std::optional<std::size_t> whole_or_half(ZydisRegister reg) {
   const ZydisRegisterClass kind = ZydisRegisterGetClass(reg);
   if (kind != ZYDIS_REGCLASS_GPR64 && kind != ZYDIS_REGCLASS_GPR32) {
@@ -83,7 +83,7 @@ MaybeLinear multiplied(const Decoded& decoded, const RegisterForms& forms) {
   return fixed ? product(value_of(decoded.operands[1], forms), decoded.operands[2].imm.value.s) : std::nullopt;
 }
 
-/// What a linear instruction leaves in its first operand.
+/// The linear form that an instruction leaves in its first operand.
 MaybeLinear result_of(const Decoded& decoded, const RegisterForms& forms) {
   const ZydisDecodedOperand& to = decoded.operands[0];
   const ZydisDecodedOperand& from = decoded.operands[1];
@@ -135,7 +135,7 @@ void forget_callers_registers(RegisterForms& forms) {
   }
 }
 
-/// push, pop and leave: what they do to the stack pointer. False for anything else.
+/// Applies push, pop and leave to the stack pointer. False for any other instruction.
 bool move_stack(const Decoded& decoded, const RegisterForms& before, RegisterForms& forms) {
   const MaybeLinear slot = Linear::number(slot_bytes);
   const ZydisInstructionCategory category = decoded.instruction.meta.category;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one instruction does to the integer registers, as far as it is linear: the ground on which a loop's counters
-// are found. Pure functions from bytes.
+// Linear effects of one instruction on the integer registers. Loop counters are found from them. Pure functions of
+// bytes.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// The registers that code computes with; rip is none of them.
+/// The general registers, without rip.
 inline constexpr std::size_t general_registers = 16;
 
 /// A value as a sum of multiples of registers' values and a constant, modulo 2^64; `narrow`: known modulo 2^32 only.
@@ -30,23 +30,23 @@ struct Linear {
   bool operator==(const Linear&) const = default;
 };
 
-/// a + b * scale; nullopt when a factor leaves 32 bits.
+/// a + b * scale; nullopt if a factor leaves 32 bits.
 [[nodiscard]] std::optional<Linear> add(const Linear& a, const Linear& b, std::int64_t scale);
 
-/// The values of all registers at a place, in terms of those at another; nullopt: not linear, or not known.
+/// The values of all registers at one place as forms of those at another; nullopt: not linear, or not known.
 using RegisterForms = std::array<std::optional<Linear>, general_registers>;
 
 /// Every register as itself.
 [[nodiscard]] RegisterForms unchanged_registers();
 
-/// Takes `forms` from before the instruction at the start of `code` to behind it. A call is taken to have returned and
-/// to have kept what the System V psABI says a callee keeps (rbx, rbp, rsp, r12 to r15).
+/// Advances `forms` over the instruction at the start of `code`. A call is assumed to return and to keep the
+/// callee-saved registers of the System V psABI (rbx, rbp, rsp, r12 to r15).
 void execute(std::span<const std::uint8_t> code, RegisterForms& forms);
 
-/// A register form with each register replaced by its own form in `in`; nullopt when one that it needs has none.
+/// A form with each register replaced by its own form in `in`; nullopt if a needed one has none.
 [[nodiscard]] std::optional<Linear> substitute(const Linear& form, const RegisterForms& in);
 
-/// What the flags say after an instruction.
+/// Effect of an instruction on the flags.
 struct FlagEffect {
   bool writes = false;               // it changes arithmetic flags
   bool subtracts = false;            // cmp and sub: the unsigned conditions compare its operands, too
@@ -54,7 +54,7 @@ struct FlagEffect {
 };
 [[nodiscard]] FlagEffect flag_effect(std::span<const std::uint8_t> code, const RegisterForms& before);
 
-/// What both have in common: how registers are where two ways meet.
+/// Keeps the forms that both agree on: the state at a join of two ways.
 void meet(RegisterForms& forms, const RegisterForms& other);
 
 }  // namespace crosstalk::symbolizer

@@ -19,7 +19,7 @@ bool changes(const Decoded& decoded, const ZydisDecodedOperandMem& memory) {
   });
 }
 
-/// Where an operand is: what lies at rip differs by where the instruction ends.
+/// Displacement of an operand; for rip it is relative to the end of the instruction.
 std::int64_t displacement_of(const ZydisDecodedOperandMem& memory, std::uint64_t end) {
   return memory.disp.value + (memory.base == ZYDIS_REGISTER_RIP ? static_cast<std::int64_t>(end) : 0);
 }

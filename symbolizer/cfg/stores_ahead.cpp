@@ -15,7 +15,7 @@ constexpr std::size_t most_walked = 512;
 constexpr std::size_t most_stores = 32;
 constexpr auto stack_register = static_cast<std::size_t>(Register::rsp);
 
-/// A way that was begun, and not yet followed.
+/// A way that has begun, and is not followed yet.
 struct Begun {
   std::uint64_t address = 0;
   RegisterForms forms;
@@ -35,7 +35,8 @@ std::optional<Linear> address_of(const MemoryAccess& access, std::uint64_t behin
   return sum ? add(*sum, Linear::number(static_cast<std::uint64_t>(access.displacement)), 1) : std::nullopt;
 }
 
-/// `lea variable(%rip), reg`: what register_effects.h cannot say, since it does not know where the code lies.
+/// Adds `lea variable(%rip), reg`, which register_effects.h cannot evaluate because it does not know the code's
+/// address.
 void execute_at(const Instruction& instruction, std::span<const std::uint8_t> code, RegisterForms& forms) {
   execute(code, forms);
   Decoded decoded;
@@ -64,7 +65,7 @@ class Walk {
   }
 
  private:
-  /// Until the way meets one that was followed, or splits: then its sides wait for their turn.
+  /// Follows a way until it meets a followed one, or splits. Queues the sides of a split.
   void follow(std::uint64_t address, RegisterForms forms) {
     while (looked_at_.size() < most_walked && looked_at_.insert(address).second) {
       const auto code = code_(address);

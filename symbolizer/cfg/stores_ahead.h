@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stores that a thread may do next, with their addresses in terms of its registers now. A thread that waits for
-// its turn is sampled where it waits, and hardly ever at the store that follows.
+// The stores that a thread may do next, with their addresses as forms of its present registers. Samples of a thread
+// that waits for its turn hit the wait and rarely the store that follows it.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct StoreAhead {
   [[nodiscard]] std::uint64_t at(const Registers& registers) const;
 };
 
-/// The code at an address, as far as it is known; empty where it is not.
+/// The known code at an address; empty if there is none.
 using CodeAt = std::function<std::span<const std::uint8_t>(std::uint64_t address)>;
 
-/// The stores on the ways that lead on from the instruction at `from`, both sides of each branch and into directly
-/// called functions, nearest first. Those whose address depends on what is loaded on the way, and those relative to the
-/// stack pointer, are left out. An instruction is looked at once, on the first way that reaches it, so a store in a
-/// loop counts with its first iteration. Bounded: 512 instructions, 32 stores.
+/// The stores on all ways from the instruction at `from`, both sides of each branch and into directly called functions,
+/// nearest first. Leaves out stores whose address depends on values loaded on the way, and those relative to the stack
+/// pointer. Visits an instruction once, on the first way that reaches it, so a store in a loop counts with its first
+/// iteration. Bounded: 512 instructions, 32 stores.
 [[nodiscard]] std::vector<StoreAhead> stores_ahead(std::uint64_t from, const CodeAt& code);
 
 }  // namespace crosstalk::symbolizer

@@ -11,7 +11,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-/// Of <asm/unistd_64.h>, by cmake/system_call_names.cmake.
+/// From <asm/unistd_64.h>, by cmake/system_call_names.cmake.
 constexpr std::pair<std::uint32_t, const char*> call_names[] = {
 #include "system_call_names.inc"
 };
@@ -24,7 +24,7 @@ bool writes_eax(const Decoded& decoded) {
   });
 }
 
-/// What an instruction that writes eax leaves there; nullopt where that is not plain.
+/// The value that an instruction writes to eax; nullopt if it is no plain constant.
 std::optional<std::uint32_t> left_in_eax(const Decoded& decoded) {
   const ZydisDecodedOperand& to = decoded.operands[0];
   const ZydisDecodedOperand& from = decoded.operands[1];

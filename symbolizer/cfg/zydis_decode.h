@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding with Zydis, and its words in ours. Internal to the files that ask what an instruction does.
+// Decoding with Zydis, and conversion of its types to ours. Internal to the instruction decoders.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -84,7 +84,7 @@ inline bool touches_no_memory(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-/// The operand in memory that an instruction accesses; null where it accesses none.
+/// The memory operand that an instruction accesses; null if it accesses none.
 inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
   if (touches_no_memory(decoded.instruction)) {
     return nullptr;
@@ -96,7 +96,7 @@ inline const ZydisDecodedOperand* memory_operand(const Decoded& decoded) {
   return found == operands.end() ? nullptr : &*found;
 }
 
-/// The largest register that holds `reg`; itself for those that are part of none.
+/// The largest register that contains `reg`; `reg` itself if none does.
 inline ZydisRegister whole(ZydisRegister reg) {
   const ZydisRegister large = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
   return large != ZYDIS_REGISTER_NONE ? large : reg;

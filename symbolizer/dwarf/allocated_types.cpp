@@ -65,7 +65,7 @@ std::optional<Dwarf_Die> first_type_argument(Dwarf_Die die) {
   return found && has_size(*found) ? found : std::nullopt;
 }
 
-/// Looks through what changes nothing of a type but how it is used.
+/// Removes qualifiers and typedefs from a type.
 Dwarf_Die bare(Dwarf_Die type) {
   for (int step = 0; step < deepest_block; ++step) {
     const int tag = dwarf_tag(&type);
@@ -82,7 +82,7 @@ Dwarf_Die bare(Dwarf_Die type) {
   return type;
 }
 
-/// What a variable of `type` holds the address of, if it is a pointer of the language or of its library.
+/// The target type of a variable of `type`, if it is a pointer of the language or of its library.
 std::optional<Dwarf_Die> pointed_to(Dwarf_Die type) {
   type = bare(type);
   if (dwarf_tag(&type) == DW_TAG_pointer_type) {
@@ -113,7 +113,7 @@ std::optional<Dwarf_Die> class_of(Dwarf_Die& function) {
   return found;
 }
 
-/// The function itself and what it is an instance of: each may have what is looked for.
+/// The function itself and its origins: any of them may have the attribute.
 std::vector<Dwarf_Die> instances(Dwarf_Die die) {
   std::vector<Dwarf_Die> all = {die};
   Dwarf_Attribute attribute;

@@ -38,7 +38,7 @@ bool names_scope(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
 }
 
-/// Compilers give the class of a lambda no name; what calls it is written as in any class.
+/// True if a class without a name is a lambda: it has a member for calls. Compilers do not name the classes of lambdas.
 bool is_lambda(Dwarf_Die& nameless_class, WalkBudget& budget) {
   bool called = false;
   for_each_child(nameless_class, budget, [&](Dwarf_Die& child) {
@@ -62,7 +62,7 @@ bool has_linkage_name(Dwarf_Die& die) {
   return dwarf_hasattr(&die, DW_AT_linkage_name) != 0 || dwarf_hasattr(&die, DW_AT_MIPS_linkage_name) != 0;
 }
 
-/// `function`: what `parent` is or lies in, where a class of its own is named after it; or null.
+/// `function`: the function that is or contains `parent`, if a local class takes its name for a scope; or null.
 void collect_functions(Unit& unit, Dwarf_Die& parent, const std::string& scope, Dwarf_Die* function, WalkBudget& budget,
                        int depth) {
   if (depth > deepest_nesting) {
@@ -95,7 +95,7 @@ bool states_no_code(Dwarf_Die& die) {
   return dwarf_hasattr(&die, DW_AT_low_pc) == 0 && dwarf_hasattr(&die, DW_AT_ranges) == 0;
 }
 
-/// The child scope of `scope` that holds `address`. Blocks without ranges of their own are looked through.
+/// Finds the child scope of `scope` that holds `address`. Searches inside blocks without ranges of their own.
 bool descend(Dwarf_Die& scope, std::uint64_t address, WalkBudget& budget, int depth, Dwarf_Die& found) {
   bool done = false;
   for_each_child(scope, budget, [&](Dwarf_Die& child) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The DWARF of a module as an index from addresses to compilation units. Units are listed once (root DIEs
-// only); what is inside a unit is read when an address in it is asked for.
+// The DWARF of a module as an index from addresses to compilation units. Lists the units once (root DIEs only), and
+// reads the contents of a unit when an address in it is requested.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -17,8 +17,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// Counts down while DWARF is walked. A damaged file may chain its entries in circles; no walk goes on after
-/// the budget is spent.
+/// Limits a walk of DWARF: the entries of a damaged file may form a cycle.
 class WalkBudget {
  public:
   explicit WalkBudget(std::uint64_t steps) : left_(steps) {}
@@ -42,7 +41,7 @@ void for_each_child(Dwarf_Die& parent, WalkBudget& budget, Visit visit) {
     }
     const Dwarf_Off before = dwarf_dieoffset(&child);
     Dwarf_Die next;
-    // A sibling lies behind; one that does not is a damaged file's circle.
+    // A sibling lies behind; any other one is a damaged file's cycle.
     if (dwarf_siblingof(&child, &next) != 0 || dwarf_dieoffset(&next) <= before) {
       return;
     }
@@ -50,10 +49,10 @@ void for_each_child(Dwarf_Die& parent, WalkBudget& budget, Visit visit) {
   }
 }
 
-/// The code ranges that a DIE states, those of discarded code (at 0) left out.
+/// The code ranges of a DIE without those of discarded code (at 0).
 [[nodiscard]] std::vector<AddressRange> code_ranges(Dwarf_Die& die);
 
-/// A function that has code, with one of its ranges.
+/// A function with code, and one of its ranges.
 struct FunctionEntry {
   AddressRange range;
   Dwarf_Die die{};
@@ -72,29 +71,29 @@ struct Unit {
 
 class DebugInfo {
  public:
-  /// Null when `file` has no usable DWARF. `file` must outlive the result.
+  /// Null if `file` has no usable DWARF. `file` must outlive the result.
   [[nodiscard]] static std::unique_ptr<DebugInfo> open(const ElfFile& file);
 
   /// The unit whose code holds `address`, or null.
   [[nodiscard]] Unit* unit_at(std::uint64_t address);
   [[nodiscard]] std::vector<Unit>& units() { return units_; }
-  /// Reads the split unit, if it is one and its file is there.
+  /// The DIE that contains the unit's functions. Reads the split unit, if it is one and its file is found.
   [[nodiscard]] static Dwarf_Die& content(Unit& unit);
 
-  /// The function that holds `address` and, inside it, the inlined calls that do, outermost first.
+  /// The function that holds `address`, then the inlined calls in it that do, outermost first.
   [[nodiscard]] static std::vector<Dwarf_Die> scopes_at(Unit& unit, std::uint64_t address);
   [[nodiscard]] Dwarf* dwarf() const { return dwarf_.get(); }
 
-  /// What parts of it that dwz has moved to a file of their own are in.
+  /// The file to which dwz has moved parts of the debug information.
   struct Supplement {
     std::string name;      // as it is written in the file that refers to it
     std::string build_id;  // lower-case hex
   };
-  /// nullopt: it refers to none, or to one that is there.
+  /// The supplement still needed; nullopt if none is referred to, or if it is present.
   [[nodiscard]] std::optional<Supplement> wanted_supplement() const;
-  /// `file` is kept as long as this.
+  /// Adds the supplement, and keeps `file` as long as this.
   void supplement(ElfFile file);
-  /// What was looked for and is not there, in words that follow "its debug information"; empty: nothing.
+  /// The files searched for in vain, in words that follow "its debug information"; empty: none.
   [[nodiscard]] std::string missing() const;
 
  private:
@@ -116,8 +115,8 @@ class DebugInfo {
   std::vector<UnitRange> ranges_;  // sorted by begin
 };
 
-/// Demangled linkage name, else the plain name with its scope; of a declaration or abstract origin where need
-/// be. Compilers give no linkage name to functions that other units cannot see, nor to those of C.
+/// Demangled linkage name, else the plain name with its scope; taken from a declaration or abstract origin if
+/// necessary. Compilers give no linkage name to functions that other units cannot see, nor to C functions.
 [[nodiscard]] std::string function_name(const Unit& unit, Dwarf_Die& die);
 
 }  // namespace crosstalk::symbolizer

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int most_steps = 1000;
 
-/// The evaluation under way. Every member function leaves `failed` set rather than going out of bounds.
+/// A running evaluation. Member functions set `failed` instead of going out of bounds.
 class Machine {
  public:
   Machine(const Registers& registers, const StackMemory& memory, std::optional<std::uint64_t> cfa)
@@ -204,7 +204,7 @@ void Machine::execute(const Operation& operation) {
   }
 }
 
-/// The operation that a branch of `operation` leads to; operations.size() for the end, nullopt for no such.
+/// The index of the target operation of a branch; operations.size() for the end, nullopt if there is none.
 std::optional<std::size_t> branch_target(std::span<const Operation> operations, const Operation& operation) {
   constexpr std::uint64_t branch_bytes = 3;
   const std::uint64_t offset =

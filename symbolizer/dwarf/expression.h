@@ -12,7 +12,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// The part of a thread's memory that was captured.
+/// The captured part of a thread's memory.
 class StackMemory {
  public:
   StackMemory(std::uint64_t begin, std::span<const std::uint8_t> bytes) : begin_(begin), bytes_(bytes) {}
@@ -25,8 +25,8 @@ class StackMemory {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// Evaluates with `cfa` for DW_OP_call_frame_cfa. nullopt for what
-/// reads memory that is not there, uses an operation that has no meaning here, or takes too many steps.
+/// Evaluates with `cfa` for DW_OP_call_frame_cfa. nullopt if the expression reads memory outside `memory`, uses an
+/// unsupported operation, or takes too many steps.
 [[nodiscard]] std::optional<std::uint64_t> evaluate(std::span<const Operation> operations, const Registers& registers,
                                                     const StackMemory& memory, std::optional<std::uint64_t> cfa);
 

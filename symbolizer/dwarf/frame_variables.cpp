@@ -16,7 +16,7 @@ constexpr int deepest_scope = 64;
 constexpr std::uint64_t function_walk_steps = 1'000'000;
 constexpr std::uint64_t pushed_frame_pointer = 16;  // below the frame's end: the return address and the old rbp
 
-/// The expression of an attribute that holds at `code`; empty where there is none or more than one.
+/// The expression of an attribute at `code`; empty if there is none or more than one.
 std::vector<Dwarf_Op> expression_at(Dwarf_Die& die, unsigned name, std::uint64_t code) {
   Dwarf_Attribute attribute;
   Dwarf_Op* operations = nullptr;
@@ -28,7 +28,7 @@ std::vector<Dwarf_Op> expression_at(Dwarf_Die& die, unsigned name, std::uint64_t
   return {operations, operations + count};
 }
 
-/// What DW_OP_fbreg is relative to. Frame pointers are pushed at once by all compilers that name one as the base.
+/// The base of DW_OP_fbreg. Compilers that use the frame pointer as the base push it first.
 std::optional<std::uint64_t> frame_base(Dwarf_Die& function, std::uint64_t code, const StackFrame& frame) {
   const std::vector<Dwarf_Op> base = expression_at(function, DW_AT_frame_base, code);
   if (base.size() != 1 || frame.end == 0) {
@@ -72,8 +72,8 @@ class Search {
     const std::vector<AddressRange> ranges = code_ranges(block);
     return std::any_of(ranges.begin(), ranges.end(), [&](const AddressRange& r) { return r.contains(code_); });
   }
-  /// Where the operation says that a variable begins. Relative to rbp where a variable's alignment is beyond the
-  /// stack's: how far it is from the frame's end then depends on the caller.
+  /// The address at which the operation places a variable. Variables with more alignment than the stack's are relative
+  /// to rbp, because their distance from the frame's end depends on the caller.
   [[nodiscard]] std::optional<std::uint64_t> begin_of(const Dwarf_Op& place) const {
     std::optional<std::uint64_t> from;
     if (place.atom == DW_OP_fbreg) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local variables and parameters that lie in a function's frame on the stack.
+// Local variables and parameters in a function's stack frame.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -17,10 +17,10 @@ struct FrameVariable {
   std::uint64_t begin = 0;  // run-time address
 };
 
-/// The variable of the function at module address `code`, of a block in it, or of a call that is inlined there, whose
-/// bytes hold the run-time address `data`, `frame` being the function's frame. Where several do, as variables of blocks
-/// that are not alive at one time may, the one whose block holds `code`, else the smallest. Only places that the frame
-/// alone tells are understood (frame base, stack or frame pointer plus a constant).
+/// The variable whose bytes hold the run-time address `data`, in the function at module address `code`, in a block of
+/// it, or in a call inlined there. `frame` is the function's frame. Variables of blocks that are not alive at one time
+/// may share bytes: prefers the one whose block holds `code`, then the smallest. Understands only places that the frame
+/// alone gives (frame base, stack or frame pointer plus a constant).
 [[nodiscard]] std::optional<FrameVariable> variable_in_frame(Unit& unit, std::uint64_t code, const StackFrame& frame,
                                                              std::uint64_t data);
 

@@ -40,7 +40,7 @@ std::string file_of(Dwarf_Die& die, unsigned attribute_name) {
   Dwarf_Die root;
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
-  // Not dwarf_decl_file: it asserts that the unit has a file table. The index is of the unit that states it.
+  // Not dwarf_decl_file: it asserts that the unit has a file table. The index refers to the unit that states it.
   if (dwarf_attr_integrate(&die, attribute_name, &attribute) == nullptr || dwarf_formudata(&attribute, &index) != 0 ||
       dwarf_cu_die(attribute.cu, &root, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == nullptr ||
       dwarf_getsrcfiles(&root, &files, &count) != 0 || index >= count) {

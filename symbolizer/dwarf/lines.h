@@ -11,7 +11,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// A line table row's place; `row` is equal for addresses of one row.
+/// The location of a row of the line table. `row` is equal for addresses of one row.
 struct LineRow {
   SourceLine source;
   const void* row = nullptr;
@@ -20,11 +20,11 @@ struct LineRow {
 /// The row of .debug_line that holds `address`.
 [[nodiscard]] std::optional<LineRow> line_at(Unit& unit, std::uint64_t address);
 
-/// The functions that hold `address`, innermost inlined call first, each with its line: of the address for the
-/// innermost, of the call for the others. Empty when the unit describes no function there.
+/// The functions that hold `address`, innermost inlined call first. The line of the innermost one is that of the
+/// address, the others' lines are those of the calls. Empty if the unit describes no function there.
 [[nodiscard]] std::vector<Frame> inline_chain(Unit& unit, std::uint64_t address, const SourceLine& line);
 
-/// `name` as a file of `unit`, made absolute with the directory of the compilation.
+/// `name`, a file name of the unit, made absolute with the directory of the compilation.
 [[nodiscard]] std::string absolute_file(Dwarf_Die& unit_root, const char* name);
 
 /// The file that an attribute of `die` (DW_AT_decl_file, DW_AT_call_file) names; empty: unknown.

@@ -69,7 +69,7 @@ std::string name_of_target(Dwarf_Die& type, int depth) {
   return target ? name_of(*target, depth + 1) : "void";
 }
 
-/// Qualifiers in the customary order, whatever the order of their entries.
+/// The type's name with qualifiers in the customary order, whatever the order of their entries.
 std::string qualified_name(Dwarf_Die type, int depth) {
   bool is_const = false;
   bool is_volatile = false;
@@ -149,7 +149,7 @@ std::optional<Member> member_at(Dwarf_Die& type, std::uint64_t offset) {
   WalkBudget budget(type_walk_steps);
   for_each_child(type, budget, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
-    // A static member has a declaration only: it is not in the object.
+    // A static member has only a declaration: it is not in the object.
     if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(&child, DW_AT_declaration) != 0 ||
         dwarf_hasattr(&child, DW_AT_external) != 0) {
       return true;
@@ -171,13 +171,13 @@ bool reserved(const std::string& name) {
   return name.size() > 1 && name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'));
 }
 
-/// Where the search has got to: an object of `type` whose first byte is `begin` in the whole object.
+/// The state of the search: an object of `type` at offset `path.offset` in the whole object.
 struct Place {
   FieldPath path;
   Dwarf_Die type{};
 };
 
-/// Goes from an array to its element at `place.path.offset + offset`. False when it cannot.
+/// Moves from an array to its element at `place.path.offset + offset`. False if it cannot.
 bool enter_array(Place& place, Dwarf_Die& array, std::uint64_t& offset) {
   const auto element = type_of(array);
   const auto bytes = element ? size_of(*element) : std::nullopt;
@@ -209,8 +209,7 @@ bool enter_member(Place& place, Dwarf_Die& type, std::uint64_t& offset) {
   }
   const bool hidden = reserved(member->name);
   Dwarf_Die inner = strip(member->type);
-  // Libraries' arrays are entered for their elements (std::array), but not what only gives a type its size
-  // (pthread_barrier_t).
+  // Enters arrays of libraries for their elements (std::array), except those that only pad a type (pthread_barrier_t).
   if (hidden && (dwarf_tag(&inner) != DW_TAG_array_type || dwarf_tag(&type) == DW_TAG_union_type)) {
     return false;
   }
@@ -223,7 +222,7 @@ bool enter_member(Place& place, Dwarf_Die& type, std::uint64_t& offset) {
   return true;
 }
 
-/// A base class without a visible member is no field of its own: the path stays with the class derived from it.
+/// True if the step added nothing to the path: a base class without a visible member is no field of its own.
 bool is_unnamed_step(const Place& before, const Place& after) { return before.path.path == after.path.path; }
 
 }  // namespace

@@ -45,8 +45,8 @@ std::optional<std::uint64_t> indexed_value(Dwarf_Attribute& location) {
   return dwarf_formudata(&entry, &number) == 0 ? std::optional<std::uint64_t>(number) : std::nullopt;
 }
 
-/// Locations of static storage are a few known bytes. They are matched raw: libdw keeps every expression that
-/// it parses, and those of all locals of a large program would be kept for nothing.
+/// Locations of static storage are a few known bytes. They are matched raw, because libdw keeps every expression that
+/// it parses, also those of all locals of a large program.
 std::optional<Location> static_location(Dwarf_Die& variable) {
   Dwarf_Attribute attribute;
   Dwarf_Block block;

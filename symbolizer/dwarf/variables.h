@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of static storage that the DWARF describes, by address and by TLS offset: globals, static
-// class members, and statics of functions.
+// The variables with static storage in the DWARF, by address and by TLS offset: globals, static class members, and
+// statics of functions.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,8 @@ namespace crosstalk::symbolizer {
 class Variables {
  public:
   explicit Variables(DebugInfo& info) : info_(info) {}
-  /// The variable that begins at `value`, a module address or (tls) an offset in the TLS block.
-  /// The first call reads the names of all units; the first that does not find its variable among those
-  /// outside functions reads the functions too.
+  /// The variable that begins at `value`, a module address or (tls) an offset in the TLS block. The first call reads
+  /// the names of all units. The first call that does not find its variable outside functions reads the functions too.
   [[nodiscard]] std::optional<Dwarf_Die> find(std::uint64_t value, bool tls);
   [[nodiscard]] static SourceLine declared(Dwarf_Die& variable);
 

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long to wait for a byte.
+/// The timeout for a byte.
 std::chrono::seconds patience() {
   constexpr long usual = 10;
   constexpr long most = 3600;
@@ -26,7 +26,7 @@ std::chrono::seconds patience() {
   return std::chrono::seconds(seconds > 0 ? std::min(seconds, most) : usual);
 }
 
-/// What the progress callback of the client sees of the transfer under way.
+/// The state of a transfer for the client's progress callback.
 struct Transfer {
   Clock::time_point begin = Clock::now(), last_progress = begin;
   std::chrono::seconds patience = symbolizer::patience();
@@ -76,8 +76,8 @@ namespace {
 // The client's callback has no closure but user data, which it can only read through the library.
 void* (*read_user_data)(debuginfod_client*) = nullptr;
 
-/// Until a server sends something that it says the size of, `count` counts calls of this instead of bytes: a server
-/// that accepts and never answers seems to make progress.
+/// Until a server sends data of a stated size, `count` counts calls of this function instead of bytes: a server that
+/// accepts and never answers seems to make progress.
 int on_progress(debuginfod_client* client, long count, long total) {
   auto* transfer = static_cast<Transfer*>(read_user_data(client));
   if (transfer == nullptr) {
@@ -95,7 +95,7 @@ int on_progress(debuginfod_client* client, long count, long total) {
   return transfer->gave_up ? 1 : 0;
 }
 
-/// Whether no server could be spoken to, by what the client returned, a negative errno.
+/// True if no server could be reached, by the client's result, a negative errno.
 bool is_unreachable(int error) {
   return error == -ECONNREFUSED || error == -ECONNRESET || error == -EHOSTUNREACH || error == -ENETUNREACH ||
          error == -ETIMEDOUT || error == -ETIME;
@@ -116,7 +116,7 @@ void Debuginfod::on_wait(std::function<void(const Wait&)> whom) { listener() = s
 Debuginfod::~Debuginfod() {
   if (library_ != nullptr) {
     library_->end(library_->client);
-    // Never dlclosed: the HTTP library behind it leaves threads' data and handlers behind.
+    // Never dlclosed: its HTTP library leaves thread data and handlers behind.
     delete library_;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by build id from the servers of DEBUGINFOD_URLS. The client library is loaded on first use only: it
-// starts an HTTP and a TLS library when it is loaded, which a recording need not pay for.
+// Files by build id from the servers of DEBUGINFOD_URLS. Loads the client library on first use only, because loading it
+// starts an HTTP and a TLS library, and a recording should not pay for that.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace crosstalk::symbolizer {
 
 class Debuginfod {
  public:
-  /// Asks nothing when `enabled` is false or DEBUGINFOD_URLS is unset or empty.
+  /// Asks no server if `enabled` is false, or DEBUGINFOD_URLS is unset or empty.
   explicit Debuginfod(bool enabled);
   Debuginfod(Debuginfod&& other) noexcept;
   Debuginfod& operator=(Debuginfod&&) = delete;
@@ -20,23 +20,23 @@ class Debuginfod {
   ~Debuginfod();
 
   enum class Kind { debug_information, executable };
-  /// Path of the file in the client's cache, none when no server has it. Blocks while it downloads, but at most
-  /// DEBUGINFOD_TIMEOUT seconds (10 where that is not set) for the first byte, and as long again for each further one
-  /// (for the whole file where a server does not say how long it is). After one such wait, or when no server can be
-  /// reached, none is asked again.
+  /// Path of the file in the client's cache, nothing if no server has it. Blocks during the download: at most
+  /// DEBUGINFOD_TIMEOUT seconds (10 by default) for the first byte, and as long again for each further one, or for the
+  /// whole file if the server does not state its size. After one such timeout, or if no server can be reached, asks
+  /// none again.
   [[nodiscard]] std::optional<std::string> find(const std::string& build_id, Kind kind);
   [[nodiscard]] bool enabled() const { return enabled_; }
-  /// Why the servers are not asked any more, a sentence without its end; nullopt: they are.
+  /// The reason why servers are no longer asked, a sentence without its end; nullopt if they are.
   [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
 
-  /// What a wait is told of: once a second and more often.
+  /// Progress of a wait for a server, reported at least once a second.
   struct Wait {
     std::string build_id;
     long received = 0, total = 0;  // bytes; total 0: nothing has come yet, or its size is not known
     double seconds = 0;
     bool over = false;
   };
-  /// Whom to tell, of all instances, for the client's callback knows of none; empty: nobody. For one thread.
+  /// Sets the listener of all instances, because the client's callback knows no instance; empty: none. One thread only.
   static void on_wait(std::function<void(const Wait&)> listener);
 
  private:

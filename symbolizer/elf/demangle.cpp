@@ -31,8 +31,8 @@ void append(const char* characters, std::size_t count, void* to) {
   output.text.append(characters, count);
 }
 
-/// False: not a name of Rust's, or it would be too long. Nothing with a destructor may live here or in append() when
-/// the library is left in the middle; it holds no memory while it calls back.
+/// False if it is not a Rust name, or if the result would be too long. Neither this nor append() may have objects with
+/// destructors when longjmp leaves the library, which holds no memory during callbacks.
 bool demangle_rust(const char* name, Output& output) {
   if (setjmp(output.enough) != 0) {  // NOLINT(cert-err52-cpp): see append()
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names as people write them.
+// Demangles symbol names.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace crosstalk::symbolizer {
 
-/// A linker symbol without its version (`@GLIBC_2.2.5`), demangled when it is a mangled name of C++ or Rust. Names that
-/// are too long to demangle safely stay as they are.
+/// A linker symbol without its version (`@GLIBC_2.2.5`); demangles mangled names of C++ and Rust. Leaves names
+/// unchanged that are too long to demangle safely.
 [[nodiscard]] std::string demangle(std::string_view symbol);
 
 }  // namespace crosstalk::symbolizer

@@ -113,7 +113,7 @@ Result<ElfFile> ElfFile::finish(ElfFile file) {
   return file;
 }
 
-/// By zstd, which this libelf does not know.
+/// Unpacks zstd sections, which this libelf does not support.
 void ElfFile::unpack_sections() {
   std::size_t size = 0;
   const char* raw = elf_rawfile(elf_.get(), &size);
@@ -197,7 +197,7 @@ bool ElfFile::has_contents(std::string_view name) const {
 std::string ElfFile::unreadable_sections() const {
   std::string names;
   for (const Section& section : sections_) {
-    // libdw unpacks sections where they are: then their flags are others than when the file was opened.
+    // libdw unpacks sections in place: their flags may have changed since the file was opened.
     GElf_Shdr now;
     GElf_Chdr packed;
     const bool is_packed = gelf_getshdr(section.handle, &now) != nullptr && (now.sh_flags & SHF_COMPRESSED) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ELF64 x86-64 file (or image in memory), open for reading. Every offset and size that the file states is
-// checked against what is there before it is used: a damaged file gives less, never a fault.
+// One ELF64 x86-64 file (or image in memory), open for reading. Checks every offset and size in the file before use: a
+// damaged file gives fewer answers, never a fault.
 #pragma once
 
 #include <libelf.h>
@@ -40,37 +40,37 @@ struct Section {
 
 class ElfFile {
  public:
-  /// Opens `path`; fails for what is not an x86-64 ELF file.
+  /// Opens `path`; fails if it is no x86-64 ELF file.
   [[nodiscard]] static Result<ElfFile> open(const std::string& path);
-  /// The same below `root`, where the links of an image of another machine are to lead, absolute ones, too.
+  /// Opens `path` below `root`, the image of another machine; its links, also absolute ones, stay below `root`.
   [[nodiscard]] static Result<ElfFile> open_below(const std::string& root, const std::string& path);
-  /// Reads an image that stays in memory as long as this object lives. `bytes` is copied where needed.
+  /// Reads an image in memory, of which it keeps a copy.
   [[nodiscard]] static Result<ElfFile> from_memory(std::span<const std::uint8_t> image);
 
   [[nodiscard]] Elf* elf() const { return elf_.get(); }
   [[nodiscard]] int descriptor() const { return fd_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Where links have led; path() where that is not known.
+  /// The path with links resolved; path() if that is not known.
   [[nodiscard]] std::string real_path() const;
   [[nodiscard]] const std::string& build_id() const { return build_id_; }  // lower-case hex; empty: none
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
   [[nodiscard]] const Section* section(std::string_view name) const;
   [[nodiscard]] const Section* section_at(std::uint64_t address) const;
-  /// Contents of a section, decompressed where it was compressed; empty when it has none in this file.
+  /// Contents of a section, decompressed if necessary; empty if it has none in this file.
   [[nodiscard]] static std::span<const std::uint8_t> contents(const Section& section);
   /// A section with that name whose contents are in this file.
   [[nodiscard]] bool has_contents(std::string_view name) const;
 
-  /// The names of sections whose contents are packed in a way that cannot be read here; empty: none.
+  /// The names of sections with an unsupported compression; empty: none.
   [[nodiscard]] std::string unreadable_sections() const;
-  /// The module address of a place in the file, in the segment that a mapping from `file_offset` on is of; nullopt: no
-  /// segment is loaded from there. Where segments share a page, the one that `executable` code is in, and that begins
-  /// in that page, is meant.
+  /// The module address of an offset in the file, by the segment that a mapping from `file_offset` belongs to; nullopt:
+  /// no segment is loaded from there. If segments share a page, prefers one that is executable as `wants_code` says,
+  /// then one that begins in that page.
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t file_offset, bool wants_code = true) const;
 
-  /// The file's bytes from a module address to the end of its loaded segment; empty when not loaded from it.
+  /// The file's bytes from a module address to the end of its loaded segment; empty outside loaded segments.
   [[nodiscard]] std::span<const std::uint8_t> bytes_at(std::uint64_t address) const;
-  /// As bytes_at, of executable segments only.
+  /// The same, for executable segments only.
   [[nodiscard]] std::span<const std::uint8_t> code_at(std::uint64_t address) const;
 
  private:

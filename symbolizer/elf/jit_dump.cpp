@@ -43,7 +43,7 @@ class Fields {
     left_ = left_.subspan(bytes.size());
     return bytes;
   }
-  /// Up to a NUL, which must be there.
+  /// Takes text up to a NUL, which must be there.
   std::string_view take_text() {
     const auto end = std::find(left_.begin(), left_.end(), std::uint8_t{0});
     ok_ = ok_ && end != left_.end();
@@ -182,7 +182,7 @@ class JitDump::Parser {
   }
 
   void finish() {
-    // V8 adds the size of an ELF header to the addresses of lines, for perf inject, which writes one before each
+    // V8 adds the size of an ELF header to the addresses of lines, because perf inject writes a header before each
     // function.
     constexpr std::uint64_t elf_header = sizeof(Elf64_Ehdr);
     bool any = false, shifted = true;

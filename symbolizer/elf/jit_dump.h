@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a just-in-time compiler tells of its code in a jitdump file (linux, tools/perf/Documentation/
-// jitdump-specification.txt): functions with their source lines, where they were put and moved to, and when.
+// Reads a just-in-time compiler's jitdump file (linux, tools/perf/Documentation/jitdump-specification.txt): functions
+// with their source lines, their addresses, moves and times.
 //
-// The file is the recorded program's word. Every size in it is checked against what is there; a file that is cut off,
-// as that of a killed program is, gives what comes before.
+// The recorded program wrote the file, so every size in it is checked. A truncated file, as a killed program leaves it,
+// gives the part before the end.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace crosstalk::symbolizer {
 
 class JitDump {
  public:
-  /// nullopt: it is no jitdump of x86-64 code.
+  /// nullopt if it is no jitdump of x86-64 code.
   [[nodiscard]] static std::optional<JitDump> parse(std::span<const std::uint8_t> bytes);
   [[nodiscard]] std::int32_t pid() const { return pid_; }
   [[nodiscard]] std::size_t size() const { return placed_.size(); }
-  /// The function that was at a run-time address at a time (CLOCK_MONOTONIC), or, where none was yet, the first that
-  /// came there later. Its line where the compiler has told it.
+  /// The function at a run-time address at a time (CLOCK_MONOTONIC), or the first later one if there was none yet. With
+  /// its line if the compiler has recorded it.
   [[nodiscard]] std::optional<Frame> at(std::uint64_t address, std::uint64_t time_ns) const;
 
  private:

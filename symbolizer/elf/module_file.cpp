@@ -25,7 +25,7 @@ std::string under(const std::string& prefix, const std::string& path) {
   return prefix + (path.starts_with('/') ? "" : "/") + path;
 }
 
-/// A place of a file: below a root, whose links lead below it, too, or as it is.
+/// A file's place: a path below a root, with its links below it, too, or a plain path.
 struct PlaceOfFile {
   std::string root, path;
 };
@@ -35,7 +35,7 @@ Result<ElfFile> open_at(const PlaceOfFile& place) {
   return place.root.empty() ? ElfFile::open(place.path) : ElfFile::open_below(place.root, place.path);
 }
 
-/// Adds a place of a file, below the sysroot first.
+/// Adds a file's places, first the one below the sysroot.
 void add_place(const std::string& path, const Options& options, Places& places) {
   if (!options.sysroot.empty()) {
     places.push_back({options.sysroot, path});
@@ -47,14 +47,14 @@ bool same_build(const ElfFile& file, const std::string& build_id) {
   return build_id.empty() || same_build_id(build_id, file.build_id());
 }
 
-/// Whether the file at the recorded place is the one that was loaded: by its contents where it has no build id. What a
-/// user gives under a sysroot is taken for it then; it may have been stripped, or not.
+/// True if the file at the recorded path is the loaded one. Compares contents if no build id was recorded, except below
+/// a sysroot: the user has chosen that file, and it may have been stripped.
 bool same_contents(const ModuleSpec& spec, const PlaceOfFile& place) {
   return !spec.build_id.empty() || spec.content_hash == 0 || !place.root.empty() ||
          content_hash(place.path) == spec.content_hash;
 }
 
-/// Our own vdso is the recorded process's when the build ids are equal (same kernel).
+/// Our own vdso, which equals the recorded process's if the build ids are equal (same kernel).
 std::optional<ElfFile> own_vdso() {
   const auto base = getauxval(AT_SYSINFO_EHDR);
   if (base == 0) {
@@ -102,7 +102,7 @@ Places code_places(const ModuleSpec& spec, const Options& options) {
   return places;
 }
 
-/// Why a file at `place` cannot be told from another; empty: it can, or it was given.
+/// The reason why a file at `place` cannot be identified; empty if it can, or if the user gave it.
 std::string unidentified(const ModuleSpec& spec, const Options& options, const PlaceOfFile& place) {
   if (!spec.build_id.empty() || !place.root.empty()) {
     return {};
@@ -119,7 +119,7 @@ std::string unidentified(const ModuleSpec& spec, const Options& options, const P
   return {};
 }
 
-/// The copy that the recording holds.
+/// The recording's copy of the file.
 std::optional<ElfFile> kept_copy(const ModuleSpec& spec, const Options& options) {
   const auto bytes = options.kept_copy ? options.kept_copy(spec) : std::nullopt;
   auto file = bytes ? ElfFile::from_memory(*bytes) : fail(ErrorCode::not_found, "");
@@ -186,7 +186,7 @@ bool has_debug_information(const ElfFile& file) {
 
 bool useful(const ElfFile& file) { return has_debug_information(file) || file.has_contents(".symtab"); }
 
-/// A recorded build id, and what it may have been before zeros were put behind it.
+/// A recorded build id, and the shorter ids that zeros may have padded to it.
 std::vector<std::string> possible_ids(const std::string& recorded) {
   std::vector<std::string> ids;
   for (const std::size_t digits : {recorded.size(), std::size_t{32}, std::size_t{16}}) {
@@ -232,7 +232,7 @@ bool checksum_matches(const ElfFile& file, std::uint32_t checksum) {
   return raw != nullptr && debuglink_checksum({reinterpret_cast<const std::uint8_t*>(raw), size}) == checksum;
 }
 
-/// The file at one of `places` that has debug information or symbols of that build.
+/// The first file of `places` with debug information or symbols of that build.
 std::optional<ElfFile> first_of_build(const Places& places, const std::string& build_id) {
   for (const PlaceOfFile& place : places) {
     if (auto file = open_at(place); file && useful(*file) && same_build(*file, build_id)) {
@@ -273,7 +273,7 @@ std::optional<ElfFile> open_debug(const ModuleSpec& spec, const Options& options
   return cached ? first_of_build({{{}, *cached}}, build_id) : std::nullopt;
 }
 
-/// MiniDebugInfo: a .symtab of what .dynsym lacks.
+/// MiniDebugInfo: a .symtab of symbols that .dynsym lacks.
 std::optional<ElfFile> open_embedded(const ElfFile& code) {
   const Section* section = code.section(".gnu_debugdata");
   const auto bytes = section != nullptr ? unpack_xz(ElfFile::contents(*section)) : std::nullopt;

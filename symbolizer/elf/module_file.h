@@ -18,15 +18,14 @@ struct ModuleFiles {
   std::string code_missing;         // why `code` is absent, with a remedy; empty when it is there
 };
 
-/// Looks for the module's file under options.sysroot, then as its path says, then (by build id) in perf's cache
-/// (~/.debug), among the recording's own copies and at the debuginfod servers; for debug information in the file
-/// itself, under <debug path>/.build-id, in perf's cache, by .gnu_debuglink beside the file and under the debug paths,
-/// then at the servers. A file whose build id differs from the one recorded, or whose contents do where there is none,
-/// is another file, and is treated as missing; so is one that nothing identifies of a machine that is known to be
-/// another.
+/// Finds the module's file under options.sysroot, then at its path, then (by build id) in perf's cache (~/.debug),
+/// among the recording's own copies and at the debuginfod servers. Finds debug information in the file itself, under
+/// <debug path>/.build-id, in perf's cache, by .gnu_debuglink beside the file and under the debug paths, then at the
+/// servers. Treats a file with another build id as missing, also one with other contents if no build id was recorded. A
+/// file of another machine is missing, too, if nothing identifies it.
 [[nodiscard]] ModuleFiles open_module(const ModuleSpec& spec, const Options& options, Debuginfod& servers);
 
-/// The file that dwz has moved parts of `of` to: by its name below the sysroot, by its build id under the debug paths.
+/// The supplement that dwz has split off `of`: by its name below the sysroot, by its build id under the debug paths.
 [[nodiscard]] std::optional<ElfFile> open_supplement(const std::string& name, const std::string& build_id,
                                                      const ElfFile& of, const Options& options);
 

@@ -8,7 +8,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-/// Takes a hexadecimal number, with or without 0x, and the blanks behind it from the front of `line`.
+/// Takes a hexadecimal number, with or without 0x, and the blanks after it from the front of `line`.
 std::optional<std::uint64_t> take_number(std::string_view& line) {
   if (line.starts_with("0x") || line.starts_with("0X")) {
     line.remove_prefix(2);
@@ -82,7 +82,7 @@ std::optional<std::string> PerfMap::at(std::uint64_t address) const {
   if (piece == pieces_.begin() || address >= (--piece)->second.end) {
     return std::nullopt;
   }
-  // What a replaced symbol had besides is that of the one around it, which came before: the numbers fall.
+  // The other bytes of a replaced symbol belong to the symbol around it, which came earlier: the numbers decrease.
   std::uint32_t at = piece->second.symbol;
   while (at != none && (symbols_[at].replaced || address < symbols_[at].begin || address >= symbols_[at].end)) {
     at = symbols_[at].around;

@@ -13,14 +13,13 @@ namespace crosstalk::symbolizer {
 
 class PerfMap {
  public:
-  /// Parses the text; lines that are no symbols are left out. A line that lies within an earlier one is a part of it.
-  /// Any other that has bytes of an earlier one takes its place: the compiler has reused the memory, and takes no line
-  /// back.
+  /// Parses the text and ignores lines that are no symbols. A line within an earlier one is a part of it. Any other
+  /// line that overlaps an earlier one replaces it: the compiler has reused the memory, and never retracts a line.
   explicit PerfMap(std::string_view text);
 
   /// Name of the symbol that holds `address` (a run-time address).
   [[nodiscard]] std::optional<std::string> at(std::uint64_t address) const;
-  /// Symbols whose place no other has taken.
+  /// The number of symbols that no other has replaced.
   [[nodiscard]] std::size_t size() const;
 
  private:

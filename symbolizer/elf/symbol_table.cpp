@@ -13,10 +13,10 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-// How many symbols below an address are tried for one that covers it. They nest; damaged files nest a million in one.
+// The most symbols below an address to try. They nest; damaged files nest a million in one.
 constexpr int overlap_limit = 4096;
 
-/// Prefers what the programmer wrote: global over weak over local, no leading underscore, sized over not.
+/// Prefers the programmer's names: global over weak over local, no leading underscore, sized over unsized.
 std::uint8_t rank_of(const GElf_Sym& symbol, std::string_view name) {
   const auto bind = GELF_ST_BIND(symbol.st_info);
   unsigned rank = bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0;
@@ -25,7 +25,7 @@ std::uint8_t rank_of(const GElf_Sym& symbol, std::string_view name) {
   return static_cast<std::uint8_t>(rank);
 }
 
-/// By value, then rank; each once, however many tables have it.
+/// Sorts by value, then rank, and removes duplicates of several tables.
 void order(std::vector<Symbol>& symbols) {
   std::stable_sort(symbols.begin(), symbols.end(), [](const Symbol& a, const Symbol& b) {
     return std::tie(a.value, a.rank, a.name) < std::tie(b.value, b.rank, b.name);
@@ -52,7 +52,7 @@ bool in_executable_section(const ElfFile& file, const GElf_Sym& symbol) {
   return section != nullptr && gelf_getshdr(section, &header) != nullptr && (header.sh_flags & SHF_EXECINSTR) != 0;
 }
 
-/// The symbol that each GOT slot is relocated with.
+/// The symbols of the relocations of GOT slots.
 std::unordered_map<std::uint64_t, std::string_view> got_slots(const ElfFile& file) {
   std::unordered_map<std::uint64_t, std::string_view> slots;
   for (const Section& section : file.sections()) {

@@ -21,25 +21,25 @@ struct Symbol {
 
 class SymbolTable {
  public:
-  /// The files of a module; each may be null, and must outlive the table. `embedded` is what embedded_symbols() gives.
+  /// The files of a module; each may be null, and must outlive the table. `embedded` comes from embedded_symbols().
   struct Files {
     const ElfFile* code = nullptr;
     const ElfFile* debug = nullptr;
     const ElfFile* embedded = nullptr;
   };
-  /// The .symtab of each of them, .dynsym and the PLT of `code`: none has all names of another.
+  /// Reads the .symtab of each file, and .dynsym and the PLT of `code`: none of them contains another.
   explicit SymbolTable(const Files& files);
 
-  /// The function whose stated size holds `address`, the innermost of several; or null. A symbol without a size, as a
-  /// label within a function is, never takes its place.
+  /// The function whose stated size covers `address`, the innermost of several; or null. Never a symbol without a size,
+  /// such as a label within a function.
   [[nodiscard]] const Symbol* function_at(std::uint64_t address) const { return covering(functions_, address); }
   /// The nearest symbol of code without a size at or below `address`, or null.
   [[nodiscard]] const Symbol* label_before(std::uint64_t address) const;
-  /// The symbol without a size that lies there, or null.
+  /// The symbol without a size at exactly `address`, or null.
   [[nodiscard]] const Symbol* label_at(std::uint64_t address) const;
-  /// Whether a function with a size begins behind `label` and at or before `address`.
+  /// True if a function with a size begins after `label` and at or before `address`.
   [[nodiscard]] bool function_between(const Symbol& label, std::uint64_t address) const;
-  /// The lowest address above `address` of a symbol of code; UINT64_MAX: none.
+  /// The address of the next code symbol above `address`; UINT64_MAX: none.
   [[nodiscard]] std::uint64_t next_function(std::uint64_t address) const;
   [[nodiscard]] const Symbol* data_at(std::uint64_t address) const { return covering(data_, address); }
   [[nodiscard]] const Symbol* tls_at(std::uint64_t offset) const { return covering(tls_, offset); }

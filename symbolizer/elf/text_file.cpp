@@ -13,7 +13,7 @@ namespace crosstalk::symbolizer {
 
 std::optional<std::string> read_text_file(const std::string& path) {
   constexpr std::size_t largest_file = 1U << 30U;
-  // O_NOFOLLOW, O_NONBLOCK: anyone may put something else under that name in /tmp.
+  // O_NOFOLLOW, O_NONBLOCK: anyone may put another kind of file under that name in /tmp.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

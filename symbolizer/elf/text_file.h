@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that compilers leave in folders where anyone may write.
+// Reads text files that compilers leave in world-writable folders.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// The first 1 GiB of a regular file; nullopt when there is none, or another kind of file has its name.
+/// The first 1 GiB of a regular file; nullopt if there is none, or another kind of file has its name.
 [[nodiscard]] std::optional<std::string> read_text_file(const std::string& path);
 
 }  // namespace crosstalk::symbolizer

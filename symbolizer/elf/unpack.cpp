@@ -23,7 +23,7 @@ bool get(std::span<const std::uint8_t> image, std::uint64_t at, T& value) {
   return true;
 }
 
-/// Unpacks one section, described by `header`, behind the end of `whole`, and has `header` describe it there.
+/// Unpacks one section, described by `header`, to the end of `whole`, and updates `header`.
 bool unpack_section(std::span<const std::uint8_t> image, const Elf64_Chdr& packed, std::vector<char>& whole,
                     Elf64_Shdr& header) {
   constexpr std::uint64_t most_ratio = 10'000;

@@ -10,7 +10,7 @@
 namespace crosstalk::symbolizer {
 namespace {
 
-/// By the mnemonic without its v; nullopt: none of the three.
+/// The operation of a mnemonic without its v; nullopt for any other.
 std::optional<FlopOperation> operation_of(std::string_view name) {
   for (const std::string_view fused : {"fmadd", "fmsub", "fnmadd", "fnmsub"}) {
     if (name.starts_with(fused)) {

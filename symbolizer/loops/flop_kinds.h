@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point operations by what does them: how wide, on which type, which operation. Pure.
+// Floating-point operations by vector width, element type and operation. Pure.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class FlopWidth : std::uint8_t { scalar, sse, avx2, avx512 };  // scalar, 1
 enum class FlopType : std::uint8_t { float64, float32 };
 enum class FlopOperation : std::uint8_t { add, mul, fma };  // add: subtraction, minimum and maximum, too
 
-/// One instruction's.
+/// The operations of one instruction.
 struct InstructionFlops {
   double flops = 0;    // as in Work::flops
   bool other = false;  // a division, a root, a reciprocal, x87, half precision: the rest says nothing
@@ -22,8 +22,8 @@ struct InstructionFlops {
   FlopType type = FlopType::float64;
   FlopOperation operation = FlopOperation::add;
 };
-/// Of the instruction at the start of `code`; nullopt for no valid one, and where its code does not fix how many
-/// (masks).
+/// The operations of the instruction at the start of `code`; nullopt if it is invalid, or if its code does not fix
+/// their number (masks).
 [[nodiscard]] std::optional<InstructionFlops> flops_by_kind(std::span<const std::uint8_t> code);
 
 /// Amounts by kind.

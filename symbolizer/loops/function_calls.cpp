@@ -62,7 +62,7 @@ std::optional<MomentReader> FunctionCalls::reader_at(std::uint64_t address) cons
   return registers_ ? registers_->reader_at(address) : std::nullopt;
 }
 
-/// By the branches on the way to the loop.
+/// The registers that branches on the way to the loop test; nullopt if a test is not understood.
 std::optional<std::uint16_t> FunctionCalls::asked_before(const NaturalLoop& loop) const {
   std::vector<bool> leads(flow_.blocks.size());
   leads[loop.header] = true;

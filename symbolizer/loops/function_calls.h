@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a function and calls that a loop makes, as machine code: what brings the visits of a function's loop
-// together with the counter of a loop that calls the function, however short the visits are.
+// Calls of a function and calls within a loop, as machine code. They connect the visits of a function's loop with the
+// counter of a loop that calls the function, even if the visits are short.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct VisitOfCall {
   std::uint16_t asked = 0;       // the registers at the call that decide whether, or how long, it goes round
 };
 
-/// Immutable. What it is made of must outlive it.
+/// Immutable. Its arguments must outlive it.
 class FunctionCalls {
  public:
   FunctionCalls(const ControlFlow& flow, const LoopNest& nest, ReadBytes read);
 
-  /// The registers that the function leaves as they were, by its own instructions; nullopt where it calls others or
-  /// goes on elsewhere.
+  /// The registers that the function's own instructions leave unchanged; nullopt if it calls others or goes on
+  /// elsewhere.
   [[nodiscard]] std::optional<std::uint16_t> kept() const { return kept_; }
-  /// Registers when the function was called, of threads interrupted before the instruction at `address`: the fixed ones
-  /// of a moment.
+  /// Reads the registers at the function's call, for threads interrupted before the instruction at `address`: the fixed
+  /// ones of a moment.
   [[nodiscard]] std::optional<MomentReader> reader_at(std::uint64_t address) const;
-  /// nullopt where a call may pass by the loop, or how long it goes round is not told by the call.
+  /// nullopt if a call may bypass the loop, or if the call does not determine the number of iterations.
   [[nodiscard]] std::optional<VisitOfCall> visit(std::uint32_t loop, const LoopCounters& counters) const;
 
  private:

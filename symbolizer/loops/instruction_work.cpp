@@ -56,7 +56,7 @@ bool is_masked(const Decoded& decoded) {
   return mask != ZYDIS_REGISTER_NONE && mask != ZYDIS_REGISTER_K0;
 }
 
-/// Width and type of a floating-point instruction are the end of its name: ss, sd, ps, pd, sh, ph.
+/// The floating-point operations of an instruction. The end of its name gives width and type: ss, sd, ps, pd, sh, ph.
 std::optional<double> flops_of(const Decoded& decoded) {
   if (is_x87_arithmetic(decoded.instruction.mnemonic)) {
     return 1;
@@ -85,7 +85,7 @@ std::optional<double> flops_of(const Decoded& decoded) {
   return operations * (packed ? decoded.operands[0].size / bits : 1);
 }
 
-/// Compares and exchanges store in any case, what was there if not something else (Intel SDM vol. 2, CMPXCHG: "the
+/// Compare-and-exchange instructions always store, if need be the old value (Intel SDM vol. 2, CMPXCHG: "the
 /// destination operand receives a write cycle without regard to the result of the comparison").
 bool stores_always(ZydisMnemonic mnemonic) {
   return mnemonic == ZYDIS_MNEMONIC_CMPXCHG || mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||

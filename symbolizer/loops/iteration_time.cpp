@@ -19,7 +19,7 @@ namespace {
 constexpr int warm_up = 4;    // iterations, until the slowest chain leads
 constexpr int measured = 12;  // iterations after that
 
-/// Latency of what an instruction computes, without its load, in cycles: on the quickest and slowest cores of the last
+/// Latency of an instruction's computation, without its load, in cycles: on the fastest and slowest cores of the last
 /// ten years, and on a usual one of today. Sources: the vendors' optimisation manuals.
 struct Latency {
   double least = 1, likely = 1, most = 1;
@@ -53,7 +53,7 @@ bool is_vector(const ZydisDecodedInstruction& instruction) {
   }
 }
 
-/// A load or a store and nothing else: what these take is the load's latency, or how long a store is forwarded.
+/// True for a plain load or store: it takes only the load's latency, or the time to forward a store.
 bool only_moves(const Decoded& decoded) {
   return decoded.instruction.meta.category == ZYDIS_CATEGORY_DATAXFER &&
          std::any_of(decoded.used().begin(), decoded.used().end(),
@@ -91,7 +91,7 @@ Latency latency_of(const Decoded& decoded) {
   return {0, 1, 3};
 }
 
-/// Where a chain of dependences has got to, in cycles since the first iteration.
+/// The latencies assumed for a chain of dependences.
 enum class Level : std::uint8_t { least, likely, most };
 
 class CycleFlow {
@@ -137,7 +137,7 @@ class CycleFlow {
   }
 
  private:
-  // Segment, base and how often it was written, index likewise, scale, displacement: equal ones are equal addresses.
+  // Segment, base and its number of writes, index likewise, scale, displacement: equal places have equal addresses.
   using Place = std::tuple<int, int, std::uint32_t, int, std::uint32_t, int, std::int64_t>;
 
   [[nodiscard]] double pick(const Latency& latency) const {
@@ -157,7 +157,7 @@ class CycleFlow {
                ? ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)
                : reg;
   }
-  // The program counter is always there, and what is not written in the loop was there before.
+  // The program counter is always ready, and so is a register that the loop does not write.
   [[nodiscard]] double at(ZydisRegister reg) const {
     const auto found = registers_.find(whole(reg));
     return found == registers_.end() ? 0 : found->second.ready;
@@ -176,7 +176,7 @@ class CycleFlow {
             m.scale,
             m.disp.has_displacement ? m.disp.value : 0};
   }
-  /// When what the instruction loads is there; 0 when it loads nothing.
+  /// The cycle at which the instruction's loaded data are ready; 0 if it loads nothing.
   [[nodiscard]] double load(const Decoded& decoded, double address_ready) const {
     double ready = 0;
     for (const ZydisDecodedOperand& operand : decoded.used()) {
@@ -214,7 +214,7 @@ class CycleFlow {
       }
     }
   }
-  /// push and pop move the stack pointer without a wait.
+  /// True for push and pop: they move the stack pointer without a wait.
   static bool is_stack_engine(const Decoded& decoded, const ZydisDecodedOperand& operand) {
     return operand.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && operand.reg.value == ZYDIS_REGISTER_RSP &&
            named(decoded.instruction, {ZYDIS_MNEMONIC_PUSH, ZYDIS_MNEMONIC_POP});
@@ -231,7 +231,7 @@ class CycleFlow {
   double fence_ = 0, end_ = 0;
 };
 
-/// Cycles an iteration adds to the slowest chain.
+/// Cycles that an iteration adds to the slowest chain.
 double chain(std::span<const Decoded> path, Level level, const CoreCycles& core) {
   CycleFlow flow(level, core);
   double begun = 0;
@@ -265,7 +265,7 @@ bool is_bounded(const Decoded& decoded) {
   }
 }
 
-/// nullopt for no instruction, and where one has no bounded time.
+/// nullopt without instructions, or if one has no bounded time.
 std::optional<std::vector<Decoded>> decode_path(std::span<const std::span<const std::uint8_t>> path) {
   std::vector<Decoded> decoded(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -291,7 +291,7 @@ std::optional<IterationTime> iteration_time(std::span<const std::span<const std:
   IterationTime time;
   time.least = std::max(count / widest, chain(*decoded, Level::least, core));
   time.likely = std::max({time.least, count / usual, chain(*decoded, Level::likely, core)});
-  // Not even what could overlap does.
+  // Nothing overlaps, not even work that could.
   time.most = std::max(time.likely, count / narrow + chain(*decoded, Level::most, core));
   return time;
 }

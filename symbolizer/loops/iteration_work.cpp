@@ -76,7 +76,7 @@ bool contains(const NaturalLoop& loop, std::uint32_t block) {
   return std::binary_search(loop.blocks.begin(), loop.blocks.end(), block);
 }
 
-/// To the header of any loop that holds both ends, this one or one inside it.
+/// True for an edge to the header of a loop that holds both ends, this one or one inside it.
 bool Paths::is_back_edge(std::uint32_t from, std::uint32_t to) const {
   for (std::uint32_t at = nest_.innermost[to]; at < nest_.loops.size(); at = nest_.loops[at].parent) {
     if (nest_.loops[at].header == to && contains(nest_.loops[at], from)) {
@@ -99,7 +99,7 @@ std::vector<std::uint32_t> Paths::onward(std::uint32_t block) const {
   return next;
 }
 
-/// Post-order; false for a cycle that is no natural loop.
+/// Sorts blocks in post-order; false if there is a cycle that is no natural loop.
 bool Paths::order_blocks() {
   std::map<std::uint32_t, Mark> marks{{loop_.header, Mark::open}};
   struct Step {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one iteration of a loop executes itself, whichever way it goes, and how many iterations a visit has.
+// The work that one iteration of a loop executes itself, on any way, and the number of iterations of a visit.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace crosstalk::symbolizer {
 enum class WorkKind : std::uint8_t { instructions, loads, stores, bytes, flops };
 inline constexpr std::size_t work_kinds = 5;
 
-/// The least and the most over all ways from the header round to it, inner loops counted as nothing.
+/// The least and the most over all ways from the header back to it, without inner loops.
 struct WorkRange {
   double least = 0, most = 0;
 };
@@ -24,7 +24,7 @@ struct IterationWork {
   std::string unknown;  // why nothing is known, half a sentence; empty: `own` holds what is
 };
 
-/// Of the loop `index` of `nest`. `read` gives the function's bytes.
+/// The work of the loop `index` of `nest`. `read` returns the function's bytes.
 [[nodiscard]] IterationWork iteration_work(const ControlFlow& flow, const LoopNest& nest, std::uint32_t index,
                                            const ReadBytes& read);
 

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t most_ways = 32;
 constexpr std::size_t most_instructions = 1024;  // of one way
 constexpr std::size_t most_blocks = 64;
-// Of the search for ways. An interpreter's loop has more paths of most_blocks blocks than can ever be followed, and few
-// or none of them may lead back to the header: the number of ways found alone does not end the search.
+// Limit of the search for ways. An interpreter's loop has more paths of most_blocks blocks than can be followed, and
+// few or none may lead back to the header, so a limit on the ways found would not end the search.
 constexpr std::size_t most_steps = 16384;
 }  // namespace
 
@@ -68,7 +68,7 @@ const std::vector<Way>& LoopAnatomy::ways(std::uint32_t loop) {
   return *ways;
 }
 
-/// Where control goes from `block` within `loop`. From the header of a loop inside it: to where that is left for.
+/// The successors of `block` within `loop`. For a block of an inner loop, the targets of that loop's exits.
 std::vector<std::uint32_t> LoopAnatomy::behind(std::uint32_t loop, std::uint32_t block) const {
   std::uint32_t inner = nest_.innermost[block];
   while (inner != loop && inner < nest_.loops.size() && nest_.loops[inner].parent != loop) {
@@ -90,7 +90,7 @@ std::vector<std::uint32_t> LoopAnatomy::behind(std::uint32_t loop, std::uint32_t
   return exits;
 }
 
-/// `search.blocks` lead from the header on; adds all ways that begin so, one too many at most.
+/// Adds all ways that begin with `search.blocks`, which lead from the header on; stops at one more than the limit.
 void LoopAnatomy::extend(std::uint32_t loop, Search& search) {
   const NaturalLoop& natural = nest_.loops[loop];
   std::vector<std::uint32_t>& blocks = search.blocks;
@@ -110,8 +110,8 @@ void LoopAnatomy::extend(std::uint32_t loop, Search& search) {
   }
 }
 
-/// Whether the end of the way's first block may turn to where `loop` is left without coming back to the way. A branch
-/// that only goes round some instructions does not.
+/// True if the branch at the end of the way's first block may lead out of `loop` without coming back to the way. A
+/// branch that only skips some instructions does not.
 bool LoopAnatomy::decides(std::uint32_t loop, std::span<const std::uint32_t> way) const {
   const NaturalLoop& natural = nest_.loops[loop];
   std::set<std::uint32_t> met(way.begin(), way.end());
@@ -159,12 +159,13 @@ const FunctionCalls& LoopAnatomy::calls() {
 
 namespace {
 
-/// Registers in an iteration, in terms of those before it.
+/// Registers at the call and after it, as forms of those before the iteration.
 struct AroundCall {
   RegisterForms at_call, behind;
 };
 
-/// Of one way round a loop.
+/// Follows one way round a loop. nullopt if it does not make the call exactly once, or may call the same callee
+/// elsewhere.
 std::optional<AroundCall> along(const ControlFlow& flow, const Way& way, const Instruction& call, std::uint16_t kept) {
   RegisterForms forms = unchanged_registers();
   std::optional<RegisterForms> at_call;
@@ -195,7 +196,7 @@ std::optional<AroundCall> along(const ControlFlow& flow, const Way& way, const I
 
 bool is_unchanged(const RegisterForms& forms, std::size_t reg) { return forms.at(reg) == Linear::of(reg); }
 
-/// Whether the registers of `asked` have the same values at the call in each iteration.
+/// True if the registers of `asked` have the same values at the call in each iteration.
 bool calls_alike(const AroundCall& around, std::uint16_t asked) {
   for (std::size_t reg = 0; reg < general_registers; ++reg) {
     if ((asked >> reg & 1U) == 0) {

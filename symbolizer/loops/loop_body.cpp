@@ -19,7 +19,7 @@ bool is_written(const ZydisDecodedOperand& operand) { return (operand.actions & 
 
 bool is_flags(ZydisRegister reg) { return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_FLAGS; }
 
-/// Which registers hold what was loaded from places that change from iteration to iteration.
+/// Tracks the registers with values loaded from addresses that change from iteration to iteration.
 class Loaded {
  public:
   explicit Loaded(std::span<const Decoded> way) {
@@ -34,7 +34,7 @@ class Loaded {
     written_.erase(ZYDIS_REGISTER_RIP);
   }
 
-  /// Whether an access of the instruction lies where a loaded value says; notes what it leaves in registers.
+  /// True if a loaded value determines the address of the instruction's access. Updates the tracked registers.
   bool execute(const Decoded& decoded) {
     bool indirect = false;
     bool taken = false;
@@ -61,7 +61,7 @@ class Loaded {
 
  private:
   [[nodiscard]] bool has(ZydisRegister reg) const { return loaded_.contains(whole(reg)); }
-  /// xor with itself: nothing of what was there is left.
+  /// True for xor of a register with itself: it clears the register.
   static bool clears(const Decoded& decoded) {
     const auto operands = decoded.used();
     const std::string_view name = ZydisMnemonicGetString(decoded.instruction.mnemonic);
@@ -114,7 +114,7 @@ void count_instruction(std::span<const std::uint8_t> code, const Decoded& decode
   }
 }
 
-/// The way's instructions that compute with integers alone.
+/// The way's instructions without floating-point arithmetic.
 std::vector<std::span<const std::uint8_t>> without_fpu(const Way& way) {
   std::vector<std::span<const std::uint8_t>> rest;
   std::copy_if(way.code.begin(), way.code.end(), std::back_inserter(rest), [](const auto& code) {

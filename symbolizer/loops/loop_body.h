@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one iteration of a loop is made of, loops inside it left out: by which the loop is told simple or complex, and
-// what could be changed in it. Figures are means over the ways that an iteration can go, each as likely as any other.
+// The contents of one iteration of a loop without inner loops: they tell simple loops from complex ones, and what could
+// be changed. Figures are means over the ways of an iteration, all equally likely.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct LoopBodyFacts {
   bool chain_is_fpu = false;    // without floating-point operations that would take less than half as long
 };
 
-/// nullopt for no ways, and where an instruction cannot be decoded.
+/// nullopt without ways, and if an instruction cannot be decoded.
 [[nodiscard]] std::optional<LoopBodyFacts> loop_body_facts(std::span<const Way> ways, const CoreCycles& core);
 
-/// What an instruction that is finished late has waited for.
+/// The resource for which a late instruction has waited.
 enum class WaitsFor : std::uint8_t {
   nothing,     // integer arithmetic, moves between registers, jumps
   store,       // a place in the store buffer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forward data-flow problem over the loop's body: which registers are linear in what they were at the header. Each
-// register of a block goes from unvisited to a form to unknown and never back, so it ends.
+// A forward data-flow problem over the loop's body: finds the registers that are linear in those at the header. Each
+// register of a block goes from unvisited to a form to unknown and never back, so the search ends.
 #include "symbolizer/loops/loop_counters.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@ constexpr std::size_t no_register = general_registers;
 
 std::uint16_t register_bit(std::size_t reg) { return static_cast<std::uint16_t>(1U << reg); }
 
-/// The register and a constant.
+/// True if the form is the register plus a constant.
 bool displaced(Linear form, std::size_t reg) {
   form.constant = 0;
   return form == Linear::of(reg);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread's registers say of its visit of a loop, and how they are read at one address: samples fall on the same
-// few addresses again and again, so what depends on the address alone is worked out once.
+// A thread's visit of a loop by its registers, and the reader for one address. Samples hit the same few addresses again
+// and again, so a reader does once the work that depends on the address alone.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::symbolizer {
 
-/// What a thread's registers, seen inside a loop, say of its visit there. Bits are those of `Register`.
+/// A thread's position in its visit of a loop, by its registers. Bits are those of `Register`.
 struct LoopMoment {
   std::uint16_t fixed = 0;                               // registers that an iteration leaves as they were
   std::uint16_t counters = 0;                            // registers that it moves by `step`
@@ -21,7 +21,7 @@ struct LoopMoment {
   [[nodiscard]] bool has(std::uint16_t mask, std::size_t reg) const { return (mask >> reg & 1U) != 0; }
 };
 
-/// A loop's registers, as LoopCounters finds them; `step` is in terms of fixed registers.
+/// A loop's registers, as LoopCounters finds them; `step` is a form of fixed registers.
 struct LoopRegisters {
   std::uint16_t fixed = 0, counters = 0;
   std::array<Linear, general_registers> step{};
@@ -30,7 +30,7 @@ struct LoopRegisters {
 /// Immutable; safe to share between threads.
 class MomentReader {
  public:
-  /// `forms`: registers at the address, in terms of what they were at the last passage of the header.
+  /// `forms`: registers at the address, as forms of those at the last passage of the header.
   MomentReader(const LoopRegisters& loop, const RegisterForms& forms);
   /// For a thread interrupted at that address.
   [[nodiscard]] LoopMoment read(const Registers& registers) const;
@@ -63,7 +63,7 @@ class MomentReader {
   std::vector<Counter> counters_;
 };
 
-/// Whether a form needs no registers but those of `fixed` and `but`.
+/// True if a form needs only registers of `fixed`, and `but`.
 [[nodiscard]] bool on_fixed_only(const Linear& form, std::size_t but, std::uint16_t fixed);
 
 }  // namespace crosstalk::symbolizer

@@ -19,7 +19,7 @@ bool is_streaming(std::span<const std::uint8_t> code) {
   return name.starts_with("movnt") || name.starts_with("vmovnt");
 }
 
-/// base + index * scale + displacement; nullopt where a register has no form.
+/// base + index * scale + displacement; nullopt if a register has no form.
 std::optional<Linear> address_form(const MemoryAccess& access, const RegisterForms& forms) {
   Linear sum = Linear::number(static_cast<std::uint64_t>(access.displacement));
   const auto add_register = [&](const std::optional<Register>& reg, std::int64_t scale) {
@@ -56,7 +56,7 @@ LoopOperand operand_of(const MemoryAccess& access, std::span<const std::uint8_t>
     return operand;
   }
   const auto forms = counters.forms_at(access.instruction);
-  // Without a width its address cannot be computed (memory_access()).
+  // An access without a width has no computable address (memory_access()).
   operand.form = forms && access.width != 0 ? address_form(access, *forms) : std::nullopt;
   operand.one_place = operand.form && only_fixed(*operand.form, counters);
   return operand;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory operands of a loop's own body, as sums of registers at its header: where each lies in an iteration, and by
-// how much it moves to the next.
+// The memory operands of a loop's own body as sums of registers at its header: their address in an iteration, and their
+// change to the next.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct LoopOperand {
   std::optional<Linear> form;  // its address by registers at the header; nullopt: not linear in them
 };
 
-/// Where an operand lies, and how it moves, by a moment of the loop. nullopt where a register that it needs is not
-/// known then, or only half of it.
+/// The address and stride of an operand at a moment of the loop. nullopt if a register that it needs is not known then,
+/// or only half of it.
 struct OperandPlace {
   std::uint64_t address = 0;
   std::int64_t stride = 0;  // bytes an iteration
 };
 [[nodiscard]] std::optional<OperandPlace> place_of(const LoopOperand& operand, const LoopMoment& moment);
 
-/// Of all ways through the loop, by address. Empty where there are too many ways.
+/// The operands on all ways through the loop, by address. Empty if there are too many ways.
 [[nodiscard]] std::vector<LoopOperand> loop_operands(LoopAnatomy& anatomy, std::uint32_t loop);
 
 }  // namespace crosstalk::symbolizer

@@ -12,7 +12,7 @@ namespace {
 /// An inline chain, outermost first.
 using Scopes = std::vector<Frame>;
 
-/// Chains of a function's instructions, asked for once a row.
+/// Inline chains of a function's instructions, requested once for each row.
 class Chains {
  public:
   Chains(const ControlFlow& flow, const RowAt& row_at, const ChainAt& chain_at)
@@ -22,7 +22,7 @@ class Chains {
         rows_(flow.instructions.size(), nullptr),
         known_(flow.instructions.size(), false) {}
 
-  /// Null when the instruction has no known line.
+  /// Null if the instruction has no known line.
   const Scopes* at(std::uint32_t instruction) {
     const std::uint64_t address = flow_.instructions[instruction].address;
     if (!known_[instruction]) {
@@ -51,7 +51,8 @@ class Chains {
   std::unordered_map<const void*, Scopes> by_row_;
 };
 
-/// How many scopes, from the outermost on, two chains share. A scope is a function and the call it came by.
+/// The number of scopes that two chains share, from the outermost on. A scope is a function and the call that led to
+/// it.
 std::size_t shared_scopes(const Scopes& a, const Scopes& b) {
   const std::size_t limit = std::min(a.size(), b.size());
   std::size_t count = 0;
@@ -71,7 +72,7 @@ void for_each_instruction(const ControlFlow& flow, const NaturalLoop& loop, Visi
   }
 }
 
-/// The scope that a loop was written in: a chain that begins with it, and how many scopes deep it is.
+/// The scope in which the source has the loop: a chain that begins with it, and its depth.
 struct Home {
   const Scopes* scopes = nullptr;
   std::size_t depth = 0;  // 0: unknown

@@ -23,8 +23,7 @@ std::vector<Blocks> predecessors_of(const ControlFlow& flow) {
   return predecessors;
 }
 
-/// Blocks in post-order of a depth-first walk from the entries. An entry that a walk from an earlier entry
-/// reaches is no root of its own.
+/// Blocks in post-order of a depth-first walk from the entries. An entry reachable from an earlier entry is no root.
 Blocks post_order(const ControlFlow& flow, std::vector<bool>& is_root) {
   Blocks order;
   std::vector<bool> seen(flow.blocks.size(), false);
@@ -70,7 +69,7 @@ class Dominators {
     dominator_[root_] = root_;
   }
 
-  /// False when it was given up.
+  /// False if it gave up.
   bool compute() {
     bool changed = true;
     while (changed) {
@@ -166,7 +165,7 @@ class DominatorTree {
   Blocks begin_, end_;
 };
 
-/// Adds what reaches the latches without passing the header. False when the budget is spent.
+/// Adds the blocks that reach the latches without passing the header. False if the budget is spent.
 bool fill_body(NaturalLoop& loop, const std::vector<Blocks>& predecessors, Blocks& mark, std::uint32_t id,
                std::uint64_t& steps) {
   Blocks work;
@@ -194,7 +193,7 @@ bool fill_body(NaturalLoop& loop, const std::vector<Blocks>& predecessors, Block
 }
 
 void nest(LoopNest& result) {
-  // A loop that holds another is larger: from large to small, each loop finds its parent in place.
+  // A loop is larger than those inside it: from large to small, each loop finds its parent in place.
   std::stable_sort(result.loops.begin(), result.loops.end(),
                    [](const NaturalLoop& a, const NaturalLoop& b) { return a.blocks.size() > b.blocks.size(); });
   for (std::uint32_t i = 0; i < result.loops.size(); ++i) {

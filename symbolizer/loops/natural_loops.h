@@ -24,8 +24,8 @@ struct LoopNest {
   std::vector<std::uint32_t> innermost;  // by block; Loop::no_parent outside all loops
 };
 
-/// Immediate dominators by block; UINT32_MAX for the virtual root above the entries and for blocks not reached
-/// from any entry. Empty when the graph needs more work than any compiled function does.
+/// Immediate dominators by block; UINT32_MAX for the virtual root above the entries and for unreachable blocks. Empty
+/// if the graph needs more work than any compiled function does.
 [[nodiscard]] std::vector<std::uint32_t> immediate_dominators(const ControlFlow& flow);
 
 [[nodiscard]] LoopNest natural_loops(const ControlFlow& flow);

@@ -36,7 +36,7 @@ struct Condition {
   bool is_unsigned = false;
 };
 
-/// When the branch leaves the loop; `taken`: by being taken.
+/// The condition on which the branch leaves the loop; `taken`: by being taken.
 std::optional<Condition> leaves_when(ZydisMnemonic branch, bool taken) {
   switch (branch) {
     case ZYDIS_MNEMONIC_JZ:
@@ -71,8 +71,8 @@ struct Test {
   Until until;
 };
 
-/// What the flags at the end of a block come from, in terms of registers at the loop's header. `by_order`: they are
-/// asked for an order of unsigned numbers.
+/// The value that sets the flags at the end of a block, as a form of registers at the loop's header. `by_order`: the
+/// branch tests the order of unsigned numbers.
 std::optional<Linear> tested_at(const ControlFlow& flow, const LoopCounters& counters, const Block& of, bool by_order,
                                 const ReadBytes& read) {
   for (std::uint32_t i = of.last; i-- > of.first;) {
@@ -86,7 +86,7 @@ std::optional<Linear> tested_at(const ControlFlow& flow, const LoopCounters& cou
   return std::nullopt;
 }
 
-/// What the branch at the end of `block` asks, in terms of registers at the loop's header.
+/// The test of the branch at the end of `block`, as a form of registers at the loop's header.
 std::optional<Test> test_of(const ControlFlow& flow, const NaturalLoop& loop, const LoopCounters& counters,
                             std::uint32_t block, const ReadBytes& read) {
   const Block& of = flow.blocks[block];
@@ -103,7 +103,7 @@ std::optional<Test> test_of(const ControlFlow& flow, const NaturalLoop& loop, co
   return difference ? std::optional(Test{*difference, condition->until}) : std::nullopt;
 }
 
-/// By how much a form of registers at the header changes an iteration.
+/// The change in an iteration of a form of registers at the header.
 std::optional<Linear> change_of(const Linear& form, const LoopCounters& counters) {
   std::optional<Linear> change = Linear::number(0);
   for (std::size_t i = 0; change && i < general_registers; ++i) {
@@ -116,7 +116,7 @@ std::optional<Linear> change_of(const Linear& form, const LoopCounters& counters
   return change;
 }
 
-/// Registers when the inner loop is entered, in terms of those at the header of the loop around.
+/// Registers at the entry of the inner loop, as forms of those at the header of the loop around.
 std::optional<RegisterForms> forms_on_entry(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer,
                                             const LoopCounters& outer_counters) {
   std::optional<RegisterForms> forms;
@@ -143,16 +143,16 @@ bool on_fixed_only(const Linear& form, const LoopCounters& counters) {
   return true;
 }
 
-/// A loop inside another, for whether every iteration of that one enters it.
+/// Tells if every iteration of the outer loop enters the inner one.
 class Entered {
  public:
   Entered(const ControlFlow& flow, const NaturalLoop& inner, const NaturalLoop& outer, const LoopCounters& counters,
           const ReadBytes& read)
       : flow_(flow), inner_(inner), outer_(outer), counters_(counters), read_(read) {}
 
-  /// The inner header lies on all ways to a latch. A guard before it ("is there anything to do?") that asks registers
-  /// which the loop around does not change goes the same way each time: where samples fell into the inner loop, the way
-  /// into it.
+  /// True if the inner header lies on all ways to a latch. A guard before it ("is there anything to do?") on registers
+  /// that the loop around does not change goes the same way each time; samples in the inner loop show that it leads
+  /// there.
   [[nodiscard]] bool always() const {
     const std::vector<bool> passed = reached_from(outer_.header, true);
     return std::none_of(outer_.latches.begin(), outer_.latches.end(),
@@ -160,7 +160,7 @@ class Entered {
   }
 
  private:
-  /// Blocks that are reached within one iteration of the loop around and before the inner loop.
+  /// Blocks reachable within one iteration of the loop around and before the inner loop.
   [[nodiscard]] std::vector<bool> reached_from(std::uint32_t from, bool past_guards) const {
     std::vector<bool> reached(flow_.blocks.size());
     std::vector<std::uint32_t> open{from};
@@ -215,7 +215,7 @@ class Entered {
   const ReadBytes& read_;
 };
 
-/// `known`: the registers that it may need, of those that `moment` has.
+/// `known`: the registers of `moment` that the form may use.
 std::optional<double> evaluate(const Linear& form, const LoopMoment& moment, std::uint16_t known, bool narrow) {
   std::uint64_t value = form.constant;
   for (std::size_t i = 0; i < general_registers; ++i) {
@@ -289,7 +289,7 @@ std::optional<double> TripCount::done(const LoopMoment& inside, const LoopMoment
 
 namespace {
 
-/// Counters as they are on entry, where that is a number, and what the inner loop leaves alone as it is.
+/// Forms within the inner loop: counters that start at a constant have it, registers that it does not change stay.
 RegisterForms as_inside(const RegisterForms& entry, const LoopCounters& inner) {
   RegisterForms forms;
   for (std::size_t reg = 0; reg < general_registers; ++reg) {

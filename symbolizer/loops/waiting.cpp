@@ -39,7 +39,7 @@ Update update_of(const Decoded& decoded) {
   }
 }
 
-/// Registers that a way writes, as the largest that hold them.
+/// Registers that a way writes, by the largest ones that contain them.
 std::set<ZydisRegister> written_by(std::span<const Decoded> way) {
   std::set<ZydisRegister> written;
   for (const Decoded& decoded : way) {
@@ -57,11 +57,11 @@ bool is_left_alone(ZydisRegister reg, const std::set<ZydisRegister>& written) {
   return reg == ZYDIS_REGISTER_NONE || !written.contains(whole(reg));
 }
 
-/// What a value is made of: registers as they were where the way begins, and `a_load`.
+/// Inputs of a value: registers at the begin of the way, and `a_load`.
 using Sources = std::set<ZydisRegister>;
 constexpr ZydisRegister a_load = ZYDIS_REGISTER_NONE;
 
-/// `xor %eax, %eax` and the like: what they give depends on nothing.
+/// True for `xor %eax, %eax` and the like: the result depends on nothing.
 bool clears(const Decoded& decoded) {
   switch (decoded.instruction.mnemonic) {
     case ZYDIS_MNEMONIC_XOR:
@@ -88,7 +88,7 @@ class WayValues {
         continue;
       }
       const ZydisRegister reg = whole(operand.reg.value);
-      // A part that is written stands for the whole: it is the part that is tested after it.
+      // A write of a part counts for the whole register: the test reads that part.
       Sources now = read;
       if ((operand.actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0 && !swaps(decoded)) {
         now.merge(Sources(of(reg)));
@@ -122,7 +122,7 @@ class WayValues {
     return read;
   }
 
-  /// After the whole way: adds what the registers had been made of in the iterations before.
+  /// Call it after the whole way: adds the inputs of those registers in earlier iterations.
   [[nodiscard]] Sources over_iterations(const Sources& sources) const {
     Sources all;
     std::vector<ZydisRegister> open(sources.begin(), sources.end());
@@ -137,7 +137,7 @@ class WayValues {
     return all;
   }
 
-  /// An iteration makes it of what the iteration before has made: a counter, a sum.
+  /// True if an iteration computes the register from its value in the previous iteration: a counter, a sum.
   [[nodiscard]] bool goes_on(ZydisRegister reg) const {
     const auto value = values_.find(reg);
     return value != values_.end() && over_iterations(value->second).contains(reg);
@@ -151,7 +151,7 @@ class WayValues {
   std::map<ZydisRegister, Sources> values_;  // of registers that have been written
 };
 
-/// Whether one of the jumps goes by what was loaded alone. A counter that decides, too, ends the loop by itself.
+/// True if one of the jumps depends on loads alone. If a counter decides, too, the loop ends by itself.
 bool leaves_by_loads(std::span<const Decoded> way, std::span<const std::size_t> decisions) {
   WayValues values;
   std::vector<Sources> conditions;
@@ -168,8 +168,8 @@ bool leaves_by_loads(std::span<const Decoded> way, std::span<const std::size_t> 
   });
 }
 
-/// A compare and exchange that expects what was loaded before it fails only if another thread has stored in between:
-/// the loop is an update that is tried again, and nobody is waited for. A lock expects one value, that of being free.
+/// True for a retried update. A compare and exchange that expects a loaded value fails only if another thread has
+/// stored in between: the loop waits for nobody. A lock instead expects the one value for "free".
 bool tries_an_update_again(std::span<const Decoded> way) {
   WayValues values;
   std::vector<Sources> expected;

@@ -17,7 +17,7 @@ constexpr std::size_t most_frame_ranges = 1U << 22U;
 constexpr std::uint8_t format_mask = 0x0f;
 constexpr std::uint8_t application_mask = 0x70;
 
-/// Bytes of a fixed-size DW_EH_PE format, 0 for the others (LEB128 is not used for locations).
+/// Bytes of a DW_EH_PE format of fixed size, 0 for the others (LEB128 is not used for locations).
 std::size_t format_bytes(std::uint8_t encoding) {
   switch (encoding & format_mask) {
     case DW_EH_PE_absptr:
@@ -44,7 +44,7 @@ std::uint64_t read_value(const std::uint8_t* at, std::size_t bytes, bool is_sign
   return value;
 }
 
-/// How a CIE's FDEs encode addresses, from the 'R' of its augmentation; nullopt when it cannot be told.
+/// The encoding of addresses in a CIE's FDEs, from the 'R' of its augmentation; nullopt if it is unclear.
 std::optional<std::uint8_t> pointer_encoding(const Dwarf_CIE& cie) {
   std::string_view augmentation = cie.augmentation != nullptr ? cie.augmentation : "";
   if (!augmentation.starts_with('z')) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code ranges that .eh_frame describes. Stripped binaries keep it, so it tells where functions begin and
-// end when no symbol does.
+// The code ranges in .eh_frame. Stripped binaries keep it, so it gives the bounds of functions without symbols.
 #pragma once
 
 #include <optional>

@@ -52,7 +52,7 @@ std::optional<std::int32_t> small(std::uint64_t value) {
   return static_cast<std::int32_t>(number);
 }
 
-/// libdw gives a location as an expression on the CFA, with DW_OP_stack_value where it is the value itself.
+/// libdw gives a location as an expression on the CFA, with DW_OP_stack_value if it is the value itself.
 RegisterRule register_rule(std::uint8_t reg, const Dwarf_Op* operations, std::size_t count) {
   using Kind = RegisterRule::Kind;
   RegisterRule rule{reg, Kind::undefined, 0, {}};
@@ -105,7 +105,7 @@ FrameRule compact(Dwarf_Frame* frame) {
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   const int return_address = dwarf_frame_info(frame, &begin, &end, &signal_frame);
-  // On x86-64 it is always column 16; another one is a damaged file.
+  // On x86-64 it is always column 16; a damaged file may have another one.
   if (return_address != static_cast<int>(Register::rip) || dwarf_frame_cfa(frame, &operations, &count) != 0 ||
       count == 0) {
     return rule;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to find a frame's caller at one code address, in a compact form that is computed once.
+// Rules to find a frame's caller at a code address, in a compact form that is computed once.
 //
-// Why elfutils' reader of call-frame information and not libunwind's remote accessors: libunwind keeps its
-// rules by run-time address in an address space, so they are worth nothing to the next process, or to the same
-// one after a dlclose. Here they are kept by module address, for all processes and load addresses of a profile,
-// which makes a warm frame cost some 40 ns. And a profile may name any file: libdw's reader is made for damaged
-// ones, and what it returns is evaluated here with every access and every loop bounded.
+// They come from elfutils' reader of call-frame information, not from libunwind's remote accessors. libunwind keeps its
+// rules by run-time address in an address space, so that another process, or the same one after a dlclose, cannot reuse
+// them. Here they are kept by module address, for all processes and load addresses of a profile, which reduces the cost
+// of a warm frame to about 40 ns. A profile may also name any file: libdw's reader is made for damaged ones, and its
+// results are evaluated here with every access and every loop bounded.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -28,7 +28,7 @@ struct Operation {
   std::uint64_t offset = 0;  // in the expression; branches are relative to it
 };
 
-/// Where a register of the caller is. Registers without a rule are as they are.
+/// The rule to recover a register of the caller. Registers without a rule are unchanged.
 struct RegisterRule {
   enum class Kind : std::uint8_t {
     undefined,
@@ -55,7 +55,7 @@ struct FrameRule {
 /// The rules of one module. Bounded in memory; rules stay valid until the next call of at().
 class FrameRules {
  public:
-  /// .eh_frame of `code`, then .debug_frame of `dwarf`. Either may be null; both must outlive the object.
+  /// Reads .eh_frame of `code`, then .debug_frame of `dwarf`. Either may be null; both must outlive the object.
   FrameRules(const ElfFile* code, Dwarf* dwarf);
   [[nodiscard]] const FrameRule& at(std::uint64_t address);
 

@@ -21,7 +21,7 @@ class Unwinder {
   [[nodiscard]] std::uint64_t sp() const { return registers_[Register::rsp]; }
   /// 0: not known.
   [[nodiscard]] std::uint64_t frame_pointer() const { return frame_pointer_known_ ? registers_[Register::rbp] : 0; }
-  /// Goes to the caller; false at the end of what is known.
+  /// Goes to the caller; false if nothing leads further.
   bool step();
 
  private:
@@ -55,7 +55,7 @@ const Mapping* Unwinder::mapping_of(std::uint64_t address) {
 }
 
 bool Unwinder::step() {
-  // Behind a call that never returns lies another function, or nothing: what matters is the call.
+  // After a call that never returns comes another function, or nothing, so look up the call itself.
   const std::uint64_t lookup = exact_ip_ ? ip() : ip() - 1;
   const Mapping* mapping = mapping_of(lookup);
   bool stepped = false;
@@ -95,7 +95,7 @@ Unwinder::Outcome Unwinder::step_by_rules(const Mapping& mapping, std::uint64_t 
   return apply(rule, *cfa) ? Outcome::stepped : Outcome::ended;
 }
 
-/// Computes the caller's registers; false when its instruction pointer cannot be known.
+/// Computes the caller's registers; false if its instruction pointer is unknown.
 bool Unwinder::apply(const FrameRule& rule, std::uint64_t cfa) {
   using Kind = RegisterRule::Kind;
   Registers caller = registers_;
@@ -121,7 +121,7 @@ bool Unwinder::apply(const FrameRule& rule, std::uint64_t cfa) {
       case Kind::undefined:
         break;
     }
-    // A register that is lost keeps its old value, which nobody may rely on; a lost rip ends the stack.
+    // A lost register keeps its old value, which nothing may rely on; a lost rip ends the stack.
     if (value) {
       caller.value[reg.reg] = *value;
     }
