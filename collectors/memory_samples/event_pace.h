@@ -11,17 +11,17 @@ namespace crosstalk::collectors {
 
 struct PerfSample;
 
-/// What a period is multiplied by, so that it is drawn evenly from a quarter less to a quarter more.
+/// Returns a random factor for a period, evenly from a quarter less to a quarter more.
 inline constexpr double period_spread = 0.25;
 [[nodiscard]] double period_by_chance(std::uint64_t& random);
 
-/// Whether a thread with so many events lacks a counter, of which so many never had one. Of several kinds of cores'
-/// events those of the others never count where the thread stays on one kind: then all have to lack it.
+/// True if a thread lacks a counter: `never_counted` of its `events` never had one. With events of several kinds of
+/// cores, those of other kinds never count if the thread stays on one kind: then all have to lack it.
 [[nodiscard]] constexpr bool lacks_counter(std::size_t never_counted, std::size_t events, bool one_unit) {
   return never_counted != 0 && (one_unit || never_counted == events);
 }
 
-/// How much a sample stands for, and the period after it. Pure: an event's counts go in, what to do comes out.
+/// Computes a sample's weight, and the period after it. Pure: takes an event's counts and does nothing else.
 class EventPace {
  public:
   /// `period`: to begin with. `hurry`: so many samples in one period's time are a flood.
@@ -29,21 +29,21 @@ class EventPace {
       : event_(event), period_(period), hurry_(hurry) {}
   EventPace() = default;  // all zero bytes: it takes none in a library's file
 
-  /// What the sample stands for: what was counted since the one before, also by samples that were lost. Where others
-  /// had the counter for a part of the time, and `shared_counters` says that this is why, the more.
+  /// Returns what the sample stands for: the count since the sample before, including lost samples. Scales it up if
+  /// `shared_counters` and the event had its counter for only a part of the time.
   [[nodiscard]] std::uint64_t weigh(const PerfSample& sample, bool shared_counters);
-  /// What reading the event tells without a sample: since the latest one it was to count for `enabled_ns` less that
-  /// sample's, and did for a part of it. An event that has no counter takes no sample that could tell.
+  /// Updates counting_part() from times read without a sample, because an event that has no counter takes no sample
+  /// that could tell. `enabled_ns`, `running_ns`: of the event, so far.
   void look(std::uint64_t enabled_ns, std::uint64_t running_ns, bool shared_counters);
-  /// At the latest look it was to count for long enough to know, and never did.
+  /// True if at the latest look the event was enabled for long enough to know, and never counted.
   [[nodiscard]] bool never_counted() const { return never_counted_; }
-  /// Is a new period due? At once where samples come much faster than they are to.
+  /// True if a new period is due: at once if samples come much too fast.
   [[nodiscard]] bool due(std::uint64_t now_ns) const { return now_ns >= due_ns_ || taken_ >= hurry_; }
-  /// The period until the next call, drawn around what gives a sample in `wanted_ns` of running time. `counted`,
-  /// `running_ns`: of the event, so far.
+  /// Returns the period until the next call, drawn around the one that gives a sample in `wanted_ns` of running time.
+  /// `counted`, `running_ns`: of the event, so far.
   [[nodiscard]] std::uint64_t next_period(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t counted,
                                           std::uint64_t running_ns, std::uint64_t& random);
-  /// Of the time that the event was to count, the part in which it did, at its latest sample or look.
+  /// Returns the part of its enabled time in which the event counted, at its latest sample or look.
   [[nodiscard]] double counting_part() const { return 1 - missing_part_; }
   [[nodiscard]] bool sampled() const { return taken_ != 0; }
   [[nodiscard]] std::uint64_t counted() const { return count_; }

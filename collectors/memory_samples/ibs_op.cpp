@@ -15,7 +15,7 @@ struct Field {
   unsigned first, bits;
 };
 constexpr Field rip_invalid{38, 1};  // of op_data
-// Of op_data3:
+// Fields of op_data3:
 constexpr Field is_load{0, 1}, is_store{1, 1}, missed_cache{7, 1}, address_valid{17, 1}, is_prefetch{21, 1};
 constexpr Field width_code{22, 4}, miss_latency{32, 16};
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t user_end = 1ULL << 47U;
 
-/// What perf says that the instruction did: perf_mem_data_src's mem_op.
+/// Returns perf's kind of the access: perf_mem_data_src's mem_op.
 AccessKind kind_in(std::uint64_t data_source) {
   constexpr std::uint64_t operation_bits = 0x1f;
   const std::uint64_t operation = data_source & operation_bits;
@@ -37,8 +37,8 @@ AccessKind kind_of(Accesses accesses) {
   return AccessKind::none;
 }
 
-/// Kernels before 6.2 say nothing of where an access of IBS found its line. Whether it was in the first cache is enough
-/// to tell whether another thread can have stored to it since.
+/// Returns `given`, or for kernels before 6.2, which do not say where an access of IBS found its line, whether it was
+/// in the first cache. This is enough to tell if another thread can have stored to the line since.
 std::uint64_t data_source_of(const IbsOp& op, std::uint64_t given) {
   perf_mem_data_src source{};
   source.val = given;
@@ -51,7 +51,7 @@ std::uint64_t data_source_of(const IbsOp& op, std::uint64_t given) {
   return source.val;
 }
 
-/// What IBS has tagged is known from its registers; whatever else the kernel makes of them is the same or less.
+/// Takes an access that IBS has tagged from its registers: the kernel's other fields say the same or less.
 void take_ibs(const IbsOp& op, Observation& seen) {
   seen.ip = op.ip != 0 ? op.ip : seen.ip;
   seen.skid_known = op.ip != 0;
@@ -62,8 +62,8 @@ void take_ibs(const IbsOp& op, Observation& seen) {
   seen.data_source = op.kind != AccessKind::none ? data_source_of(op, seen.data_source) : 0;
 }
 
-/// What the instruction itself says. One that loads and stores is one access: where its load and its store are sampled
-/// apart, the load stands for it.
+/// Completes the access from the instruction itself. An instruction that loads and stores is one access: if its load
+/// and its store are sampled apart, the load stands for it.
 Measured complete_from(const in_target::FoundAccess& found, Observation& seen) {
   seen.access_ip = found.instruction;
   seen.width = seen.width != 0 ? seen.width : found.width;
@@ -87,7 +87,7 @@ std::size_t read_instruction(const in_target::CodeReader& reader, std::uint64_t 
   return whole ? code.size() : first;
 }
 
-/// What the instruction at `ip` accesses, if that is one place; its address is not worked out.
+/// Returns the access of the instruction at `ip`, if it is to one place; does not compute its address.
 std::optional<in_target::FoundAccess> access_at(const in_target::CodeReader& reader, std::uint64_t ip) {
   std::array<std::uint8_t, in_target::longest_instruction> code{};
   const std::size_t bytes = read_instruction(reader, ip, code);

@@ -19,8 +19,8 @@ enum class Measured : std::uint8_t {
   half_an_update,  // the store of an instruction that also loads there: samples of its load stand for both
 };
 
-/// How the instruction is looked at: the code and, where the sample does not say which instruction it is of, the memory
-/// that the way to it depends on. `fs_base`: where thread-local storage begins; 0: not known.
+/// Gives access to the code and, if the sample does not identify its instruction, to the memory that the way to it
+/// depends on. `fs_base`: the beginning of thread-local storage; 0: not known.
 struct AccessView {
   in_target::AccessFinder& finder;
   in_target::CodeReader reader;

@@ -98,7 +98,7 @@ void take_count(Fields& fields, bool with_times, PerfSample& sample) {
   }
 }
 
-/// Of one part, or of three, of which the first is the latency.
+/// Returns the latency from a weight of one part, or of three, of which the first is the latency.
 std::uint32_t latency_of(std::uint64_t weight, bool in_parts) {
   constexpr std::uint64_t most = UINT32_MAX;
   return static_cast<std::uint32_t>(in_parts ? weight & most : std::min(weight, most));

@@ -14,7 +14,7 @@
 
 namespace crosstalk::collectors {
 
-/// What an event of ours has seen: a clock that ran out, an access to a watched word, or one that was sampled.
+/// A sample of an event of ours: a clock that ran out, an access to a watched word, or a sampled access.
 struct PerfSample {
   std::uint64_t event = 0;  // the kernel's id of the event
   std::uint64_t ip = 0;     // where the processor was: in the kernel, if `in_kernel`
@@ -28,7 +28,7 @@ struct PerfSample {
   Registers registers;  // of user mode; after a watched access, those behind its instruction
   std::uint64_t flags = 0;
   std::span<const std::byte> stack;  // from rsp upward; within the bytes that were parsed
-  // Of sampled accesses only:
+  // Fields of sampled accesses only:
   bool exact_ip = false;             // `ip` is the instruction that was sampled, not one some way behind it
   std::uint64_t period = 0;          // that the event had until now
   std::uint64_t enabled_ns = 0;      // how long the event was to count so far,

@@ -11,13 +11,13 @@
 
 namespace crosstalk::collectors {
 
-/// Of a thread's clock and of its watchpoints, which have the same, so that a record can be parsed before it is known
-/// whose it is. Events that sample memory accesses say more.
+/// The fields of a thread's clock and of its watchpoints. They are the same, so that a record can be parsed before its
+/// event is known. Events that sample memory accesses have more.
 inline constexpr std::uint64_t sample_fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                                                PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
                                                PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
-/// What the samples of a ring consist of.
+/// The layout of the samples in a ring.
 struct SampleLayout {
   std::uint64_t fields = sample_fields;  // PERF_SAMPLE_*
   bool with_times = false;               // beside a count, how long the event was to count, and how long it did

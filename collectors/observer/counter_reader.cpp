@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint32_t ring_pages = 4;  // for some hundred readings
 
-/// What a group's descriptor says: the kernel's layout, with as many counts as there may be.
+/// The contents of a group's descriptor: the kernel's layout, with as many counts as there may be.
 struct GroupCounts {
   std::uint64_t counters = 0, enabled_ns = 0, running_ns = 0;
   std::array<std::uint64_t, profile::most_group_counters> counts{};
 };
-/// Zeros where it cannot be read.
+/// Returns zeros if it cannot be read.
 GroupCounts read_group(const OpenEvent& leader) {
   GroupCounts counts;
   return ::read(leader.fd.get(), &counts, sizeof counts) > 0 ? counts : GroupCounts{};

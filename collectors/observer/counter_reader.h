@@ -26,7 +26,7 @@ namespace crosstalk::observer {
 
 using CounterGroups = std::vector<collectors::CounterGroup>;
 
-/// What became of counters, for the report.
+/// The state of counters, for the report.
 struct CounterTally {
   std::uint64_t readings = 0, lost = 0, throttled = 0;
   std::uint64_t enabled_ns = 0, running_ns = 0;  // of groups, so far as their threads are parted with

@@ -14,7 +14,7 @@
 
 namespace crosstalk::observer {
 
-/// What a group of counters had counted when its leader took a sample.
+/// The counts of a group of counters when its leader took a sample.
 struct CounterSample {
   std::uint64_t event = 0;  // the kernel's id of the leader
   std::uint64_t ip = 0;

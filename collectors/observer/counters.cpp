@@ -32,7 +32,7 @@ void Counters::close(WatchedThread& thread, std::uint64_t cost_ns) {
   }
 }
 
-/// Where groups take turns, some readings fall into a turn, so that most pairs of them have no gap in between.
+/// If groups take turns, some readings fall into a turn, so that most pairs of them have no gap in between.
 std::uint64_t Counters::interval_ns(std::uint64_t period_ns) const {
   constexpr std::uint64_t readings_of_a_turn = 3;
   return groups_.size() > 1 ? period_ns / readings_of_a_turn : period_ns;

@@ -30,23 +30,23 @@ inline constexpr std::uint32_t usual_ring_pages = 32, least_ring_pages = 4;
 [[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock, std::uint32_t pages);
 void enable_event(const OpenEvent& event);
 void set_event_period(const OpenEvent& event, std::uint64_t period);
-/// What the clock has counted: CPU time of its thread, nanoseconds, also after the thread's end.
+/// Returns the clock's count: CPU time of its thread, nanoseconds, also after the thread's end.
 [[nodiscard]] std::uint64_t read_clock(const OpenEvent& clock);
 
-/// An event that samples memory accesses, of a thread (`cpu` -1) or of a processor (`tid` -1), in the group of `leader`
-/// if there is one. Errors as those of a clock.
+/// Opens an event that samples memory accesses, of a thread (`cpu` -1) or of a processor (`tid` -1), in the group of
+/// `leader` if there is one. Errors as those of a clock.
 [[nodiscard]] Result<OpenEvent> open_measuring(const perf_event_attr& attributes, pid_t tid, int cpu,
                                                const OpenEvent* leader);
-/// From now on its records go into the ring of the event `ring`. False: the kernel does not let them.
+/// Sends its records to the ring of the event `ring` from now on. False: the kernel refuses.
 [[nodiscard]] bool write_into_ring(const OpenEvent& event, int ring);
 struct EventCounts {
   std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
 };
-/// Of an event with measuring_attributes(), so far; zeros where it cannot be read.
+/// Returns the counts so far of an event with measuring_attributes(); zeros if it cannot be read.
 [[nodiscard]] EventCounts read_counts(const OpenEvent& event);
 
-/// A disabled breakpoint of thread `tid` that writes into the ring of `clock`. Nothing where there is no debug register
-/// for it, or no thread.
+/// Opens a disabled breakpoint of thread `tid` that writes into the ring of `clock`. Nothing if there is no debug
+/// register for it, or no thread.
 [[nodiscard]] std::optional<OpenEvent> open_breakpoint(pid_t tid, const WatchedPlace& place, const OpenEvent& clock);
 /// Lets it report so many accesses; then the kernel switches it off.
 void enable_breakpoint(const OpenEvent& breakpoint, std::uint32_t accesses);

@@ -8,7 +8,7 @@ namespace crosstalk::observer {
 
 namespace {
 
-/// Who has the counters, and what gives them back.
+/// Names the holders of the counters, and the ways to free them.
 std::string holders_of_counters(bool watchdog) {
   return watchdog ? "the kernel's NMI watchdog holds one, and who else measures some; to free the former: sudo sysctl "
                     "kernel.nmi_watchdog=0"

@@ -16,7 +16,7 @@ struct MeasuredSamples {
   std::uint64_t in_kernel = 0;  // and these were dropped
   std::uint64_t without_access = 0, half_updates = 0;
   std::uint64_t of_others = 0;        // of threads that are not watched; events of processors have such
-  std::uint64_t lost = 0;             // of events of processors: whose they were is not known
+  std::uint64_t lost = 0;             // of events of processors: their threads are not known
   std::uint64_t throttled = 0;        // times that the kernel has stopped sampling
   double counting_part = 1;           // the least part of the time that an event had a counter
   std::uint64_t without_counter = 0;  // threads or processors of which an event never had a counter

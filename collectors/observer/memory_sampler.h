@@ -25,7 +25,7 @@
 namespace crosstalk::observer {
 
 using MemoryEvents = std::vector<collectors::MemoryEvent>;
-/// Those that the kernel takes for processors only, or the others.
+/// Returns the events that the kernel takes for processors only, or the others.
 [[nodiscard]] MemoryEvents those_of(const MemoryEvents& events, bool each_cpu);
 
 struct SamplingPlace {
@@ -53,15 +53,16 @@ class MemorySampler {
   [[nodiscard]] std::vector<Ring>& rings() { return rings_; }
   /// Null: its samples come through rings of perf.
   [[nodiscard]] ModuleSampler* module() { return module_ ? &*module_ : nullptr; }
-  /// What the sample stands for, and of which event it is; null: of none of these.
+  /// Returns the sample's event and sets `weight` to what the sample stands for; null: its event is none of these.
   [[nodiscard]] const collectors::MemoryEvent* weigh(const PerfSample& sample, std::uint64_t& weight);
-  /// Draws new periods where they are due, for a sample in `wanted_ns` of time.
+  /// Draws new periods that are due, for a sample in `wanted_ns` of time.
   void keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random);
   [[nodiscard]] Periods periods() const;
-  /// Before it is closed: reads for how long the events had counters, since one that has none takes no sample that
-  /// would tell, and enters that. Whether one of them never had one.
+  /// Called before the events are closed: reads for how long they had counters, and enters that, since an event without
+  /// a counter takes no sample that would tell. Returns true if one of them never had a counter.
   [[nodiscard]] bool account(MeasuredSamples& all);
-  /// The smallest part of the time that any of the events had a counter, where it is known since the latest look.
+  /// Returns the smallest part of the time that any of the events had a counter, as far as it is known since the latest
+  /// look.
   [[nodiscard]] double counting_part() const;
 
  private:

@@ -26,7 +26,7 @@ tl::unexpected<Error> refusal(pid_t tid, const char* what, int error) {
                   what + ": " + std::strerror(error) + ")");
 }
 
-/// What the module draws its intervals from, around `period`, within its bounds.
+/// Returns the range from which the module draws its intervals: around `period`, within its bounds.
 crosstalk_ibs_period drawn_around(std::uint64_t period, std::uint64_t least, std::uint64_t most) {
   const std::uint64_t kept = std::clamp(period, least, most);
   const auto wanted = static_cast<std::uint64_t>(static_cast<double>(kept) * period_spread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of one thread by our kernel module for IBS (docs/kmod.md), where perf has none: a context of the thread, its
-// ring, and its pace. What a sample says goes the way of perf's samples of IBS: the same registers, decoded by the same
-// code (measured_access.h).
+// Samples one thread by our kernel module for IBS (docs/kmod.md), where perf has none: has a context of the thread, its
+// ring, and its pace. Its samples go the way of perf's samples of IBS: the same registers, decoded by the same code
+// (measured_access.h).
 #pragma once
 
 #include <sys/types.h>
@@ -22,19 +22,19 @@ struct crosstalk_ibs_sample;
 
 namespace crosstalk::observer {
 
-/// As the kernel's perf lays out the registers of a sample of IBS (PERF_SAMPLE_RAW): capabilities, control, RIP, data 1
-/// to 3, address.
+/// The bytes of a sample's IBS registers as perf lays them out (PERF_SAMPLE_RAW): capabilities, control, RIP, data 1 to
+/// 3, address.
 inline constexpr std::size_t ibs_raw_bytes = sizeof(std::uint32_t) + 6 * sizeof(std::uint64_t);
 
-/// A record of the module as the sample of perf that it would have been. `raw` receives its registers, and is referred
-/// to by what is returned. Pure.
+/// Converts a record of the module to the sample that perf would have given. `raw` receives its registers; the result
+/// refers to it. Pure.
 [[nodiscard]] PerfSample perf_sample_of(const crosstalk_ibs_sample& record, std::span<std::byte, ibs_raw_bytes> raw);
 
 /// Movable. Not thread-safe.
 class ModuleSampler {
  public:
-  /// A context of the thread, disabled. `event` outlives it; `period`: to begin with. Errors: not_found (the thread is
-  /// gone), permission, system.
+  /// Opens a disabled context of the thread. `event` outlives it; `period`: to begin with. Errors: not_found (the
+  /// thread is gone), permission, system.
   [[nodiscard]] static Result<ModuleSampler> open(const collectors::MemoryEvent& event, pid_t tid,
                                                   std::uint64_t period);
   void enable();
@@ -48,9 +48,9 @@ class ModuleSampler {
     std::shared_ptr<std::vector<std::byte>> bytes;  // that the samples refer to
     std::uint64_t lost = 0;                         // since the last call: the ring was full
   };
-  /// What has come since the last call.
+  /// Returns the samples that have come since the last call.
   [[nodiscard]] Batch drain();
-  /// Draws a new period where it is due, for a sample in `wanted_ns` of running time.
+  /// Draws a new period if it is due, for a sample in `wanted_ns` of running time.
   void keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random);
   [[nodiscard]] std::uint64_t period() const { return pace_.period(); }
   [[nodiscard]] const collectors::MemoryEvent& event() const { return *event_; }

@@ -21,7 +21,7 @@ namespace crosstalk::observer {
 class Session;
 struct PassedOver;  // targets.h
 
-/// What is to be watched, and how.
+/// The processes to watch, and the settings.
 struct Assignment {
   std::vector<pid_t> pids;                         // at least one; check_process() has found them to be such processes
   bool children = false;                           // with the processes that they have started, and start
@@ -45,7 +45,7 @@ class Observer {
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
   /// Leaves the targets; what was seen of them is in the arena when this returns. A second call does nothing.
   void stop();
-  /// What went unwatched, as warnings. After stop().
+  /// Returns warnings about what went unwatched. After stop().
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;
   /// Children that were to be watched and could not be. After stop().
   [[nodiscard]] const std::vector<PassedOver>& refused() const;

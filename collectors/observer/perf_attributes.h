@@ -36,10 +36,10 @@ struct WatchedPlace {
 /// A data breakpoint that reports each access into the ring. It begins disabled.
 [[nodiscard]] perf_event_attr watch_attributes(const WatchedPlace& place);
 
-/// An event that samples memory accesses: as it was chosen, with what its samples have to say besides: what was counted
-/// so far, the registers, some stack. It begins disabled.
+/// Returns the attributes of an event that samples memory accesses: the chosen event, and in its samples also the count
+/// so far, the registers and some stack. It begins disabled.
 [[nodiscard]] perf_event_attr measuring_attributes(const collectors::MemoryEvent& event, std::uint64_t period);
-/// The same of the event that leads its group; only where it has one.
+/// The same for the event that leads its group, if it has one.
 [[nodiscard]] perf_event_attr leading_attributes(const collectors::MemoryEvent& event);
 [[nodiscard]] SampleLayout layout_of(const collectors::MemoryEvent& event);
 

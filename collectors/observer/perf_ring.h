@@ -2,7 +2,7 @@
 // A perf ring, which the kernel writes and this process reads.
 //
 // The kernel writes data_head after the bytes (we load it with acquire); we write data_tail after we have copied them
-// out (release), and the kernel writes no further than that. What it has no room for it drops and counts (PerfLost).
+// out (release), and the kernel writes no further than that. It drops and counts records without room (PerfLost).
 #pragma once
 
 #include <cstddef>

@@ -33,11 +33,11 @@ struct Mapping {
 /// May a watchpoint lie there? Not where the kernel writes the time, nor where nothing is mapped.
 [[nodiscard]] bool is_watchable(const Mapping* mapping);
 
-/// The line at `address`, if `mapping`, in which it lies, is of memory that processes can share. Who else has it is not
-/// looked at.
+/// Returns the line at `address`, which lies in `mapping`, if processes can share its memory. Does not check if others
+/// do.
 [[nodiscard]] watch_policy::SharedLine shared_line_in(const Mapping& mapping, std::uint64_t address);
 
-/// Where a process with these mappings has the line; 0: nowhere.
+/// Returns the line's address in a process with these mappings; 0: it has none.
 [[nodiscard]] std::uint64_t address_of(const std::vector<Mapping>& maps, const watch_policy::SharedLine& line);
 
 }  // namespace crosstalk::observer

@@ -9,8 +9,8 @@
 namespace crosstalk::observer {
 namespace {
 
-// Where thread-local storage begins is not among the registers that the kernel samples. An access relative to it is
-// found at an address near zero, where nothing is mapped.
+// The kernel does not sample the beginning of thread-local storage. An access relative to it is found at an address
+// near zero, where nothing is mapped.
 constexpr std::uint64_t fs_base_unknown = 0;
 
 }  // namespace

@@ -103,7 +103,7 @@ void Sampling::write(WatchedThread& thread, const PerfSample& sample, profile::S
   thread.records->write(record, &slice, sizeof slice, sample.stack.data(), slice.bytes);
 }
 
-/// What a sample has cost its thread.
+/// Charges the thread for the cost of a sample.
 void Sampling::charge(WatchedThread& thread) {
   ++samples_;
   ++thread.samples;

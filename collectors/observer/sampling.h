@@ -19,13 +19,13 @@ class Sampling {
  public:
   Sampling(Targets& targets, in_target::AccessFinder& finder, watch_policy::Budget& budget, Watches& watches);
 
-  /// Of the thread's clock.
+  /// Takes a sample of the thread's clock.
   void take(WatchedThread& thread, const PerfSample& sample);
-  /// Of a memory event, which stands for `weight` of what the event counts. What became of it: only an access is
-  /// written.
+  /// Takes a sample of a memory event, which stands for `weight` of what the event counts. Returns its outcome: only an
+  /// access is written.
   Measured take(WatchedThread& thread, const PerfSample& sample, const collectors::MemoryEvent& event,
                 std::uint64_t weight);
-  /// Taken so far, of clocks and of memory events.
+  /// Returns the number of samples taken so far, of clocks and of memory events.
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
 
  private:

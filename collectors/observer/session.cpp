@@ -63,7 +63,7 @@ Result<void> Session::begin(const std::vector<pid_t>& pids) {
   return begun;
 }
 
-/// Where one of them cannot be had, none is: samples of some processors alone would be a part that nobody knows.
+/// Opens all or none: samples of some processors alone would be an unknown part.
 void Session::begin_on_processors() {
   const long count = ::sysconf(_SC_NPROCESSORS_CONF);
   for (int cpu = 0; cpu < count; ++cpu) {
@@ -105,7 +105,7 @@ bool Session::was_store(const WatchedThread& thread, const PerfSample& trap) {
   return access && stores(access->kind);
 }
 
-/// Returns how many records were lost: what comes after bytes that are none cannot be told.
+/// Returns how many records were lost: records after malformed bytes cannot be parsed.
 std::uint64_t Session::parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout,
                              pid_t tid, MemorySampler* sampler) {
   std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it
@@ -312,7 +312,7 @@ bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   return Target::rouse(thread);
 }
 
-/// Of its clock, which is closed next.
+/// Takes the last samples of the thread's clock, which is closed next.
 void Session::take_last_samples(WatchedThread& thread) {
   collect(thread);
   for (Arrival& arrival : arrivals_) {
@@ -375,7 +375,8 @@ void Session::set_windows(WatchedThread& thread, const ClockWindows& windows, do
   set_period(thread, windows.period_ns);
 }
 
-/// What its clock adds to the thread's context switches, and so for what part of the time it can have one.
+/// Finds the cost that its clock adds to the thread's context switches, and from it the part of the time in which the
+/// thread can have a clock.
 void Session::review_thread(WatchedThread& thread, double passed_ns) {
   const pid_t pid = thread.process->pid();
   const auto facts = thread_facts(pid, thread.tid);
@@ -477,12 +478,12 @@ void Session::wait(int stop) {
   }
 }
 
-/// What was awaited has come. The last records of a thread that is gone are in its ring, but perhaps not that of its
+/// Handles an awaited event. The last records of a thread that is gone are in its ring, but perhaps not that of its
 /// end.
 void Session::notice(const Awaited& awaited, unsigned events) {
   const std::uint64_t now_ns = monotonic_ns();
   if (awaited.process == nullptr) {
-    return;  // samples of memory events: what is in their rings is read in any case
+    return;  // samples of memory events: their rings are read in any case
   }
   if (awaited.tid == 0 && (events & POLLIN) != 0) {
     expect_end(*awaited.process, now_ns);

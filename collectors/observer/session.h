@@ -48,12 +48,12 @@ class Session final : private WatchWorld {
   [[nodiscard]] bool over() const { return targets_.processes().empty(); }
   /// Leaves them. Nothing of them is used afterwards.
   void end();
-  /// What went unwatched so far.
+  /// Returns what went unwatched so far.
   [[nodiscard]] Unwatched unwatched() const;
   [[nodiscard]] const std::vector<PassedOver>& refused() const { return targets_.refused(); }
-  /// What became of hardware counters so far.
+  /// Returns the state of hardware counters so far.
   [[nodiscard]] const CounterTally& counted() const { return counters_.tally(); }
-  /// What became of samples of memory events so far.
+  /// Returns the state of memory events' samples so far.
   [[nodiscard]] MeasuredSamples measured() const;
 
  private:

@@ -40,7 +40,7 @@ ProcessFacts settled_facts(pid_t pid) {
   return facts;
 }
 
-/// Of the ring of one more thread.
+/// Returns the pages of one more thread's ring.
 std::uint32_t ring_pages(std::size_t threads) {
   std::uint32_t pages = usual_ring_pages;
   while (pages > least_ring_pages && pages * threads > pages_of_rings) {
@@ -139,7 +139,7 @@ Result<Target::Events> Target::open_events(pid_t tid, std::uint64_t period_ns, b
   return Events{std::move(*clock), std::move(*ring), open_memory(tid, random)};
 }
 
-/// Whose accesses cannot be sampled has its clock alone.
+/// Nothing if the thread's accesses cannot be sampled: it has its clock alone.
 std::optional<MemorySampler> Target::open_memory(pid_t tid, std::uint64_t& random) {
   if (memory_events_.empty()) {
     return std::nullopt;

@@ -53,13 +53,13 @@ class Target {
   static bool rouse(WatchedThread& thread);
   /// Its process executes another program: of its threads only the first is left.
   void begin_anew();
-  /// What is mapped may have changed: tend() is to look at it.
+  /// Makes tend() look at the mappings, which may have changed.
   void expect_new_maps() { maps_changed_ = true; }
   void tend(std::uint64_t now_ns);
-  /// Where its stack is, by the stack pointer of its first sample.
+  /// Learns the thread's stack from the stack pointer of its first sample.
   void learn_stack(WatchedThread& thread, std::uint64_t stack_pointer) const;
-  /// The line at `address`, where a thread of this process was sampled, if it is of memory that processes can share.
-  /// What is mapped there is recorded when it is seen first.
+  /// Returns the line at `address`, where a thread of this process was sampled, if processes can share its memory.
+  /// Records the mapping there when it is seen first.
   watch_policy::SharedLine touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns);
   /// Has one of its threads been sampled in the memory that the line is of?
   [[nodiscard]] bool has_touched(const watch_policy::SharedLine& line) const {
@@ -73,24 +73,25 @@ class Target {
   [[nodiscard]] const WatchedThreads& threads() const { return threads_; }
   [[nodiscard]] const std::vector<Mapping>& maps() const { return maps_; }
   [[nodiscard]] const TargetMemory& memory() const { return memory_; }
-  /// Who else has a hand on it.
+  /// Returns the state of the process's tracers.
   [[nodiscard]] Tracing& tracing() { return tracing_; }
   [[nodiscard]] const Tracing& tracing() const { return tracing_; }
   [[nodiscard]] profile::ArenaHeader& arena() const { return arena_.header(); }
-  /// Of lines that are not shared with other processes. It takes memory once it is asked for.
+  /// Returns the board of lines that are not shared with other processes. It takes memory once it is asked for.
   [[nodiscard]] watch_policy::Board& board();
-  /// The memory events of threads that are to come begin with these.
+  /// Sets the periods with which the memory events of future threads begin.
   void learn_periods(MemorySampler::Periods periods) { memory_periods_ = std::move(periods); }
-  /// The clocks of threads that are to come begin with this period.
+  /// Sets the period with which the clocks of future threads begin.
   void set_period(std::uint64_t period_ns) { period_ns_ = period_ns; }
-  /// Of the thread's clock.
+  /// Sets the period of the thread's clock.
   static void set_period(WatchedThread& thread, std::uint64_t period_ns);
-  /// New threads that were gone before they could be watched.
+  /// Returns the number of new threads that were gone before they could be watched.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
-  /// Threads that were there and could not be watched, and why the last of them.
+  /// Returns the number of live threads that could not be watched, and the reason for the last of them.
   [[nodiscard]] std::uint64_t refused() const { return refused_.size(); }
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// Threads that have their clocks alone, since their accesses could not be sampled, and why the last of them.
+  /// Returns the number of threads that have their clocks alone, since their accesses could not be sampled, and the
+  /// reason for the last of them.
   [[nodiscard]] std::uint64_t unmeasured() const { return unmeasured_.size(); }
   [[nodiscard]] const std::string& why_unmeasured() const { return why_unmeasured_; }
 
@@ -100,7 +101,7 @@ class Target {
     PerfRing ring;
     std::optional<MemorySampler> memory;
   };
-  /// `briefly`: until it rests again, which is soon: what comes until then may wait.
+  /// `briefly`: until it rests again, which is soon: events until then may wait.
   [[nodiscard]] Result<Events> open_events(pid_t tid, std::uint64_t period_ns, bool briefly, std::uint64_t& random);
   [[nodiscard]] std::optional<MemorySampler> open_memory(pid_t tid, std::uint64_t& random);
   static void start(WatchedThread& thread);

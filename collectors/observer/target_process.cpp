@@ -47,7 +47,7 @@ std::uint64_t number(const std::string& text) {
 /// about to end.
 bool has_memory(const std::string& status) { return !field(status, "VmSize").empty(); }
 
-/// Of a task whose folder this is: the seventh field behind its name (proc(5), stat).
+/// Returns the kernel's flags of the task with this folder: the seventh field behind its name (proc(5), stat).
 std::uint64_t kernel_flags(const std::string& folder) {
   const std::string text = file_text(folder + "/stat");
   const std::size_t name_end = text.rfind(')');
@@ -107,7 +107,7 @@ tl::unexpected<Error> refuse(pid_t pid, const std::string& why) {
   return fail(ErrorCode::refused, "-p " + std::to_string(pid) + ": " + why);
 }
 
-/// What decides whether one process may read another's memory (ptrace(2), "Ptrace access mode checking").
+/// The rights that decide if a process may read another's memory (ptrace(2), "Ptrace access mode checking").
 struct Rights {
   std::uint64_t user = 0;
   std::uint64_t permitted = 0;  // capabilities

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that is watched from outside: what /proc says of it, its memory as the kernel reads it for us, and the
-// modules in it. Nothing here changes anything in it.
+// A process that is watched from outside: /proc's data on it, its memory as the kernel reads it for us, and its
+// modules. Nothing here changes anything in it.
 #pragma once
 
 #include <sys/types.h>
@@ -52,13 +52,13 @@ class TargetMemory {
 
 /// The ids of its threads; empty: it is gone.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
-/// Of these, the ones that execute the program: not those that the kernel works with on its behalf (io_uring, vhost).
+/// Returns the threads that execute the program: not those in which the kernel works on its behalf (io_uring, vhost).
 [[nodiscard]] std::vector<pid_t> threads_of_program(pid_t pid);
 
 struct ChildProcess {
   pid_t pid = 0, parent = 0;
 };
-/// The processes that are there whose parent is one of `parents`; theirs in turn are not included.
+/// Returns the processes whose parent is one of `parents`; children of those are not included.
 [[nodiscard]] std::vector<ChildProcess> children_of(const std::set<pid_t>& parents);
 
 struct ThreadFacts {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All processes that are watched: those that were asked for and, where wanted, those that they start. They come and go;
-// what they share is known here.
+// Keeps all watched processes: the ones that were asked for and, if wanted, the ones that they start. Processes come
+// and go; their common state is kept here.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@
 
 namespace crosstalk::observer {
 
-/// What went unwatched, and why.
+/// Unwatched threads and processes, and the reasons.
 struct Unwatched {
   std::uint64_t brief_threads = 0, brief_processes = 0;      // had ended before they could be watched
   std::uint64_t refused_threads = 0, refused_processes = 0;  // were there
@@ -27,7 +27,7 @@ struct Unwatched {
   std::string why_unmeasured;                                // the last of them
   std::uint64_t traced_processes = 0;                        // of which no line was watched as long as they were
   std::string tracer;                                        // who traced the last of them
-  bool rested = false;  // threads had no clock for a part of the time: what they started then, nobody has told
+  bool rested = false;  // threads had no clock for a part of the time: threads that they started then were not reported
 };
 
 /// A process that was to be watched, and could not be.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a debugger, strace or the like traces a process that is watched. A debugger sets its watchpoints in the same
-// debug registers as we do, and would be refused where ours are set: while one is there, they are left to it.
+// Detects that a debugger, strace or the like traces a watched process. A debugger sets its watchpoints in the same
+// debug registers as we do, and the kernel would refuse them if ours are set: while a debugger is there, we leave the
+// registers to it.
 #pragma once
 
 #include <sys/types.h>
@@ -10,16 +11,16 @@
 
 namespace crosstalk::observer {
 
-/// Of one process. Not thread-safe.
+/// The tracers of one process. Not thread-safe.
 class Tracing {
  public:
   explicit Tracing(pid_t pid) : pid_(pid) {}
 
-  /// Is the first thread traced? Asked of the kernel a tenth of a second after the last time at the earliest.
+  /// True if the first thread is traced. Asks the kernel at most every tenth of a second.
   bool is_traced(std::uint64_t now_ns);
-  /// A thread is, by that process.
+  /// Notes that a thread is traced by that process.
   void note(pid_t tracer);
-  /// The last that was seen, "gdb (process 4711)"; empty: none was.
+  /// Returns the last tracer that was seen, "gdb (process 4711)"; empty: none was.
   [[nodiscard]] const std::string& tracer() const { return tracer_; }
 
  private:

@@ -59,14 +59,14 @@ bool Watches::has_room(bool suspected) const {
                      [](const Slot& slot) { return slot.watch == 0; });
 }
 
-/// What it costs a thread of the target.
+/// Charges a thread of the target for the watch's cost.
 void Watches::charge(Slot& slot, std::uint64_t ns, const WatchedThread& payer) {
   attribute(slot, ns);
   budget_.spend(ns);
   payer.records->slot().handlers_ns.fetch_add(ns, std::memory_order_relaxed);
 }
 
-/// What it costs the observer, whose time is spent from the budget as a whole by who runs it.
+/// Counts the observer's own cost; its runner spends all of the observer's time from the budget.
 void Watches::charge_own(Slot& slot, std::uint64_t ns) {
   own_ns_ += ns;
   attribute(slot, ns);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches a line in all threads that have it, of one process or of several that share it, from outside: what the watch
-// policy (collectors/watch_policy/) decides is carried out here by breakpoint events of the threads.
+// Watches a line in all threads that have it, of one process or of several that share it, from outside. The watch
+// policy (collectors/watch_policy/) decides, and breakpoint events of the threads carry it out.
 //
-// A thread goes on as soon as its access is in the ring; the observer reads of it some 100 us later. So what inside a
-// target happens between two accesses happens here behind them:
+// A thread goes on as soon as its access is in the ring; the observer reads of it some 100 us later. So steps that
+// happen between two accesses inside a target happen after them here:
 //   - Each thread is armed with a number of shots. The kernel reports so many accesses and then switches the breakpoint
 //     off: a thread that hammers on the line loses a bounded time, however late the observer is.
 //   - The policy is run over the reported accesses, in the order of their times: of each run of an owner it takes the
 //     first access and the first store, as it would by arming and disarming. The rest is passed over.
-//   - What a breakpoint reports is changed afterwards, and only where it matters: a thread whose accesses are wanted is
-//     given new shots, and one that goes on with what is not wanted has its breakpoint changed or closed.
-//   - A watch's time begins when all threads are armed, and it ends when what they did in that time has been read: who
-//     has to wait for a processor, as in a busy virtual machine, would else arm them after the end, or look away
-//     before.
-//   - The sampled access lies back by then, too. So a watch begins with the sampled thread's next access, and the
+//   - A breakpoint's mode is changed afterwards, and only if it matters: a thread whose accesses are wanted is given
+//     new shots, and one that goes on with unwanted accesses has its breakpoint changed or closed.
+//   - A watch's time begins when all threads are armed, and ends when their accesses in that time have been read. The
+//     observer may wait for a processor, as in a busy virtual machine: else it would arm threads after the end, or look
+//     away before.
+//   - The sampled access is in the past by then, too. So a watch begins with the sampled thread's next access, and the
 //     sample is marked as one that came before its access.
 #pragma once
 
@@ -37,7 +37,7 @@ namespace crosstalk::observer {
 /// Accesses that a breakpoint reports before the kernel switches it off.
 inline constexpr std::uint32_t shots_a_breakpoint = 16;
 
-/// What watching needs of the world.
+/// The services that watching needs.
 class WatchWorld {
  public:
   WatchWorld() = default;
@@ -97,24 +97,24 @@ class Watches {
   Watches(WatchWorld& world, watch_policy::Budget& budget, const WatchSettings& settings);
 
   [[nodiscard]] bool usable() const { return plan_.slots > 0; }
-  /// Is there a slot for such a watch?
+  /// True if there is a slot for such a watch.
   [[nodiscard]] bool has_room(bool suspected) const;
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_; }
-  /// The observer's own CPU time that went into watching.
+  /// Returns the observer's own CPU time that went into watching.
   [[nodiscard]] std::uint64_t own_ns() const { return own_ns_; }
-  /// Opens a watch and writes so into the thread's ring; its id. 0: no other thread could be armed.
+  /// Opens a watch and records it in the thread's ring. Returns its id; 0: no other thread could be armed.
   std::uint32_t open(WatchedThread& self, const WatchRequest& request);
-  /// A sample of `thread` that is no clock's. Samples of all threads come by ascending time.
+  /// Takes a sample of `thread` that is no clock's. Samples of all threads come by ascending time.
   void trapped(WatchedThread& thread, const PerfSample& trap);
-  /// Makes the breakpoints what the policy wants after the samples so far, and closes watches whose time was over at
-  /// `read_until_ns` (CLOCK_MONOTONIC): what happened until then has been told by trapped(), later accesses may still
-  /// be in the rings.
+  /// Sets the breakpoints to the policy's wishes after the samples so far, and closes watches whose time was over at
+  /// `read_until_ns` (CLOCK_MONOTONIC): trapped() has told all accesses until then, later ones may still be in the
+  /// rings.
   void settle(std::uint64_t read_until_ns);
-  /// When the time of the next watch is over; UINT64_MAX: there is none.
+  /// Returns when the time of the next watch is over; UINT64_MAX: there is none.
   [[nodiscard]] std::uint64_t next_end_ns() const;
   /// Is the thread armed?
   [[nodiscard]] bool involves(const WatchedThread& thread) const;
-  /// The thread is gone.
+  /// Forgets a thread that is gone.
   void leave(const WatchedThread& thread);
   void close_all();
 
