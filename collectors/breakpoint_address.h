@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where breakpoint events are set. Everything that opens or moves one asks here, so that a test can make a machine of
-// dead debug registers out of one whose registers fire: all are led to words that nobody touches.
+// The addresses of breakpoint events. All code that opens or moves one asks here, so that a test can simulate a machine
+// with dead debug registers on one whose registers fire: all events are led to words that nobody touches.
 #pragma once
 
 #include <cstdint>

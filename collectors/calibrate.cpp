@@ -32,7 +32,7 @@ namespace crosstalk::collectors {
 
 namespace {
 
-/// What the child tells.
+/// The child's results.
 struct Findings {
   ObservingCosts costs;
   // Accesses to a word that was watched, and the signals that told of them.
@@ -141,7 +141,7 @@ std::uint32_t measure_perf_sample() {
   return as_cost(costs[costs.size() / 2]);
 }
 
-/// What is observed while two threads on one processor hand a byte to and fro.
+/// The observation while two threads on one processor hand a byte to and fro.
 struct Observed {
   bool clock = false;
   std::uint32_t watchpoints = 0;

@@ -28,7 +28,7 @@ constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
 
 Result<JudgedCommand> judge(const std::string& path, int depth);
 
-/// Whether `path` can be executed: 0, or the errno that execve would give.
+/// Returns 0 if `path` can be executed, or the errno that execve would give.
 int execution_error(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {

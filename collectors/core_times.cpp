@@ -53,8 +53,8 @@ profile::CoreTimes measure_core_times() {
   profile::CoreTimes times;
   times.cycle_ps = link_ps([&] { asm volatile(CROSSTALK_SIXTEEN("imul %0, %0\n") : "+r"(value)); }) / 3;
   times.locked_ps = link_ps([&] { asm volatile(CROSSTALK_SIXTEEN("lock incq %0\n") : "+m"(word)); });
-  // Load, add, store: what is forwarded, and one cycle. By an address in a register, as most loops have it: some cores
-  // are quicker with words of the stack only.
+  // Load, add, store: a forwarded value, and one cycle. Uses an address in a register, as most loops do: some cores are
+  // quicker with words of the stack only.
   const std::uint32_t chain = link_ps([&] {
     asm volatile(CROSSTALK_SIXTEEN("incq (%0)\n") : : "r"(&word) : "memory");
   });

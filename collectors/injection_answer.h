@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library that was brought into a running process (collectors/injector/) lets the recorder read of it. One
-// definition for both sides; each may be of another build, so the recorder checks `magic`.
+// The state that the library lets the recorder read after it was brought into a running process (collectors/injector/).
+// One definition for both sides; each may be of another build, so the recorder checks `magic`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample source delivers, whichever it is: a clock, a performance counter, inside the target or beside it.
+// The output of every sample source: a clock, a performance counter, inside the target or beside it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace crosstalk::collectors {
 
-/// One moment of one thread, and how much it stands for. What a source cannot tell is left as it is here; the steps
-/// after it may still find out (where a clock only knows what it interrupted, the access is found from the code).
+/// One moment of one thread, and its weight. Fields that a source cannot tell keep these values; later steps may fill
+/// them (a clock only knows what it interrupted, and the access is found from the code).
 struct Observation {
-  // Who and when
+  // Thread and time
   std::uint32_t thread = 0;         ///< its number, as its ring's (ThreadState::number)
   std::uint64_t time_ns = 0;        ///< CLOCK_MONOTONIC
   std::uint64_t thread_cpu_ns = 0;  ///< CPU time of the thread so far
@@ -20,7 +20,7 @@ struct Observation {
   std::uint16_t cpu = 0;            ///< the processor
   bool in_kernel = false;
 
-  // Where
+  // Instruction
   std::uint64_t ip = 0;         ///< the interrupted or the sampled instruction
   std::uint64_t access_ip = 0;  ///< the instruction that made the access; 0: not known
   bool skid_known = false;      ///< `ip` is the sampled instruction itself, not one some way behind it
@@ -28,7 +28,7 @@ struct Observation {
   std::uint64_t flags = 0;             ///< rflags
   const void* vector_state = nullptr;  ///< the vector registers as the kernel has saved them; null: not known
 
-  // Which access
+  // Access
   std::uint64_t address = 0;  ///< first byte; 0: not known
   std::uint8_t width = 0;     ///< bytes; 0: not known
   AccessKind kind = AccessKind::none;
@@ -37,14 +37,14 @@ struct Observation {
   std::uint32_t latency_cycles = 0;  ///< 0: not known
   std::uint64_t data_source = 0;     ///< perf_event's data_src; 0: not known
 
-  // What it stands for
+  // Weight
   std::uint8_t event = 0;  ///< of the session's memory events, by number; 0: none
   profile::SourceKind source = profile::SourceKind::clock;
   profile::WeightUnit weight_unit = profile::WeightUnit::ns;
   std::uint64_t weight = 0;  ///< in weight_unit
 };
 
-/// The record of an observation; what happened because of it (a watch, a stack) is not in it yet.
+/// Returns the record of an observation, without what happened because of it (a watch, a stack).
 [[nodiscard]] inline profile::Sample record_of(const Observation& seen) {
   profile::Sample record;
   record.header.type = profile::RecordType::sample;

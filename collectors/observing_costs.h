@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What observing costs on a machine, as calibrate() (probe.h) measures it.
+// The costs of observing on a machine, as calibrate() (probe.h) measures them.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline constexpr std::array<NamedCost, 9> named_costs = {{{"signal_ns", &Observi
                                                           {"copy_permille", &ObservingCosts::copy_permille},
                                                           {"byte_ps", &ObservingCosts::byte_ps},
                                                           {"transfer_call_ns", &ObservingCosts::transfer_call}}};
-/// What is above is no measurement.
+/// A larger value is no measurement.
 inline constexpr std::uint32_t absurd_cost = 10'000'000;
 
 /// `a`, and of `b` what `a` lacks.

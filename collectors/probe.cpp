@@ -62,7 +62,7 @@ Facility task_clock_facility(int paranoid, SystemCallFilter filter) {
   return facility;
 }
 
-/// What keeps watchpoints from firing lies outside of this system, if anywhere.
+/// Watchpoints that do not fire have their cause outside of this system, if any is known.
 void add_cause(profile::WatchTrial& trial) {
   const Surroundings around = surroundings();
   const bool whole = trial.verdict == profile::TrialVerdict::never;
@@ -71,7 +71,7 @@ void add_cause(profile::WatchTrial& trial) {
   trial.remedy = remedy_of_silence(around);
 }
 
-/// Of watchpoints that cannot be opened.
+/// Explains watchpoints that cannot be opened.
 void explain_refusal_of_watchpoints(int error, int paranoid, SystemCallFilter filter, profile::WatchTrial& trial) {
   Facility facility;
   if (error == ENOSPC) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine and this user's rights give: asked of the kernel, not guessed. Runs in the recorder,
+// Finds what this machine and this user's rights allow: asks the kernel instead of guessing. Runs in the recorder,
 // before a target starts, and in `crosstalk doctor`.
 #pragma once
 
@@ -27,24 +27,24 @@ struct Probe {
 };
 
 [[nodiscard]] Probe probe();
-/// nullptr: the probe did not ask for it.
+/// Returns the facility; nullptr: the probe did not ask for it.
 [[nodiscard]] const Facility* facility_of(const Probe& probe, const std::string& name);
-/// What follows from `watch_trial` for the rest.
+/// Updates the rest of the probe from `watch_trial`.
 void take_verdict(Probe& probe);
 [[nodiscard]] Facility watchpoint_facility(const profile::WatchTrial& trial);
 /// Measures signal, trap and switch costs on this machine (some 20 ms), unless they are `known`, and fills the
-/// calibrated and probed fields of `config`. Never fails: what cannot be measured keeps its default. Watchpoints that
-/// fired in the self-test and hold still afterwards are corrected in `probe`; that is looked at in any case. Returns
-/// what was measured or known.
+/// calibrated and probed fields of `config`. Never fails: a cost that cannot be measured keeps its default. Also
+/// corrects `probe` if watchpoints fired in the self-test and fail afterwards; checks this in any case. Returns the
+/// measured or known costs.
 ObservingCosts calibrate(Probe& probe, profile::SessionConfig& config,
                          const std::optional<ObservingCosts>& known = std::nullopt);
-/// What `signals` of `accesses` to a watched word say of the self-test's verdict.
+/// Corrects the self-test's verdict if `accesses` to a watched word raised too few `signals`.
 void doubt_signals(std::uint32_t accesses, std::uint32_t signals, Probe& probe);
 
 /// A command that can be executed here.
 struct JudgedCommand {
   std::string path;
-  /// Why no library can be preloaded into it, in words that follow its path; empty: it can be.
+  /// The reason why no library can be preloaded into it, in words that follow its path; empty: one can.
   std::string obstacle;
   bool privileged = false;  // it gets rights that this user does not have
 };

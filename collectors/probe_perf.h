@@ -32,7 +32,8 @@ struct OpenedEvent {
 /// `error` gets the errno of the refusal that came before the fourth, 0 when there was none.
 [[nodiscard]] std::uint32_t count_debug_registers(int& error);
 
-/// As the test switch asks (breakpoint_address.h): what the recorder watches, its self-test aside, is never reported.
+/// True if the test switch is on (breakpoint_address.h): the recorder's watchpoints, apart from its self-test, never
+/// report.
 [[nodiscard]] bool watchpoints_led_astray();
 
 }  // namespace crosstalk::collectors

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which performance monitoring units the kernel offers, and what libpfm4 calls them.
+// The performance monitoring units that the kernel offers, and libpfm4's names of them.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ namespace crosstalk::collectors {
 /// Detected by CPUID: a virtual machine may hide the unit although its processor is known.
 [[nodiscard]] std::vector<std::string> detected_core_pmus();
 
-/// The facilities "CPU PMU", "PEBS", "IBS" and "IBS module": what there is, and of the latter three, what `trial` lets
-/// this user open.
+/// Returns the facilities "CPU PMU", "PEBS", "IBS" and "IBS module": their presence, and for the latter three, what
+/// `trial` lets this user open.
 [[nodiscard]] std::vector<Facility> pmu_facilities(const MachineDescription& machine,
                                                    const std::vector<std::string>& core_pmus, const EventTrial& trial);
 
-/// "hardware counters": what of the machine's counters can be read, and what is lacking. `plan`: as the kernel takes
-/// it.
+/// Returns the facility "hardware counters": the counters that can be read, and the lacking ones. `plan`: as the kernel
+/// takes it.
 [[nodiscard]] Facility counter_facility(const Result<CounterPlan>& plan);
 
 }  // namespace crosstalk::collectors

@@ -30,7 +30,7 @@ inline constexpr KernelVersion oldest_kernel{5, 13};
 [[nodiscard]] int perf_event_paranoid();
 
 enum class SystemCallFilter { none, filtered, unknown };
-/// Whether a seccomp filter is on this process. Says nothing of what the filter refuses.
+/// Tells if a seccomp filter is on this process, but not what the filter refuses.
 [[nodiscard]] SystemCallFilter system_call_filter();
 
 struct CpuFacts {

@@ -34,7 +34,7 @@ struct Segments {
   [[nodiscard]] bool at(unsigned index, Elf64_Phdr& out) const {
     return file->whole(&out, sizeof out, offset + index * sizeof out);
   }
-  /// Where in the file the byte at address `address` is; 0: nowhere.
+  /// Returns the offset in the file of the byte at `address`; 0: none.
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t address) const {
     Elf64_Phdr segment;
     for (unsigned i = 0; i < count && at(i, segment); ++i) {

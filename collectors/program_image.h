@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executable file says of itself, as far as it decides whether the dynamic loader would take our library into
-// it. One definition for the recorder, which judges a command before it starts it, and for the library inside targets,
-// which judges what they execute: there it may run in a vfork child, so nothing here allocates, locks or calls libc
-// beyond memory functions.
+// Reads an executable file, as far as it decides if the dynamic loader would take our library into it. One definition
+// for the recorder, which judges a command before it starts it, and for the library inside targets, which judges the
+// programs that they execute. There it may run in a vfork child, so nothing here allocates, locks or calls libc beyond
+// memory functions.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is around this system and may keep debug exceptions to itself: a hypervisor, a sandbox's kernel.
+// Detects the surroundings of this system that may keep debug exceptions to themselves: a hypervisor, a sandbox's
+// kernel.
 #pragma once
 
 #include <array>
@@ -17,9 +18,10 @@ struct Surroundings {
 };
 [[nodiscard]] Surroundings surroundings();
 
-/// The name of the hypervisor that signs so in CPUID leaf 0x40000000; the signature itself where it is not known.
+/// Returns the name of the hypervisor with this signature in CPUID leaf 0x40000000; the signature itself if it is not
+/// known.
 [[nodiscard]] std::string hypervisor_of(std::string_view signature);
-/// By the text of /proc/version.
+/// Returns the sandbox, from the text of /proc/version.
 [[nodiscard]] std::string sandbox_of(std::string_view version);
 
 /// The cause of watchpoints that report nothing, or not everything, in words that follow what was found: "this is a
@@ -27,7 +29,7 @@ struct Surroundings {
 /// empty: none can be told.
 enum class Silence : std::uint8_t { whole, in_part };
 [[nodiscard]] std::string cause_of_silence(const Surroundings& around, Silence silence);
-/// What to do about it; empty: nothing is known that would help.
+/// Returns the remedy; empty: none is known.
 [[nodiscard]] std::string remedy_of_silence(const Surroundings& around);
 
 }  // namespace crosstalk::collectors

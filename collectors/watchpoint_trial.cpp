@@ -41,7 +41,7 @@ constexpr bool under_sanitizer = false;
 
 using Stage = TrialFindings::Stage;
 
-/// In lines of their own: what lies beside a word is nobody's.
+/// Words in lines of their own: nobody uses the memory beside them.
 struct alignas(64) TriedWord {
   std::uint64_t value = 0;
 };
@@ -166,8 +166,8 @@ struct OtherThread {
   }
 };
 
-/// Of a child that shares its maker's memory: the C library takes it for the maker's thread, which may be busy in
-/// there.
+/// Flags for a child that shares its maker's memory: the C library takes it for the maker's thread, which may be busy
+/// in the library.
 constexpr int as_bare_thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
 
 /// errno of a failure.

@@ -15,7 +15,7 @@ struct TriedAccesses {
   std::uint32_t made = 0, reported = 0;
 };
 
-/// What the child has found so far. It lies in memory that both processes have.
+/// The child's findings so far, in memory that both processes share.
 struct TrialFindings {
   enum class Stage : std::uint32_t { begun, own_accesses, other_thread, signals, tested };
   Stage stage = Stage::begun;  // the one that has begun latest
@@ -35,10 +35,10 @@ struct TrialEnd {
   bool too_late = false;
 };
 
-/// What follows, without a cause. Pure.
+/// Returns the verdict, without a cause. Pure.
 [[nodiscard]] profile::WatchTrial judge_trial(const TrialFindings& findings, const TrialEnd& end);
 
-/// Does a trap kill a program that blocks its signal? Before Linux 5.19 it does.
+/// A trap kills a program that blocks its signal before Linux 5.19; later the signal waits.
 enum class BlockedTrap : std::uint32_t { unknown, waits, kills };
 [[nodiscard]] BlockedTrap judge_blocked_trap(const TrialFindings& findings, const TrialEnd& end);
 
@@ -49,7 +49,7 @@ struct TrialOutcome {
 /// Makes the test; it takes `limit_ms` at most.
 [[nodiscard]] TrialOutcome try_watchpoints(int limit_ms = 1000);
 [[nodiscard]] BlockedTrap try_blocked_trap(int limit_ms = 1000);
-/// What is not known of an older kernel is taken for harm.
+/// True if blocked traps kill, or if this is not known of an older kernel.
 [[nodiscard]] bool blocked_traps_kill();
 
 }  // namespace crosstalk::collectors

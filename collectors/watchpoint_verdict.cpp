@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the self-test of watchpoints (watchpoint_trial.h). Pure.
+// Judges the self-test of watchpoints (watchpoint_trial.h). Pure.
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -54,7 +54,8 @@ std::string why_untestable(const TrialFindings& findings, const TrialEnd& end) {
 
 bool is_silent(const TriedAccesses& tried) { return tried.made == 0 || tried.reported < tried.made; }
 
-/// Of accesses of all kinds, all must be reported but those of the kinds that are silent anyway, and one at least.
+/// True if accesses are missing that should have been reported: at least one, and all but the kinds that are silent
+/// anyway.
 bool misses_more(const TriedAccesses& tried, std::uint32_t silent_kinds) {
   const std::uint32_t expected = tried.made / kinds_of_access * (kinds_of_access - silent_kinds);
   return tried.reported == 0 || tried.reported < expected;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event was asked to count and to report: perf_event_attr, as any kernel and either byte order have it.
+// An event's attributes, which say what it counts and reports: perf_event_attr of any kernel and either byte order.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +37,13 @@ struct Attribute {
   [[nodiscard]] bool flag(unsigned bit) const { return (flags >> bit & 1U) != 0; }
 };
 
-/// Of the first published layout; what is smaller is none.
+/// The size of the first published layout; anything smaller is no attribute.
 inline constexpr std::uint32_t least_attribute_bytes = 64;
 
 /// Takes an attribute that says itself how long it is, which is no more than `limit` bytes.
 [[nodiscard]] Result<Attribute> take_attribute(ByteCursor& bytes, std::uint64_t limit);
 
-/// What perf calls the event where the file has no name for it.
+/// Returns perf's name of the event, for a file without a name for it.
 [[nodiscard]] std::string name_of(const Attribute& attribute);
 
 }  // namespace crosstalk::perf_data

@@ -69,7 +69,7 @@ class ByteCursor {
     bytes_ = bytes_.subspan(static_cast<std::size_t>(count));
     return taken;
   }
-  /// `count` bytes that hold a text: what is before the first NUL, all where there is none.
+  /// Takes `count` bytes that hold a text: returns the part before the first NUL, or all.
   std::string_view take_text(std::uint64_t count) {
     const std::span<const std::byte> from = take_bytes(count);
     const std::string_view text(reinterpret_cast<const char*>(from.data()), from.size());

@@ -20,8 +20,8 @@ struct Event {
   std::string name;
 };
 
-/// Which event a record is of: one, the first for want of any better (it says less than the event's own layout would),
-/// or one that the file does not describe.
+/// Finds the event of a record: a known one, the first if the record does not tell (it says less than the event's own
+/// layout would), or none if the file does not describe it.
 class Events {
  public:
   /// Refused: an event whose records could not be told from those of the others.
@@ -31,7 +31,7 @@ class Events {
   [[nodiscard]] const std::vector<Event>& list() const { return events_; }
   [[nodiscard]] bool empty() const { return events_.empty(); }
   [[nodiscard]] std::optional<std::size_t> of_id(std::uint64_t id) const;
-  /// Whose layout a record has. `body` is behind its header. Nothing: of no event that is known.
+  /// Returns the event whose layout a record has. `body` is behind its header. Nothing: the event is not known.
   [[nodiscard]] std::optional<std::size_t> of_record(bool is_sample, WordView body) const;
 
  private:
@@ -39,9 +39,9 @@ class Events {
   std::unordered_map<std::uint64_t, std::size_t> of_id_;
 };
 
-/// How many words of a sample are before the event's id. Nothing: samples have none.
+/// Returns how many words of a sample are before the event's id. Nothing: samples have none.
 [[nodiscard]] std::optional<std::size_t> words_before_id(const Attribute& attribute);
-/// How many words are behind the id at the end of other records. Nothing: they have none.
+/// Returns how many words are behind the id at the end of other records. Nothing: they have none.
 [[nodiscard]] std::optional<std::size_t> words_behind_id(const Attribute& attribute);
 
 }  // namespace crosstalk::perf_data

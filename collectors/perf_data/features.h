@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a perf.data file says of the machine and of the recording: its feature sections.
+// The feature sections of a perf.data file, which describe the machine and the recording.
 #pragma once
 
 #include <cstddef>
@@ -115,7 +115,7 @@ struct PmuCapabilities {
   std::vector<std::pair<std::string, std::string>> values;
 };
 
-/// What is not in the file is empty, 0 or absent.
+/// Fields that are missing from the file are empty, 0 or absent.
 struct Features {
   std::string hostname, os_release, version, architecture, cpu_description, cpu_id;
   std::uint32_t cpus_available = 0, cpus_online = 0;

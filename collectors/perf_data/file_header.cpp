@@ -51,7 +51,8 @@ FeatureBits take_feature_bits(ByteCursor& fields) {
   return bits;
 }
 
-/// Behind the data is a table of the features' sections. Those that the file does not have any more are left out.
+/// Reads the table of the features' sections, which follows the data. Leaves out sections that a shortened file does
+/// not have any more.
 void read_features(std::span<const std::byte> file, const FeatureBits& bits, FileHeader& header) {
   constexpr std::uint64_t section_bytes = 16;
   constexpr unsigned most = 256;

@@ -32,15 +32,15 @@ struct FileHeader {
   std::vector<FeatureSection> features;
 };
 
-/// All sections lie within the file: what reaches beyond its end is left out, or cut there. Errors name the part and
-/// the offset that is wrong.
+/// Reads the header. All sections lie within the file: parts beyond its end are left out, or cut there. Errors name the
+/// wrong part and offset.
 [[nodiscard]] Result<FileHeader> read_file_header(std::span<const std::byte> file);
 
 /// The bytes of a section that lies within the file.
 [[nodiscard]] inline std::span<const std::byte> bytes_of(std::span<const std::byte> file, const Section& section) {
   return file.subspan(static_cast<std::size_t>(section.offset), static_cast<std::size_t>(section.bytes));
 }
-/// It lies within a file of so many bytes.
+/// True if it lies within a file of so many bytes.
 [[nodiscard]] inline bool within(const Section& section, std::uint64_t file_bytes) {
   return section.offset <= file_bytes && section.bytes <= file_bytes - section.offset;
 }

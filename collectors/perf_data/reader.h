@@ -23,7 +23,7 @@
 
 namespace crosstalk::perf_data {
 
-/// What was read, and what is odd about it.
+/// Counts of what was read, and of irregularities.
 struct ReadSummary {
   std::uint64_t records = 0, samples = 0;
   std::uint64_t unknown_samples = 0;  // of events that the file does not describe

@@ -43,13 +43,13 @@ enum UserRecord : std::uint32_t {
 /// "MMAP2", "SAMPLE", ...; "of type 99" for one that is not known.
 [[nodiscard]] std::string record_name(std::uint32_t type);
 
-/// Where a record is, for errors. What was decompressed has the place of the record that it was in.
+/// The place of a record, for errors. A decompressed record has the place of the record that it was in.
 struct Place {
   std::uint64_t offset = 0;  // in the file
   bool decompressed = false;
 };
 
-/// Who and when. What an event does not report is as it is here.
+/// The thread and time of a record. Fields that an event does not report keep these values.
 struct Identity {
   std::int32_t pid = -1, tid = -1;
   std::uint64_t time_ns = 0;  // 0: not known; else of the clock that the recording used
@@ -137,7 +137,7 @@ struct AuxTraceStart {
 
 struct Switch {
   bool out = false, preempted = false;
-  bool has_other = false;  // of a recording of whole processors: who comes next, or was before
+  bool has_other = false;  // in a recording of whole processors: the thread that comes next, or was before
   std::int32_t other_pid = 0, other_tid = 0;
 };
 
@@ -172,7 +172,7 @@ struct AuxHardwareId {
   std::uint64_t id = 0;
 };
 
-/// Of a file that was mapped, by its name.
+/// The build id of a mapped file, by its name.
 struct BuildId {
   std::int32_t pid = -1;  // -1: of all processes
   std::span<const std::byte> bytes;

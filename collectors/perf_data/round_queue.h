@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts records in the order of their times.
 //
-// perf writes the rings of all processors in rounds: what a round holds is in order for each processor only, but
-// nothing that a later round holds is earlier than the newest record of the round before it. So at the end of a round,
-// all that is no newer than the newest of the round before it can go out.
+// perf writes the rings of all processors in rounds. A round is in order for each processor only, but no record of a
+// later round is earlier than the newest record of the round before it. So at the end of a round, all records that are
+// no newer than the newest of the round before it can go out.
 #pragma once
 
 #include <cstddef>

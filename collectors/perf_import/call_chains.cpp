@@ -4,7 +4,7 @@
 namespace crosstalk::perf_import {
 
 Result<profile::CallChainId> CallChains::put(const std::vector<std::uint64_t>& calls, profile::ProfileWriter& writer) {
-  // Where hardly any two samples share a chain, remembering all would take as much memory as the recording.
+  // If hardly any two samples share a chain, remembering all would take as much memory as the recording.
   constexpr std::size_t most_bytes = std::size_t{64} << 20U;
   if (calls.empty()) {
     return profile::CallChainId{};

@@ -41,11 +41,11 @@ bool counts_time(const perf_data::Event& event) {
          (event.attribute.config == PERF_COUNT_SW_CPU_CLOCK || event.attribute.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-// Of ibs_op, as the kernel lays them out: IbsOpL3MissOnly of AMD's manual, and the least latency (Zen 5).
+// The kernel's layout of ibs_op: IbsOpL3MissOnly of AMD's manual, and the least latency (Zen 5).
 constexpr std::uint64_t ibs_l3_misses_only = std::uint64_t{1} << 16U;
 constexpr std::uint64_t ibs_least_latency = 0xfff;  // in config1
 
-/// 0: of all, or of none that are known.
+/// Returns the least latency of sampled accesses; 0: none, or not known.
 std::uint32_t least_latency_of(const perf_data::Event& event, std::string_view pmu) {
   if (pmu == "ibs_op") {
     return static_cast<std::uint32_t>(event.attribute.config1 & ibs_least_latency);
@@ -56,7 +56,7 @@ std::uint32_t least_latency_of(const perf_data::Event& event, std::string_view p
              : 0;
 }
 
-/// What a sample of IBS stands for: nothing that is known where the processor has thrown others away.
+/// Returns the unit of a sample of IBS: only occurrences if the processor has discarded others.
 WeightUnit unit_of_ibs(const perf_data::Event& event) {
   constexpr std::uint64_t counts_micro_ops = std::uint64_t{1} << 19U;  // IbsOpCntCtl of AMD's manual
   const std::uint64_t config = event.attribute.config;

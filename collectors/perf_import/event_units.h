@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample of an event stands for.
+// The quantity that a sample of an event stands for.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct EventUnit {
 /// `features` name the machine and its PMUs.
 [[nodiscard]] EventUnit unit_of(const perf_data::Event& event, const perf_data::Features& features);
 
-/// What a profile says of an event. `id`: the profile's.
+/// Returns the profile's row of an event. `id`: the profile's.
 [[nodiscard]] profile::EventRow event_row(profile::EventId id, const perf_data::Event& event,
                                           const perf_data::Features& features);
 

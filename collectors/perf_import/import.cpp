@@ -206,7 +206,7 @@ Result<void> Import::note(const std::string& code, const std::string& text) {
   return writer_.put(profile::MessageRow{code, text, 1});
 }
 
-/// At the end: where a recording was written to a pipe, names come behind the samples.
+/// Runs at the end, because names come after the samples in a recording that was written to a pipe.
 Result<void> Import::put_events() {
   const std::vector<perf_data::Event>& events = reader_.events().list();
   Result<void> result;

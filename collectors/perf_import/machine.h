@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recording says of its machine and of itself, as a session of a profile has it.
+// Converts a recording's description of its machine and of itself to a session of a profile.
 #pragma once
 
 #include "collectors/perf_data/features.h"

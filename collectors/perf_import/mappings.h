@@ -36,18 +36,18 @@ struct CodeMapping {
   const std::string* build_id = nullptr;  // hexadecimal; null: not in the record
 };
 
-/// Code of files only: what a program makes at run time has no file to be found in.
+/// True for code of a file. Code that a program makes at run time has no file to be found in.
 [[nodiscard]] bool is_code_of_file(const perf_data::Mapping& mapping);
 
-/// Code that has no file: what a program makes at run time, a heap that is executable, ...
+/// True for code without a file: code made at run time, an executable heap, ...
 [[nodiscard]] bool is_other_code(const perf_data::Mapping& mapping);
 
-/// What a process has mapped, and had.
+/// The present and past mappings of a process.
 class CodeMappings {
  public:
-  /// Adds a mapping; what it takes the place of ends.
+  /// Adds a mapping; ends the mappings that it replaces.
   void add(const CodeMapping& mapping);
-  /// Something else is mapped in [begin, end) from now on: what was there ends, and goes on beside it.
+  /// Ends the mappings in [begin, end), where something else is mapped from now on; they go on beside it.
   void end(std::uint64_t begin, std::uint64_t end, std::uint64_t time_ns);
   void clear();
   [[nodiscard]] const std::vector<CodeMapping>& all() const { return all_; }
@@ -59,7 +59,7 @@ class CodeMappings {
   std::map<std::uint64_t, std::size_t> now_;  // by begin; they do not overlap
 };
 
-/// By names of files. Kept apart from mappings: old files list them once, for all processes.
+/// Build ids by names of files. Kept apart from mappings: old files list them once, for all processes.
 class BuildIds {
  public:
   void add(const perf_data::BuildId& id, Names& names);
@@ -69,9 +69,9 @@ class BuildIds {
   std::unordered_map<const std::string*, const std::string*> of_name_;
 };
 
-/// Turns mappings into rows. Where the file is there and has the build id that was mapped, its headers say where its
-/// code and its data lie; else only the mapping is known, and its place in the file: who opens the file later asks its
-/// segments.
+/// Turns mappings into rows. If the file exists and has the mapped build id, its headers give the places of its code
+/// and its data. Otherwise only the mapping and its place in the file are known, and a later reader of the file finds
+/// its segments.
 class ModuleRows {
  public:
   [[nodiscard]] std::vector<profile::ModuleRow> rows(ProcessId process, const CodeMapping& mapping,

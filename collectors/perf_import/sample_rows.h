@@ -21,12 +21,12 @@ struct RowSettings {
 [[nodiscard]] profile::SampleRow row_of(const perf_data::Record& record, const perf_data::Sample& sample,
                                         const EventUnit& unit, const RowSettings& settings);
 
-/// The calls that user code was in, innermost first, from where it was itself; empty: the sample has none. Of a sample
-/// in the kernel, the first is the call of it.
+/// Sets `calls` to the calls that user code was in, innermost first, beginning with its own place; empty: the sample
+/// has none. For a sample in the kernel, the first is the system call.
 void read_user_calls(const perf_data::Record& record, const perf_data::Sample& sample,
                      std::vector<std::uint64_t>& calls);
 
-/// Where user code was: of a sample in the kernel, the call of it; 0 where the sample does not tell.
+/// Returns the place of user code: for a sample in the kernel, its system call; 0 if the sample does not tell.
 [[nodiscard]] std::uint64_t user_ip(const perf_data::Record& record, const perf_data::Sample& sample,
                                     const RowSettings& settings);
 

@@ -20,7 +20,7 @@
 
 namespace crosstalk::perf_import {
 
-/// What is written of a thread.
+/// The row of a thread.
 struct Task {
   std::size_t process = 0;
   std::int32_t tid = 0;
@@ -40,11 +40,11 @@ class Tasks {
 
   /// The thread that a sample is of, with an id; valid until the next call.
   [[nodiscard]] Result<Task*> sampled(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns);
-  /// Those that were put.
+  /// Returns the number of threads that were put.
   [[nodiscard]] std::uint64_t threads() const { return numbered_threads_; }
-  /// Of the processes that were put, files whose build id is not known.
+  /// Returns the number of files without a known build id, in the processes that were put.
   [[nodiscard]] std::size_t unidentified_files() const { return unidentified_.size(); }
-  /// Adds to what was lost of a thread, or of the first where it is not known.
+  /// Adds to the lost samples of a thread, or of the first if the thread is not known.
   void lose(std::int32_t tid, std::uint64_t count);
 
   [[nodiscard]] Result<void> put(profile::ProfileWriter& writer, std::uint64_t begin_ns);

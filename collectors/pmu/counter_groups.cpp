@@ -25,7 +25,8 @@ std::string term_of(const std::string& unit, std::uint64_t config) {
   return unit + "/config=0x" + std::string(digits, end) + "/";
 }
 
-/// User mode only: the loops that figures are of are there, and users may have it at kernel.perf_event_paranoid 2.
+/// Returns the attributes of a counter of user mode: the measured loops run there, and users may count it at
+/// kernel.perf_event_paranoid 2.
 perf_event_attr counting(std::uint32_t type, std::uint64_t config) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -39,7 +40,7 @@ perf_event_attr counting(std::uint32_t type, std::uint64_t config) {
   return attr;
 }
 
-/// It begins disabled, and with it all of its group.
+/// Makes the event a leader: it begins disabled, and with it all of its group.
 void make_leader(perf_event_attr& attr, std::uint64_t period) {
   attr.disabled = 1;
   attr.sample_period = period;
@@ -63,7 +64,7 @@ CounterEvent event_of(const PmuUnit& unit, const CountedEvent& known) {
   return event;
 }
 
-/// What is left of a processor's counters to a group.
+/// The counters of a processor that are still free for a group.
 class Room {
  public:
   explicit Room(unsigned counters, unsigned taken)
@@ -71,7 +72,7 @@ class Room {
         lower_(std::min(any_, lower_counters)),
         half_(counters / 2 - std::min(counters / 2, taken)) {}
 
-  /// False: the event does not fit.
+  /// Takes the event's counters. False: they do not fit.
   bool take(const CounterEvent& event) {
     const bool halved = alone_ || event.place == CounterPlace::alone;
     const bool fits = any_ >= event.counters && (!halved || half_ >= event.counters) &&
@@ -99,7 +100,7 @@ class Packer {
         cycles_(std::move(cycles)),
         free_(std::move(free)) {}
 
-  /// Those that belong together into one group where that is possible.
+  /// Adds events that belong together, into one group if possible.
   void add(std::span<const CounterEvent> together) {
     const auto fits = std::find_if(rooms_.begin(), rooms_.end(), [together](Room room) {
       return std::all_of(together.begin(), together.end(),
@@ -328,8 +329,7 @@ namespace {
 
 bool too_much(int error) { return error == EINVAL || error == ENOSPC; }
 
-/// Takes events out of the group until the kernel takes the rest. What is taken out goes into `over`. An error: of its
-/// cycles.
+/// Moves events from the group into `over` until the kernel takes the rest. An error: the kernel refuses its cycles.
 Result<void> shrink(CounterGroup& group, const GroupTrial& trial, std::vector<CounterEvent>& over,
                     std::vector<std::string>& lacking) {
   while (true) {

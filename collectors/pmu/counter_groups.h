@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hardware counters are read together on a machine, and how exactly they are opened. Pure.
+// Chooses the hardware counters that are read together on a machine, and their attributes. Pure.
 //
-// A group is led by the core's cycles, which take a sample each period; a sample says what all of the group have
-// counted so far, and at which instruction. Two of them tell what the thread did in between, at one and the same rate
-// for all of the group. The clock that samples the thread stays out of it: a group whose counters are taken does not
-// count, and would not tick.
+// The core's cycles lead a group, and take a sample each period; a sample contains all counts of the group so far, and
+// its instruction. Two samples tell what the thread did in between, at the same rate for all of the group. The clock
+// that samples the thread stays out of it: a group whose counters are taken does not count, and would not tick.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -59,7 +58,7 @@ struct CounterWish {
 [[nodiscard]] Result<CounterPlan> counter_groups(const MachineDescription& machine, const EventLibrary& library,
                                                  const CounterWish& wish = {});
 
-/// Of events that are opened as a group: errno of the first that is refused, and which it is.
+/// The result of opening events as a group: errno and index of the first refused one.
 struct GroupOutcome {
   int error = 0;  ///< 0: all were opened
   std::size_t refused = 0;
@@ -67,17 +66,16 @@ struct GroupOutcome {
 };
 using GroupTrial = std::function<GroupOutcome(std::span<const CounterEvent> group)>;
 
-/// The plan as the kernel takes it: where it refuses an event in a group as too much for it, the event counts in a
-/// group of its own or with others of that kind; what it refuses alone is lacking. Errors: no group's cycles can be
-/// opened.
+/// Fits the plan to the kernel: an event that it refuses as too much for a group counts in a group of its own or with
+/// others of that kind; an event that it refuses alone is lacking. Errors: no group's cycles can be opened.
 [[nodiscard]] Result<CounterPlan> fit_groups(CounterPlan plan, const GroupTrial& trial);
 
 /// Opens the group for this thread and closes it again.
 [[nodiscard]] GroupOutcome try_group(std::span<const CounterEvent> group);
 
-/// Has the kernel's NMI watchdog a counter of each processor?
+/// True if the kernel's NMI watchdog has a counter of each processor.
 [[nodiscard]] bool nmi_watchdog_is_on();
-/// Does it hold a counter that events of this source could have? IBS has a counter of its own.
+/// True if it holds a counter that events of this source could have. IBS has a counter of its own.
 [[nodiscard]] inline bool watchdog_competes(profile::SourceKind source) {
   return source == profile::SourceKind::pebs && nmi_watchdog_is_on();
 }

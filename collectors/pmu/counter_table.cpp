@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each was checked against, and what could not be, is in docs/reasons.md, "What the events are checked against".
-// Encodings are those of libpfm4 where it has the event (a test compares them). The others, and what events mean, are
+// docs/reasons.md, "What the events are checked against", says how each event was checked, and which could not be.
+// Encodings are those of libpfm4 if it has the event (a test compares them). The others, and the events' meanings, are
 // from: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3B, chapter "Performance Monitoring
 // Events", and the event lists that Intel publishes with it (github.com/intel/perfmon: ADL for Gracemont and Golden
 // Cove, MTL for Crestmont); AMD Processor Programming References of families 17h, 19h (models 00h-0Fh, 11h) and 1Ah
-// (model 02h), chapter "Core Performance Monitor Counters"; BIOS and Kernel Developer's Guide of family 15h. Which
-// counters an event can have is from the same lists and from the kernel (arch/x86/events).
+// (model 02h), chapter "Core Performance Monitor Counters"; BIOS and Kernel Developer's Guide of family 15h. The
+// counters that an event can have are from the same lists and from the kernel (arch/x86/events).
 //
 // Slots for micro-operations are given as parts of cycles: a count of them stands for 1 / (slots a cycle) of a cycle.
-// The slots a cycle, and what is made of them, are from A. Yasin, "A Top-Down Method for Performance Analysis and
-// Counters Architecture", ISPASS 2014, and for AMD from "Performance Monitor Counters for AMD Family 1Ah Model 00h-0Fh
+// The slots a cycle, and their use, are from A. Yasin, "A Top-Down Method for Performance Analysis and Counters
+// Architecture", ISPASS 2014, and for AMD from "Performance Monitor Counters for AMD Family 1Ah Model 00h-0Fh
 // Processors", table "Pipeline Utilization".
 #include "collectors/pmu/counter_table.h"
 
@@ -78,7 +78,7 @@ constexpr CountedEvent sandy_bridge_events[] = {
     {Q::issued, F::slots, intel(0x0e, 0x01), 1 / 4.0, "UOPS_ISSUED:ANY"},
     {Q::recovery, F::slots, intel(0x0d, 0x03, 1), 1, "INT_MISC:RECOVERY_CYCLES"},
 };
-// Of Haswell and Broadwell nothing tells the last level from memory in cycles that wait.
+// On Haswell and Broadwell no event tells the last level from memory in cycles that wait.
 constexpr CountedEvent haswell_events[] = {
     intel_cycles,
     intel_instructions,
@@ -266,7 +266,7 @@ constexpr CountedEvent amd_stores{Q::stores, F::accesses, amd(0x29, 0x06), 1,
 constexpr CountedEvent amd_branch_misses{Q::branch_misses, F::accesses, amd(0xc3), 1,
                                          "RETIRED_BRANCH_INSTRUCTIONS_MISPREDICTED"};
 
-// Two cores share a second level: whether its events are of one of them, no manual at hand says.
+// Two cores share a second level: no manual at hand says if its events are of one of them.
 constexpr CountedEvent family_15h_events[] = {
     {Q::cycles, F::base, amd(0x76), 1, "CPU_CLK_UNHALTED"},
     amd_instructions,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the performance monitoring units of processors count, by microarchitecture: events that figures are made of.
+// The events that processors' performance monitoring units count, by microarchitecture, as far as figures use them.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ inline constexpr std::size_t counter_families = 6;
 /// "base", "flops", "accesses", "traffic", "slots", "stalls": as a user names them.
 [[nodiscard]] const char* name_of(CounterFamily family);
 
-/// Which counters an event can have.
+/// The counters that an event can have.
 enum class CounterPlace : std::uint8_t {
   any,
   lower,  ///< the first four of eight
-  /// While it counts, the kernel gives each of a core's two threads half of the counters: where one reads such an
+  /// While it counts, the kernel gives each of a core's two threads half of the counters: if one thread reads such an
   /// event, the other may not use that counter (errata BJ122, BV98, HSD29).
   alone,
 };
@@ -38,7 +38,7 @@ struct CountedEvent {
   CounterPlace place = CounterPlace::any;
   bool in_library = true;  ///< libpfm4 knows the name, and encodes it so
 };
-/// That count what CounterPlace::lower says.
+/// The number of counters that CounterPlace::lower names.
 inline constexpr unsigned lower_counters = 4;
 
 /// A kind of core.
@@ -52,7 +52,8 @@ struct CounterTable {
   std::array<std::string_view, counter_families> lacks = {};
 };
 
-/// Of Intel's family 6, by model, or of the small cores among them; of AMD's and Hygon's families. Null: not known.
+/// Returns the table for a model of Intel's family 6, or for the small cores of such a model, or for a family of AMD or
+/// Hygon. Null: not known.
 [[nodiscard]] const CounterTable* counter_table(std::string_view vendor, unsigned family, unsigned model,
                                                 bool small_core);
 /// All of them, for tests.

@@ -9,12 +9,11 @@
 
 namespace crosstalk::collectors {
 
-/// Opens the event, with its leader, for this thread or for a processor, as it is to be, and closes it again. Where the
-/// kernel refuses its precision, a lower one, of at least 2, is tried. An error has cause, value and remedy in one
-/// line.
+/// Opens the event, with its leader, for this thread or for a processor, and closes it again. If the kernel refuses its
+/// precision, tries lower ones, down to 2. An error has cause, value and remedy in one line.
 [[nodiscard]] Result<MemoryEvent> try_event(MemoryEvent event);
 
-/// What the kernel's settings are that refusals depend on.
+/// The kernel's settings that refusals depend on.
 struct KernelSettings {
   int paranoid = -1;          // kernel.perf_event_paranoid; -1: not there
   bool nmi_watchdog = false;  // takes a counter of each processor

@@ -30,7 +30,8 @@ std::string name_of_group(gid_t gid) {
                                                                                               : std::to_string(gid);
 }
 
-/// Whose it is says what to do: the members of its group may open it, where the udev rule gave it to one.
+/// Explains a device that is closed to this user, by its owner: members of its group may open it, if the udev rule gave
+/// it to one.
 tl::unexpected<Error> closed_device() {
   struct stat file {};
   if (::stat(ibs_module_device, &file) != 0 || (file.st_mode & S_IWGRP) == 0) {
@@ -72,7 +73,7 @@ Result<Device> open_device() {
   return device;
 }
 
-/// Of a SETUP that was refused.
+/// Explains a refused SETUP.
 tl::unexpected<Error> refusal_of(int error) {
   switch (error) {
     case EACCES:

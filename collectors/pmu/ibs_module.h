@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our kernel module for IBS (kmod/, docs/kmod.md): what it offers here, and whether this user may use it.
+// Our kernel module for IBS (kmod/, docs/kmod.md): its abilities here, and this user's right to use it.
 #pragma once
 
 #include <cstdint>

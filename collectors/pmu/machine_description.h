@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of a machine's performance monitoring units, as data: read once, here or from a copy of another
-// machine's files, and judged by pure functions.
+// The kernel's description of a machine's performance monitoring units, as data: read once, here or from a copy of
+// another machine's files, and judged by pure functions.
 #pragma once
 
 #include <cstdint>
@@ -47,9 +47,8 @@ struct MachineDescription {
   [[nodiscard]] const PmuUnit* unit(std::string_view name) const;
 };
 
-/// From /proc/cpuinfo, /proc/sys/kernel/osrelease and /sys/bus/event_source/devices below `root` ("" for this machine,
-/// whose kernel module is asked, too).
-/// What is missing is left empty; values that are no numbers are 0.
+/// Reads /proc/cpuinfo, /proc/sys/kernel/osrelease and /sys/bus/event_source/devices below `root` ("" for this machine,
+/// whose kernel module is asked, too). Leaves missing fields empty; values that are no numbers become 0.
 [[nodiscard]] MachineDescription describe_machine(const std::string& root = "");
 
 }  // namespace crosstalk::collectors

@@ -99,7 +99,7 @@ void complete(const MachineDescription& machine, perf_event_attr& attr) {
   attr.exclude_hv = 1;
   attr.sample_type = sample_fields(machine);
   if (attr.type == PERF_TYPE_SOFTWARE || attr.type == PERF_TYPE_TRACEPOINT) {
-    // Where their samples are to say the period, the kernel takes one at each occurrence (perf_swevent_event()).
+    // If their samples contain the period, the kernel takes one at each occurrence (perf_swevent_event()).
     attr.sample_type &= ~std::uint64_t{PERF_SAMPLE_PERIOD};
   }
 }

@@ -41,7 +41,7 @@ std::vector<std::string> unit_names(const MachineDescription& machine) {
   return names;
 }
 
-/// What may stand between the slashes.
+/// Returns the names that may stand between the slashes.
 std::vector<std::string> term_names(const PmuUnit& unit) {
   std::vector<std::string> names;
   for (const auto* const of : {&unit.events, &unit.format}) {
@@ -80,21 +80,21 @@ Result<unsigned> precision_in(std::string_view modifiers) {
   return static_cast<unsigned>(steps);
 }
 
-/// What the kernel calls the unit; null: it is none of the cores', nor IBS.
+/// Returns the kernel's unit; null: it is none of the cores', nor IBS.
 const PmuUnit* unit_of(const MachineDescription& machine, const perf_event_attr& attr) {
   const auto found = std::find_if(machine.units.begin(), machine.units.end(),
                                   [&](const PmuUnit& unit) { return unit.type == attr.type; });
   return found == machine.units.end() ? nullptr : &*found;
 }
 
-/// What was given for a term of the unit; 0: nothing, or the unit has none of that name.
+/// Returns the value that was given for a term of the unit; 0: none, or the unit has none of that name.
 std::uint64_t value_of(const PmuUnit& unit, std::string_view term, const perf_event_attr& attr) {
   const auto place = unit.format.find(term);
   return place == unit.format.end() ? 0 : term_value(place->second, {attr.config, attr.config1, attr.config2, 0});
 }
 
-/// IBS is opened as it is for memory accesses, with the terms that were named. Where the processor throws samples away
-/// (what did not miss L3, or was quick), those that are left stand for no number of micro-operations, nor of cycles.
+/// Opens IBS as for memory accesses, with the terms that were named. If the processor discards samples (without an L3
+/// miss, or quick), the others stand for no number of micro-operations, nor of cycles.
 Result<MemoryEvent> ibs_event(const MachineDescription& machine, const perf_event_attr& attr,
                               const MemorySampling& wanted) {
   const auto usual = ibs_events(machine, wanted);
@@ -116,7 +116,7 @@ Result<MemoryEvent> ibs_event(const MachineDescription& machine, const perf_even
   return event;
 }
 
-/// Of a core: what it counts is known for accesses only. Others are counted where they are, by the thousand.
+/// Makes an event of a core. Its meaning is known for accesses only; others count as they are, by the thousand.
 Result<MemoryEvent> core_event(const MachineDescription& machine, const PmuUnit* unit, perf_event_attr attr,
                                const MemorySampling& wanted) {
   MemoryEvent event;

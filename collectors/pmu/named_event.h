@@ -13,13 +13,13 @@
 
 namespace crosstalk::collectors {
 
-/// `name`: "UNIT/TERMS/" ("cpu/event=0xd0,umask=0x82/", "cpu/mem-stores/", "ibs_op/cnt_ctl=1/"), perhaps with perf's
-/// modifiers u and p behind it, else one of the library's. What its samples stand for is told by what it counts. An
-/// error is one line, with the nearest names.
+/// Returns the event called `name`: "UNIT/TERMS/" ("cpu/event=0xd0,umask=0x82/", "cpu/mem-stores/",
+/// "ibs_op/cnt_ctl=1/"), perhaps with perf's modifiers u and p behind it, else one of the library's. The event's
+/// quantity tells what its samples stand for. An error is one line, with the nearest names.
 [[nodiscard]] Result<MemoryEvent> named_event(const MachineDescription& machine, const EventLibrary& library,
                                               const std::string& name, const MemorySampling& wanted = {});
 
-/// Up to three of `known`, those that the fewest edits make of `given` first; upper and lower case are the same.
+/// Returns up to three of `known`: the ones with the fewest edits from `given`, nearest first; ignores case.
 [[nodiscard]] std::vector<std::string> nearest_names(std::string_view given, std::span<const std::string> known);
 
 }  // namespace crosstalk::collectors

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which source samples a session: the best that the machine has and the kernel lets this user open, and why the better
-// ones are not it.
+// Chooses the source that samples a session: the best that the machine has and the kernel lets this user open. Says why
+// the better ones are not chosen.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace crosstalk::collectors {
 
-/// What became of one source: "pebs: not an Intel processor", "clock: chosen", or, where the machine has the better
-/// one, "clock: chosen in place of pebs".
+/// The verdict on one source: "pebs: not an Intel processor", "clock: chosen", or, if the machine has the better one,
+/// "clock: chosen in place of pebs".
 struct SourceVerdict {
   profile::SourceKind source = profile::SourceKind::clock;
   std::string reason;         ///< why not; empty: it is chosen

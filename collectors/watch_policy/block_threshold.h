@@ -32,11 +32,11 @@ constexpr std::uint64_t least_block(std::uint32_t size_class) {
 
 using BlockCounts = std::array<std::uint64_t, block_classes>;
 
-/// What entering a block takes, with what it displaces from the caches: 20 ns where the same memory is allocated again
-/// and again, 125 where the heap is larger than a cache (docs/overhead.md, "Allocation").
+/// The time to enter a block, including the lines that it displaces from the caches: 20 ns if the same memory is
+/// allocated again and again, 125 if the heap is larger than a cache (docs/overhead.md, "Allocation").
 inline constexpr std::uint64_t block_entry_ns = 100;
 
-/// For the blocks of `made` that are of class `first` and above.
+/// Returns the cost of entering the blocks of `made` that are of class `first` and above.
 constexpr std::uint64_t entry_cost_ns(const BlockCounts& made, std::uint32_t first) {
   std::uint64_t count = 0;
   for (std::uint32_t i = first; i < block_classes; ++i) {

@@ -40,7 +40,7 @@ struct Publication {
   return static_cast<std::int32_t>(time_ms - then_ms) < 0;
 }
 
-/// What the board knew of a line when a sample came.
+/// The board's knowledge of a line when a sample came.
 struct Suspicion {
   bool other_thread = false;  // another thread was sampled there
   bool store_seen = false;    // by any thread
@@ -49,7 +49,7 @@ struct Suspicion {
   Publication partner;  // the other thread's access; that thread may have ended, and its number be another's by now
 };
 
-/// What is known of one line, where a hash function has put it. All-zero at first.
+/// The knowledge of one line, at the place that a hash function gives. All-zero at first.
 class BoardLine {
  public:
   /// Publishes a sampled access and returns what was known of its line before. `begun_ms`: when the thread began, in
@@ -109,8 +109,8 @@ class Board {
  public:
   static constexpr std::uint32_t most_slots = profile::board_slots_most;
 
-  /// How many lines can be remembered, before anything is published. What is no power of two within the bounds (the
-  /// other side may be corrupt) is ignored.
+  /// Sets how many lines can be remembered, before anything is published. Ignores a number that is no power of two
+  /// within the bounds (the other side may be corrupt).
   void start(std::uint32_t slots) {
     if (std::has_single_bit(slots) && slots >= profile::board_slots_least && slots <= most_slots) {
       shift_ = 64U - static_cast<std::uint32_t>(std::countr_zero(slots));

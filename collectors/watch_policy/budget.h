@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The overhead budget of a process: what observing has cost, and what it may.
+// The overhead budget of a process: the cost of observing, and its limit.
 #pragma once
 
 #include <algorithm>
@@ -47,20 +47,20 @@ class Budget {
     }
   }
 
-  /// Of what was spent, this went into watching lines that nothing was known of.
+  /// Notes the part of the spent time that went into watching unknown lines.
   void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
-  /// A line that nothing was known of has been watched: was it exchanged?
+  /// Notes the watch of an unknown line: was the line exchanged?
   void explored(bool exchanged) {
     const std::uint32_t before = yield_.load(std::memory_order_relaxed);
     yield_.store(before - before / yield_memory + (exchanged ? yield_one / yield_memory : 0),
                  std::memory_order_relaxed);
   }
 
-  /// May something be started that will cost about `cost_ns`? Exploring has a share of the budget of its own: lines
-  /// that are known to be exchanged must not use up what finds the others, nor the other way round. The share grows
-  /// as exploring finds something: a program whose threads share nothing is left in peace, one that exchanges more
-  /// lines than can become known is looked at harder. A grant before anything was earned lets short programs be seen
-  /// too. What closed events leave behind takes no more than a quarter: what is above that, rests save (Rests).
+  /// True if an action that will cost about `cost_ns` may start. Exploring has a share of the budget of its own: known
+  /// exchanged lines must not use up the search for others, nor the other way round. The share grows with what
+  /// exploring finds: a program whose threads share nothing is left in peace, one that exchanges more lines than can
+  /// become known is looked at harder. A grant before anything was earned lets short programs be seen too. The
+  /// aftermath of closed events takes no more than a quarter: rests save the remainder (Rests).
   [[nodiscard]] bool affords(std::uint64_t cost_ns, bool exploring) const {
     const double all = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_;
     const double earned =
@@ -69,10 +69,10 @@ class Budget {
     const auto explored_after = static_cast<double>(explored_.load(std::memory_order_relaxed) + cost_ns);
     return after <= earned && (!exploring || explored_after <= earned * exploring_share());
   }
-  /// Of what was spent, this went into lookaheads: interpreting what a thread executes after its sample.
+  /// Notes the part of the spent time that went into lookaheads: interpreting what a thread executes after its sample.
   void look_ahead(std::uint64_t ns) { lookahead_.fetch_add(ns, std::memory_order_relaxed); }
-  /// May a lookahead be made that will cost about `cost_ns`? They have a small share of the budget, so that they take
-  /// little from what they are to explain, and nothing from watches that find something.
+  /// True if a lookahead may start that will cost about `cost_ns`. Lookaheads have a small share of the budget, so that
+  /// they take little from the samples that they explain, and nothing from watches that find something.
   [[nodiscard]] bool affords_lookahead(std::uint64_t cost_ns) const {
     const double earned = static_cast<double>(cpu_.load(std::memory_order_relaxed)) * fraction_ * lookahead_share;
     const auto after = static_cast<double>(lookahead_.load(std::memory_order_relaxed) + cost_ns);

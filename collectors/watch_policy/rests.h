@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When watching pauses. What closed events leave behind (0.1 to 0.2 us a context switch, in each thread that had one)
-// ends a second after the last event on the machine is closed, so it can be saved: by threads that switch hundreds of
-// thousands of times a second, whom it costs more than the whole budget. They are watched for a while and then rest
-// until what that has cost is earned. All processes of a recording watch and rest together: as long as one of them had
-// an event open, the others' rest would save nothing, and cost them what they do not see.
+// Decides when watching pauses. Closed events still cost 0.1 to 0.2 us a context switch, in each thread that had one,
+// until a second after the last event on the machine is closed. A pause saves this cost in threads that switch hundreds
+// of thousands of times a second, where it exceeds the whole budget. They are watched for a while and then rest until
+// that cost is earned. All processes of a recording watch and rest together: as long as one of them has an event open,
+// the others' rest saves nothing, and costs them observations.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace crosstalk::watch_policy {
 
-/// What observing has cost so far, and may. Nanoseconds of CPU time.
+/// The cost of observing so far, and its limit. Nanoseconds of CPU time.
 struct Account {
   double earned = 0;  // the budget's fraction of the CPU time used
   double spent = 0;   // on anything but the following
@@ -37,10 +37,11 @@ class CommonAccount {
   Amount earned_, spent_, lost_;
 };
 
-/// Of all processes of a recording, in memory that they share; all zero at first. Signal-safe, from any thread.
+/// The rests of all processes of a recording, in memory that they share; all zero at first. Signal-safe, from any
+/// thread.
 class Rests {
  public:
-  /// Has watching paused at `now_ns` (CLOCK_MONOTONIC)? To be asked often: the answer changes here. `account`: the
+  /// True if watching has paused at `now_ns` (CLOCK_MONOTONIC). Call it often: the answer changes here. `account`: the
   /// recording's. `has_clocks`: the calling process has events that stay open in a rest, so that none would save
   /// anything.
   bool resting(std::uint64_t now_ns, const Account& account, bool has_clocks) {
@@ -62,9 +63,9 @@ class Rests {
     }
     return wanted;
   }
-  /// As resting() said last.
+  /// Returns the last answer of resting().
   [[nodiscard]] bool resting() const { return (state_.load(std::memory_order_relaxed) & rest_bit) != 0; }
-  /// Did it ever? Then no thread should keep its events open between two watches.
+  /// True if watching ever paused. Then no thread should keep its events open between two watches.
   [[nodiscard]] bool ever() const { return rested_.load(std::memory_order_relaxed); }
 
   /// Shorter than this, the second in which the cost goes on would be most of it.
@@ -72,8 +73,8 @@ class Rests {
   /// The first time, when nothing is earned yet: a program that ends after a few seconds should not exceed its budget
   /// by much, either.
   static constexpr std::uint64_t first_watching_ns = 500'000'000;
-  /// Where closed events cost less than this part of the budget, nobody rests: watching has three quarters of it at
-  /// most (Budget::affords), and both together exceed it by a quarter. A rest is time unseen.
+  /// If closed events cost less than this part of the budget, nobody rests: watching has three quarters of it at most
+  /// (Budget::affords), and both together exceed it by a quarter. A rest is time unseen.
   static constexpr double bearable_share = 0.5;
   static constexpr double most = 1.1;  // times the budget, with rests
 
@@ -101,7 +102,7 @@ class Rests {
   std::atomic<bool> rested_;
 };
 
-/// What the processes of a recording have in common; all zero at first.
+/// The common budget of a recording's processes; all zero at first.
 struct CommonBudget {
   CommonAccount account;
   Rests rests;

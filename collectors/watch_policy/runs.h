@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run state machine: who is armed for what while a line is watched, and when the watch ends.
+// The run state machine: decides in which mode each thread is armed while a line is watched, and when the watch ends.
 //
-// A watch follows the *runs* of a line's owners. All threads but the current runner are armed for reads and
-// writes; the runner is armed for what of its run is still of interest:
+// A watch follows the *runs* of a line's owners. All threads but the current runner are armed for reads and writes; the
+// runner is armed for the accesses of its run that are still of interest:
 //
 //     read_write --first access--> write_only --first store--> off
 //        ^                                                      |
 //        +------------- another thread's access ---------------+
 //
-// A thread that hammers on its own line costs two traps a run and word, and the trap sequence is the
-// sequence of owners, each with its first access and its first store: all that the definition of a
-// communication asks for.
+// A thread that hammers on its own line costs two traps a run and word. The trap sequence is the sequence of owners,
+// each with its first access and its first store: the definition of a communication asks for no more.
 #pragma once
 
 #include <atomic>
@@ -23,21 +22,21 @@
 
 namespace crosstalk::watch_policy {
 
-/// What a thread's watchpoint on one word reports.
+/// The accesses that a thread's watchpoint on one word reports.
 enum class WatchMode : std::uint8_t { off = 0, read_write = 1, write_only = 2 };
 
-/// Of the thread whose sample begins a watch, on the `word`th watched word.
+/// Returns the mode of the thread whose sample begins a watch, on the `word`th watched word.
 [[nodiscard]] WatchMode first_mode(const SampledAccess& access, std::uint32_t word);
-/// Of the thread that has just trapped in `mode`, on the same word.
+/// Returns the mode of the thread that has just trapped in `mode`, on the same word.
 [[nodiscard]] WatchMode mode_after_trap(WatchMode mode);
 
-/// What a trap changes beyond the watchpoint that fired.
+/// The changes by a trap beyond the watchpoint that fired.
 struct Turn {
   std::uint32_t rearm = 0;                    // this thread, whose run is over, is armed for reads and writes; 0: none
   std::optional<profile::CloseReason> close;  // the watch is over
 };
 
-/// How far a watch has got. Traps of several threads may advance it at once, also from several processes. A thread is
+/// The progress of a watch. Traps of several threads may advance it at once, also from several processes. A thread is
 /// known by a number > 0. All-zero until it begins.
 class WatchProgress {
  public:
@@ -54,7 +53,7 @@ class WatchProgress {
   [[nodiscard]] std::uint32_t traps() const { return traps_.load(std::memory_order_relaxed); }
   /// The thread that has the line.
   [[nodiscard]] std::uint32_t runner() const { return runner_.load(std::memory_order_acquire); }
-  /// Has the line been exchanged? Threads that only read it do not exchange it.
+  /// True if the line has been exchanged. Threads that only read it do not exchange it.
   [[nodiscard]] bool exchanged() const {
     return stored_.load(std::memory_order_relaxed) != 0 && runs_.load(std::memory_order_relaxed) > 0;
   }

@@ -7,7 +7,7 @@
 
 namespace crosstalk::watch_policy {
 
-/// What the policy is told of a sampled access.
+/// The policy's input on a sampled access.
 struct SampledAccess {
   std::uint32_t offset = 0;  // of its first byte in the line
   std::uint32_t width = 0;   // bytes; 0: unknown

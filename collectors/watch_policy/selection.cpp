@@ -42,8 +42,8 @@ bool is_drawn(const SampledAccess& access, const Suspicion& known, bool suspecte
   if (!suspected) {
     return !access.on_own_stack || sample_number % stack_explored_one_in == 0;
   }
-  // What watching a line costs that has been seen exchanged many times finds others if it is spent on them. Chance
-  // decides, so that the watched samples of the line stand for its others.
+  // The cost of watching a line that has been exchanged many times is better spent on finding others. Chance decides,
+  // so that the watched samples of the line stand for its others.
   if (known.hits <= well_known_hits) {
     return true;
   }

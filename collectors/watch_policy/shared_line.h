@@ -16,7 +16,7 @@ struct SharedLine {
   bool known = false;             // false: not in shared memory, or it is not known which
   bool others = false;            // other processes use that memory, too
 
-  /// What is mapped, in a word; not 0.
+  /// Returns a word that identifies the mapped object; not 0.
   [[nodiscard]] constexpr std::uint64_t object() const { return mix(inode ^ mix(device)) | 1U; }
   /// As a board takes lines.
   [[nodiscard]] constexpr std::uint64_t key() const {

@@ -72,7 +72,7 @@ BriefClock brief_clock(const FineClockCost& cost, std::uint64_t life_ns, std::ui
   if (affordable_ns != 0) {
     return {affordable_ns, 1};
   }
-  // Where the clock's samples cost as much as to have one, the fewest samples are lost to it.
+  // The fewest samples are lost to the clock if its samples cost as much as having one.
   const auto life = static_cast<double>(std::max<std::uint64_t>(life_ns, 1));
   const auto open = static_cast<double>(std::max<std::uint64_t>(cost.open_ns, 1));
   const auto sample = static_cast<double>(cost.sample_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which words of a line are watched, and how debug registers are shared out among watches.
+// Chooses the watched words of a line, and divides debug registers among watches.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct alignas(std::uint64_t) SlotPlan {  // read and written at once
   std::uint32_t registers = 0;
   std::uint32_t slots = 0;
 
-  /// Of so many registers; of more than there can be, all.
+  /// Returns the plan for so many registers, at most as many as there can be.
   [[nodiscard]] static SlotPlan of(std::uint32_t registers);
   /// A watch uses one of the slots [first, last).
   [[nodiscard]] std::uint32_t first(bool suspected) const { return suspected || slots == 1 ? 0 : 1; }
