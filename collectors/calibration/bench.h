@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all measurements of a calibration share, and the measurements, each in a file of its name.
+// The common state of a calibration's measurements, and the measurements, each in a file of its name.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine is, as its processor and the kernel tell: no measurement.
+// Describes this machine from its processor and the kernel, without measuring.
 #pragma once
 
 #include <cstdint>

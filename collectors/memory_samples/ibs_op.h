@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What AMD's instruction-based sampling says of the micro-operation that it has tagged, from the registers that the
-// kernel copies into a sample (PERF_SAMPLE_RAW). Pure.
+// Decodes the micro-operation that AMD's instruction-based sampling has tagged, from the registers that the kernel
+// copies into a sample (PERF_SAMPLE_RAW). Pure.
 //
 // Fields: AMD64 Architecture Programmer's Manual, volume 2, 13.3 "Instruction-Based Sampling"; Processor Programming
 // Reference of family 19h, MSRC001_1033 to MSRC001_1039.

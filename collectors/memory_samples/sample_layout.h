@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples of perf consist of, in our events.
+// The layout of perf's samples, in our events.
 #pragma once
 
 #include <asm/perf_regs.h>

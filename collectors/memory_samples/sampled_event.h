@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples of an event stand for: all that need be known of it to read them. How it is chosen and opened is another
-// matter (collectors/pmu/memory_events.h).
+// The meaning of an event's samples: all that is needed to read them. memory_events.h (collectors/pmu/) chooses and
+// opens the event.
 #pragma once
 
 #include <cstdint>

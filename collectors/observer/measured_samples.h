@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the samples that memory events have taken, and what kept them from being more: for the report.
+// Counts the samples that memory events have taken, and the causes of missing ones, for the report.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the kernel: the events that are opened on a thread of another process. Pure functions.
+// The attributes of the events that are opened on a thread of another process. Pure functions.
 //
 // A thread's clock and its watchpoints write into one ring, and have the same fields, so that a record can be parsed
-// before it is known whose it is. Events that sample memory accesses say more of each, and have rings of their own.
+// before its event is known. Events that sample memory accesses report more of each, and have rings of their own.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the observer uses throughout of what a perf ring says (collectors/memory_samples/), under its short names.
+// Short names of the types of a perf ring (collectors/memory_samples/) that the observer uses throughout.
 #pragma once
 
 #include "collectors/memory_samples/event_pace.h"

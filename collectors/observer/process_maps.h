@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has mapped, from /proc/PID/maps.
+// The mappings of a process, from /proc/PID/maps.
 #pragma once
 
 #include <cstdint>

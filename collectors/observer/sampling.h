@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample of a clock or of a memory event goes through: its access is found, put on the bulletin board, perhaps
-// watched, and written. The steps are those inside a target (collectors/in_target/sampling/sampling.cpp).
+// Processes a sample of a clock or of a memory event: finds its access, puts it on the bulletin board, perhaps watches
+// it, and writes it. The steps are those inside a target (collectors/in_target/sampling/sampling.cpp).
 #pragma once
 
 #include <cstdint>

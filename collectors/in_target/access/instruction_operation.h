@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction does, in the words of the access finder and of lookaheads; vector instructions have their own
+// Maps instructions to the operations of the access finder and of lookaheads; vector instructions have their own
 // (vector_decoder.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions may execute just before the one at an address.
+// Finds the instructions that may execute just before the one at an address.
 #pragma once
 
 #include <cstddef>

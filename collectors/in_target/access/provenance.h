@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values in registers come from while code is retraced or interpreted: which of them are a register of the
-// interrupted thread plus a constant.
+// Follows the origins of register values while code is retraced or interpreted: some are a register of the interrupted
+// thread plus a constant.
 #pragma once
 
 #include <array>

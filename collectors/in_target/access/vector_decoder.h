@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions are vector instructions that lookaheads follow, and where their operands are.
+// Recognises the vector instructions that lookaheads follow, and finds their operands.
 #pragma once
 
 #include <Zydis/DecoderTypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a program observed is in its environment: we in LD_PRELOAD, and the arena's name. The program does not see
-// it: once it is observed both are out of `environ`, and go into that of whatever it executes, for as long as that
-// takes.
+// Changes the environment that makes a program observed: our library in LD_PRELOAD, and the arena's name. The program
+// does not see them. Once it is observed both are out of `environ`, and they enter the environment of a program that it
+// executes, only for that call.
 //
 // The changed environment of an exec lives on the stack: it may come from a vfork child, which runs on its parent's
 // memory.

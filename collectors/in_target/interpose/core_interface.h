@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two halves of this folder owe each other: the core (attach, threads, clocks, watch unit) and
-// the interposed functions (heap, exec, signals, modules). "Core:" is implemented by the core and called
-// by the interposition; "Interposition:" the other way round. All of it may be called before the core has
-// attached, or when it never does.
+// The interface between the core (attach, threads, clocks, watch unit) and the interposed functions (heap, exec,
+// signals, modules). "Core:" is implemented by the core and called by the interposition; "Interposition:" the other way
+// round. All of it may be called before the core has attached, or when it never does.
 #pragma once
 
 #include <signal.h>

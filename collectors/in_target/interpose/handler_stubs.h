@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the kernel enters the target's handlers that have SA_ONSTACK: each has a stub of its own in this library, for
-// good. So a change of handlers is as atomic as the kernel makes it, whoever asks the kernel gets an address that
-// works, and nothing needs to be known about a signal but what the kernel knows. A stub moves the frame
-// (alternate_stack.h) and jumps to its handler with the arguments that the kernel gave.
+// Gives each of the target's handlers that have SA_ONSTACK a stub in this library, which the kernel enters instead, for
+// good. So a change of handlers is as atomic as the kernel makes it, the address that the kernel reports works, and we
+// need no state of a signal beyond the kernel's. A stub moves the frame (alternate_stack.h) and jumps to its handler
+// with the arguments that the kernel gave.
 #pragma once
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where LLVM's OpenMP runtime library (and others that keep to OpenMP 5.0) says what its threads wait for. It asks for
-// one tool when it starts, by calling the first ompt_start_tool() that is found: of the program, else of a preloaded
-// library, as we are, else of libraries named by the user. A tool that is not ours always goes first, since there can
-// be no two. Locks are measured by openmp_waits.cpp, whose functions the library has, too.
+// The tool to which LLVM's OpenMP runtime library (and others that keep to OpenMP 5.0) reports its threads' waits. The
+// library asks for one tool when it starts, by calling the first ompt_start_tool() that is found: of the program, else
+// of a preloaded library, as we are, else of libraries named by the user. A tool that is not ours always goes first,
+// since there can be only one. Locks are measured by openmp_waits.cpp, whose functions the library has, too.
 #include <cstdlib>
 #include <cstring>
 

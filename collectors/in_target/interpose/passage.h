@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes system calls of ours outside of handlers (where a thread begins or ends, say) is counted meanwhile, so that
-// step_aside() can wait until nobody does. Such code computes in a floating-point state of its own.
+// Counts the threads that make system calls of ours outside of handlers (when a thread begins or ends, say), so that
+// step_aside() can wait until none does. Such code computes in a floating-point state of its own.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `environ` has for children that libc starts by itself (system, popen): it gives them all of it.
+// Changes `environ` for children that libc starts by itself (system, popen): it gives them all of `environ`.
 #pragma once
 
 namespace crosstalk::in_target {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entering blocks into the block table costs, held within its part of the overhead budget.
+// Keeps the cost of entering blocks into the block table within its part of the overhead budget.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be read off one mapped module.
+// Reads the facts of one mapped module.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>

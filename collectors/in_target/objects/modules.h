@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of code are mapped where. Public entry points are in core_interface.h.
+// Finds the mapped files of code. Public entry points are in core_interface.h.
 #pragma once
 
 #include <link.h>

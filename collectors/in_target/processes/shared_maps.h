@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of the address space are mapped shared (MAP_SHARED, System V segments), and what is mapped there.
+// The parts of the address space that are mapped shared (MAP_SHARED, System V segments), and their files.
 //
-// The interposed functions enter and remove mappings; what a mapping is of, its identity, is asked of the kernel when
-// a sample first lies in it: most programs map files that no two processes touch, and pay for an entry only. Entries
-// change hands by compare-and-swap of a tag with a generation, so nobody ever waits, whoever was interrupted where.
+// The interposed functions enter and remove mappings. The kernel is asked for a mapping's identity when a sample first
+// lies in it: most programs map files that no two processes touch, and pay for an entry only. Entries change hands by
+// compare-and-swap of a tag with a generation, so no thread ever waits, wherever another one was interrupted.
 #pragma once
 
 #include <atomic>

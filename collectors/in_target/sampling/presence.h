@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What observing costs a thread while no handler runs: its clock and its watchpoints make context switches dearer, and
-// armed watchpoints make copies slower (watch/armed_cost.h). All signal-safe.
+// The cost of observing to a thread while no handler runs: its clock and its watchpoints make context switches dearer,
+// and armed watchpoints make copies slower (watch/armed_cost.h). All signal-safe.
 #pragma once
 
 #include "collectors/in_target/threads/thread_state.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where our signal handlers begin: on the thread's handler stack (sys/handler_stack.h), or at once on their way there.
+// The entries of our signal handlers: on the thread's handler stack (sys/handler_stack.h), or changing to it at once.
 #pragma once
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user is told, through the calling thread's ring. Signal-safe.
+// Sends messages to the user, through the calling thread's ring. Signal-safe.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of programs that go unobserved, and when a process is one.
+// Reports programs that go unobserved, and decides when a process is one.
 #pragma once
 
 namespace crosstalk::in_target {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the process that is observed: attached to an arena or not, its settings, its threads and tables.
-// There is one Runtime, in zero-initialised storage.
+// The state of the observed process: attached to an arena or not, its settings, its threads and tables. There is one
+// Runtime, in zero-initialised storage.
 #pragma once
 
 #include <signal.h>

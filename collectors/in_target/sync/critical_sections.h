@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of OpenMP's critical sections threads are in. Runtime libraries have no function that tries to enter one, so
-// who is in one says so, and who finds nobody in it need not look at the clock. A thread that comes between the moment
-// at which another one is in and that at which it says so waits for some nanoseconds that are not measured.
+// Counts the threads in OpenMP's critical sections. Runtime libraries have no function that tries to enter one, so a
+// thread inside says so, and a thread that finds nobody inside need not look at the clock. A thread that comes between
+// another's entry and its notice of that waits for some nanoseconds that are not measured.
 #pragma once
 
 #include <atomic>

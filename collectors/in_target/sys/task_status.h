@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of a process and of its threads.
+// Reads /proc's status of a process and of its threads.
 #pragma once
 
 #include <cstddef>

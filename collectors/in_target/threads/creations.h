@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads make threads: a thread that shares its local variables with others and then waits for them is hardly
-// ever sampled, and only a copy of its stack tells what lies there.
+// Records stacks at the places where threads make threads: a thread that shares its local variables with others and
+// then waits for them is hardly ever sampled, and only a copy of its stack shows those variables.
 #pragma once
 
 #include "base/registers.h"

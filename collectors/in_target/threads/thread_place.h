@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread's stack is that did not come by pthread_create under our eyes.
+// Finds the stack of a thread that we did not see begin by pthread_create.
 #pragma once
 
 #include <cstdint>

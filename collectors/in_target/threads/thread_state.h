@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we know of one observed thread, and the registry that finds it by its kernel id.
+// The state of one observed thread, and the registry that finds it by its kernel id.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written of a trap, and the state of a line that goes with it. Signal-safe.
+// The record of a trap, and the state of a line that goes with it. Signal-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trap does: it is recorded, and the watchpoints of the line's old and new owner are moved.
+// Handles a trap: records it, and moves the watchpoints of the line's old and new owner.
 #include "collectors/in_target/access/target_view.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/session/runtime.h"
