@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How much memory the rings of each user take; the bound is the module's parameter user_memory_kb. */
+/* Accounts for the memory of each user's rings; the bound is the module's parameter user_memory_kb. */
 #ifndef CROSSTALK_IBS_ACCOUNT_H
 #define CROSSTALK_IBS_ACCOUNT_H
 

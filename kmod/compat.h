@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What has another name or shape in some of the kernels from 5.10 on. */
+/* Hides differences of names and types among kernels from 5.10 on. */
 #ifndef CROSSTALK_IBS_COMPAT_H
 #define CROSSTALK_IBS_COMPAT_H
 
@@ -53,7 +53,7 @@ static inline void ibs_wrmsr(u32 msr, u64 value)
 #endif
 }
 
-/* 0, or an errno where the register cannot be written. */
+/* Returns 0, or an errno if the register cannot be written. */
 static inline int ibs_wrmsr_safe(u32 msr, u64 value)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)

@@ -89,7 +89,7 @@ bool ibs_context_is_ours(const struct ibs_context *ctx)
 }
 
 /*
- * A thread that has executed another program is another one: not even how long it runs is told of it. Its mm_struct is
+ * A thread that has executed another program is another one: not even its running time is reported. Its mm_struct is
  * compared, never followed. `task` and `mm` stay what they are once the ring is there; before, the caller has the lock.
  */
 bool ibs_context_has_ended(const struct ibs_context *ctx)
@@ -225,7 +225,7 @@ static void ibs_context_configure(struct ibs_context *ctx, const struct crosstal
 	ctx->watermark = setup->watermark ? setup->watermark : 1;
 }
 
-/* What a context takes: undone in reverse when a later part fails, so that SETUP can be tried again. */
+/* Takes a context's resources; releases them in reverse if a later part fails, so that SETUP can be tried again. */
 static int ibs_context_acquire(struct ibs_context *ctx, u32 records)
 {
 	const unsigned int pages = ibs_ring_pages(records);
@@ -259,7 +259,7 @@ static int ibs_context_acquire(struct ibs_context *ctx, u32 records)
 		goto destroy;
 	}
 	ctx->event = event;
-	/* Release: whoever sees the ring sees the whole context. */
+	/* Release: a reader that sees the ring sees the whole context. */
 	smp_store_release(&ctx->ring, ring);
 	return 0;
 
@@ -319,7 +319,7 @@ static int ibs_context_switch_off(struct ibs_context *ctx)
 	return 0;
 }
 
-/* Off the CPU meanwhile: the NMI reads both numbers. What is left of the interval that has begun is still counted. */
+/* Off the CPU meanwhile: the NMI reads both numbers. The rest of the interval that has begun is still counted. */
 static void ibs_context_change_period(struct ibs_context *ctx, const struct crosstalk_ibs_period *period)
 {
 	if (ctx->enabled)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A sampling context: what an open file is.
+ * A sampling context: the state of an open file.
  *
- * Who writes what: `opener` to `visible_uid` are set at open and never change; `task` to `tid` are, too, but for one FOLLOW
- * before SETUP, under `lock`: who looks at them without it must have seen the ring. `config`, `ring`, `signal` to
+ * Writers: `opener` to `visible_uid` are set at open and never change; `task` to `tid` are, too, but for one FOLLOW
+ * before SETUP, under `lock`: a reader without the lock must have seen the ring. `config`, `ring`, `signal` to
  * `watermark` and `event` are set by SETUP under `lock`, before `ring` is published; PERIOD changes `config` while no CPU
- * has the event. What is marked "CPU" is written only by the CPU that runs the thread (in NMI context, or with interrupts
+ * has the event. Fields marked "CPU" are written only by the CPU that runs the thread (in NMI context, or with interrupts
  * off while the context is being switched), or by RESET while disabled.
  *
  * References: a context holds one on each of its tasks and mm_structs (not on the address spaces), from open to release. So
@@ -43,9 +43,9 @@ struct ibs_counts {
 struct ibs_context {
 	struct task_struct *opener;
 	struct mm_struct *owner; /* address space that may use the file, and is charged with the ring */
-	kuid_t uid;		 /* who is charged */
+	kuid_t uid;		 /* the user that is charged */
 	u32 visible_uid;	 /* the same, and the two numbers below, as the opener's namespaces have them */
-	struct task_struct *task; /* who is sampled, where it runs in this address space */
+	struct task_struct *task; /* the sampled thread, while it runs in this address space */
 	struct mm_struct *mm;
 	u32 pid;
 	u32 tid;
@@ -77,9 +77,9 @@ struct ibs_context {
 struct ibs_context *ibs_context_open(void);
 void ibs_context_release(struct ibs_context *ctx);
 
-/* Whether the caller runs in the opener's address space. */
+/* True if the caller runs in the opener's address space. */
 bool ibs_context_is_ours(const struct ibs_context *ctx);
-/* Whether no sample can come any more: the thread has ended, or executed a program. After SETUP, or under `lock`. */
+/* True if no sample can come any more: the thread has ended, or executed a program. After SETUP, or under `lock`. */
 bool ibs_context_has_ended(const struct ibs_context *ctx);
 /* NULL before SETUP. */
 struct ibs_ring *ibs_context_ring(struct ibs_context *ctx);

@@ -7,8 +7,8 @@
  * CPU, counts only while the thread runs, and ends when the thread ends, when it executes another program, or when the
  * last descriptor and the last mapping of the file are gone.
  *
- * To FOLLOW a thread takes a descriptor of /proc/PID/mem of its process, which the kernel gives to those who may attach to
- * it. The samples are those of that address space. No signal is sent then: SETUP with one is EINVAL.
+ * To FOLLOW a thread takes a descriptor of /proc/PID/mem of its process, which the kernel gives to callers that may attach
+ * to it. The samples are those of that address space. No signal is sent then: SETUP with one is EINVAL.
  *
  * Only processes that share the opener's address space may use the file: after fork() the child gets EPERM from everything
  * but close(), and so does a process that the descriptor is sent to, and the program itself after execve().
@@ -50,7 +50,7 @@
 
 #define CROSSTALK_IBS_VERSION 1
 
-/* What is sampled. A thread may have one context of each. */
+/* The kinds of samples. A thread may have one context of each. */
 #define CROSSTALK_IBS_OP 0    /* executed micro-operations: addresses, latencies, data sources */
 #define CROSSTALK_IBS_FETCH 1 /* instruction fetches */
 
@@ -73,7 +73,7 @@ struct crosstalk_ibs_info {
 	__u64 op_period_max;
 	__u64 fetch_period_min; /* completed fetches */
 	__u64 fetch_period_max;
-	__u32 load_latency_min; /* cycles; 0 where there is no such filter */
+	__u32 load_latency_min; /* cycles; 0: there is no such filter */
 	__u32 load_latency_max;
 	__u32 records_min; /* bounds of setup.records */
 	__u32 records_max;
@@ -99,7 +99,7 @@ struct crosstalk_ibs_period {
 /* struct crosstalk_ibs_setup.flags */
 #define CROSSTALK_IBS_COUNT_OPS (1U << 0)   /* a period is dispatched micro-operations, not cycles */
 #define CROSSTALK_IBS_MEMORY_ONLY (1U << 1) /* keep samples with a valid data address only */
-#define CROSSTALK_IBS_L3_MISS (1U << 2)     /* the hardware keeps what misses the L3 only */
+#define CROSSTALK_IBS_L3_MISS (1U << 2)     /* the hardware keeps L3 misses only */
 #define CROSSTALK_IBS_KERNEL (1U << 3)      /* kernel mode as well: CAP_PERFMON or perf_event_paranoid < 2 */
 #define CROSSTALK_IBS_PHYSICAL (1U << 4)    /* physical addresses: CAP_PERFMON */
 
@@ -133,7 +133,7 @@ struct crosstalk_ibs_status {
 	__u64 signals;       /* queued */
 	__u64 signals_lost;  /* could not be queued (RLIMIT_SIGPENDING) */
 	__u64 handler_ns;    /* spent in the interrupt handler */
-	__u64 ring_bytes;    /* what to map */
+	__u64 ring_bytes;    /* bytes to map */
 	__u64 counted;       /* events in all intervals that have ended, also those without a sample */
 	__u64 running_ns;    /* time that the thread ran while enabled; RESET leaves it */
 	__u64 reserved[2];
@@ -144,7 +144,7 @@ struct crosstalk_ibs_status {
 #define CROSSTALK_IBS_IOC_SETUP _IOW(CROSSTALK_IBS_MAGIC, 1, struct crosstalk_ibs_setup)
 #define CROSSTALK_IBS_IOC_ENABLE _IO(CROSSTALK_IBS_MAGIC, 2)
 #define CROSSTALK_IBS_IOC_DISABLE _IO(CROSSTALK_IBS_MAGIC, 3)
-/* Empties the ring and zeroes what STATUS counts. */
+/* Empties the ring and zeroes the counts of STATUS. */
 #define CROSSTALK_IBS_IOC_RESET _IO(CROSSTALK_IBS_MAGIC, 4)
 #define CROSSTALK_IBS_IOC_STATUS _IOR(CROSSTALK_IBS_MAGIC, 5, struct crosstalk_ibs_status)
 #define CROSSTALK_IBS_IOC_FOLLOW _IOW(CROSSTALK_IBS_MAGIC, 6, struct crosstalk_ibs_follow)
@@ -200,7 +200,7 @@ struct crosstalk_ibs_sample {
 	__u16 flavour;
 	__u8 width;  /* bytes accessed; 0: unknown */
 	__u8 source; /* data source as in IBS_OP_DATA2: bits 0-2 low part, 3-4 its extension */
-	__u64 period; /* events since the previous interrupt: what this sample stands for */
+	__u64 period; /* events since the previous interrupt, which this sample stands for */
 	__u64 ip;
 	__u64 address;  /* linear address of the data; FETCH: of the fetch */
 	__u64 physical; /* 0 unless CROSSTALK_IBS_PHYSICAL was set up */

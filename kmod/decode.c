@@ -21,7 +21,7 @@ struct ibs_insn {
 	u8 modrm;
 };
 
-/* What an opcode does to its memory operand. */
+/* An opcode's use of its memory operand. */
 struct ibs_use {
 	u8 width; /* 0: none, or unknown */
 	bool load;

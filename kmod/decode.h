@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which memory an instruction is about to access: enough of x86-64 for the emulation. */
+/* Finds the memory that an instruction is about to access: enough of x86-64 for the emulation. */
 #ifndef CROSSTALK_IBS_DECODE_H
 #define CROSSTALK_IBS_DECODE_H
 

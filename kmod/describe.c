@@ -50,7 +50,7 @@ static u32 ibs_translate(const struct ibs_flag *table, size_t entries, u64 bits)
 	return flags;
 }
 
-/* Code 1 is one byte, each next one twice as wide; 0 and what is beyond 64 bytes mean nothing. */
+/* Code 1 is one byte, each next one twice as wide; 0 and codes beyond 64 bytes mean nothing. */
 static u8 ibs_width(u64 data3)
 {
 	u32 code = (data3 >> IBS_DATA3_WIDTH_SHIFT) & IBS_DATA3_WIDTH;

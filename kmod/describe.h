@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the data registers of a sample say, in the words of struct crosstalk_ibs_sample. */
+/* Converts the data registers of a sample to struct crosstalk_ibs_sample. */
 #ifndef CROSSTALK_IBS_DESCRIBE_H
 #define CROSSTALK_IBS_DESCRIBE_H
 
@@ -7,7 +7,7 @@ struct crosstalk_ibs_sample;
 struct ibs_config;
 struct ibs_raw;
 
-/* Fills in what depends on the registers; leaves out what the context may not see. NMI context. */
+/* Fills in the fields that depend on the registers; leaves out those that the context may not see. NMI context. */
 void ibs_describe(const struct ibs_config *config, const struct ibs_raw *raw, struct crosstalk_ibs_sample *sample);
 
 #endif

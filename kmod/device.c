@@ -113,7 +113,7 @@ static bool ibs_is_readable(struct ibs_context *ctx, const struct ibs_ring *ring
 	return ibs_ring_unread(ring) >= ctx->watermark || ibs_context_has_ended(ctx);
 }
 
-/* The end of a thread whose context is disabled wakes nobody (perf has no call for it); so look once a second. */
+/* The end of a thread whose context is disabled wakes nobody (perf has no call for it), so this looks once a second. */
 static int ibs_wait(struct ibs_context *ctx, const struct ibs_ring *ring)
 {
 	long left;
@@ -124,7 +124,7 @@ static int ibs_wait(struct ibs_context *ctx, const struct ibs_ring *ring)
 	return left < 0 ? left : 0;
 }
 
-/* One attempt: bytes, 0 where nothing will come any more, -EAGAIN where something may. */
+/* One attempt: returns bytes; 0: no more will come; -EAGAIN: more may come. */
 static ssize_t ibs_read_records(struct ibs_context *ctx, struct ibs_ring *ring, char __user *to, size_t bytes)
 {
 	bool ended = ibs_context_has_ended(ctx);
@@ -137,7 +137,7 @@ static ssize_t ibs_read_records(struct ibs_context *ctx, struct ibs_ring *ring, 
 	return count || ended ? count : -EAGAIN;
 }
 
-/* A reader sleeps without a lock; of two that wake for the same records, one sleeps again. */
+/* A reader sleeps without a lock; if two wake for the same records, one sleeps again. */
 static ssize_t ibs_read(struct file *file, char __user *to, size_t bytes, loff_t *position)
 {
 	struct ibs_context *ctx = file->private_data;

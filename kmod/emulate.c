@@ -22,8 +22,8 @@
 #include "registers.h"
 
 /*
- * Of one CPU and flavour. `regs` is set by the timer and taken by the NMI that it sends; `late` says that an NMI is on its way
- * which no timer waits for any more.
+ * The timer of one CPU and flavour. It sets `regs`, and the NMI that it sends takes them; `late`: an NMI is on its way
+ * that no timer waits for any more.
  */
 struct ibs_timer {
 	struct hrtimer timer;

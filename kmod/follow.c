@@ -14,8 +14,8 @@
 #include "sample.h"
 
 /*
- * What this CPU samples, by flavour. Written by this CPU only: by add and del with interrupts off, read by its NMI. `ctx`
- * is set before the hardware is started and cleared after it is stopped.
+ * The contexts that this CPU samples, by flavour. Written by this CPU only: by add and del with interrupts off, read by
+ * its NMI. `ctx` is set before the hardware is started and cleared after it is stopped.
  */
 struct ibs_slot {
 	struct ibs_context *ctx;
@@ -24,7 +24,7 @@ struct ibs_slot {
 
 static DEFINE_PER_CPU(struct ibs_slot[IBS_FLAVOURS], ibs_slots);
 
-/* Never called: tells our own events from those of perf_event_open(), which may not use this PMU. */
+/* Never called: marks our own events, since events of perf_event_open() may not use this PMU. */
 static void ibs_event_marker(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
 }

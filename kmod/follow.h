@@ -22,7 +22,7 @@ struct perf_event *ibs_follow_create(struct ibs_context *ctx);
 void ibs_follow_destroy(struct perf_event *event);
 void ibs_follow_enable(struct perf_event *event);
 void ibs_follow_disable(struct perf_event *event);
-/* How long the thread ran while the event was enabled. May sleep. */
+/* Returns how long the thread ran while the event was enabled. May sleep. */
 u64 ibs_follow_running_ns(struct perf_event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hardware seam: all that touches IBS registers, or stands in for them. Everything else in the module is the same
- * for both implementations.
+ * The interface to IBS registers, or to their emulation. Everything else in the module is the same for both
+ * implementations.
  */
 #ifndef CROSSTALK_IBS_HARDWARE_H
 #define CROSSTALK_IBS_HARDWARE_H

@@ -85,7 +85,7 @@ static struct platform_driver ibs_platform_driver = {
 	},
 };
 
-/* A device for no other reason than to be told of resume. */
+/* A device whose only use is to learn of resume. */
 static int ibs_sleep_init(void)
 {
 	int err = platform_driver_register(&ibs_platform_driver);

@@ -32,7 +32,7 @@ static bool ibs_erratum_717;
 static bool ibs_erratum_1197;
 static bool ibs_fetch_count_sticks;
 
-/* What is on this CPU; written with interrupts off or in its NMI. `stale`: an NMI may be on its way without a sample. */
+/* The state of a CPU; written with interrupts off or in its NMI. `stale`: an NMI may be on its way without a sample. */
 struct ibs_cpu {
 	bool ready;
 	u64 armed[IBS_FLAVOURS];
@@ -158,7 +158,7 @@ static u64 ibs_op_control(const struct ibs_config *config, u64 count)
 		control |= IBS_OP_COUNT_OPS;
 	if (config->flags & CROSSTALK_IBS_L3_MISS)
 		control |= IBS_OP_L3_MISS_ONLY;
-	/* The latency filter works on what the L3-miss filter lets pass. */
+	/* The latency filter works on samples that pass the L3-miss filter. */
 	if (config->load_latency) {
 		control |= (u64)(config->load_latency / IBS_LATENCY_UNIT - 1) << IBS_OP_LATENCY_SHIFT;
 		control |= IBS_OP_LATENCY_ENABLE | IBS_OP_L3_MISS_ONLY;
@@ -197,8 +197,8 @@ static void ibs_msr_start(const struct ibs_config *config, u64 count)
 }
 
 /*
- * What was counted. The current count is not readable on the first processors with IBS (CPUID RdWrOpCnt); a thread that runs
- * for less than a period at a time is not sampled by those.
+ * Returns the counted events. The first processors with IBS cannot read the current count (CPUID RdWrOpCnt); they do not
+ * sample a thread that runs for less than a period at a time.
  */
 static u64 ibs_op_counted(u64 control, u64 armed)
 {
@@ -239,7 +239,7 @@ static u64 ibs_msr_stop(const struct ibs_config *config)
 
 	if (!READ_ONCE(cpu->ready))
 		return 0;
-	/* Before the hardware stops: an interrupt may already be latched, and then comes with nothing to show. */
+	/* Before the hardware stops: an interrupt may already be latched, and then comes without a sample. */
 	WRITE_ONCE(cpu->stale[config->flavour], true);
 	if (config->flavour == CROSSTALK_IBS_OP) {
 		control = ibs_rdmsr(IBS_MSR_OP_CTL);
@@ -251,7 +251,7 @@ static u64 ibs_msr_stop(const struct ibs_config *config)
 	return ibs_fetch_counted(control, armed);
 }
 
-/* Erratum 717: what a hit in the miss address buffer says is meaningless without a miss. */
+/* Erratum 717: a hit in the miss address buffer is meaningless without a miss. */
 static u64 ibs_repair_data3(u64 data3)
 {
 	if (ibs_erratum_717 && !(data3 & IBS_DATA3_DC_MISS))

@@ -10,7 +10,7 @@
 #include "crosstalk_ibs.h"
 
 #define IBS_PARANOID_FILE "/proc/sys/kernel/perf_event_paranoid"
-/* Where the level cannot be read: as if nothing was allowed. */
+/* For a level that cannot be read: nothing is allowed. */
 #define IBS_PARANOID_UNKNOWN 4
 
 /*
@@ -64,7 +64,7 @@ int ibs_permission(u32 flags)
 		return -EACCES;
 	if ((flags & CROSSTALK_IBS_PHYSICAL) && !perfmon_capable())
 		return -EPERM;
-	/* Kernel addresses and physical ones are what lockdown keeps even from root. */
+	/* Lockdown keeps kernel addresses and physical ones even from root. */
 	if (flags & (CROSSTALK_IBS_KERNEL | CROSSTALK_IBS_PHYSICAL))
 		return security_locked_down(LOCKDOWN_PERF);
 	return 0;

@@ -25,7 +25,7 @@
 #define IBS_MSR_FETCH_CTL_EXTENDED 0xc001103c
 #define IBS_MSR_OP_DATA4 0xc001103d
 
-/* IBS_CTL: which entry of the extended interrupt vector table IBS uses. The same in northbridge register F3x1CC. */
+/* IBS_CTL: the entry of the extended interrupt vector table that IBS uses. The same in northbridge register F3x1CC. */
 #define IBS_CTL_LVT_VALID BIT_ULL(8)
 #define IBS_CTL_LVT_OFFSET 0xfULL
 

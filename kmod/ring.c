@@ -148,7 +148,7 @@ u32 ibs_ring_commit(struct ibs_ring *ring)
 
 u32 ibs_ring_unread(const struct ibs_ring *ring)
 {
-	/* First the tail: one that is read after the head may have passed it, which would look like a full ring. */
+	/* Reads the tail first: a tail that is read after the head may have passed it, which would look like a full ring. */
 	u64 tail = ibs_ring_tail(ring);
 
 	return ibs_ring_used(ring, READ_ONCE(ring->head), tail);

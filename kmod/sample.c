@@ -62,7 +62,7 @@ static u64 ibs_next_interval(struct ibs_context *ctx)
 
 /*
  * An interval goes on where the thread left off: a thread that always runs for less than a period would otherwise never be
- * sampled. A rest that is too short for the hardware is made longer, which the sample's period then says.
+ * sampled. A rest that is too short for the hardware is made longer, and the sample's period shows that.
  */
 u64 ibs_sample_begin(struct ibs_context *ctx)
 {
@@ -97,7 +97,7 @@ static bool ibs_is_user_only(const struct crosstalk_ibs_sample *sample)
 
 /*
  * The event belongs to the thread, so that `current` is it. The address space may be another one (between execve() and the
- * event's removal; on kernels before 5.13 for good), or none: then the sample belongs to nobody that asked.
+ * event's removal; on kernels before 5.13 for good), or none: then the sample is none of the opener's.
  */
 static bool ibs_is_wanted(const struct ibs_context *ctx, const struct ibs_raw *raw,
 			  const struct crosstalk_ibs_sample *sample)
@@ -144,7 +144,7 @@ u64 ibs_sample_take(struct ibs_context *ctx, const struct ibs_raw *raw)
 
 	ctx->counts.counted += ctx->interval;
 	if (ibs_is_storm(now)) {
-		/* The longest interval there is, until the window is over: bounded, and no timer has to end it. */
+		/* The longest interval until the window is over: bounded, and no timer has to end it. */
 		ctx->counts.throttled++;
 		ctx->interval = ibs_period_max(ctx);
 		ctx->armed = ctx->interval;

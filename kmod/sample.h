@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From an interrupt to a record: the intervals between samples, who may be sampled, what is filtered, throttling.
+ * From an interrupt to a record: the intervals between samples, the threads that may be sampled, filters, throttling.
  * All of it runs on the CPU that runs the thread, in NMI context or with interrupts off.
  */
 #ifndef CROSSTALK_IBS_SAMPLE_H
@@ -11,7 +11,7 @@
 struct ibs_context;
 struct ibs_raw;
 
-/* The thread gets a CPU: how many events from now the next sample is due. */
+/* The thread gets a CPU: returns how many events from now the next sample is due. */
 u64 ibs_sample_begin(struct ibs_context *ctx);
 /* It leaves the CPU, after `counted` events. */
 void ibs_sample_end(struct ibs_context *ctx, u64 counted);

@@ -17,9 +17,9 @@
 #define IBS_OWN_MEMORY "/proc/self/mem"
 
 /*
- * The kernel's check whether one process may look into another (ptrace_may_access) is not exported. The one that opening
- * /proc/PID/mem makes is the same, for attaching, security modules included; what it has granted is an open file, whose
- * private data is the mm_struct that it granted. Files of that kind are known by their operations, learned from one of our
+ * The kernel does not export its check that one process may look into another (ptrace_may_access). Opening
+ * /proc/PID/mem makes the same check, for attaching, security modules included. It grants an open file, whose private
+ * data is the granted mm_struct. Files of that kind are known by their operations, learned from one of our
  * own when the module is loaded. The pointer is compared, never followed: a kernel that kept something else there would
  * have every request refused.
  */

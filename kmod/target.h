@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whom a context may sample besides its opener: a thread of a process whose memory the caller holds, opened by the kernel's
- * own check.
+ * Finds the thread that a context may sample besides its opener: one of a process whose memory the caller holds, opened
+ * by the kernel's own check.
  */
 #ifndef CROSSTALK_IBS_TARGET_H
 #define CROSSTALK_IBS_TARGET_H

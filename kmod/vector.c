@@ -35,7 +35,7 @@ static int ibs_named_offset(void)
 	return control & IBS_CTL_LVT_OFFSET;
 }
 
-/* Reserves an entry among all users of the table; fails where another one has it. */
+/* Reserves an entry among all users of the table; fails if another user has it. */
 static bool ibs_reserve(int offset)
 {
 	bool reserved;
@@ -95,7 +95,7 @@ static bool ibs_assign_by_northbridge(int offset)
 	return written;
 }
 
-/* Later families: the register itself, where the hardware lets us; what is read back decides. */
+/* Later families: writes the register itself, if the hardware allows it; the value read back decides. */
 static bool ibs_assign_by_register(int offset)
 {
 	return !ibs_wrmsr_safe(IBS_MSR_CTL, offset | IBS_CTL_LVT_VALID) && ibs_named_offset() == offset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The interrupt of IBS: an entry of the local APIC's extended vector table (EILVT), whose number is in IBS_CTL. Where
- * firmware has not assigned one, the kernel's own perf gives up; here one is assigned.
+ * The interrupt of IBS: an entry of the local APIC's extended vector table (EILVT), whose number is in IBS_CTL. If
+ * firmware has not assigned one, the kernel's own perf gives up; this module assigns one.
  */
 #ifndef CROSSTALK_IBS_VECTOR_H
 #define CROSSTALK_IBS_VECTOR_H
