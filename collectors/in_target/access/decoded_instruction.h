@@ -127,7 +127,7 @@ struct DecodedInstruction {
   std::uint8_t length = 0;
   Operation operation = Operation::stop;
   std::uint8_t size = 0;         // bytes of the operation: 1, 2, 4, 8
-  std::uint8_t source_size = 0;  // bytes of the source, where it differs
+  std::uint8_t source_size = 0;  // bytes of the source, if different
   Place destination = Place::none;
   Place source = Place::none;
   Place second = Place::none;  // third operand of imul and of the flagless shifts
@@ -136,7 +136,7 @@ struct DecodedInstruction {
   std::uint8_t index = no_register;
   std::uint8_t scale_and_kind = 0;  // scale, or'ed with AccessKind << 4
   std::uint8_t width = 0;           // bytes accessed; 0: more than 64, or not fixed
-  std::uint16_t clobbers = 0;       // registers written, other than by what `operation` computes
+  std::uint16_t clobbers = 0;       // registers written apart from the result of `operation`
   std::uint16_t traits = 0;
   std::int32_t displacement = 0;
   std::int32_t immediate = 0;

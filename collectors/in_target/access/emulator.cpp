@@ -256,7 +256,7 @@ Value Emulator::negate(const DecodedInstruction& instruction, Value value) {
 bool Emulator::execute_apart(const DecodedInstruction& instruction, const Operands& operands) {
   switch (instruction.operation) {
     case Operation::other:
-    case Operation::vector:  // the vector unit's, where there is one
+    case Operation::vector:  // the vector unit's, if there is one
     case Operation::compare_exchange_wide:
       forget(instruction.clobbers);
       if (instruction.has(trait_writes_flags)) {

@@ -178,7 +178,7 @@ void Emulator::multiply_wide(const DecodedInstruction& instruction, Value factor
   set(place_of(Register::rdx), size, {static_cast<std::uint64_t>(product >> (8 * size)) & size_mask(size), true});
 }
 
-/// Only where the dividend fits the operand's size: a 128-bit division would need a library.
+/// Divides only if the dividend fits the operand's size: a 128-bit division would need a library.
 void Emulator::divide(const DecodedInstruction& instruction, Value divisor) {
   const unsigned size = instruction.size;
   const Value low = get(place_of(Register::rax), size);

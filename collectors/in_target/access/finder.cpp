@@ -8,10 +8,10 @@ namespace crosstalk::in_target {
 
 namespace {
 
-// A cached answer assumes that execution has come to the place as it did before. It may have come by a jump from afar,
-// which the code around does not show; so some answers are checked, and a place where one was wrong is decided anew
-// from then on. Chance says which are checked: of threads whose clocks tick in turn it would otherwise always be the
-// same.
+// A cached answer assumes that execution has come to the place by the same path as before. It may have come by a jump
+// from afar, which the code around does not show. So some answers are checked, and a place with a wrong one is decided
+// anew from then on. Chance chooses the checked answers: of threads whose clocks tick in turn it would otherwise always
+// be the same.
 bool audited(std::uint32_t number) {
   constexpr unsigned one_in_16 = 60;
   return mix(0, number) >> one_in_16 == 0;
@@ -33,7 +33,7 @@ struct AccessFinder::Answer {
   }
 };
 
-// `back`: how it was found out that no access before the instruction pointer is the answer, where none is known.
+// `back`: the path by which no access before the instruction pointer was found to be the answer, if none is known.
 bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                           const CodeReader& reader, FoundAccess& out, Route& route, Route& back) {
   CodeWindow window(reader, cache_);

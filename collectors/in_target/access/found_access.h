@@ -18,7 +18,7 @@ struct FoundAccess {
   profile::AddressFrom from = profile::AddressFrom::none;  ///< retired or next
   bool spill = false;   ///< relative to rsp or rbp, on the thread's own stack: seldom what takes the time
   bool cached = false;  ///< answered without decoding
-  RegisterForm form;    ///< how the address follows from the registers, where it does so simply
+  RegisterForm form;    ///< how the address follows from the registers, if simply
 };
 
 }  // namespace crosstalk::in_target

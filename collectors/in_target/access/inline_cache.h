@@ -26,12 +26,11 @@ enum class CacheAnswer : std::uint8_t { nothing, access, no_access, look_ahead }
 CacheAnswer follow_cached(const InlineCache& table, const Registers& registers, std::uint64_t flags,
                           std::uint64_t fs_base, const CodeReader& reader, FoundAccess& out);
 
-/// Keeps an answer, if it can be one and none of its place was disproved. `access` is null where there is
-/// none. False: it cannot be one.
+/// Keeps an answer, unless one of its place was disproved. `access`: null for no access. False: it cannot be kept.
 bool learn_cached(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                   const Route& route, const FoundAccess* access);
 
-/// Keeps that nothing can be told of what came before, by this route, in the same way.
+/// Keeps in the same way that the access before cannot be determined by this route.
 void learn_to_look_ahead(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
                          const Route& route);
 

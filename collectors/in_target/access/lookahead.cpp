@@ -37,7 +37,7 @@ class LookaheadObserver {
   LookaheadObserver(const LookaheadLimits& limits, profile::BranchTraceWriter& trace, std::uint64_t ip, Lookahead& out)
       : limits_(limits), trace_(trace), out_(out), straight_(ip) {}
 
-  /// Before each instruction: is the run to end at `at`, after so many reads of memory?
+  /// Called before each instruction: true if the run must end at `at`, after so many reads of memory.
   bool at_end(std::uint64_t at, std::uint32_t reads);
   /// After the run, which has ended before the instruction at `at`.
   void finish(std::uint64_t at) { trace_.end(at - straight_); }
@@ -64,7 +64,7 @@ class LookaheadObserver {
   const LookaheadLimits& limits_;
   profile::BranchTraceWriter& trace_;
   Lookahead& out_;
-  std::uint64_t straight_;         // where the present straight line began
+  std::uint64_t straight_;         // beginning of the present straight line
   std::uint64_t cycle_ = 0;        // a hash of the jumps since the head
   std::uint64_t first_cycle_ = 0;  // of the first iteration
 };
@@ -104,7 +104,7 @@ bool uses_stack(Operation operation) {
 template <class Vectors>
 bool LookaheadObserver<Vectors>::fetched(const Run& run) {
   const Operation operation = run.instruction().operation;
-  // A string instruction repeats by its count, and what it moves is not known; a stop ends what is known at all.
+  // A string instruction repeats by its count, and moves unknown data; after a stop nothing is known.
   if (operation == Operation::stop || operation == Operation::string) {
     return stop(profile::LookaheadEnd::code);
   }
@@ -161,8 +161,8 @@ Lookahead follow(const Registers& registers, std::uint64_t flags, std::uint64_t 
 
 }  // namespace
 
-// Few loops end by what they compute in vector registers, and following these takes some five times as long, most of
-// it to read what they load: it is done where the way depends on it.
+// Few loops end by values computed in vector registers, and following these takes some five times as long, mostly to
+// read the loaded data. So vectors are followed only if the path depends on them.
 Lookahead AccessFinder::look_ahead(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base,
                                    const CodeReader& reader, const LookaheadLimits& limits, LookaheadState& state,
                                    std::uint8_t* trace, std::size_t trace_capacity) {

@@ -16,7 +16,7 @@ class LookaheadMemory {
   /// Begins a lookahead: forgets all stores. `reader` must outlive it.
   void begin(const CodeReader& reader);
   void begin(const CodeReader&& reader) = delete;
-  /// `width` 1..8 bytes. Unknown where it cannot be read, or holds what is not known.
+  /// `width` 1..8 bytes. Unknown if it cannot be read, or holds an unknown value.
   Value load(std::uint64_t address, unsigned width);
   /// `width` 1..64 bytes into `out`. Returns which of them are known, a bit each.
   std::uint64_t load_bytes(std::uint64_t address, unsigned width, std::uint8_t* out);

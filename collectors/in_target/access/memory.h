@@ -14,7 +14,7 @@ class InterpretedMemory {
  public:
   explicit InterpretedMemory(const CodeReader& reader) : reader_(reader) {}
 
-  /// `width` 1..8 bytes; unknown where it cannot be read, or is hidden by a store of unknown value.
+  /// `width` 1..8 bytes; unknown if it cannot be read, or is hidden by a store of unknown value.
   Value load(std::uint64_t address, unsigned width);
   /// `width` 0: of unknown extent, after which nothing is known any more.
   void store(std::uint64_t address, unsigned width, Value value);

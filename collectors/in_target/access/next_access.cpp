@@ -37,7 +37,7 @@ bool may_write_flags(const DecodedInstruction& instruction) {
   }
 }
 
-/// Watches for an access, and takes note of what the way to it depends on.
+/// Watches for an access, and notes the dependences of the path to it.
 class NextAccessSearch {
  public:
   using Run = Stepper<InterpretedMemory, NoVectors, NextAccessSearch>;
@@ -74,14 +74,14 @@ class NextAccessSearch {
   Turn flags_tell_;  // where flags_written_
   bool flags_written_ = false;
   std::uint64_t stack_;    // rsp at the start
-  std::uint64_t lap_ = 0;  // where the latest jump back has led to; 0: none yet
+  std::uint64_t lap_ = 0;  // the target of the latest jump back; 0: none yet
   bool found_ = false;
   FoundAccess access_;  // where found_
   FoundAccess spill_;   // the first one met
 };
 
 bool NextAccessSearch::unreadable(const Run& /*run*/) {
-  route_.depends();  // on what can be read
+  route_.depends();  // on the readable bytes
   return false;
 }
 
@@ -100,7 +100,7 @@ bool NextAccessSearch::fetched(const Run& run) {
   return true;
 }
 
-/// Is the memory operand the answer? The search goes on past a spill and a jump's target.
+/// True if the memory operand is the answer. The search goes on past a spill and a jump's target.
 bool NextAccessSearch::accesses(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   const Value address = run.address();
@@ -200,7 +200,7 @@ bool NextAccessSearch::decides(const Run& run, Truth taken) {
 void NextAccessSearch::transfers(const Run& run) {
   const DecodedInstruction& instruction = run.instruction();
   if (instruction.source != Place::immediate || instruction.operation == Operation::ret) {
-    route_.depends();  // on where it leads to
+    route_.depends();  // on its target
   }
   provenance_.advance(instruction);
 }

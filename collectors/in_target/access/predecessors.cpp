@@ -74,7 +74,7 @@ void Survey::vote() {
   std::uint8_t length[CodeWindow::before + 1];
   std::uint64_t arriving = 0;  // bit i: arrives[i + 1] is not 0
   std::uint64_t jumping = 0;   // bit i: at distance i + 1 there is a jump to address_
-  std::uint64_t doubts = 0;    // bit i: decoding from distance i + 1 meets what is seldom meant
+  std::uint64_t doubts = 0;    // bit i: decoding from distance i + 1 meets a rare instruction
   std::uint32_t votes[longest_instruction + 1] = {};
   std::uint32_t total = 0;
   for (std::size_t distance = 1; distance <= before_; ++distance) {

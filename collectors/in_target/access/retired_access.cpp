@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The retired access: steps back from the interrupted instruction, undoing what each instruction did to the
-// registers where that can be undone. Each step back is executed forward again: a path whose results differ from
-// the registers or flags found was not taken.
+// Finds the retired access: steps back from the interrupted instruction, and undoes each instruction's changes of
+// registers if possible. Each step back is executed forward again: a path whose results differ from the registers or
+// flags found was not taken.
 #include "collectors/in_target/access/code.h"
 #include "collectors/in_target/access/emulator.h"
 #include "collectors/in_target/access/finder.h"
@@ -277,7 +277,7 @@ bool Retracer::may_have_passed(std::uint64_t end, bool& only_padding, bool& more
   }
   if (operation == Operation::jump || operation == Operation::ret) {
     more = false;
-    return !only_padding;  // else something may jump to what lies behind
+    return !only_padding;  // else a jump may lead to the code behind
   }
   only_padding = only_padding && operation == Operation::nop;
   return try_from(at_ - candidates.distance, false);
@@ -389,7 +389,7 @@ void Retracer::note_contradiction(const Emulator& predicted) {
                           {found_from, found.bits - register_or_zero(registers_, found_from)}});
 }
 
-/// Does the instruction stepped back to access memory, and where?
+/// Determines if the instruction stepped back to accesses memory, and its address.
 Retracer::Verdict Retracer::look(FoundAccess& out) {
   if (!instruction_.has(trait_explicit_access)) {
     return Verdict::on;

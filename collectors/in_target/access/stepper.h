@@ -13,7 +13,7 @@
 
 namespace crosstalk::in_target {
 
-/// No vector registers: of what their instructions write, nothing is known.
+/// No vector registers: the results of vector instructions are unknown.
 struct NoVectors {
   template <class Memory>
   void execute(const DecodedInstruction& instruction, Emulator& emulator, Value address, Memory& memory) {
@@ -90,13 +90,13 @@ class Stepper {
   [[nodiscard]] std::uint64_t after() const { return after_; }
   /// The address of its memory operand.
   [[nodiscard]] Value address() const { return address_; }
-  /// Does it do anything? A repeated string operation with a count of zero does not.
+  /// True if it does anything. A repeated string operation with a count of zero does nothing.
   [[nodiscard]] bool takes_part() const {
     return !instruction_.has(trait_repeat) || emulator_.get(Register::rcx).bits != 0;
   }
 
  private:
-  /// Does what it computes depend on the value of its memory operand, as one of up to 8 bytes?
+  /// True if its result depends on the value of its memory operand, as one of up to 8 bytes.
   static bool needs_memory(Operation operation) {
     return operation != Operation::other && operation != Operation::vector &&
            operation != Operation::compare_exchange_wide;

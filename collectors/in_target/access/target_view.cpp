@@ -27,7 +27,7 @@ void copy_words(std::uint64_t address, void* out, std::size_t bytes) {
   }
 }
 
-/// Is there a control block, or what looks like one, at the thread pointer?
+/// True if the thread pointer points to a control block, or to memory that looks like one.
 bool can_call_libraries(const ThreadState& self) {
   constexpr std::uint64_t guard_offset = 0x28;  // of the value that guards frames (GCC, Clang)
   std::uint64_t base = 0;

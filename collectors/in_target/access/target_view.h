@@ -29,7 +29,7 @@ class TargetView {
 
   std::uint64_t ip_;
   bool can_decode_;
-  // [stack_begin_, stack_end_): empty where the thread runs on another stack, or near its end
+  // [stack_begin_, stack_end_): empty if the thread runs on another stack, or near its end
   std::uint64_t stack_begin_;
   std::uint64_t stack_end_;
 };

@@ -60,7 +60,8 @@ Operands operands_of(const ZydisDecodedInstruction& instruction, const ZydisDeco
   return out;
 }
 
-/// Returns the operation of a mnemonic that stands for two. Sets `predicate` for comparisons. `immediate`: is it given?
+/// Returns the operation of a mnemonic that stands for two. Sets `predicate` for comparisons. Depends on the immediate
+/// operand.
 VectorOperation operation_of(const Row& row, const Operands& operands, std::uint8_t& predicate) {
   constexpr std::uint8_t equal = 0;
   constexpr std::uint8_t greater = 6;  // not less or equal
@@ -177,7 +178,7 @@ bool is_followed(const ZydisDecodedInstruction& instruction, const Row& row, con
       instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW) {
     return false;
   }
-  // Four operands: only where the fourth selects.
+  // Four operands: only if the fourth selects.
   return operands.count <= 3 || row.operation == O::blend_by_sign;
 }
 

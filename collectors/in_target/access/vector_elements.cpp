@@ -218,7 +218,7 @@ bool both_known(const VectorStep& step, unsigned i) {
   return element_known(step.left, i, step.element) && element_known(step.right, i, step.element);
 }
 
-/// cmpps and the like: all bits of an element where it holds.
+/// Compares as cmpps and the like: sets all bits of an element for which the predicate holds.
 bool compare_floats(VectorStep& step) {
   if (step.operation != O::compare_float || !step.mode_known) {
     return false;
@@ -304,7 +304,7 @@ bool compute_elements(VectorStep& step, std::uint32_t has) {
   return convert_any(step) || round_any(step, has) || compare_floats(step) || shift_each(step) || ternary(step);
 }
 
-/// A bit that the instruction's mask leaves out is zero, whatever is compared.
+/// A bit that the instruction's mask leaves out is zero.
 bool compare_to_mask(VectorStep& step) {
   const bool floats = step.operation == O::compare_float;
   if (!step.mask.known || (floats && !step.mode_known)) {

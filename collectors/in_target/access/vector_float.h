@@ -18,9 +18,9 @@ class ThreadFloatMode {
   ThreadFloatMode(const ThreadFloatMode&) = delete;
   ThreadFloatMode& operator=(const ThreadFloatMode&) = delete;
 
-  /// May there have been an exception that would have raised a signal in the thread? `ignored`: exceptions that do not
-  /// count. An underflow that is exact is noted only where it raises a signal (Intel SDM vol. 1, 4.9.1.5): of a thread
-  /// that wants those, nothing is known.
+  /// True if there may have been an exception that would have raised a signal in the thread. `ignored`: exceptions that
+  /// do not count. An exact underflow is noted only if it raises a signal (Intel SDM vol. 1, 4.9.1.5): always true for
+  /// a thread that enables those.
   [[nodiscard]] bool would_trap(std::uint32_t ignored = 0) const {
     const std::uint32_t raises = ~(mode_ >> first_mask) & noted;
     return (raises & underflow) != 0 || (_mm_getcsr() & raises & ~ignored) != 0;

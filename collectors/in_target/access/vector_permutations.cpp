@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that move bytes and compute nothing: each is a map from the result's bytes to those of the operands, and
-// what is known moves with them.
+// Executes instructions that move bytes and compute nothing. Each is a map from the result's bytes to the operands'
+// bytes; known bytes stay known.
 #include "collectors/in_target/access/vector_step.h"
 
 namespace crosstalk::in_target {

@@ -115,7 +115,7 @@ void execute_lanes(VectorStep& step, const Facts& its) {
   }
 }
 
-/// The same register on both sides gives the same, whatever is in it.
+/// True if the same register on both sides always gives the same result.
 bool is_constant(VectorOperation operation) {
   switch (operation) {
     case VectorOperation::pxor:

@@ -34,7 +34,8 @@ std::uint64_t enabled_states() {
   return low | static_cast<std::uint64_t>(high) << 32U;
 }
 
-/// Does the frame have the component, and is it other than at start, which is zero? `part`: where.
+/// Returns the component's data if the frame has it and it is not in its initial state, zero; else null. `part`: its
+/// place.
 const std::uint8_t* part_of(const VectorFrame& frame, const ProcessorFeatures& processor, unsigned component) {
   const ProcessorFeatures::Part& part = processor.part[component];
   const std::uint64_t in_use = word_at(frame.area + header_at) & frame.features;

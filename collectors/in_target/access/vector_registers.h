@@ -53,7 +53,7 @@ struct VectorFrame {
 /// All-zero, all unknown, until loaded.
 class VectorRegisters {
  public:
-  /// As saved in `frame`; unknown where it does not say.
+  /// Loads the registers saved in `frame`; registers that it lacks become unknown.
   void load(const VectorFrame& frame, const ProcessorFeatures& processor);
 
   [[nodiscard]] Vector& vector(unsigned number) { return vector_[number & 31U]; }

@@ -50,7 +50,7 @@ inline void set_element(Vector& vector, unsigned index, unsigned bytes, std::uin
 /// Returns the bits of `known` (a bit a byte) whose whole element, of `bytes` bytes, is known.
 [[nodiscard]] std::uint64_t whole_elements(std::uint64_t known, unsigned bytes);
 
-// Each makes `result`, and returns false where the instruction is not theirs or is not known in any part.
+// Each makes `result`, and returns false if the instruction is of another kind or its result is wholly unknown.
 
 /// Makes results with the processor's own instructions, for the lists in vector_operation.h. `has`: ProcessorFeatures'.
 bool compute_by_processor(VectorStep& step, std::uint32_t has);

@@ -76,7 +76,7 @@ void apply_mask(VectorStep& step) {
 
 }  // namespace
 
-/// An instruction and what it works on, beside the registers.
+/// An instruction and its operands, apart from the vector registers.
 struct VectorUnit::Run {
   const DecodedInstruction& instruction;
   Emulator& emulator;
@@ -104,7 +104,7 @@ Vector VectorUnit::read_memory(const Run& run, const VectorForm& form) {
   return out;
 }
 
-/// An operand, of which `element` bytes count where it is a general register.
+/// Returns an operand; of a general register `element` bytes count.
 Vector VectorUnit::read(const Run& run, Place place, unsigned element) {
   const VectorForm form = VectorForm::unpack(run.instruction.immediate);
   if (is_vector(place)) {
@@ -366,7 +366,7 @@ void VectorUnit::write(Run& run, VectorStep& step) {
   }
 }
 
-/// As an instruction that is not followed does.
+/// Makes the results unknown, as after an instruction that is not followed.
 void VectorUnit::forget_results(Run& run) {
   const DecodedInstruction& instruction = run.instruction;
   run.emulator.execute(instruction, 0, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executes vector, mask and floating-point instructions on a copy of a thread's registers, of which some bytes are
-// known. Arithmetic is the processor's own, under the thread's own rounding and treatment of denormal numbers; what
-// would have raised a signal is not known. Large: static storage, one lookahead at a time.
+// known. Arithmetic is the processor's own, under the thread's own rounding and treatment of denormal numbers; a result
+// that would have raised a signal is unknown. Large: needs static storage and serves one lookahead at a time.
 #pragma once
 
 #include <cstdint>

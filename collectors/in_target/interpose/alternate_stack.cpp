@@ -46,7 +46,7 @@ long install(const AlternateStack& stack) {
   return ask_kernel(&wanted, nullptr);
 }
 
-/// The stack of ours that the kernel has as the calling thread's; `now` is what it has.
+/// Returns the stack of ours that the kernel has as the calling thread's; sets `now` to the kernel's answer.
 HandlerStack* lent_stack(stack_t& now) {
   now = {};
   ask_kernel(nullptr, &now);
@@ -62,7 +62,7 @@ void return_to_death(SignalFrame& frame) {
   frame.context.mask |= std::uint64_t{1} << static_cast<unsigned>(SIGSEGV - 1);
 }
 
-/// Moves a frame from our stack to where it would be without us. Null: it has no room there.
+/// Moves a frame from our stack to its place without us. Null: it has no room there.
 SignalFrame* moved(const SignalFrame& from, HandlerStack& own, bool wants_alternate) {
   const auto* state = reinterpret_cast<const void*>(from.context.vector_state);  // NOLINT: an address
   const std::uint64_t state_bytes = state != nullptr ? vector_state_bytes(state) : 0;
@@ -98,7 +98,7 @@ struct Entry {
 Entry place_frame(SignalFrame& frame, std::uint64_t handler, int number, bool wants_alternate) {
   HandlerStack* own = handler_stacks().at(address_of(&frame));
   if (own == nullptr) {
-    return {&frame, handler};  // the kernel has put it where the target expects it
+    return {&frame, handler};  // the kernel has put it at the place that the target expects
   }
   SignalFrame* to = nullptr;
   if (handler_stacks().at(frame.context.registers[REG_RSP]) == nullptr) {
@@ -219,8 +219,8 @@ void handler_stacks_after_fork() {
 
 namespace {
 
-/// The kernel says whether it accepts `asked`; then it has ours again. Nobody may come in between on a stack that is
-/// too small: signals are blocked, but not SIGTRAP, which kills where it is blocked on older kernels.
+/// Asks the kernel if it accepts `asked`, and then gives it our stack again. No handler may run meanwhile on a stack
+/// that is too small: signals are blocked, except SIGTRAP, which kills on older kernels if blocked.
 long set_target_stack(HandlerStack& own, const stack_t& asked) {
   const bool block = observing();  // afterwards a filter may be in force, which allows what the target calls
   const std::uint64_t most = ~(std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1));

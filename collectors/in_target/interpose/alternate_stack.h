@@ -27,17 +27,17 @@ bool frames_can_move();
 
 /// Gives the calling thread a stack of ours, if it can have one. Normal context.
 HandlerStack* lend_handler_stack();
-/// The same in a signal handler of ours, whose return makes it the thread's alternate stack. Null: not now.
+/// Does the same in a signal handler of ours, whose return makes it the thread's alternate stack. Null: not now.
 HandlerStack* lend_handler_stack(ucontext_t& context);
 /// The handler that returns to `context` was not on the thread's stack `own`. Puts it in place again where something
 /// older than it has been restored; leaves what the target has set by a system call of its own.
 void reinstate_handler_stack(HandlerStack& own, ucontext_t& context);
-/// The calling thread ends: it gets back what it believes it has. Normal context.
+/// Gives the calling thread, which ends, the alternate stack that it believes it has. Normal context.
 void take_handler_stack_back();
 /// In a forked child, before it lends any.
 void handler_stacks_after_fork();
 
-/// Leaves our handler for one of the target's, which returns to what was interrupted. On our stack or any other.
+/// Leaves our handler for one of the target's, which returns to the interrupted code. On our stack or any other.
 [[noreturn]] void enter_target_handler(void (*handler)(int, siginfo_t*, void*), bool on_alternate_stack, int number,
                                        ucontext_t& context);
 

@@ -20,17 +20,17 @@ enum class Change { none, add, strip };
 /// Returns how the next program's environment must change. `for_child`: it is executed by another process than the
 /// observed one.
 Change wanted_change(bool for_child);
-/// Has remember_environment() found what it was to remember?
+/// True if remember_environment() found its entries.
 bool knows_environment();
 
-/// Is `environ` without us, by hide_environment()? Not that of a process that is left alone from its start.
+/// True if hide_environment() has removed us from `environ`. False for a process that is left alone from its start.
 bool environment_hidden();
-/// Is it one of the entries that rewrite_environment() adds?
+/// True if it is one of the entries that rewrite_environment() adds.
 bool is_own_entry(const char* entry);
 /// Removes us from `environ`.
 void clean_environ();
 
-/// Could a program that is executed now open the arena? Not from another user namespace, nor without /proc.
+/// True if a program that is executed now could open the arena. False in another user namespace, or without /proc.
 bool arena_in_reach();
 
 inline constexpr std::size_t entry_limit = 4096;    // an environment with more entries is passed on as it is

@@ -23,7 +23,7 @@ bool observing();
 /// non-null in a forked child that is not followed: exec has to clean its environment.
 const profile::SessionConfig* session_config();
 
-/// May threads have stacks of ours as their alternate stacks, and the target's handlers stubs? Not where all is to be
+/// True if threads may have stacks of ours as their alternate stacks, and the target's handlers stubs. False if all is
 /// put back while the process goes on.
 bool lends_stacks();
 
@@ -52,14 +52,14 @@ struct UnobservedProgram {
 /// all. Any process that has the arena mapped, vfork children too.
 void tell_unobserved(const UnobservedProgram& program, std::int32_t pid, bool withdrawn);
 
-/// Do the limits of the calling process leave room for us in a program that it executes? The loader alone may need more
-/// of a small stack than there is. If not, the program is counted as one that had no room. By system calls.
+/// True if the limits of the calling process leave room for us in a program that it executes. The loader alone may need
+/// more of a small stack than there is. If not, counts the program as one that had no room. By system calls.
 bool next_program_has_room();
 
-/// The calling process has confined itself by on_seccomp(), and with itself what it will execute.
+/// The calling process has confined itself and the programs that it will execute by on_seccomp().
 bool confined();
-/// Our own system calls can do no harm: the process is observed, or just of another pid namespace. Not one that we have
-/// stepped aside from, for whatever reason.
+/// Our own system calls are harmless: the process is observed, or just of another pid namespace. False once we have
+/// stepped aside from it, for any reason.
 bool may_make_system_calls();
 
 /// A seccomp filter is about to be applied to the calling thread or process: after this call no handler
@@ -82,8 +82,8 @@ void on_own_descriptors(bool new_thread = false);
 /// The target's limit of descriptors has been raised, and is held: when this returns, none of ours is below it.
 void on_limit_raised();
 
-/// The target is about to unmap a range: when this returns, nothing of ours is in the kernel's pages of fast clocks
-/// (the vdso), if they are in it, nor will be.
+/// Called before the target unmaps a range. When this returns, no code of ours is, or will be, in the kernel's pages of
+/// fast clocks (the vdso), if the range contains them.
 void on_unmap(std::uint64_t begin, std::uint64_t bytes);
 
 /// The calling thread is about to block the trap signal in earnest: when this returns, it is not watched.
@@ -127,9 +127,9 @@ void blocks_after_fork();
 // Modules (modules.cpp). dlopen is not interposed (see modules.cpp for why); new modules are found by
 // looking.
 
-/// Emits ModuleLoad and ModuleUnload for what is new and gone since the last call; cheap when nothing is.
-/// Normal context only; at once a no-op while another thread is in it. Core calls: at attach (the first
-/// call reports every module), and at exit.
+/// Emits ModuleLoad and ModuleUnload for changes since the last call; cheap if there are none. Normal context only;
+/// does nothing while another thread is in it. Core calls: at attach (the first call reports every module), and at
+/// exit.
 void on_module_change();
 /// The next samples see to it that some more looks are taken, though nothing has changed. Any context.
 void look_for_modules_again();
@@ -141,15 +141,15 @@ void note_code_address(std::uint64_t ip);
 
 // Exec and spawn (exec.cpp).
 
-/// Core calls after it attached, before main: copies our LD_PRELOAD entry and the arena's name, so that they
-/// can be handed to children whatever the target does to its environment. With follow_children == 0 takes
-/// both out of the environment, so that children of system() and popen() are not observed either.
+/// Core calls after it attached, before main: copies our LD_PRELOAD entry and the arena's name, so that children get
+/// them whatever the target does to its environment. With follow_children == 0 takes both out of the environment, so
+/// that children of system() and popen() are not observed either.
 void remember_environment();
 /// Core calls once the process is observed: the target does not see what makes it so (child_environment.h).
 void hide_environment();
 /// Core calls in a forked child, observed or not.
 void environment_after_fork();
-/// Looks up what may be called in a vfork child.
+/// Looks up functions that may be called in a vfork child.
 void prepare_exec_wrappers();
 
 // Modules that were loaded before this library (got_patches.cpp).
@@ -159,23 +159,25 @@ enum class Patched {
   not_yet,  // but for modules that the loader is still working at
   not_all,  // there are more places than are provided for
 };
-/// Has them call the functions that we stand in for: their tables of addresses (GOT) are changed where the address in
-/// it is the real function's, or not known yet. Normal context.
+/// Makes modules call the functions that we stand in for: changes entries of their tables of addresses (GOT) that
+/// contain the real function's address, or none yet. Normal context.
 Patched patch_modules();
 /// From then on: the same for those that have been loaded since. Nothing where patch_modules() was not called.
 Patched patch_new_modules();
-/// Puts back what is still as it was changed. Normal context.
+/// Puts back entries that are still as we changed them. Normal context.
 void unpatch_modules();
-/// The same in a forked child, which has no other threads, and whose copy of the loader's lock may be taken for ever.
+/// Does the same in a forked child, which has no other threads, and whose copy of the loader's lock may be taken for
+/// ever.
 void unpatch_modules_in_child();
 
-// Signals (signals.cpp). From own_signals() on the target neither replaces our handler nor blocks our signal, and sees
+// Signals (signals.cpp). After own_signals() the target neither replaces our handler nor blocks our signal, and sees
 // its own wishes when it asks.
 
-/// Core calls before it installs its handlers (what is installed now is the target's wish).
+/// Core calls before it installs its handlers (the present one is the target's wish).
 void own_signals(int trap_signal);
-/// One that is not ours has come to the calling thread: has the target blocked it there? Then it is from now on, in the
-/// thread's mask of `context` (a ucontext_t), and masks are left alone in the whole process. In our handler only.
+/// Called for a foreign trap signal in the calling thread. Returns true if the target has blocked it there. Then blocks
+/// it in the thread's mask of `context` (a ucontext_t), and leaves masks alone in the whole process. In our handler
+/// only.
 bool block_trap_as_wished(void* context);
 /// The target's wish for the trap signal is in force again, and nothing is filtered: the handler is its own.
 void disown_signals();

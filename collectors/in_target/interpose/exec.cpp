@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec and spawn: children are observed when they should be, whatever the target did to the environment it
-// hands them, and are not when they should not, or when they could not live with us (child_environment.h).
+// Interposes exec and spawn. Children are observed if wanted, whatever environment the target gives them. They are not
+// observed if unwanted, or if they could not run with us (child_environment.h).
 //
 // An exec may come from a vfork child, which runs on its parent's memory and stack: nothing here allocates,
 // takes a lock or writes to static memory. system() and popen() spawn inside libc with `environ` as it is.

@@ -28,7 +28,7 @@ long read_at(int fd, void* bytes, std::size_t count, std::uint64_t offset) {
   return system_call(SYS_pread64, fd, bytes, count, offset);
 }
 
-/// Opens a regular file that may be executed; negative otherwise. Asked first what it is: to open a device can have
+/// Opens a regular file that may be executed; negative otherwise. Checks its kind first: opening a device can have
 /// consequences.
 long open_program(int directory, const char* path) {
   struct stat status {};

@@ -9,7 +9,7 @@
 
 namespace crosstalk::in_target {
 
-/// As the functions of the exec family name a file.
+/// A file as the functions of the exec family name it.
 struct ExecFile {
   const char* path = "";      // empty: the file that `descriptor` has open
   bool search = false;        // a path without a slash is looked for in PATH
@@ -23,8 +23,8 @@ bool unobservable(const ExecFile& file, UnobservedProgram& program);
 /// Cuts a path that is too long.
 void set_program(UnobservedProgram& program, const char* path);
 
-/// True when the program would not start, or not as without us, if it were handed our library. The others (static ones,
-/// set-user-ID ones) take no notice of it, and hand it on to what they execute.
+/// True if our library would keep the program from starting, or change its start. Other programs (static ones,
+/// set-user-ID ones) ignore the library, and pass it on to programs that they execute.
 bool must_not_get_us(profile::Unobserved reason);
 
 }  // namespace crosstalk::in_target

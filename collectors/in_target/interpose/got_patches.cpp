@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is loaded late stands in for nothing: whoever was loaded before it has the addresses of libc's
-// functions in its own tables by then. So these tables are changed, entry by entry, and put back at the end.
+// A library that is loaded late interposes nothing: modules that were loaded before it have the addresses of libc's
+// functions in their own tables by then. So these tables are changed, entry by entry, and put back at the end.
 //
-// An entry is changed where it has the address of the function that would be called without us, or where it is filled
-// in at the first call only (then it points into its own module). Pages that the loader has made read-only are made
-// writable for that moment. The C library, the dynamic loader and our own libraries stay as they are.
+// An entry is changed if it has the address of the function that would be called without us, or if it is filled in at
+// the first call only (then it points into its own module). Pages that the loader has made read-only are made writable
+// for that moment. The C library, the dynamic loader and our own libraries stay as they are.
 //
 // Modules that are loaded later are gone through when they are noticed (objects/modules.cpp). The list of modules has
 // them before the loader has relocated them: one whose pages are not read-only yet is left to the loader, and to the
@@ -35,8 +35,8 @@ struct Range {
 
 struct Patch {
   std::uint64_t place = 0;     // of the entry; 0: none
-  std::uint64_t original = 0;  // what was there
-  std::uint64_t ours = 0;      // what is there now
+  std::uint64_t original = 0;  // the original address
+  std::uint64_t ours = 0;      // our address
   Range read_only;             // the pages that it is in, as the loader has protected them; empty: it has not
 };
 
@@ -67,14 +67,14 @@ bool protect(const Range& pages, int protection) {
   return pages.begin >= pages.end || system_call(SYS_mprotect, pages.begin, pages.end - pages.begin, protection) >= 0;
 }
 
-/// Are these pages writable? By the one question that the kernel answers quickly: it would make them present for
-/// writing, which whoever relocates them does anyway.
+/// True if these pages are writable. Asks the one question that the kernel answers quickly. It makes the pages present
+/// for writing, as relocating them does anyway.
 bool is_writable(const Range& pages) {
   constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, Linux 5.14
   return system_call(SYS_madvise, pages.begin, page_bytes, populate_write) >= 0;
 }
 
-/// Has the loader done what it does to the module before its code runs?
+/// True if the loader has relocated the module.
 bool is_relocated(const Range& read_only) { return read_only.begin >= read_only.end || !is_writable(read_only); }
 
 /// A part of a module's relocations, and the module.

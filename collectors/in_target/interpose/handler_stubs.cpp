@@ -63,11 +63,11 @@ void adopt_handlers() {
   }
 }
 
-// The kernel enters a stub with the frame at rsp, the signal's number in edi, and rax 0. crosstalk_place_frame says
-// where the frame is from then on, and what the handler is.
+// The kernel enters a stub with the frame at rsp, the signal's number in edi, and rax 0. crosstalk_place_frame returns
+// the frame's place from then on, and the handler.
 //
 // A moved frame returns to crosstalk_return_from_handler instead of libc's restorer: it has our alternate stack put
-// into the context before the kernel reads it. Unwinders are told what libc tells them there: the caller's registers
+// into the context before the kernel reads it. Unwinders get the same description as from libc: the caller's registers
 // are those of the context at rsp (the numbers are offsets in it), and this is a signal's frame. They look one byte
 // before a return address, hence the nop.
 asm(R"(

@@ -13,12 +13,12 @@ namespace crosstalk::in_target {
 
 using SignalHandler = void (*)(int);
 
-/// The address that the kernel is to have for a handler. The handler itself where there are no stubs left.
+/// Returns the address that the kernel gets for a handler: the handler itself if no stubs are left.
 SignalHandler stub_for(SignalHandler handler);
 /// The handler behind an address that the kernel, or libc, has named.
 SignalHandler behind_stub(SignalHandler address);
 
-/// sigaction(2) by `real`, for the target: handlers with SA_ONSTACK get stubs, and what is reported has none.
+/// sigaction(2) by `real`, for the target: gives handlers with SA_ONSTACK stubs, and reports handlers without them.
 template <class Real>
 int sigaction_with_stubs(Real& real, int number, const struct sigaction* action, struct sigaction* old_action) {
   struct sigaction changed;

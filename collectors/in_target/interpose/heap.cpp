@@ -124,12 +124,12 @@ __attribute__((noinline, cold)) void find_operators() {
   operator_code.bytes.store(high - low <= room - last ? high - low + last : 0, std::memory_order_release);
 }
 
-/// Is the caller perhaps an operator of the C++ library? Then it was called by one of ours, which enters the block.
+/// True if the caller may be an operator of the C++ library. Then one of ours called it, and enters the block.
 __attribute__((always_inline)) inline bool may_be_operator(const void* site) {
   const std::uint64_t bytes = operator_code.bytes.load(std::memory_order_acquire);
   return value_of(site) - operator_code.begin.load(std::memory_order_relaxed) < bytes;
 }
-/// If so, is it?
+/// True if the operators' code is known.
 bool operators_known() { return operator_code.bytes.load(std::memory_order_relaxed) != ~std::uint64_t{0}; }
 
 /// The caller of an operator may have been jumped to, so that the caller seems to be our own.
@@ -394,7 +394,7 @@ CROSSTALK_INTERPOSE(void*, wrap_mremap, "mremap",
 void* wrap_mremap(void* address, std::size_t old_bytes, std::size_t bytes, int flags, ...) {
   va_list more;
   va_start(more, flags);
-  void* wanted = va_arg(more, void*);  // as libc does: whatever the register holds when it was not given
+  void* wanted = va_arg(more, void*);  // as libc does: the register's content if it was not given
   va_end(more);
   const bool any_shared = !shared_maps().empty();
   const auto begin = reinterpret_cast<std::uint64_t>(address);  // NOLINT: an address

@@ -12,13 +12,13 @@
 
 namespace crosstalk::in_target {
 
-/// The definition of `name` that the target would have got without us: the first in load order after this
-/// library, else (we were loaded late) the first of all others. Default version; data and indirect functions
-/// are no answer. Null when there is none.
+/// The definition of `name` that the target would have got without us: the first in load order after this library, else
+/// (we were loaded late) the first of all others. Default version; skips data and indirect functions. Null when there
+/// is none.
 ///
-/// Reads the modules' own hash tables instead of asking dlsym: dlsym allocates when it fails (and with some
-/// versions of glibc when it succeeds), which malloc itself cannot afford, and it overwrites what the
-/// target's dlerror() would say. It also finds what was loaded RTLD_LOCAL. Normal context.
+/// Reads the modules' own hash tables instead of asking dlsym: dlsym allocates when it fails (and with some versions of
+/// glibc when it succeeds), which malloc itself cannot afford, and it overwrites the target's dlerror(). It also finds
+/// definitions in modules loaded RTLD_LOCAL. Normal context.
 void* next_definition(const char* name);
 
 /// libc's dl_iterate_phdr(), which we stand in for.
@@ -92,7 +92,7 @@ class SavedErrno {
 #define CROSSTALK_INTERPOSE(RESULT, WRAPPER, SYMBOL, PARAMETERS) \
   extern "C" __attribute__((visibility("default"))) RESULT WRAPPER PARAMETERS asm(SYMBOL)
 
-// The same for a function that waits for other threads. Such functions are left alone where the library was brought in
-// late and will leave again: they lie in a row, for got_patches.cpp.
+// The same for a function that waits for other threads. If the library was brought in late and will leave again, such
+// functions are left alone: they are adjacent, for got_patches.cpp.
 #define CROSSTALK_INTERPOSE_WAIT(RESULT, WRAPPER, SYMBOL, PARAMETERS) \
   extern "C" __attribute__((visibility("default"), section("crosstalk_waits"))) RESULT WRAPPER PARAMETERS asm(SYMBOL)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that keep a signal mask in the program's memory and put it in force later: sigsetjmp, siglongjmp,
-// getcontext, setcontext, swapcontext. libc asks the kernel, which never has SIGTRAP in a mask while we observe; so
-// what the program believes goes into the last word of the same sigset_t, which neither libc nor the kernel writes.
+// getcontext, setcontext, swapcontext. libc asks the kernel, which never has SIGTRAP in a mask while we observe; so the
+// program's wish goes into the last word of the same sigset_t, which neither libc nor the kernel writes.
 //
 // The functions return to where their caller called them, some of them twice: each wrapper notes or recalls and jumps
 // to libc's function with the stack and the arguments as they were.

@@ -48,8 +48,8 @@ class Mappings {
   }
 };
 
-/// Would mlockall() of all current memory have failed without us, too? The kernel compares all that is mapped with the
-/// limit, whatever is locked of it in the end.
+/// True if mlockall() of all current memory would have failed without us, too. The kernel compares all mapped memory
+/// with the limit, even if less of it is locked in the end.
 bool fails_by_itself() {
   rlimit64 limit{};
   std::uint64_t mapped = 0;

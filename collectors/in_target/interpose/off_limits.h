@@ -7,10 +7,10 @@
 
 namespace crosstalk::in_target {
 
-/// Finds out once where this library and the kernel's time pages below the vdso are; what is mapped later is in the
+/// Finds once the addresses of this library and of the kernel's time pages below the vdso; later mappings are in the
 /// list of own_memory.h. Normal context, before anything of ours is mapped.
 void find_off_limits();
-/// Has a range something of the vdso or the time pages below it?
+/// True if a range contains a part of the vdso or of the time pages below it.
 bool holds_kernel_clocks(std::uint64_t begin, std::uint64_t bytes);
 /// Signal-safe.
 bool off_limits(std::uint64_t address);

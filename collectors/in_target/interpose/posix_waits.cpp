@@ -51,8 +51,8 @@ int call(Real& real, Args... args) {
   return real.get() != nullptr ? real(args...) : ENOSYS;
 }
 
-/// Tries where that does what locking would. Mutexes that are robust or change priorities are only looked at: a glibc
-/// that tries to lock one that is not recoverable leaves it locked. EBUSY: the thread may have to wait.
+/// Tries to lock if trying does the same as locking. Only looks at mutexes that are robust or change priorities: a
+/// glibc that tries to lock one that is not recoverable leaves it locked. EBUSY: the thread may have to wait.
 int try_plainly(Mutex* mutex) {
   constexpr int robust = 16, inherit = 32, protect = 64;  // nptl's bits of a mutex's kind
   const bool plain = (mutex->__data.__kind & (robust | inherit | protect)) == 0;
@@ -60,8 +60,7 @@ int try_plainly(Mutex* mutex) {
 }
 bool seems_free(const Mutex* mutex) { return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 0; }
 
-/// sem_wait() is a point of cancellation also where it need not wait, which sem_trywait() is not: so it is asked for
-/// the value only.
+/// sem_wait() is a cancellation point even if it need not wait, and sem_trywait() is not. So this reads only the value.
 bool would_wait(sem_t* semaphore) {
   int value = 0;
   return real_sem_value.get() == nullptr || real_sem_value(semaphore, &value) != 0 || value <= 0;

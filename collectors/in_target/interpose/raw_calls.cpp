@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// prctl() and syscall(), by which a program asks the kernel for what our handlers, or what we hold, would get in the
-// way of: the core is told before. syscall() is called often by some programs: its wrapper is a look-up in a table and
-// a jump, without a frame, so that even syscall(SYS_vfork) returns to where it did.
+// Interposes prctl() and syscall(), and tells the core before requests that conflict with our handlers or resources.
+// syscall() is called often by some programs: its wrapper is a look-up in a table and a jump, without a frame, so that
+// even syscall(SYS_vfork) returns to where it did.
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <linux/perf_event.h>
@@ -42,7 +42,7 @@ void before_prctl(long option, long argument) {
   }
 }
 
-/// The attributes are where the target says, which may be nowhere.
+/// True if the call opens a breakpoint. The attributes are at the target's address, which may be unmapped.
 bool asks_for_breakpoint(long attributes) {
   std::uint32_t type = 0;
   static_assert(offsetof(perf_event_attr, type) == 0 && sizeof type == sizeof perf_event_attr::type);
@@ -97,7 +97,7 @@ const std::uint64_t crosstalk_noted_calls[7] = {noted(0), noted(1), noted(2), no
 
 long crosstalk_lock_all(long /*number*/, long flags) { return wrap_mlockall(static_cast<int>(flags)); }
 
-/// C++20's atomics, latches, barriers and semaphores wait so, and whoever makes locks of his own.
+/// Waits by futex, as C++20's atomics, latches, barriers and semaphores and programs' own locks do.
 __attribute__((visibility("hidden"))) long crosstalk_wait_at_futex(long number, long word, long operation, long value,
                                                                    long timeout, long word_too, long value_too) {
   const MeasuredWait wait(profile::WaitKind::futex, __builtin_return_address(0), __builtin_frame_address(0));

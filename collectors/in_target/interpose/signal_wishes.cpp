@@ -307,7 +307,7 @@ WishesInKernel::WishesInKernel() {
   const bool other_process = in_other_process();
   const int trap = own_wishes.trap.load(std::memory_order_relaxed);
   const struct sigaction* wish = trap_wish.get();
-  // A vfork child may have set what it wants: then it is not our handler that is there.
+  // A vfork child may have set its own action: then the present handler is not ours.
   if (!has_handler(*wish) && wish->sa_handler == SIG_IGN && real_sigaction(trap, nullptr, &replaced_) == 0 &&
       has_handler(replaced_) && real_sigaction(trap, wish, nullptr) == 0) {
     ignored_ = trap;

@@ -65,7 +65,7 @@ int filtered_sigaction(int signal_number, const struct sigaction* action, struct
 /// As signal(2), with these flags, by filtered_sigaction().
 SignalHandler filtered_signal(int signal_number, SignalHandler handler, int flags);
 
-/// As the next one but one.
+/// Looks up the functions that the queue and jump wrappers call, as prepare_signal_wrappers() does.
 void prepare_queue_wrappers();
 void prepare_jump_wrappers();
 /// Looks up what the wrappers call that may be called in signal handlers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signal functions that stand in for libc's; what they do is in signal_wishes.
+// The signal functions that stand in for libc's; signal_wishes does their work.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>

@@ -171,7 +171,8 @@ void tell_end_of_calling_thread(std::uint64_t thread_pointer) {
 
 CROSSTALK_INTERPOSE(int, create_key, "pthread_key_create", (pthread_key_t*, Destructor));
 
-// The last of libc's keys is the program's, too. Without it, find_threads() finds out who has ended.
+// This takes the last of libc's keys, which the program could use, too. Without the key, find_threads() detects ended
+// threads.
 int create_key(pthread_key_t* key, Destructor destructor) {
   const int result = real_key_create(key, destructor);
   if (result != EAGAIN || !has_end_key.exchange(false)) {
@@ -227,8 +228,8 @@ int create_thread(pthread_t* thread, const pthread_attr_t* attributes, StartRout
 
 CROSSTALK_INTERPOSE(int, clone_thread, "clone", (CloneRoutine, void*, int, void*, pid_t*, void*, pid_t*));
 
-// clone(2) is variadic; the caller passes the last three only where its flags say so. On x86-64 they come in
-// registers and on the stack alike for both declarations, so to read and pass on what is there is harmless.
+// clone(2) is variadic; the caller passes the last three only where its flags say so. On x86-64 they come in registers
+// and on the stack alike for both declarations, so reading and passing them on is harmless.
 int clone_thread(CloneRoutine routine, void* stack, int flags, void* argument, pid_t* parent_tid, void* tls,
                  pid_t* child_tid) {
   if ((flags & CLONE_THREAD) != 0) {

@@ -47,7 +47,7 @@ BlockCounts recently_made(blocks::MadeBlocks& blocks) {
   return made;
 }
 
-/// A line of text, cut where it is full.
+/// A line of text, cut if it is too long.
 class Line {
  public:
   void append(const char* text) {

@@ -41,7 +41,7 @@ Copy copy_of(Entry& entry) {
 
 bool whole(const Copy& c) { return c.begin != 0 && (c.state & magic_mask) == magic; }
 
-// Is `copy` of what an allocation after that of `other` entered?
+// True if `copy` was entered by a later allocation than `other`.
 bool newer(const Copy& copy, const Copy& other) {
   return later(stamp_of(copy.state, copy.site), stamp_of(other.state, other.site));
 }
@@ -51,7 +51,8 @@ struct Newest {
   Copy copy{};
 };
 
-// From the full table's publication until all is carried over, the first one may have what it lacks.
+// From the full table's publication until all is carried over, the first table may have entries that the full one
+// lacks.
 constinit std::atomic<bool> being_replaced{false};
 
 void probe(Entry* table, std::uint64_t address, unsigned level, Newest& newest) {
@@ -182,7 +183,7 @@ void put_map_aside() {
   }
 }
 
-// One that was put aside may still be written by whoever had it then: it says too much then, which is safe.
+// A map that was put aside may still be written by its earlier users: then it marks too much, which is safe.
 left_out::Map* left_out_map() {
   left_out::Map* const spare = spare_map.exchange(nullptr, std::memory_order_acq_rel);
   return spare != nullptr ? spare : static_cast<left_out::Map*>(map_own_memory(left_out_bytes));

@@ -184,13 +184,13 @@ inline std::uint64_t next_stamp() {
   return latest_stamp;
 }
 
-/// Is stamp `a` later than `b`? Right across the wrap of 46 bits.
+/// True if stamp `a` is later than `b`. Right across the wrap of 46 bits.
 constexpr bool later(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t ahead = (a - b) & stamp_mask;
   return ahead != 0 && ahead <= stamp_mask / 2;
 }
 
-/// In `full`, the full table, or, where that is null, in the first one.
+/// Returns the entry in `full`, the full table, or, if that is null, in the first one.
 inline Entry& entry_in(Entry* full, std::uint64_t address, unsigned level) {
   return full != nullptr ? full[slot_of(full_layout, address, level)]
                          : first_table[slot_of(first_layout, address, level)];
@@ -199,7 +199,7 @@ inline Entry& entry_of(std::uint64_t address, unsigned level) {
   return entry_in(shared.full_table.load(std::memory_order_acquire), address, level);
 }
 
-/// Enters a block, whatever its size. Lock-free, any context; a few nanoseconds.
+/// Enters a block of any size. Lock-free, any context; a few nanoseconds.
 inline void insert(std::uint64_t begin, std::uint64_t bytes, std::uint64_t site, profile::BlockKind kind) {
   const unsigned level = level_of(bytes);
   if (begin == 0 || level > highest_level) {

@@ -53,11 +53,11 @@ constexpr std::uint64_t bits_of(std::uint64_t first, std::uint64_t last) {
 void set(Map& map, std::uint64_t begin, std::uint64_t bytes);
 void clear(Map& map, std::uint64_t begin, std::uint64_t bytes);
 
-/// Does `address` belong to a block that was left out, or can that not be told?
+/// True if `address` belongs to a block that was left out, or if this is not known.
 bool holds(const Map& map, std::uint64_t address);
 
-/// Are the bits of a block set, as far as a quick look tells? It reads the 64 bits from the byte on that has the first
-/// one, wherever words begin: else one block in ten would need two words.
+/// True if the bits of a block are set, as far as a quick look tells. It reads 64 bits from the byte of the first one,
+/// at any alignment: aligned words would need two reads for one block in ten.
 inline bool is_set(const Map& map, std::uint64_t begin, std::uint64_t bytes) {
   constexpr std::uint64_t most = 56;  // granules more than the first, which then are in 64 bits
   constexpr std::uint64_t region_bytes = std::uint64_t{1} << region_shift;

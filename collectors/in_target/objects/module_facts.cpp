@@ -174,8 +174,8 @@ std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit) {
 }
 
 std::size_t program_path(char* out, std::size_t limit) {
-  // The kernel has loaded no interpreter for what it executes, though the program has one: the loader was executed, and
-  // has put the program's headers in the place of its own.
+  // The kernel has loaded no interpreter, though the program has one: the loader itself was executed, and has replaced
+  // its own headers by the program's.
   if (getauxval(AT_BASE) == 0) {
     if (const std::size_t length = mapped_path(getauxval(AT_PHDR), out, limit); length != 0) {
       return length;

@@ -50,7 +50,7 @@ struct Book {
   std::atomic<std::uint32_t> count{0};  // slots in use, freed ones (end = 0) among them
   unsigned long long adds = 0;          // dlpi_adds and dlpi_subs at the last look
   unsigned long long subs = 0;
-  std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag where a thread starts
+  std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag when a thread starts
   std::int64_t lowest_static_tls = 0;
   std::atomic<bool> code_outside{false};      // of all modules that were known then
   std::atomic<std::uint32_t> looks_again{0};  // that are still to be taken though nothing changes

@@ -41,14 +41,14 @@ struct MappedFile {
 /// lines.
 [[nodiscard]] bool find_mapped_file(std::uint64_t address, MappedFile& out, char* path, std::size_t limit);
 
-/// The same of the first mapping of a file called `name` (the last part of its path).
+/// Does the same for the first mapping of a file called `name` (the last part of its path).
 [[nodiscard]] bool find_mapping_called(std::string_view name, MappedFile& out, char* path, std::size_t limit);
 
 /// Writes the path of the file that is mapped at `address`, as the kernel has it, into `out`; returns its
 /// length, 0 when it is not found. Reads /proc/self/maps by system calls: no allocation, errno untouched.
 [[nodiscard]] std::size_t mapped_path(std::uint64_t address, char* out, std::size_t limit);
 
-/// The same of the program itself. /proc/self/exe does not tell it if the dynamic loader was executed to run the
+/// Does the same for the program itself. /proc/self/exe does not tell it if the dynamic loader was executed to run the
 /// program.
 [[nodiscard]] std::size_t program_path(char* out, std::size_t limit);
 
@@ -63,7 +63,7 @@ namespace crosstalk::in_target {
 /// For pthread_atfork(): no thread is about to look at the modules, which takes the loader's lock, while another forks.
 void hold_modules_for_fork();
 void release_modules_after_fork();
-/// In the child, where no other thread looks at them.
+/// Resets the state in a forked child, in which no other thread looks at the modules.
 void modules_after_fork();
 
 /// All modules are reported again, to another recorder. Only while nothing is observed.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line probe: a thread stands still in its sample's handler, and its line is read twice. Bytes that differ were
-// stored meanwhile, by others. It needs no debug register, and sees no store that leaves a value as it was.
+// The line probe: a thread waits in its sample's handler, and reads its line twice. Other threads stored the bytes that
+// differ. It needs no debug register, and sees no store that leaves a value as it was.
 //
 // The kernel reads the line for us (read_memory()): a line that another thread has unmapped since is an error, and no
-// fault. Only a page that is present is read: one that is not might be served by whoever holds a userfaultfd, or come
-// from a disk. Nothing is ever written.
+// fault. Only a present page is read: the holder of a userfaultfd might serve an absent one, or it might come from a
+// disk. Nothing is ever written.
 #pragma once
 
 #include <array>
@@ -34,9 +34,9 @@ struct TwoLooks {
   std::uint32_t gap_ns = 0;   // from the first look to the second
 };
 
-/// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Nothing, and counted, where the
-/// line cannot be read, where another thread probes at the same time, or where others were in handlers, too: then
-/// nobody was free to store. Signal-safe, never waits for longer than some 20 us more than the gap.
+/// Looks at the line at `line` twice, about `gap_ns` apart, from within a HandlerStay. Returns nothing, and counts it,
+/// if the line cannot be read, another thread probes at the same time, or others were in handlers, too and could not
+/// store. Signal-safe, never waits for longer than some 20 us more than the gap.
 [[nodiscard]] std::optional<TwoLooks> look_twice(std::uint64_t line, std::uint32_t gap_ns,
                                                  profile::ProbeCounts& skipped);
 

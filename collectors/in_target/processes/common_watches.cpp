@@ -18,7 +18,7 @@ namespace {
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr std::uint32_t max_uses = 64;  // processes whose threads are armed at a time
 constexpr auto live_slot = static_cast<std::uint32_t>(profile::SlotState::live);
-constexpr std::uint64_t abandoned_ns = 1'000'000'000;  // beyond its end; whoever was to close it is dead
+constexpr std::uint64_t abandoned_ns = 1'000'000'000;  // beyond its end; the process that was to close it is dead
 
 // A thread that opens a watch holds this lock until the watch is published, some microseconds. If its process is killed
 // meanwhile, the lock counts as abandoned after a time.
@@ -74,7 +74,7 @@ void WatchUnit::publish_common(Slot& slot) {
   common.lock.store(0, std::memory_order_release);
 }
 
-// Both words of the line in a thread of another process, where it has the line at `line`. False: it could not be armed.
+// Arms both words of the line in a thread of another process, at its address `line`. False: it could not be armed.
 bool WatchUnit::arm_remote(Slot& slot, profile::ThreadSlot& thread, std::uint64_t line) {
   const std::uint64_t begin_ns = monotonic_ns();
   long result = 0;
@@ -213,7 +213,7 @@ void WatchUnit::take_part(Slot& slot, ThreadState& self, std::uint32_t id) {
   arm_others(slot, self, 0);
   arm_unarmed(slot, self);
   slot.cost_ns.fetch_add(monotonic_ns() - slot.opened_ns, relaxed);
-  if (slot.shared->watch.load(std::memory_order_seq_cst) != id) {  // who ended it may not have seen us
+  if (slot.shared->watch.load(std::memory_order_seq_cst) != id) {  // the thread that ended it may not have seen us
     close(slot, self, profile::CloseReason::stopped);
   }
 }
@@ -247,7 +247,7 @@ bool WatchUnit::join(Slot& slot, ThreadState& self, std::uint64_t now_ns) {
   }
   slot.suspected.store(common.suspected.load(relaxed) != 0, relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  const bool same = common.watch.load(relaxed) == id;  // else what was read may be of two
+  const bool same = common.watch.load(relaxed) == id;  // else the values may be of two watches
   if (same) {
     take_part(slot, self, id);
   }

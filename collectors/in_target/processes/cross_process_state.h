@@ -39,7 +39,7 @@ struct alignas(profile::cache_line) SharedWatch {
   std::atomic<std::uint64_t> word[words_per_slot];  // profile::WatchWord
 };
 
-/// A process that has been sampled in shared memory lately, and where it has mapped that.
+/// A process that has been sampled in shared memory lately, and the address of its mapping.
 struct SharedUser {
   std::atomic<std::uint64_t> object;  // SharedLine::object(); 0: free
   std::atomic<std::uint64_t> begin, bytes, file_offset;

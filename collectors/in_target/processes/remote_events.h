@@ -24,14 +24,14 @@ bool claim_event(profile::ThreadWatchpoints& thread, std::uint32_t event);
 void publish_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);
 /// The holder is about to close it.
 void withdraw_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const OwnedEvent& held);
-/// Does another process hold it?
+/// True if another process holds it.
 bool held_elsewhere(const profile::ThreadWatchpoints& thread, std::uint32_t event);
 bool any_held_elsewhere(const profile::ThreadWatchpoints& thread);
-/// Sets an event, whoever holds it. -ESRCH: nobody does; -EBUSY: it is about to be opened.
+/// Sets an event of any holder. -ESRCH: none holds it; -EBUSY: it is about to be opened.
 long set_held_event(profile::ThreadWatchpoints& thread, std::uint32_t event, const WatchPlace& place);
 
-/// Sets an event of another process's thread for the watch `watch`, and opens it where it is not open. Those opened are
-/// held until release_remote_events(), with one lock for all calls of an `event / words_per_slot`.
+/// Sets an event of another process's thread for the watch `watch`; opens it if necessary. Opened events are held until
+/// release_remote_events(), with one lock for all calls of an `event / words_per_slot`.
 long arm_remote_thread(profile::ThreadSlot& thread, std::uint32_t event, std::uint32_t watch, const WatchPlace& place);
 /// Closes what arm_remote_thread() has opened for that pair of events, but for those that others use by now: they stay
 /// until the next call.
@@ -39,7 +39,7 @@ void release_remote_events(std::uint32_t pair);
 /// Closes all of that pair, under the same lock, also those that others use: they open events of their own when they
 /// arm the thread next.
 void forgo_remote_events(std::uint32_t pair);
-/// Are there any to be released?
+/// True if there are any to be released.
 bool holds_remote_events(std::uint32_t pair);
 /// In a forked child, which has copies of the descriptors: closes them. The events stay as they are.
 void drop_remote_events();

@@ -153,7 +153,7 @@ std::uint64_t SharedMaps::address_of(std::uint64_t device, std::uint64_t inode, 
   return 0;
 }
 
-// Other threads were interrupted for good wherever they were.
+// In the child, other threads' operations never complete.
 void SharedMaps::after_fork() {
   for (std::uint32_t i = 0, count = extent(); i < count; ++i) {
     Entry& entry = entries_[i];

@@ -14,7 +14,7 @@ namespace crosstalk::in_target {
 /// A shared mapping whose identity is known.
 struct SharedPlace {
   std::uint64_t begin = 0, bytes = 0;
-  std::uint64_t file_offset = 0;  // of `begin` in what is mapped
+  std::uint64_t file_offset = 0;  // of `begin` in the mapped file
   std::uint64_t device = 0, inode = 0;
 };
 
@@ -27,8 +27,8 @@ class SharedMaps {
 
   /// A mapping was made. False, and nothing is entered, when there is no room.
   bool add(std::uint64_t begin, std::uint64_t bytes);
-  /// [begin, begin + bytes) is about to be unmapped; what is left of a mapping on either side stays, to be identified
-  /// anew. True when a mapping was touched.
+  /// Called before [begin, begin + bytes) is unmapped; the rest of a mapping on either side stays, to be identified
+  /// anew. True if a mapping was touched.
   bool remove(std::uint64_t begin, std::uint64_t bytes);
   /// The mapping that begins at `begin` is about to be unmapped, as shmdt() does. True when there was one.
   bool remove_at(std::uint64_t begin);

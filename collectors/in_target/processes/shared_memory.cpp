@@ -15,7 +15,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-constexpr std::int32_t memory_ms = 2000;  // who was sampled there so long ago counts as no user any more
+constexpr std::int32_t memory_ms = 2000;  // a process sampled longer ago is no user any more
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 
 enum Part : std::uint32_t { undecided = 0, takes_part = 1, keeps_out = 2 };

@@ -12,11 +12,11 @@ namespace crosstalk::in_target {
 /// The arena's; valid while the process is attached.
 CrossProcessState& cross_process_state();
 
-/// The shared line at `address`. The first sample in a mapping asks the kernel what it is of, and records it: some
-/// ten microseconds, once. Notes that this process uses the memory, and tells whether others do. Signal-safe.
+/// Returns the shared line at `address`. The first sample in a mapping asks the kernel for its identity, and records
+/// it: some ten microseconds, once. Notes that this process uses the memory, and tells if others do. Signal-safe.
 SharedLine find_shared_line(ThreadState& self, std::uint64_t address, std::uint64_t now_ns);
 
-/// Does this process take part in the exchange? From the first sample in memory that it shares.
+/// True if this process takes part in the exchange: from its first sample in shared memory on.
 bool sharing();
 
 /// A process that has a line mapped, and where.
@@ -24,7 +24,7 @@ struct SharedUse {
   std::int32_t pid = 0;
   std::uint64_t line = 0;
 };
-/// The other processes that have been sampled in what is mapped at `line`; how many, `capacity` at most.
+/// Finds the other processes that have been sampled in the memory of `line`; returns their number, `capacity` at most.
 std::uint32_t find_uses(const SharedLine& line, SharedUse* uses, std::uint32_t capacity);
 /// Another process's threads could not be armed for want of permission. Signal-safe.
 void remote_events_refused();

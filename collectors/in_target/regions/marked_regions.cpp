@@ -77,7 +77,7 @@ __attribute__((noinline, cold)) ThreadRegions* look_up() {
   return table;
 }
 
-/// Null where nothing is to be written: the table is in memory that a forked child shares with its parent.
+/// Returns null if nothing may be written: a forked child shares the table's memory with its parent.
 ThreadRegions* own_table() {
   if (__builtin_expect(static_cast<long>(!observing() || is_unnoticed_fork()), 0) != 0) {
     return nullptr;
@@ -145,8 +145,8 @@ void pop(ThreadRegions& table, std::uint64_t now_ns) {
 
 }  // namespace
 
-// A handler of a signal that comes in between may begin and end regions, too: it uses what lies behind `depth`. So the
-// place is taken before it is filled in.
+// A signal handler in between may begin and end regions, too, and uses the entries behind `depth`. So the place is
+// taken before it is filled in.
 void begin_region(const char* name, const void* frame) {
   ThreadRegions* const table = own_table();
   if (table == nullptr) {

@@ -11,18 +11,18 @@
 
 namespace crosstalk::in_target {
 
-/// The calling thread begins a region, in a function whose frame is at `frame`. Signal-safe; nothing where the thread
-/// is not observed.
+/// Begins a region of the calling thread, in a function whose frame is at `frame`. Signal-safe; does nothing if the
+/// thread is not observed.
 void begin_region(const char* name, const void* frame);
-/// The calling thread ends the region that it began last. Signal-safe.
+/// Ends the region that the calling thread began last. Signal-safe.
 void end_region();
 
-/// A thread has marked no region yet. Before its slot goes live.
+/// Resets the thread's regions. Before its slot goes live.
 void begin_regions(const ThreadState& self);
-/// The calling thread ends: so do its regions.
+/// Ends all regions of the calling thread, which ends.
 void end_regions(const ThreadState& self);
-/// The calling thread jumps to a function whose stack pointer is `stack_pointer`: regions end that were begun in
-/// functions that it leaves by that.
+/// Called when the calling thread jumps to a function whose stack pointer is `stack_pointer`: ends regions that were
+/// begun in functions that the jump leaves.
 void end_regions_below(std::uint64_t stack_pointer);
 
 /// The region that the thread is in, by its number in the thread's table; 0: none. Signal-safe.

@@ -16,7 +16,7 @@ struct Text {
   std::uint32_t hash = 2166136261U;
 };
 
-/// FNV-1a, of what counts. A name that is cut is cut before a character of UTF-8 that would be.
+/// Hashes the part of the name that counts, by FNV-1a. A name that is too long is cut between characters of UTF-8.
 Text text_of(const char* name) {
   Text text{name != nullptr ? name : "(unnamed)"};
   while (text.bytes < RegionName::most_bytes && text.begin[text.bytes] != 0) {

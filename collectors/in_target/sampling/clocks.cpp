@@ -53,7 +53,7 @@ void publish(ThreadState& self) {
   self.slot->period_us.store(static_cast<std::uint32_t>(true_period_ns(self) / 1000), std::memory_order_relaxed);
 }
 
-/// From one source to the other; goes on with the one it has where that cannot be had.
+/// Changes from one source to the other; keeps the present one if that fails.
 template <SampleSource From, SampleSource To>
 void change(ThreadState& self, ClockKind kind) {
   if (To::open(self, self.period_ns, self.period_ns)) {
@@ -265,7 +265,7 @@ void review_events(ThreadState& self, std::uint64_t switches, std::uint64_t cpu_
 /// often for that is sampled by its clock alone. Events are opened at a thread's first review: one that is over before
 /// has none.
 void review_memory_events(ThreadState& self, const Spell& spell) {
-  constexpr double share = 0.5;  // of what the clock may take
+  constexpr double share = 0.5;  // of the part that the clock may take
   constexpr double fewer = 4;    // than those for which they were closed
   const profile::SessionConfig& config = runtime().config;
   if (!MemoryEvents::wanted()) {

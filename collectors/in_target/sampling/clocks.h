@@ -18,11 +18,11 @@ void note_life(std::uint64_t cpu_ns, std::uint64_t switches);
 void note_handler(std::uint64_t took_ns);
 /// A forked child's threads need not be like its parent's.
 void forget_lives();
-/// A thread's clock goes on as the other kind, or not at all where that cannot be had. Any thread may do it.
+/// Changes a thread's clock to the other kind, or stops it if there is none. Any thread may call it.
 void forgo_perf_clock(ThreadState& thread);
 void forgo_posix_clock(ThreadState& thread);
-/// Every so many samples: charges presence, and moves to the other kind of clock or to another period, or to
-/// keeps or parts with its watch events, where the budget says so.
+/// Every so many samples: charges presence, and changes the kind of clock, its period, or whether watch events stay
+/// open, as the budget demands.
 void review_clock(ThreadState& self, std::uint64_t cpu_ns);
 
 }  // namespace crosstalk::in_target

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time that the kernel took for page faults. A clock that runs out there has its signal handled on the way back, where
-// the registers are those of the user's instruction, as if the clock had run out in it. The thread's own accounts tell.
-// Signal-safe.
+// Finds time that the kernel took for page faults. If a clock runs out there, its signal is handled on the way back,
+// with the registers of the user's instruction, as if the clock had run out in it. The thread's own accounts tell the
+// difference. Signal-safe.
 #pragma once
 
 #include "collectors/in_target/threads/thread_state.h"

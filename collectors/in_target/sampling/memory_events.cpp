@@ -55,7 +55,7 @@ long open_one(ThreadState& self, std::uint32_t index) {
   const std::uint64_t learned = learned_period[index].load(std::memory_order_relaxed);
   const std::uint64_t period = learned != 0 ? learned : event.attr.sample_period;
   own.pace = collectors::EventPace(what, period, flood);
-  perf_event_attr attr = event.attr;  // where the first sample falls is chance
+  perf_event_attr attr = event.attr;  // the first sample comes at random
   attr.sample_period = collectors::allowed_period(
       what, static_cast<std::uint64_t>(static_cast<double>(period) * collectors::period_by_chance(self.random)));
   if (event.has_leader != 0) {

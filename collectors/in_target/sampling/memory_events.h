@@ -27,7 +27,7 @@ struct PastAccess {
 struct MemoryEvents {
   using Take = void (*)(void* context, const PastAccess& access);
 
-  /// Does the session have any?
+  /// True if the session has any.
   static bool wanted();
   static bool is_open(const ThreadState& thread) { return thread.memory.count != 0; }
   /// Begins to sample the calling thread. False: it cannot, which is entered in the arena.
@@ -36,15 +36,15 @@ struct MemoryEvents {
   static void close(ThreadState& thread);
   /// In a forked child: closes its copies, and forgets what its parent had.
   static void forget(ThreadState& thread);
-  /// Gives what was sampled since the last call to `take`, in its order. Returns the number of samples, those included
-  /// of which nothing came.
+  /// Gives the samples since the last call to `take`, in their order. Returns the number of samples, including those
+  /// without a result.
   static std::uint32_t deliver(ThreadState& self, Take take, void* context);
   template <class Use>
   static std::uint32_t deliver(ThreadState& self, Use use) {
     return deliver(
         self, [](void* context, const PastAccess& access) { (*static_cast<Use*>(context))(access); }, &use);
   }
-  /// Draws new periods where they are due, for a sample of each event in `wanted_ns` of the thread's time.
+  /// Draws new periods that are due, for a sample of each event in `wanted_ns` of the thread's time.
   static void keep_pace(ThreadState& self, std::uint64_t wanted_ns);
   /// Returns the most that the processor's interrupt and the kernel's handler for it cost: that of a clock, with its
   /// signal.

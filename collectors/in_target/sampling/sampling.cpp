@@ -40,7 +40,7 @@ struct SamplePassage {
   ThreadState& self;
   collectors::Observation& seen;
   std::uint64_t now_ns = 0;          // CLOCK_MONOTONIC, when its handler began
-  profile::Sample record{};          // what is written of it
+  profile::Sample record{};          // its record
   std::uint64_t apart_ns = 0;        // the handler's CPU time that is watching's or looking ahead's, not sampling's
   const PastAccess* past = nullptr;  // it lies back: the thread has gone on since
 };
@@ -82,7 +82,7 @@ void tend_watches(SamplePassage& at) {
   }
 }
 
-/// The access that took the time, where the source has not told.
+/// Finds the access that took the time, if the source has not told it.
 void locate(SamplePassage& at) {
   collectors::Observation& seen = at.seen;
   if (!seen.in_kernel && seen.address == 0) {
@@ -130,7 +130,7 @@ void say_unwatchable() {
   }
 }
 
-/// Can the line be watched at all, here and for such an access?
+/// True if the line can be watched at all, here and for such an access.
 bool is_eligible(const SamplePassage& at, const WatchRequest& request) {
   const Runtime& r = runtime();
   const bool forbidden = off_limits(at.seen.address);
@@ -144,7 +144,7 @@ bool is_eligible(const SamplePassage& at, const WatchRequest& request) {
          watch_policy::begins_watch(r.config.partner, at.seen.kind, request.suspected);
 }
 
-/// Opens a watch where the policy, the unit and the budget allow.
+/// Opens a watch if the policy, the unit and the budget allow it.
 void watch(SamplePassage& at, const WatchRequest& request) {
   if (!is_eligible(at, request)) {
     return;
@@ -177,7 +177,7 @@ std::uint64_t handler_cpu_ns(std::uint64_t begin_ns, std::uint64_t begin_cpu_ns)
   return wall_ns < undisturbed_ns ? wall_ns : thread_cpu_ns() - begin_cpu_ns;
 }
 
-/// Can the line be probed? The thread has accessed it or is about to, and others may store.
+/// True if the line can be probed: the thread has accessed it or is about to, and others may store.
 bool can_be_probed(const SamplePassage& at, const WatchRequest& request) {
   const collectors::Observation& seen = at.seen;
   return !seen.in_kernel && !seen.on_own_stack && !off_limits(seen.address) &&
@@ -204,8 +204,8 @@ void write_probe(SamplePassage& at, const WatchRequest& request, const TwoLooks&
   at.record.flags |= profile::sample_armed;
 }
 
-/// Reads the line twice, where the draw and the budget allow. The time it takes is not the program's: the next sample
-/// does not stand for it.
+/// Reads the line twice, if the draw and the budget allow it. The program did not use that time: the next sample does
+/// not stand for it.
 void probe(SamplePassage& at, const WatchRequest& request) {
   constexpr std::uint64_t cost_ns = 10'000;
   if (!can_be_probed(at, request)) {

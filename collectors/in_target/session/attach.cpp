@@ -71,13 +71,13 @@ bool is_at_least(int resource, std::uint64_t least) {
   return system_call(SYS_prlimit64, 0, resource, nullptr, &limit) == 0 && limit.rlim_cur >= least;
 }
 
-// Those of memory apart: how much is in use counts there, too (has_room_for()).
+// Checks limits other than those of memory, for which the memory in use counts, too (has_room_for()).
 bool limits_leave_room() {
   return is_at_least(RLIMIT_STACK, least_stack_limit) && is_at_least(RLIMIT_RTTIME, least_real_time_limit);
 }
 
-// Is it an arena of a running session, and is there room for what this process will need of it at first? The header is
-// mapped for as long as the answer takes.
+// True if it is an arena of a running session with room for this process's first needs. Maps the header only for this
+// check.
 bool check_arena(long fd, ArenaShape& shape) {
   struct stat status {};
   if (system_call(SYS_fstat, fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(profile::ArenaHeader))) {
@@ -275,8 +275,8 @@ void watch_forks() {
   pthread_atfork(before_fork, after_fork_in_parent, in_forked_child);
 }
 
-// Such a child has copies of its parent's descriptors and of what is known of its threads: it would move its parent's
-// watchpoints, also once the parent has no handler for them any more.
+// Such a child has copies of its parent's descriptors and of its threads' states: it would move its parent's
+// watchpoints, even after the parent has no handler for them any more.
 void notice_fork() {
   if (is_unnoticed_fork()) {
     const SavedErrno saved;
@@ -415,7 +415,7 @@ void quiesce() {
   if (ThreadState* self = current_thread(); self != nullptr) {
     watch_unit().close_all(*self, profile::CloseReason::stopped);
     stop_clock(*self);
-    // Its clocks go on in the program that is executed: up to here the time is this one's.
+    // Its clocks go on in the executed program: the time up to here belongs to this one.
     self->slot->cpu_ns.store(thread_cpu_ns() - self->cpu_before_ns, std::memory_order_relaxed);
   }
 }

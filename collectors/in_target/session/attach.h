@@ -12,7 +12,7 @@ namespace crosstalk::in_target {
 bool map_arena(const char* name);
 /// Why the program is better left alone, the recorder being process `recorder`; null: it can be observed.
 const char* why_not_observed(std::int32_t recorder);
-/// Has the time read by the vdso, where that can be done.
+/// Makes the vdso read the time, if possible.
 void find_fast_clock();
 /// To the calling thread's ring.
 void write_process_start(bool after_fork);

@@ -22,9 +22,9 @@ inline constexpr int clock_signal = 32;
 /// Puts our handler in place. False: it cannot be had, and no POSIX timer may be started. Normal context, after a
 /// handler was installed with libc's sigaction(): for the code that handlers return to.
 bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t flags);
-/// Has it been taken? Signal-safe.
+/// True if it has been taken. Signal-safe.
 bool has_clock_signal();
-/// Puts our handler back where libc may have replaced it. Does nothing where it was not taken. Signal-safe.
+/// Puts our handler back if libc has replaced it. Does nothing if it was not taken. Signal-safe.
 void keep_clock_signal();
 /// Puts the earlier action back, because the target is about to install a handler of its own by the system call itself.
 void release_clock_signal();

@@ -77,7 +77,7 @@ struct Scan {
   bool first = true;
 };
 
-// Read, not looked at where it is mapped: pages that the program never touches would become resident.
+// Reads the file instead of its mapping: pages that the program never touches would become resident.
 DirectCalls scan_file(long fd, std::size_t begin, std::size_t end) {
   DirectCalls found;
   alignas(16) std::uint8_t buffer[16384];

@@ -22,8 +22,8 @@ DirectCalls direct_calls_in(const std::uint8_t* code, std::size_t bytes);
 inline constexpr std::size_t direct_call_bytes = 96;
 
 /// Looks at the files of the program and of its libraries, libc's and ours left out, 32 MB of code at most: some 0.2 ms
-/// a megabyte. `signals` is of the program's own file alone: libraries (sanitizers' runtimes) put back what they
-/// change. Normal context.
+/// a megabyte. `signals` is of the program's own file alone: libraries (sanitizers' runtimes) restore their changes.
+/// Normal context.
 DirectCalls find_direct_calls();
 
 }  // namespace crosstalk::in_target

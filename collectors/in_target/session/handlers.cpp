@@ -45,7 +45,7 @@ void die_of(int number, const siginfo_t* info) {
   system_call(SYS_rt_tgsigqueueinfo, kernel_process_id(), kernel_thread_id(), number, info);
 }
 
-// As the last thing that a handler of ours does: the target's may leave by siglongjmp(), and libc's by the unwinding of
+// The last action of a handler of ours: the target's handler may leave by siglongjmp(), and libc's by the unwinding of
 // a cancelled thread.
 void hand_to_target(int number, siginfo_t* info, void* context, const KernelAction& wish) {
   const auto disposition = reinterpret_cast<std::uintptr_t>(wish.handler);
@@ -88,8 +88,8 @@ bool session_over(std::uint64_t now_ns) {
   return now_ns > beat + patience_ns && system_call(SYS_kill, header->recorder_pid, 0) == -ESRCH;
 }
 
-// Masks are left alone where we were brought in later. A watchpoint whose signal is blocked would leave it pending, for
-// whoever waits for signals: so a thread is not watched while it blocks it.
+// If we were brought in late, masks are left alone. A watchpoint whose signal is blocked would leave the signal
+// pending, for any code that waits for signals: so a thread is not watched while it blocks it.
 void follow_mask(ThreadState& self, std::uint64_t mask) {
   const bool blocked = (mask & std::uint64_t{1} << static_cast<unsigned>(SIGTRAP - 1)) != 0;
   if (blocked != self.blocks_traps) {
@@ -100,7 +100,7 @@ void follow_mask(ThreadState& self, std::uint64_t mask) {
   }
 }
 
-// The one place where a clock's signal becomes a sample, whichever kind of clock it is.
+// The one place where a signal of either kind of clock becomes a sample.
 void on_tick(ucontext_t& context, std::int32_t timer) {
   Runtime& r = runtime();
   if (!r.observing.load(std::memory_order_relaxed)) {

@@ -47,7 +47,7 @@ namespace {
 using collectors::InjectionAnswer;
 using collectors::InjectionState;
 
-constinit bool prepared = false;  // what is done once in a process
+constinit bool prepared = false;  // work that is done once in a process
 constinit bool patched = false;
 
 // CPU time of a call's part that grows with the number of threads: the thread that makes it was about to do something
@@ -267,7 +267,7 @@ const char* begin_session(const char* arena) {
     return "it cannot map the recorder's memory: it may not open it, or has a limit of its own memory (ulimit -v, -d) "
            "that leaves no room";
   }
-  r.config.follow_children = 0;  // what it executes has its own environment, which is not ours to change
+  r.config.follow_children = 0;  // programs that it executes have their own environment, which we may not change
   if (!in_recorders_pid_namespace()) {
     return "it has a pid namespace of its own";
   }

@@ -61,7 +61,7 @@ void Inspection::Looks::insert(std::int32_t tid) {
   look[at] = {tid, false, 0};
 }
 
-/// The lowest thread ids above those that were seen outside, with what is known of them by former looks.
+/// Lists the lowest thread ids above those that were seen outside, with the results of former looks at them.
 void Inspection::list_threads() {
   former_ = looks_;
   looks_.count = 0;

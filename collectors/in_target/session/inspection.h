@@ -11,8 +11,8 @@ namespace crosstalk::in_target {
 /// True if a thread of this process is in a handler of ours, or about to be. Signal-safe; some 30 us.
 [[nodiscard]] bool in_handler(std::int32_t tid);
 
-/// Goes through all threads: is each, at one moment, outside of our code, with no signal of ours on its way to it?
-/// Works in parts where there are many threads. Large: not for a stack. Normal context.
+/// Checks that each thread, at one moment, is outside of our code, with no signal of ours on its way to it. Works in
+/// parts if there are many threads. Large: not for a stack. Normal context.
 class Inspection {
  public:
   enum class Found : std::uint8_t { nobody_inside, somebody_inside, not_all_seen };

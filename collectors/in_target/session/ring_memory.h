@@ -25,7 +25,7 @@ class RingMemory {
   /// Uses the mapping of the arena up to its rings, which ends at `shared_end`. False: the arena has more rings than
   /// are provided for, or of another size.
   bool start(std::byte* shared_end, std::uint32_t slot_count, std::uint32_t ring_bytes);
-  /// Unmaps all rings: nobody may use one any more, nor ask for one until the next start().
+  /// Unmaps all rings. No thread may use a ring any more, or ask for one until the next start().
   void stop();
   /// The ring of slot `index`, mapped if it is not yet; null when that fails. Signal-safe.
   std::byte* ring(std::uint32_t index);

@@ -90,7 +90,7 @@ void step_aside(const char* code, const char* text, StepAside how) {
   }
   silence();
   if (without_trace) {
-    wait_for_others(until_ns);  // what was sent before is delivered, and does nothing
+    wait_for_others(until_ns);  // earlier signals are delivered, and do nothing
   }
   done.store(true, std::memory_order_release);
 }

@@ -38,7 +38,7 @@ __attribute__((noinline, cold)) OwnWaits* look_up() {
   return &the_own_waits;
 }
 
-/// Is the sum that of the place, or can it be made so?
+/// True if the sum is that of the place, or could be made so.
 bool is_for(ThreadWaits::Sum& sum, ThreadWaits::Place place) {
   ThreadWaits::Place now = sum.place.load(std::memory_order_relaxed);
   return now == place || (now == 0 && (sum.place.compare_exchange_strong(now, place) || now == place));

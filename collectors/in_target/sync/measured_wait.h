@@ -16,7 +16,7 @@
 
 namespace crosstalk::in_target {
 
-/// The table of a thread, kept in its thread-local storage, and what it needs while it waits at the end of a parallel
+/// The table of a thread, kept in its thread-local storage, and its state while it waits at the end of a parallel
 /// region. A raw clone() that shares its creator's storage shares its table: its waits are then its creator's.
 struct OwnWaits {
   profile::ThreadWaits* table = nullptr;
@@ -36,8 +36,8 @@ extern constinit std::atomic<bool> waits_wanted __attribute__((visibility("hidde
 }
 /// Returns the calling thread's waits; null: it is not observed, or its waits are not measured. Normal context.
 OwnWaits* own_waits();
-/// Is there no other thread that the caller could wait for, or none that is known? The C library locks without atomic
-/// instructions then, unless it is asked to try.
+/// True if the caller could wait for no other known thread. The C library locks without atomic instructions then,
+/// unless it is asked to try.
 bool is_alone();
 /// Adds to a table's sums, and to those of the region that its thread is in. `waits`: 0 for a part of one.
 void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns,
@@ -47,9 +47,9 @@ void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, st
 void begin_waits(const ThreadState& self);
 /// The calling thread is no longer observed.
 void end_waits();
-/// The calling thread is about to jump out of what it does.
+/// Called before the calling thread jumps out of its present calls.
 void forget_wait();
-/// Is the thread in a wait, its stack pointer being `stack_pointer`? Signal-safe.
+/// True if the thread is in a wait, its stack pointer being `stack_pointer`. Signal-safe.
 [[nodiscard]] bool is_waiting(const ThreadState& self, std::uint64_t stack_pointer);
 
 /// The wait of the calling thread, while this lives, in a function whose frame is `frame` and that was called from

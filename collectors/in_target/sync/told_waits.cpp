@@ -39,7 +39,7 @@ struct ToldWait {
   };
   Interrupted interrupted[most_nested] = {};
   // In the list of those at the end of a region that it did not begin.
-  ToldRegion behind = 0;  // what it found in the region's word
+  ToldRegion behind = 0;  // the earlier value of the region's word
   std::uint64_t site = 0;
 };
 
@@ -90,7 +90,7 @@ void begin(ToldWait& told, ThreadWaits::Place place, std::uint64_t now_ns) {
   told.table->since_ns.store(now_ns, std::memory_order_relaxed);
 }
 
-/// Counts what was waited until `now_ns`, as so many waits.
+/// Counts the time until `now_ns`, as so many waits.
 void end(ToldWait& told, std::uint64_t now_ns, std::uint32_t waits) {
   const ThreadWaits::Place place = told.place.exchange(0, std::memory_order_relaxed);
   const std::uint64_t since_ns = told.since_ns.load(std::memory_order_relaxed);

@@ -7,7 +7,8 @@
 
 namespace crosstalk::in_target {
 
-/// The vdso's clock, nanoseconds; 0: there is none, and asking the kernel would take longer than what is measured.
+/// Returns the vdso's clock, nanoseconds; 0: there is none, and a system call would take longer than the measured
+/// waits.
 inline std::uint64_t wait_clock_ns() {
   return vdso_clock_gettime.load(std::memory_order_relaxed) != nullptr ? monotonic_ns() : 0;
 }
