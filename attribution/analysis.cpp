@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work: watches and traps become timelines; samples are streamed once, against what the timelines made
-// interesting; stacks are streamed once, for what is needed of them; then everything is filed and named.
+// The order of work: watches and traps become timelines. Samples are streamed once, to collect data on the timelines'
+// lines. Stacks are streamed once, for those that are needed. Then everything is filed and named.
 #include "attribution/analysis.h"
 
 #include <sys/utsname.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a profile to the model that reports are drawn from.
+// Builds the model that reports are drawn from out of a profile.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@ struct AnalysisOptions {
   std::string uncalibrated;                       // why `machine` is null, a sentence with a remedy
 };
 
-/// Reads the whole profile. Errors only for a profile that cannot be read, and for code that is asked for and cannot
-/// be shown.
+/// Reads the whole profile. Fails only if the profile cannot be read, or if requested code cannot be shown.
 [[nodiscard]] Result<Analysis> analyse(const profile::ProfileReader& profile, const AnalysisOptions& options);
 
 }  // namespace crosstalk::attribution

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that live for some milliseconds, or a few sampling periods. Whether one of them is sampled is a matter of
-// chance, and then its samples may stand for more time than it had itself: for that of the others of its kind. So what
-// is said of one is compared with the time of all.
+// Threads that live for some milliseconds, or a few sampling periods. Chance decides whether one of them is sampled,
+// and its samples may then represent more time than it had: that of the others of its kind. So statements about one of
+// them are compared with the time of all.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ namespace crosstalk::attribution {
 
 using profile::is_brief;
 
-/// Seconds of CPU time that no sample stands for, our own handlers' aside.
+/// Seconds of CPU time that no sample represents, without our own handlers.
 [[nodiscard]] double uncovered_s(std::span<const profile::ThreadRow> threads, std::span<const ThreadTotal> totals);
 
-/// How many threads had no sample, what they began in, where threads are made, and whether samples of others stand for
-/// their time; nothing where they had hardly any.
+/// Describes the threads without samples: their number, start routines and creation places, and if samples of others
+/// represent their time. Nothing if they had hardly any time.
 [[nodiscard]] std::optional<std::string> unsampled_in_words(std::span<const profile::ThreadRow> threads,
                                                             std::span<const ThreadTotal> totals,
                                                             std::span<const std::string> made_at = {},

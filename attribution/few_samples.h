@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a recording has few samples or none, and what to do: what the recorder says at its end, and the report.
+// Explains a recording with few or no samples, with a remedy, for the recorder's last line and for the report.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct FewSamplesFacts {
   std::string left_alone;  // left_alone_because()
 };
 
-/// Why the collector is no longer in the program, in the words of its message; empty where it is. Where hardly anything
-/// was sampled, `few`, a program that was never observed is what the recording was to be of.
+/// The reason why the collector left the program, in the words of its message; empty if it did not. With few samples in
+/// the recording (`few`) an unobserved program counts, too: it is probably the intended one.
 [[nodiscard]] std::string left_alone_because(std::span<const profile::MessageRow> messages, bool few);
-/// Adds to a warning of that what to do.
+/// Adds the remedy to a warning about an unobserved program.
 void add_remedy(Warning& warning, std::span<const profile::ProcessRow> processes);
 /// "record it from outside: crosstalk record --observer", in words that follow "; ".
 [[nodiscard]] std::string from_outside_instead(std::span<const profile::ProcessRow> processes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader wants to see of an analysis. Rows are restricted; shares stay those of the whole program.
+// Restricts an analysis to the requested rows. Shares stay those of the whole program.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct MinCost {
   std::string text = {};  // as it was written
 };
 
-/// Patterns are those of a shell (*, ?, [...]) and match whole names.
+/// Shell patterns (*, ?, [...]) that match whole names.
 struct Filter {
   std::string thread;  // index, name or pattern of names; empty: all
   std::string object;  // name or pattern
@@ -28,12 +28,12 @@ struct Filter {
   [[nodiscard]] std::string text() const;
 };
 
-/// Rows that fit, at most `max_rows` of lines, pairs and objects each, so `analysis` should have all of them:
-/// - what passes between threads, where one of the two is of --thread;
-/// - what passes by --object, or between lines of which one is of --module's code;
-/// - costs of --min-cost and more: of a cell, line, pair, object or finding its cost, of a loop or a function its CPU
-///   time, of a thread the cost of its accesses.
-/// Findings are left out or left as they are. An error, with what there is, where a filter fits nothing.
+/// Keeps the rows that fit, at most `max_rows` of lines, pairs and objects each, so `analysis` should have all of them:
+/// - exchanges between threads, if one of the two matches --thread;
+/// - exchanges by --object, or between lines of which one is in --module's code;
+/// - costs of at least --min-cost: the cost of a cell, line, pair, object or finding, the CPU time of a loop or a
+///   function, the cost of a thread's accesses.
+/// Removes or keeps findings, and never changes them. Fails if a filter matches nothing, and lists the existing names.
 [[nodiscard]] Result<Analysis> filtered(Analysis analysis, const Filter& filter, std::size_t max_rows);
 
 }  // namespace crosstalk::attribution

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person should read first, in plain sentences. A pure function of the rest of the analysis.
+// The findings to read first, in plain sentences. A pure function of the rest of the analysis.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace crosstalk::attribution {
 
-/// The most important first; never empty. Reads everything of `analysis` but its findings.
+/// The most important finding first; never empty. Reads all of `analysis` but its findings.
 [[nodiscard]] std::vector<Finding> findings_of(const Analysis& analysis);
 
 }  // namespace crosstalk::attribution

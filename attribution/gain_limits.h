@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No more can be gained than the time that those who pay have.
+// Caps gains at the consumers' CPU time.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace crosstalk::attribution {
 
-/// Cuts the upper limits of gains at the CPU time of the consumers, of which a cost's interval, a part of all CPU time,
-/// knows nothing. Processors' matrices are left as they are.
+/// Caps the upper limits of gains at the CPU time of the consumers: a cost's interval, a part of all CPU time, may
+/// exceed it. Does not change processors' matrices.
 void limit_gains(Communication& communication, const std::vector<ThreadSummary>& threads);
 void limit_gains(std::vector<FunctionCode>& code, const std::vector<ThreadSummary>& threads);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, or the processors that they ran on, gathered into groups: a program of hundreds of threads is read by what
-// its threads do.
+// Groups threads, or the processors that they ran on. Hundreds of threads are easier to read by their roles.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +26,21 @@ struct Group {
 struct Grouping {
   GroupBy by = GroupBy::name;
   std::vector<Group> groups;  // in the order of their first members
-  /// By index of group. Equal producer and consumer: between members of that group. By core and socket there are no
-  /// invalidations, for those are not known by processor.
+  /// By index of group. Equal producer and consumer: between members of that group. Groups by core and socket have no
+  /// invalidations, because those are not known by processor.
   Matrix cells, invalidations;
   std::string note = {};  // what a reader must know of it, a sentence; empty: nothing
   [[nodiscard]] bool of_processors() const { return by == GroupBy::core || by == GroupBy::socket; }
 };
 
-/// An error where the profile does not say what to group by.
+/// Fails if the profile lacks the data to group by.
 [[nodiscard]] Result<Grouping> group(const Analysis& analysis, GroupBy by);
 
-/// What threads that differ only in a number at the end of their names are called together: "worker-12" -> "worker-*".
-/// A name without such a number, or that is nothing but a number, stays.
+/// The common name of threads that differ only in a number at the end: "worker-12" -> "worker-*". Does not change a
+/// name without such a number, or one that is only a number.
 [[nodiscard]] std::string common_name(const std::string& thread_name);
 
-/// Both together; intervals are added end by end, which is wider than need be.
+/// The sum of two amounts. Adds intervals end by end, which makes them wider than necessary.
 [[nodiscard]] Amount sum_amounts(const Amount& a, const Amount& b);
 
 }  // namespace crosstalk::attribution

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A condition variable and its lock are one thing to who wrote them: threads that wait for each other exchange the
-// words of both. A pure function of what communicates.
+// Joins condition variables with their locks: threads that wait for each other exchange the words of both, and the
+// programmer sees one thing. A pure function of communication.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,21 @@ struct Handover {
   std::vector<std::size_t> locks;  // never empty
 };
 
-/// A lock belongs to a condition that the same threads exchange where both are accessed from one source line (to wait
-/// is to release the lock and to take it again), or, where no such line was seen, where it is the only one that waiters
-/// take again or that is accessed from the same functions. Each lock belongs to one condition, the costlier first.
+/// Finds the locks of condition variables. A lock belongs to a condition that the same threads exchange if one source
+/// line accesses both (a wait releases the lock and takes it again). If no such line was seen, it belongs to the
+/// condition if it is the only lock that waiters take again or that the same functions access. Each lock belongs to one
+/// condition, the costliest first.
 [[nodiscard]] std::vector<Handover> handovers_of(const Communication& found);
 
-/// The fields of an object that are a condition variable and a lock, the costliest of each: threads wait for each other
-/// by both. Null: it does not have both, or hardly anything is spent on one of them.
+/// The condition variable and the lock among an object's fields, the costliest of each: threads wait for each other by
+/// both. Null: it does not have both, or one of them costs hardly anything.
 struct SyncPair {
   const SyncField* condition = nullptr;
   const SyncField* lock = nullptr;
 };
 [[nodiscard]] SyncPair handover_within(const ObjectRow& object);
 
-/// The row of the condition with the costs and cells of its locks added to its own.
+/// The condition's row with the costs and cells of its locks added.
 [[nodiscard]] ObjectRow joined(const std::vector<ObjectRow>& objects, const Handover& handover);
 
 }  // namespace crosstalk::attribution

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of attribution: one model that every view and format of a report is drawn from. Its names
-// follow the JSON contract (docs/report-json.md). Times are seconds, sizes bytes, shares fractions of 1.
-// What is not known is absent (nullopt), with a warning that says why; it is never 0.
+// The result of attribution: one model for all views and formats of a report. Its names follow the JSON contract
+// (docs/report-json.md). Times are seconds, sizes bytes, shares fractions of 1. Unknown values are absent (nullopt),
+// never 0, and a warning says why.
 #pragma once
 
 #include <cstdint>
@@ -48,9 +48,9 @@ struct Cell {
   [[nodiscard]] double cost() const { return true_sharing.cost_s.value_or(0) + false_sharing.cost_s.value_or(0); }
   [[nodiscard]] double detections() const { return true_sharing.detections + false_sharing.detections; }
 };
-/// Both sorts together, or several rows: intervals are added end by end, which is wider than need be. The gain is no
-/// more than the time of those who pay, where both sorts know it. A sort of which nothing is known, as some accesses go
-/// unseen, adds nothing to one that was seen.
+/// Both sorts together, or several rows. Adds intervals end by end, which makes them wider than necessary. The gain is
+/// at most the time of the paying threads, if both sorts know it. A sort that is unknown because some accesses go
+/// unseen adds nothing to one that was seen.
 struct Sum {
   double cost_s = 0;
   std::optional<Interval> cost_ci95;
@@ -59,10 +59,10 @@ struct Sum {
   bool one_processor = false;  // as in Amount, of all that was seen
 };
 [[nodiscard]] Sum sum_of(const Amount& a, const Amount& b);
-/// Ordered by (producer, consumer); pairs that do not communicate are not listed.
+/// Ordered by (producer, consumer). Lists only pairs that communicate.
 using Matrix = std::vector<Cell>;
 
-/// What a line or an object is to the threads that exchange it.
+/// The role of a line or an object for the threads that exchange it.
 enum class SharingKind : std::uint8_t {
   false_sharing,
   true_sharing,
@@ -100,8 +100,8 @@ struct LineRow {
   std::string module = {};                       // path of the line's code; empty: not known
   bool caller_known = true;                      // false: the line is a library's, and who called it is not known
 };
-/// A pair of source lines that exchange lines of memory: indices into Communication::lines would tie the
-/// order, so both ends are spelled out.
+/// A pair of source lines that exchange lines of memory. Both ends are spelled out, because indices into
+/// Communication::lines would fix its order.
 struct LinePair {
   std::string producer_file;
   std::uint32_t producer_line = 0;
@@ -148,11 +148,12 @@ struct ObjectRow {
   std::string place = {};  // the end of `name`, behind the type: "#3 of 40 allocated at a.cpp:6 in main"; may be empty
   std::string site = {};   // what all blocks of the allocation site are called, where the row is of some; else empty
   std::uint64_t blocks = 0;  // heap blocks that the row is of; 0: of none
-  /// Where several fields of the object are locks, condition variables or barriers of a library: each, most cost first.
+  /// If several fields of the object are locks, condition variables or barriers of a library: each of them, most cost
+  /// first.
   std::vector<SyncField> sync_fields = {};
 };
 
-/// A rate of a loop, per second of CPU time that threads spend in it and in what it calls.
+/// A rate of a loop, per second of CPU time in it and in functions that it calls.
 struct Rate {
   std::optional<double> per_s;
   std::optional<Interval> ci95;
@@ -173,7 +174,7 @@ struct LoopThread {
   double waiting_s = 0;  // of cpu_s, in waits for other threads that are measured
   double kernel_s = 0;   // of cpu_s, elsewhere in the kernel
 };
-/// What was waited for other threads, asleep or not, from the call to its return.
+/// Waits for other threads, asleep or not, from the call to its return.
 struct Waited {
   double lock_s = 0, barrier_s = 0, condition_s = 0;
   std::uint64_t count = 0;  // waits
@@ -202,9 +203,9 @@ struct LoopRow {
   double kernel_s = 0;             // of cpu_s, in the kernel
   std::string compiled_into{};     // the function of the machine code, where `function` was inlined into another
 };
-/// A share that rests on fewer samples is a hint: at 95 %, it may be off by half of itself and more.
+/// A share that rests on fewer samples is a hint: its 95 % interval is half of it or more to each side.
 inline constexpr std::uint64_t few_samples = 20;
-/// A place of the program's own that calls something.
+/// A place in the program's own code that makes a call.
 struct CallerRow {
   std::string function, file;
   std::uint32_t line = 0;
@@ -218,7 +219,7 @@ struct FunctionRow {
   double kernel_s = 0;                  // of self_s, in system calls and page faults
   std::vector<CallerRow> callers = {};  // of a library's, those of the program's own, most first; empty: not known
 };
-/// Time in the kernel, by what entered it.
+/// Time in the kernel, by system call or other entry.
 struct KernelRow {
   std::string name;  // of the system call; in brackets where it is none, or not known which
   bool system_call = true;
@@ -233,7 +234,7 @@ struct CodeLineRow {
   double self_s = 0, share = 0;
 };
 
-/// An instruction of a function, with what is known of it.
+/// An instruction of a function, and its figures.
 struct InstructionRow {
   std::uint64_t address = 0;  // the module's own
   std::string text;
@@ -280,7 +281,7 @@ struct WaitPlace {
   std::uint64_t count = 0;
   std::vector<Thread> threads;  // by index
 };
-/// What a thread did in a region that the program marks, regions inside it included.
+/// The time of a thread in a region that the program marks, inner regions included.
 struct RegionThread {
   std::uint32_t thread = 0;
   std::uint64_t entries = 0, samples = 0;
@@ -295,7 +296,7 @@ struct RegionSummary {
   std::optional<std::uint32_t> parent;  // id of the one that it lies in
   std::uint32_t depth = 0;              // 0: it lies in none
   std::string name, path;               // path: "outer > inner"
-  // Of all threads together:
+  // All threads together:
   std::uint64_t entries = 0, samples = 0;
   double elapsed_s = 0;
   std::optional<double> cpu_s;
@@ -304,7 +305,7 @@ struct RegionSummary {
   models::CycleAccount waits;
   std::vector<RegionThread> threads;  // by index
 };
-/// A processor of the recorded machine that threads were sampled on.
+/// A processor of the recorded machine with samples.
 struct ProcessorSummary {
   std::uint32_t cpu = 0;
   std::optional<double> cpu_s;  // of threads, by the samples of their clocks; none: another source took them
@@ -340,7 +341,7 @@ struct SamplingSummary {
   std::string partner = {};           // how partners were looked for by watchpoints; empty: they were not
 };
 
-/// Upper limits of what communication may cost that no watch saw, by sort: with 97.5 % confidence it is less.
+/// Upper limits of the cost of communication that no watch saw, by sort, with 97.5 % confidence.
 struct UnseenCost {
   double true_s = 0, false_s = 0;
 };
@@ -353,8 +354,8 @@ struct Unseen {
   std::vector<UnseenOfConsumer> consumers;  // by thread; nothing is known of threads that are not here
 };
 
-/// An object whose lines several threads use in turn, one of them storing, by samples alone: who communicates with whom
-/// there, and what it costs, is not known.
+/// An object whose lines several threads use in turn, one of them storing, by samples alone. Its producers, consumers
+/// and cost are not known.
 struct SampledUse {
   std::string object;
   std::set<std::uint32_t> threads;  // their indices
@@ -369,11 +370,11 @@ struct Communication {
   std::vector<LineRow> lines;          // most cost first
   std::vector<LinePair> line_pairs;    // most cost first
   std::vector<ObjectRow> objects;      // most cost first
-  /// Most time first; of objects that `objects` does not have. Empty where watchpoints could show everything.
+  /// Most time first; only objects that `objects` does not have. Empty if watchpoints could show everything.
   std::vector<SampledUse> sampled_uses;
 };
 
-/// Whether watchpoints could show what there was to see (watch_sight.h).
+/// Tells if watchpoints could show all communication (watch_sight.h).
 struct WatchSight {
   enum class Sees : std::uint8_t { everything, part, nothing };
   Sees sees = Sees::everything;  // also where nothing speaks against it
@@ -383,7 +384,7 @@ struct WatchSight {
   bool found_late = false;       // by what the watches did not see, not by the recorder's self-test
 };
 
-/// The first thing a person reads. Sentences are complete and plain.
+/// The first information for a reader. Sentences are complete and plain.
 struct Finding {
   std::string sentence;
   double cost_s = 0;
@@ -421,8 +422,8 @@ struct Analysis {
   std::string filter = {};      // what rows are restricted to, as options; empty: to nothing
 };
 
-/// Whether `cpu_s` is a figure: of a program that could not be observed, and of events that no time is known of, it is
-/// none.
+/// True if `cpu_s` is known. It is not for a program that could not be observed, and for events that do not represent
+/// time.
 [[nodiscard]] bool cpu_time_known(const Analysis& analysis);
 
 }  // namespace crosstalk::attribution

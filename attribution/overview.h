@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of a report: threads, what sampling did and cost, and what a reader must be warned of.
+// The head of a report: threads, the amount and cost of sampling, and warnings.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace crosstalk::attribution {
 
-/// By thread index. `cells` is the finished thread matrix; null where communication is not known.
+/// Returns a summary of each thread, by index. `cells` is the finished thread matrix; null if communication is not
+/// known.
 [[nodiscard]] std::vector<ThreadSummary> thread_summaries(std::span<const profile::ThreadRow> threads,
                                                           std::span<const profile::ProcessRow> processes,
                                                           std::span<const ThreadTotal> totals, const Matrix* cells);
@@ -28,17 +29,17 @@ struct SampleCounts {
                                                std::span<const profile::ThreadRow> threads,
                                                std::span<const ThreadTotal> totals, const SampleCounts& counts);
 
-/// What the parts of attribution found to be missing or damaged.
+/// Missing or damaged data that attribution found.
 struct Defects {
   std::uint64_t malformed_samples = 0;
   std::uint64_t ignored_traps = 0, trap_gaps = 0;
   double unwatched_share = 0;  // of eligible time, in strata that no watch speaks for
   std::vector<symbolizer::Symbolizer::Missing> missing_symbols;
 };
-/// Adds the time in the collector's own functions to what observing has cost. `cpu_s`: of all threads.
+/// Adds the time in the collector's own functions to the cost of observation. `cpu_s`: of all threads.
 void charge_stand_ins(double stand_ins_s, double cpu_s, SamplingSummary& sampling);
 
-/// Those of the profile first, in its order, then what was found here.
+/// The warnings of the profile, in its order, then those of attribution.
 [[nodiscard]] std::vector<Warning> warnings_of(const profile::Session& session,
                                                std::span<const profile::MessageRow> messages,
                                                const SamplingSummary& sampling, const Communication& communication,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples, summed by the processor that they were taken on.
+// Sums samples by the processor on which they were taken.
 #pragma once
 
 #include <cstdint>

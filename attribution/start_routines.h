@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function of the program that a thread began in, from the outer end of its call stacks. What pthread_create was
-// given comes second: std::thread, OpenMP and most languages pass a function of their own. For threads without samples
-// there is nothing else.
+// The program's own function in which a thread began, from the outer end of its call stacks. The function given to
+// pthread_create comes second, because std::thread, OpenMP and most languages pass one of their own. For threads
+// without samples it is the only source.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@ namespace crosstalk::attribution {
 class StartRoutines {
  public:
   explicit StartRoutines(const ProgramView& view) : view_(view) {}
-  /// Asks for some stacks of each thread. Only samples that opened watches are looked at: no other rows are kept.
+  /// Requests some stacks of each thread. Uses only samples that opened watches: no other rows are kept.
   void want(std::span<const profile::WatchRow> watches, StackTable& stacks);
-  /// Names the start routines of the threads whose stacks reach down to the thread's first frames, and of those that
-  /// were made to begin in code of the program's own.
+  /// Names the start routines of threads whose stacks reach down to their first frames, and of threads that were
+  /// created to begin in the program's own code.
   void name(std::vector<ThreadSummary>& threads, const StackTable& stacks) const;
-  /// What pthread_create was given for a thread, if that is the program's own function; empty: it is not, or not known.
+  /// The function given to pthread_create for a thread, if it is the program's own; empty: it is not, or not known.
   [[nodiscard]] std::string given(std::uint32_t thread) const;
-  /// The same of all threads that used CPU time and have no sample, "work()", those of most threads first; processes'
-  /// first threads apart. Empty where it is not known of one of them.
+  /// The same for all threads with CPU time and no sample, without processes' first threads: "work()", that of most
+  /// threads first. Empty if it is not known for one of them.
   [[nodiscard]] std::vector<std::string> given_to_unsampled(std::span<const ThreadTotal> totals) const;
 
  private:
@@ -40,7 +40,7 @@ class StartRoutines {
   std::map<std::uint32_t, std::vector<Candidate>> candidates_;  // by thread
 };
 
-/// The program's own places where threads were made, "spawn() at a.cpp:40", those seen most often first.
+/// The program's own places that created threads, "spawn() at a.cpp:40", the most frequent first.
 [[nodiscard]] std::vector<std::string> creation_places(std::span<const profile::ThreadCreationRow> creations,
                                                        const ProgramView& view, const StackTable& stacks);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether watchpoints could show what there was to see. Where they report nothing, that nothing was seen is no evidence
-// of anything: the recorder's self-test says so, or, found late, hundreds of watches without a single trap on lines
-// that threads did exchange.
+// Tells if watchpoints could show all communication. If they report nothing, an absence of communication proves
+// nothing. The recorder's self-test finds that, or later hundreds of watches without a single trap on lines that
+// threads did exchange.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace crosstalk::attribution {
 
-/// Watches that had to trap if watchpoints work: on lines that a thread was sampled at before and after, and another
-/// one, too, one of them storing, with a watchpoint armed for another thread.
+/// Counts watches that had to trap if watchpoints work: on lines where a thread was sampled before and after, and
+/// another thread, too, one of them storing, with a watchpoint armed for another thread.
 class TellingWatches {
  public:
   /// All must outlive this.
@@ -43,15 +43,14 @@ class TellingWatches {
   std::unordered_map<std::uint64_t, Line> lines_;  // that were watched
 };
 
-/// That many without a trap are no chance.
+/// So many watches without a trap cannot be chance.
 inline constexpr std::uint64_t enough_telling_watches = 200;
 
-/// What the watchpoints of a recording could show. `fruitless`: telling watches, of a recording in which nothing
-/// trapped; else 0.
+/// Judges the watchpoints of a recording. `fruitless`: the telling watches of a recording without any trap; else 0.
 [[nodiscard]] WatchSight watch_sight(const profile::Session& session, std::span<const profile::MessageRow> messages,
                                      std::uint64_t fruitless);
 
-/// A sentence to begin a report with, or one beside what was seen; empty: everything could be seen.
+/// A sentence to begin a report with, or to add to its findings; empty: watchpoints could show everything.
 [[nodiscard]] std::string blindness_in_words(const WatchSight& sight);
 
 }  // namespace crosstalk::attribution

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From loops' rates, code and samples to their busy times, waits and remedies, on the machine that was calibrated.
+// Computes loops' busy times, waits and remedies from their rates, code and samples, on the calibrated machine.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct BusyEvidence {
   std::span<const CounterRates> counted = {};  // by loop; empty: no counters were read
 };
 
-/// Fills in `figures` of all loops, from their rates and from what is `waited` in them.
+/// Fills in `figures` of all loops from their rates and from the waits `waited` in them.
 void add_figures(std::vector<LoopRow>& loops, const BusyEvidence& evidence, const ProgramView& view);
 
 }  // namespace crosstalk::attribution

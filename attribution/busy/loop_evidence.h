@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the accounts of loops say of the time of a thread, or of a region, that runs them.
+// Evidence about the time of a thread, or of a region, from the accounts of the loops that it runs.
 #pragma once
 
 #include "attribution/model.h"
@@ -8,19 +8,19 @@
 
 namespace crosstalk::attribution {
 
-/// Of the loop's CPU time, what threads waited for others, as measured, in seconds.
+/// Measured waits for other threads within the loop's CPU time, in seconds.
 [[nodiscard]] double waiting_in(const LoopRow& loop);
-/// Seconds of its samples in the kernel, those waits aside.
+/// Seconds of the loop's samples in the kernel, without those waits.
 [[nodiscard]] double kernel_time_in(const LoopRow& loop);
 
-/// Seconds, of parts of loops added up.
+/// Sums of parts of loops, in seconds.
 class LoopEvidence {
  public:
-  /// `working_s` of the loop's CPU time, in which it did not wait for other threads, are of what this is about. The
-  /// loop has figures.
+  /// Adds a loop, which has figures. `working_s`: the part of its CPU time, without waits for other threads, that
+  /// belongs to this thread or region.
   void add(const LoopRow& loop, double working_s);
   void add(const LoopEvidence& other);
-  /// The loops' waits as evidence of what spends `user_s` in user's code. Nothing where no loop was added.
+  /// Adds the loops' waits as evidence of `user_s` seconds in user code. Adds nothing if no loop was added.
   void tell(double user_s, models::CycleEvidence& evidence) const;
 
  private:
@@ -29,9 +29,9 @@ class LoopEvidence {
   models::LevelShares levels_{};
 };
 
-/// Waits that were measured, `waited`, take the place of what other evidence says of them: they hold some of the time
-/// in which the thread had no processor, and some of that in the kernel. `sampled` is how many seconds a nanosecond of
-/// `samples` stands for. Returns what of them was CPU time, in seconds, of which `evidence.kernel_s` then holds none.
+/// Replaces other evidence of waits by measured ones, `waited`: they include some of the time without a processor, and
+/// some of the time in the kernel. `sampled`: seconds for each nanosecond of `samples`. Returns the waits' CPU time in
+/// seconds, which `evidence.kernel_s` then excludes.
 double tell_of_measured(const Waited& waited, const ThreadTotal& samples, double sampled,
                         models::CycleEvidence& evidence);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calibrated machine and a loop's work together say of it: busy times, class, waits, what to change. Its names
-// follow the JSON contract (docs/report-json.md).
+// Figures from the calibrated machine and a loop's work: busy times, class, waits, changes to make. Its names follow
+// the JSON contract (docs/report-json.md).
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ struct LoopFigures {
   double threads = 1;                           // that execute it at once, on average
   std::optional<double> imbalance;              // of threads' CPU time in it, but for measured waits for others
 
-  /// Of the thread that is in it longest, the CPU time: the loop took no less.
+  /// CPU time of the thread that is in the loop longest: the loop took at least that.
   [[nodiscard]] double elapsed_s(double cpu_s) const { return cpu_s / threads; }
 };
 

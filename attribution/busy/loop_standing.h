@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// At what samples of time stand in loops. A timer's interrupt is taken behind the oldest instruction that was not
-// finished, and behind those that were finished with it: looking back over them finds what the time was spent on.
+// Classifies time samples in loops by the instruction that they wait for. A timer interrupt arrives after the oldest
+// unfinished instruction, and after those that finished with it: the instructions before it tell how the time was
+// spent.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@
 
 namespace crosstalk::attribution {
 
-/// Seconds of samples in a loop and the loops inside it, by what they stand at.
+/// Seconds of samples in a loop and its inner loops, by what they wait for.
 struct LoopStanding {
   double load = 0, store = 0, fpu = 0, loaded_fpu = 0, nothing = 0;
   [[nodiscard]] double total() const { return load + store + fpu + loaded_fpu + nothing; }
@@ -34,7 +35,7 @@ class LoopStandings {
   std::map<LoopPlace, LoopStanding> loops_;
 };
 
-/// What a thread stands at that is interrupted before instruction `at` of a way.
+/// The wait of a thread that is interrupted before instruction `at` of a way.
 [[nodiscard]] symbolizer::WaitsFor stands_at(const symbolizer::Way& way, std::size_t at);
 
 }  // namespace crosstalk::attribution

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that the program marks (include/crosstalk/region.h): how long each thread was in each, which it knows to the
-// nanosecond, and what it did there, by samples, by waits that were measured, and by the loops that it ran.
+// Regions that the program marks (include/crosstalk/region.h): the time of each thread in each, which the thread knows
+// to the nanosecond, and its activity there, by samples, measured waits, and loops.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::attribution {
 
-/// What is known of regions, and of the threads that were in them, by index.
+/// Data of regions and of the threads in them, by index.
 struct RegionFacts {
   std::span<const profile::RegionRow> regions;
   std::span<const profile::ThreadRegionRow> threads;
@@ -24,8 +24,8 @@ struct RegionFacts {
   std::span<const std::optional<Waited>> waited;  // absent: the thread's waits were not measured
 };
 
-/// In order of their paths, a region right before those inside it. `threads` are the profile's, by index; `loops` and
-/// `index` those of the analysis. Rows of threads that are not known are left out.
+/// In order of their paths, a region right before its inner ones. `threads` are the profile's, by index; `loops` and
+/// `index` those of the analysis. Leaves out rows of unknown threads.
 [[nodiscard]] std::vector<RegionSummary> region_summaries(const RegionFacts& facts,
                                                           std::span<const ThreadSummary> threads,
                                                           std::span<const LoopRow> loops, const LoopIndex& index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where loops are in their data: the registers at samples say at which addresses each access of the loop's body was
-// then, and pairs of samples how it moved in between.
+// Positions of loops in their data. The registers at samples give the address of each access of the loop's body, and
+// pairs of samples give its movement.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct StreamPair {
   double cpu_s = 0;  // between them
   symbolizer::LoopMoment from, to;
 };
-/// Some of the pairs of a loop, each as likely to be kept as any other.
+/// A random choice of a loop's pairs, all equally likely to be kept.
 struct LoopPairs {
   struct Range {
     std::uint64_t low = UINT64_MAX, high = 0, seen = 0;
@@ -35,15 +35,15 @@ struct LoopPairs {
   std::map<std::pair<std::uint32_t, std::uint64_t>, Range> ranges;
 };
 
-/// Streams of the thread that most pairs are of; `unknown`: why there are none, half a sentence. Accesses to one place
-/// are no streams.
+/// Streams of the thread with most pairs; `unknown`: the reason if there are none, half a sentence. Accesses to a fixed
+/// address are no streams.
 struct LoopStreams {
   std::vector<models::Stream> streams;
   std::vector<models::Scattered> scattered;  // whose addresses follow from no register
   std::string unknown;
 };
-/// `iterations_per_s`: of the thread's CPU time. It tells whether the loop sweeps over all of what it was seen at, or
-/// over parts of it again and again, of which the model knows nothing.
+/// `iterations_per_s`: of the thread's CPU time. It tells if the loop sweeps over the whole sampled range, or
+/// repeatedly over parts of it, which the model does not cover.
 [[nodiscard]] LoopStreams streams_of(const std::vector<symbolizer::LoopOperand>& operands, const LoopPairs& pairs,
                                      double iterations_per_s);
 

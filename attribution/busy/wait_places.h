@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for other threads as they were measured where they begin (profile/wait_table.h): by thread, place and loop.
+// Measured waits for other threads (profile/wait_table.h), by thread, place and loop.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace crosstalk::attribution {
 
-/// Waits by kind and place in the source, the longest first; the sums of threads (in `threads`, by index) whose waits
-/// were measured; and, in `loops`, what is waited for in calls that they make, and loops inside them. `end_ns`: of the
-/// session. Rows of threads that are not known are left out.
+/// Waits by kind and place in the source, the longest first; the sums of threads (in `threads`, by index) with measured
+/// waits; and, in `loops`, the waits in calls from them and from their inner loops. `end_ns`: of the session. Leaves
+/// out rows of unknown threads.
 struct MeasuredWaits {
   std::vector<WaitPlace> places;
   std::vector<std::optional<Waited>> threads;
@@ -21,7 +21,7 @@ struct MeasuredWaits {
 [[nodiscard]] MeasuredWaits measured_waits(std::span<const profile::ThreadWaitRow> rows, const ProgramView& view,
                                            std::uint64_t end_ns, std::vector<LoopRow>& loops);
 
-/// As in JSON: "mutex", "rwlock", ...
+/// The names in JSON: "mutex", "rwlock", ...
 [[nodiscard]] const char* wait_kind_name(profile::WaitKind kind);
 
 }  // namespace crosstalk::attribution

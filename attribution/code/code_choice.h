@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions' machine code a user means.
+// Selects the functions whose machine code a user requests.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::attribution {
 
-/// What to show the code of: a source file, a line of it, a function, or an address as "libx.so+0x1234".
+/// The requested code: a source file, a line of it, a function, or an address as "libx.so+0x1234".
 struct CodeWanted {
   std::string name;        // empty: the function that costs most
   std::uint32_t line = 0;  // 0: none
@@ -29,12 +29,12 @@ struct CodeCandidate {
   std::string refusal;               // why its code cannot be shown; empty: it may be
 };
 
-/// Indices into `candidates`, in their order. Functions are found by their name with or without parameters, template
+/// Indices into `candidates`, in their order. Finds functions by their name with or without parameters, template
 /// arguments and scopes, files by their path or the end of it.
 [[nodiscard]] Result<std::vector<std::size_t>> choose_code(const std::vector<CodeCandidate>& candidates,
                                                            const CodeWanted& wanted);
 
-/// Is one of an instruction's frames of the line that is wanted, if one is?
+/// True if one of an instruction's frames is on the requested line, or if no line is requested.
 [[nodiscard]] bool is_of_line(std::span<const symbolizer::Frame> frames, const CodeWanted& wanted);
 
 }  // namespace crosstalk::attribution

@@ -18,16 +18,16 @@
 
 namespace crosstalk::attribution {
 
-/// First add() each sample, then list(). A clock lands behind the instruction that took the time: where that was an
-/// access to memory, it has the sample's time, otherwise the instruction that was to come next.
+/// Call add() for each sample, then list(). A clock's interrupt arrives after the instruction that took the time: if
+/// that was a memory access, it gets the sample's time, otherwise the instruction that was to come next does.
 class InstructionFigures {
  public:
   explicit InstructionFigures(const ProgramView& view) : view_(view) {}
-  /// Of all parts: `from` tells which instruction it is.
+  /// The sample must have all parts: `from` tells which instruction it belongs to.
   void add(const profile::SampleRow& sample);
 
-  /// The functions that are wanted, the costliest first. `uncovered_s`: CPU time that no sample stands for. Fails where
-  /// nothing is wanted that there is, or its code cannot be had.
+  /// The requested functions, the costliest first. `uncovered_s`: CPU time that no sample represents. Fails if no
+  /// function matches, or its code cannot be read.
   [[nodiscard]] Result<std::vector<FunctionCode>> list(const CodeWanted& wanted,
                                                        std::span<const Contribution> contributions,
                                                        const Expansion& expansion, double uncovered_s);
@@ -51,7 +51,7 @@ class InstructionFigures {
   [[nodiscard]] std::vector<Function*> by_cost();
   [[nodiscard]] FunctionCode code_of(const Function& function, const symbolizer::CodeListing& listing,
                                      double whole_ns) const;
-  /// The code of those that have the line that is wanted; the others are taken out of `chosen`.
+  /// The code of the functions with the requested line; removes the others from `chosen`.
   [[nodiscard]] Result<std::vector<FunctionCode>> listed(std::vector<Function*>& chosen, const CodeWanted& wanted,
                                                          double whole_ns) const;
   void fill_amounts(const std::vector<Function*>& chosen, std::span<const Contribution> contributions,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two profiles, before and after a change: what became better or worse, and how sure that is. Pure: analyses in, rows
-// out.
+// Compares two profiles, before and after a change: improvements, regressions, and their certainty. Pure: analyses in,
+// rows out.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two profiles, before and after a change, come to: compare() finds it, conditions and renderers read it.
-// docs/diff-json.md says how rows are matched and judged.
+// The result of comparing two profiles, before and after a change: compare() makes it, conditions and renderers read
+// it. docs/diff-json.md says how rows are matched and judged.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::attribution::comparison {
 
-/// What costs are compared in.
+/// The unit in which costs are compared.
 enum class Unit : std::uint8_t {
   seconds,  // of thread time: both profiles hold the same work
   share,    // of each profile's CPU time
@@ -37,7 +37,7 @@ struct Costs {
   Figure cost, gain, count;
   std::uint64_t seen = 0;
 };
-/// What a row is about, in one profile.
+/// The subject of a row in one profile.
 struct Subject {
   std::string name;      // of the object; of the consuming threads
   std::string producer;  // of the producing threads
@@ -67,7 +67,7 @@ struct LoopChange {
   Verdict verdict = Verdict::unknown;
 };
 
-/// CPU time of what has a name, for conditions.
+/// CPU time of a named thing, for conditions.
 struct TimeRow {
   enum class Kind : std::uint8_t { loop, function, line, thread, region };
   Kind kind = Kind::function;
@@ -91,13 +91,13 @@ struct Comparison {
   std::vector<LoopChange> loops;
   std::vector<TimeRow> times;
   std::vector<Warning> warnings;
-  // Why watchpoints could not show all there was to see, in words that name the profile; empty: they could.
+  // The reason why watchpoints could not show all communication, in words that name the profile; empty: they could.
   std::string blind_before, blind_after;
   std::vector<Statement> statements;  // the first says whether it helped; never empty
   bool in_common = true;              // anything is in both profiles
 };
 
-/// In the comparison's unit.
+/// The change that is judged, in the comparison's unit.
 [[nodiscard]] const Figure& judged_change(const Row& row, Unit unit);
 [[nodiscard]] const Figure& judged_change(const LoopChange& loop, Unit unit);
 

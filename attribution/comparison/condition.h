@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that a script puts to a comparison: "change(cost_s) of any object > 2 %".
+// Conditions of scripts on a comparison: "change(cost_s) of any object > 2 %".
 //
 //   condition = figure [ "of" selection ] comparator number [ unit ]
 //   figure    = metric | "change(" metric ")"
@@ -36,12 +36,12 @@ struct Condition {
 };
 
 [[nodiscard]] Result<Condition> parse_condition(std::string_view text);
-/// Why no row of either profile can be what the condition names, with the names that there are: a slip of the finger
-/// must not pass for a figure that is low. Nothing for a condition that names nothing, or something that is there.
+/// Fails if no row of either profile can have the condition's name, and lists the existing names: a typing error must
+/// not pass as a low figure. Succeeds for a condition without a name.
 [[nodiscard]] Result<void> check_name(const Condition& condition, const Comparison& comparison);
 
-/// What a condition comes to. It holds where it does for sure: for ">" the lower end of the 95 % interval counts, for
-/// "<" the upper one.
+/// The result of a condition. It holds if it holds for sure: ">" uses the lower end of the 95 % interval, "<" the upper
+/// one.
 struct Judgement {
   bool holds = false;
   bool judged = false;  // the figure is known well enough to say
@@ -51,7 +51,7 @@ struct Judgement {
 };
 [[nodiscard]] Judgement judge(const Condition& condition, const Comparison& comparison);
 
-/// Whether `name` is what `pattern` stands for.
+/// True if `name` matches `pattern`.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view name);
 
 }  // namespace crosstalk::attribution::comparison

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of one profile, under keys by which those of another are found.
+// The rows of one profile, with keys that match those of another profile.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct Entry {
 };
 using Entries = std::map<std::string, Entry>;
 
-/// Which entries of two profiles are one; null: it has none there.
+/// Matched entries of two profiles; null: that profile has none.
 struct Pairing {
   const Entry* before = nullptr;
   const Entry* after = nullptr;
@@ -28,23 +28,23 @@ struct Pairing {
 
 [[nodiscard]] CodeSeen code_seen(const Analysis& analysis);
 
-/// Places of `analysis` are looked up in `places` (of the profile before), or taken as they are (null).
+/// Looks up places of `analysis` in `places` (of the profile before), or takes them unchanged (null).
 [[nodiscard]] Entries line_entries(const Analysis& analysis, const PlaceMap* places);
 [[nodiscard]] Entries object_entries(const Analysis& analysis, const PlaceMap* places);
-/// Threads go by name without the number at its end; those that are called as their program are one group.
+/// Groups threads by name without the number at its end. Threads with their program's name form one group.
 [[nodiscard]] Entries thread_entries(const Analysis& analysis);
 
 [[nodiscard]] std::vector<Pairing> pair_by_key(const Entries& before, const Entries& after);
-/// By name; heap blocks that are left by where they were allocated; what is left by its name without numbers, where
-/// each profile has one.
+/// Matches by name, then remaining heap blocks by their allocation site, then the rest by name without numbers if each
+/// profile has exactly one.
 [[nodiscard]] std::vector<Pairing> pair_objects(const Entries& before, const Entries& after);
 
-/// Both sorts of sharing together.
+/// The sum of both sorts of sharing.
 [[nodiscard]] Costs costs_of(const Amount& true_sharing, const Amount& false_sharing, double cpu_s);
-/// Of what a profile has not seen.
+/// Costs of a row that a profile has not seen.
 [[nodiscard]] Costs unseen_costs(const Analysis& analysis);
 
-/// "worker" of "worker-12" and "worker 3"; names of digits alone stay.
+/// "worker" for "worker-12" and "worker 3"; names of digits alone stay.
 [[nodiscard]] std::string without_number(const std::string& name);
 inline constexpr const char* program_threads = "(unnamed)";  // threads that are called as their program
 

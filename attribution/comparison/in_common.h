@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two profiles are of versions of one program.
+// Tells if two profiles are of versions of one program.
 #pragma once
 
 #include "attribution/model.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conditions come to.
+// Judges conditions on a comparison.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where code of one profile is in another, whose sources may have been edited since.
+// Maps code places of one profile to another one, after edits to the sources.
 #pragma once
 
 #include <compare>
@@ -20,21 +20,21 @@ struct LoopPlace {
   Place begin;
   std::uint32_t line_end = 0, depth = 0;
 };
-/// The code that a profile knows of.
+/// The code places in a profile.
 struct CodeSeen {
   std::vector<Place> lines;
   std::vector<LoopPlace> loops;
 };
 
-/// Files are the same that have the same base name; of several, those whose last folders agree most. Functions of a
-/// file are the same that have the same name, or the same name but for parameters and template arguments where only
-/// one on each side has that. The lines of a function have all moved by the same number: the one by which most of its
-/// lines and loops meet.
+/// Files match if they have the same base name; among several, if their last folders agree most. Functions of a file
+/// match if they have the same name, or the same bare name (without parameters and template arguments) and each side
+/// has only one such function. All lines of a function move by one number: the one that matches most of its lines and
+/// loops.
 class PlaceMap {
  public:
   PlaceMap(const CodeSeen& before, const CodeSeen& after);
 
-  /// Where code of the profile before is in the one after; what has no counterpart stays as it is.
+  /// The place in the profile after of code in the one before; unchanged if it has no counterpart.
   [[nodiscard]] Place in_after(const Place& before) const;
 
  private:
@@ -50,7 +50,8 @@ class PlaceMap {
   std::map<Function, Moved> functions_;
 };
 
-/// "counters::add" of "void counters::add<int>(std::vector<int>&)" and the like: what a change of types leaves.
+/// "counters::add" for "void counters::add<int>(std::vector<int>&)" and the like: the name that a change of types
+/// keeps.
 [[nodiscard]] std::string bare_name(const std::string& function);
 
 }  // namespace crosstalk::attribution::comparison

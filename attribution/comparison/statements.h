@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison comes to, in sentences.
+// The result of a comparison in sentences.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace crosstalk::attribution::comparison {
 
-/// Whether it helped; what else became better or worse; how loops go. Of a finished comparison. Never empty.
+/// Says if the change helped, then other improvements and regressions, then the change of loops. `comparison` is
+/// finished. Never empty.
 [[nodiscard]] std::vector<Statement> statements_of(const Comparison& comparison);
 
 }  // namespace crosstalk::attribution::comparison

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware counters say of a loop's traffic and of what its cycles went to, in the words of the models. Pure.
+// Hardware counters as evidence of a loop's traffic and of its cycles, in the terms of the models. Pure.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,17 @@
 
 namespace crosstalk::attribution {
 
-/// Bytes a second between the unit and the one nearer to the core, both ways; absent where a way was not counted, and
-/// for the floating-point units and the first level, of which counters tell no bytes. A loop that hardly stores has
+/// Bytes a second between the unit and the one nearer to the core, both ways. Absent if one way was not counted, and
+/// for the floating-point units and the first level, for which counters give no bytes. A loop that hardly stores has
 /// hardly anything to write back.
 [[nodiscard]] models::ByUnit<std::optional<double>> counted_bytes(const CounterRates& rates);
 
-/// Are the counted bytes taken, where code says others? Those of memory only if they are more: the misses of the last
-/// level that are counted leave out what is prefetched into it, and so are the least that can have moved.
+/// True if counted bytes replace different ones from the code. For memory, only if they are more: counted misses of the
+/// last level exclude prefetches into it, so they are a lower bound.
 [[nodiscard]] bool takes_counted(models::Unit unit, double counted, std::optional<double> by_code);
 
-/// Gives the time in user's code, `seconds`, to what its cycles went to. Where counters do not tell waits for data from
-/// those for a functional unit, these share what they have in common as samples stand, `sampled`. False: the counters
-/// do not tell.
+/// Divides the time in user code, `seconds`, by the use of its cycles. If counters do not separate waits for data from
+/// waits for a functional unit, divides their sum as samples stand, `sampled`. False: the counters do not tell.
 bool tell_of_cycles(const CounterRates& rates, double seconds, const std::optional<models::Standing>& sampled,
                     models::CycleEvidence& evidence);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware counters say of a loop, or of all that a thread does.
+// Rates of hardware events in a loop, or in a whole thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace crosstalk::attribution {
 
-/// How often something happened.
+/// The rate of one event.
 struct CountedRate {
   std::string name;  // of the quantity; of an event that a user named, that name
   profile::CounterQuantity quantity = profile::CounterQuantity::other;
@@ -22,8 +22,8 @@ struct CountedRate {
   double per_cycle = 0;  // of those in user mode
 };
 
-/// Parts of the cycles, by what the core's slots for micro-operations were used for. 1 together, or a little less where
-/// a sibling took some. A. Yasin, "A Top-Down Method for Performance Analysis and Counters Architecture", ISPASS 2014.
+/// Parts of the cycles by the use of the core's micro-operation slots. Their sum is 1, or a little less if a sibling
+/// took some. A. Yasin, "A Top-Down Method for Performance Analysis and Counters Architecture", ISPASS 2014.
 struct TopDown {
   double retiring = 0, frontend = 0, bad_speculation = 0, backend = 0;
 };
@@ -36,22 +36,22 @@ struct CounterRates {
   double elsewhere = 0;            // of `seconds`, at most so much was spent elsewhere, and come back from
   std::string unknown;             // why there are none, half a sentence; empty: there are
 
-  /// Null: it is not known.
+  /// Null: the rate is not known.
   [[nodiscard]] const CountedRate* of(profile::CounterQuantity quantity) const;
   [[nodiscard]] std::optional<double> per_s(profile::CounterQuantity quantity) const;
   [[nodiscard]] std::optional<double> per_cycle(profile::CounterQuantity quantity) const;
   /// Instructions a cycle.
   [[nodiscard]] std::optional<double> ipc() const { return per_cycle(profile::CounterQuantity::instructions); }
-  /// Of all widths; without a rate where not all of them were counted.
+  /// The sum over all widths; without a rate if not all of them were counted.
   [[nodiscard]] Rate flops() const;
-  /// Of the floating-point operations, those of more than one element at a time.
+  /// The part of floating-point operations on more than one element at a time.
   [[nodiscard]] std::optional<double> packed() const;
   [[nodiscard]] std::optional<TopDown> top_down() const;
-  /// Parts of the cycles in which nothing was executed while a load waited for data from L1D, L2, L3, memory.
+  /// Parts of the cycles without execution while a load waited for data from L1D, L2, L3, memory.
   [[nodiscard]] std::optional<models::LevelShares> stalled() const;
 };
 
-/// Of a profile.
+/// The counters of a profile.
 struct CounterSummary {
   struct Thread {
     std::uint32_t thread = 0;  // index

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// From readings of hardware counters to rates of loops and threads.
+// Computes rates of loops and threads from readings of hardware counters.
 //
-// What was counted between two readings of a thread belongs to the loop that both of them stand in. Where they stand in
-// different places, when the thread went from one to the other is not known, and the interval is left out.
+// The counts between two readings of a thread belong to the loop that contains both. If the readings are in different
+// places, the moment of the change between them is not known, and the interval is left out.
 //
 // A thread may also leave a loop and come back between two readings. Let f be the part of the intervals that begin in
-// the loop and end elsewhere, g of those that begin elsewhere and end in it. Were the thread to go from the one to the
-// other at constant rates, the part of the time elsewhere in intervals with both ends in the loop would be, with P the
+// the loop and end elsewhere, and g the part of those that begin elsewhere and end in it. If the thread changed places
+// at constant rates, the part of the time elsewhere in intervals with both ends in the loop would be, with P the
 // probability to be at one place so long after the other and T an interval,
 //     1/T integral of P(elsewhere, t | loop) P(loop, T - t | elsewhere) dt / P(loop, T | loop)  <=  f g / (1 - f),
-// since both factors under the integral grow with time. With long visits that is next to nothing, f g; where a loop is
-// interrupted all the time it is f. What happens in it is not known, but that nothing happens less than never, or more
-// often than a core can do it: intervals of rates are wider by that. With f above a quarter there are no rates.
+// since both factors under the integral grow with time. With long visits that is tiny, f g; for a loop that is
+// interrupted all the time it is f. The events in that time are unknown, between none and as many as a core can do:
+// intervals of rates are wider by that. With f above a quarter there are no rates.
 #pragma once
 
 #include <cstddef>
@@ -30,21 +30,21 @@ namespace crosstalk::attribution {
 
 class CounterSums {
  public:
-  /// Which loop the instruction is in, by number; nothing: in none.
+  /// Returns the number of the loop that contains the instruction; nothing: none.
   using LoopOf = std::function<std::optional<std::size_t>(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip)>;
-  /// `around`: of each loop the one that it lies in. Both must outlive this.
+  /// `around`: the parent of each loop. Both must outlive this.
   CounterSums(std::span<const profile::CounterRow> counters, std::span<const std::optional<std::size_t>> around,
               LoopOf loop_of);
 
-  /// Readings of one thread and group in the order of time. One whose counts do not fit its group is left out.
+  /// Takes readings of one thread and group in the order of time. Leaves out one whose counts do not fit its group.
   void add(const profile::ReadingRow& reading);
 
-  /// Of each loop, all threads together.
+  /// The rates of each loop, all threads together.
   [[nodiscard]] std::vector<CounterRates> loops() const;
   [[nodiscard]] std::vector<CounterSummary::Thread> threads() const;
 
  private:
-  /// Of one counter: sums of its counts, of their squares, and of their products with the seconds.
+  /// Sums of one counter: of its counts, of their squares, and of their products with the seconds.
   struct Count {
     double sum = 0, squares = 0, by_seconds = 0;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequence that grows by blocks: it is never copied to grow, so it never takes more room than it has elements.
+// A sequence that grows by blocks without copying, so it takes hardly more memory than its elements.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What communication_counts.cpp works on: groups of communications, and the cycles of threads in their watches.
+// The data of communication_counts.cpp: groups of communications, and the cycles of threads in their watches.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace crosstalk::attribution {
 
-/// One thread at one instruction that consumes.
+/// One thread at one consuming instruction.
 struct ConsumerSite {
   std::uint32_t thread = 0;
   std::uint64_t instruction = 0;  // run-time address
@@ -28,7 +28,7 @@ struct SiteSamples {
   std::size_t communications = 0;  // that were seen when this was made
 };
 
-/// Samples at the instructions that consume, made from the timelines and then told of every sample.
+/// Samples at the consuming instructions. Make it from the timelines, then call add() for every sample.
 class ConsumerSamples {
  public:
   explicit ConsumerSamples(std::span<const OwnershipTimeline> timelines);
@@ -40,20 +40,20 @@ class ConsumerSamples {
   std::set<std::uint64_t> instructions_;  // a quick no
 };
 
-/// A line on which communications were seen.
+/// A line with communications seen.
 struct CountedLine {
   double part = 1;     // of its group's lines: it stands for those that it is nearest to
   double seen = 0;     // weighted sum of communications seen
   double watches = 0;  // that saw them
 };
 
-/// A communication that was seen.
+/// A communication seen.
 struct SeenAt {
   std::uint32_t watch = 0;  // index
   const SeenCommunication* seen = nullptr;
 };
 
-/// Communications of one consumer on one cluster of lines, by whichever instructions.
+/// Communications of one consumer on one cluster of lines, by any instructions.
 struct ExchangeGroup {
   std::uint32_t consumer = 0;
   std::set<std::uint64_t> instructions;  // by which it consumes; run-time addresses
@@ -69,7 +69,7 @@ struct ExchangeGroup {
 /// The lines on which a group was seen, by address.
 [[nodiscard]] std::map<std::uint64_t, CountedLine> counted_lines(const ExchangeGroup& group);
 
-/// A taking of a line, and what the watch saw of the thread after it.
+/// A thread's first access to a line after others (a taking), and what the watch saw of the thread afterwards.
 struct Ending {
   enum class Kind : std::uint8_t {
     cycle,      // it took the line at the same instruction again
@@ -80,19 +80,19 @@ struct Ending {
   std::uint32_t runs = 0;  // of owners that followed, to the end of the watch
 };
 
-/// What was followed of a thread at an instruction.
+/// The cycles and endings of a thread at an instruction.
 struct Followed {
   std::vector<Cycle> cycles;
   std::vector<Ending> endings;
 };
-/// By the address behind the access.
+/// By the address after the access.
 using CyclesByIp = std::map<std::uint64_t, Followed>;
-/// A communication of a group's consumer, or the part of one that a possible producer has.
+/// A communication of a group's consumer, or a possible producer's part of one.
 struct Exchange {
   std::uint64_t time_ns = 0;
   double share = 1;
 };
-/// All of them, in those of a group's watches in which nothing is missing.
+/// All exchanges of a group's watches without gaps.
 class GroupExchanges {
  public:
   struct Watch {
@@ -109,7 +109,7 @@ class GroupExchanges {
   std::vector<Watch> watches_;
   std::vector<Exchange> all_;
 };
-/// Of `thread` in the group's watches.
+/// The cycles of `thread` in the group's watches.
 [[nodiscard]] CyclesByIp cycles_of(const GroupExchanges& group, std::uint32_t thread, const TrapIndex& traps,
                                    std::span<const profile::WatchRow> watches);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What part of a group's communications belongs to whom: by lines, each of which is exchanged as often as the others.
+// Divides a group's communications by lines, all of which are exchanged equally often.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

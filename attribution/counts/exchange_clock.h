@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A word of a thread's state that counts its exchanges of a line: a loop's counter, seen at traps.
 //
-// A trap takes microseconds, so what is watched runs slower than what is not: a rate by the clock would be wrong for
-// all but slow exchanges. A counter of the program's own is slowed down with it. Where it is always the same step
-// further from one taking of a line to the next, exchanges and steps go together, and its way over the whole run tells
-// how many exchanges there were, most of them unwatched.
+// A trap takes microseconds, so watched code runs slower than other code: a rate by the clock would be wrong for all
+// but slow exchanges. A counter of the program's own slows down with the code. If it advances by the same step from one
+// taking of a line to the next, exchanges and steps go together, and its advance over the whole run gives the number of
+// exchanges, most of them unwatched.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 
 namespace crosstalk::attribution {
 
-/// Where a thread stood at a trap. Refers to the states.
+/// A thread's state at a trap. Refers to the states.
 class Standing {
  public:
   Standing(const TrapStates& states, std::uint32_t row) : states_(&states), row_(row) {}
   [[nodiscard]] std::uint64_t time_ns() const { return states_->time_ns(row_); }
-  /// Its stack pointer.
+  /// The thread's stack pointer.
   [[nodiscard]] std::uint64_t stack() const { return word(static_cast<std::size_t>(Register::rsp)); }
-  /// Words that are known are those below.
+  /// The number of known words: words with lower indices are known.
   [[nodiscard]] std::size_t words() const { return states_->words(row_); }
-  /// Of a known one.
+  /// The value of a known word.
   [[nodiscard]] std::uint64_t word(std::size_t index) const { return states_->word(row_, index); }
 
  private:
@@ -33,7 +33,7 @@ class Standing {
   std::uint32_t row_;
 };
 
-/// From one taking of a line by a thread at an instruction to its next at the same, whatever it took elsewhere between.
+/// From one taking of a line by a thread at an instruction to its next at the same one, ignoring others in between.
 struct Cycle {
   const TrapStates* states = nullptr;  // of that thread at that instruction
   std::uint32_t from = 0, to = 0;      // rows of them
@@ -55,27 +55,27 @@ struct ExchangeClock {
 inline constexpr std::uint64_t least_cycles = 8;
 inline constexpr double least_alike = 0.9;  // of the cycles
 
-/// Whether a part of the cycles that tell of the clock's word are alike.
+/// True if at least a part `least` of the cycles that tell of the clock's word are alike.
 [[nodiscard]] inline bool is_alike(const ExchangeClock& clock, double least) {
   return static_cast<double>(clock.alike) >= least * static_cast<double>(clock.cycles);
 }
-/// Words that are the same step further in at least this part of the cycles, 0.5..1, the most regular first; empty for
-/// fewer than `least_cycles` cycles. `unlike` more cycles were not seen to their end and are like none.
+/// Words that advance by the same step in at least this part of the cycles, 0.5..1, the most regular first; empty for
+/// fewer than `least_cycles` cycles. `unlike` more cycles were not seen to their end and count as irregular.
 [[nodiscard]] std::vector<ExchangeClock> exchange_clocks(std::span<const Cycle> cycles, double least = least_alike,
                                                          std::uint64_t unlike = 0);
 
-/// A clock, read.
+/// One reading of a clock.
 struct Reading {
   std::uint64_t time_ns = 0, value = 0;
 };
-/// A clock's readings where a thread stood, in the frame that most are in (`own`), and those of the same thread at
-/// other instructions where the word is the same variable: at least three of an instruction's readings lie between own
-/// ones, in the same frame, and none of them is off by more than a step, which is what lies between two places in one
-/// iteration. All are by time.
+/// A clock's readings at a thread's traps, by time. Takes those in the frame of most readings (`own`), and readings of
+/// the same thread at other instructions if the word is the same variable there: at least three readings of the
+/// instruction lie between own ones, in the same frame, and none is off by more than a step, the difference between two
+/// places in one iteration.
 [[nodiscard]] std::vector<Reading> with_agreeing(const ExchangeClock& clock, std::span<const Standing> own,
                                                  std::span<const std::span<const Standing>> others);
 
-/// Steps of a clock over all the times at which it was read.
+/// The steps of a clock over all its readings.
 struct Advance {
   double steps = 0;                        // seen
   double net = 0;                          // from the first reading to the last, whatever was between

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many lines a thread sweeps over, from those of them that were sampled.
+// Estimates the number of lines that a thread sweeps over from its sampled lines.
 //
-// Code that walks through an array touches lines at a fixed distance. A clock's samples fall on them by chance, on all
-// alike where each takes as long: how far the sampled ones reach, and how they lie, tells how many there are, those
-// that were never sampled included.
+// Code that walks through an array touches lines at a fixed distance. A clock's samples hit all lines equally if each
+// takes as long, so the range and the spacing of the sampled lines give the number of all, unsampled ones included.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +26,12 @@ struct LineCluster {
   [[nodiscard]] bool holds(std::uint64_t line) const { return first <= line && line <= last; }
 };
 
-/// Clusters in ascending order. A gap that is 16 times the usual one parts two of them: among n lines that are drawn at
-/// random, the widest gap is about ln(n) times the mean one.
+/// Clusters in ascending order. A gap of 16 times the usual one separates two: among n lines drawn at random, the
+/// widest gap is about ln(n) times the mean one.
 [[nodiscard]] std::vector<LineCluster> line_clusters(const LineSamples& samples);
 
-/// Threads that run the same code sweep over as many lines each: what the clusters tell of one number together. They
-/// stay as they are where one is wider than all of them would have it.
+/// Merges the clusters of threads that run the same code and so sweep over equally many lines: together they give one
+/// number. Does not change them if one is wider than the common number allows.
 void share_length(std::span<LineCluster*> clusters);
 
 }  // namespace crosstalk::attribution

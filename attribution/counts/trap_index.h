@@ -23,15 +23,15 @@ class TrapIndex {
     std::uint32_t place = 0, row = 0;
   };
 
-  /// `traps` are those of a watch by sequence. At most once a watch, in any order of watches.
+  /// `traps` are those of a watch by sequence. At most one call for each watch, in any order.
   void add(std::uint32_t watch, std::span<const profile::TrapRow> traps);
-  /// All were added.
+  /// Call it after all traps: frees spare memory.
   void shrink();
 
   /// By sequence.
   [[nodiscard]] std::span<const Trap> of(std::uint32_t watch) const;
   [[nodiscard]] std::uint32_t thread(Trap trap) const { return by_place_[trap.place].thread; }
-  /// The address behind the access.
+  /// The address after the access.
   [[nodiscard]] std::uint64_t ip(Trap trap) const { return by_place_[trap.place].ip; }
   [[nodiscard]] const TrapStates& states(Trap trap) const { return *by_place_[trap.place].states; }
   [[nodiscard]] std::size_t size() const { return traps_.size(); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers and lowest stack words of one thread at its traps at one instruction, stored by column.
 //
-// A trap's state has 33 words of 8 bytes, and a program that only communicates has millions of traps. At one
-// instruction most words are the same each time and most others stay near: a column is one value, or 4 bytes a trap,
+// A trap's state has 33 words of 8 bytes, and a program that mainly communicates has millions of traps. At one
+// instruction most words are constant and most others stay near each other: a column is one value, or 4 bytes a trap,
 // or 8.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace crosstalk::attribution {
 
-/// Registers but rip, then the lowest words of the stack: where a counter may be.
+/// Registers but rip, then the lowest words of the stack: a counter may be in any of them.
 inline constexpr std::size_t state_registers = register_count - 1;
 inline constexpr std::size_t state_words = state_registers + profile::trap_frame_words;
 
@@ -28,7 +28,7 @@ class TrapStates {
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(times_.size()); }
   [[nodiscard]] std::uint64_t time_ns(std::uint32_t row) const { return times_[row]; }
-  /// How many words are known of a row: they are those below.
+  /// The number of known words of a row: words with lower indices are known.
   [[nodiscard]] std::size_t words(std::uint32_t row) const { return has_frame_[row] ? state_words : state_registers; }
   /// A known word of a row.
   [[nodiscard]] std::uint64_t word(std::uint32_t row, std::size_t index) const {

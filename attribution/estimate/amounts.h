@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From contributions to amounts with intervals, and their matrices.
+// Computes amounts with intervals, and their matrices, from contributions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace crosstalk::attribution {
 
-/// Who a contribution is filed under. Equal producer and consumer: not listed.
+/// The pair under which a contribution is filed. Equal producer and consumer: not listed.
 struct Pair {
   std::uint32_t producer = 0, consumer = 0;
 };
@@ -19,27 +19,28 @@ using PairOf = Pair (*)(const SeenCommunication&);
 [[nodiscard]] Pair thread_pair(const SeenCommunication& seen);
 [[nodiscard]] Pair core_pair(const SeenCommunication& seen);
 
-/// Cost, its 95 % interval, and detections of each pair. `contributions` are those of any subset of communications
-/// (a line's, an object's), in the estimator's order, so that one watch's lie together. Where the expansion says that
+/// Cost, its 95 % interval, and detections of each pair. `contributions` may be those of any subset of communications
+/// (a line's, an object's), in the estimator's order, so that one watch's lie together. If the expansion says that
 /// amounts are unknown, costs are absent.
 ///
 /// Cost is the sum over strata of X R with R = sum y / sum x over the stratum's watched samples and X its eligible
 /// time. Its variance is that of two-phase sampling with a ratio estimator (Cochran, Sampling Techniques, 6.4, 12.2):
-/// - second phase, which samples were watched: X^2 s_e^2 / (n xbar^2) with e = y - R x;
-/// - first phase, which samples there are: a clock hands out a thread's whole time, so strata share a fixed sum and the
+/// - second phase, the choice of watched samples: X^2 s_e^2 / (n xbar^2) with e = y - R x;
+/// - first phase, the choice of samples: a clock hands out a thread's whole time, so strata share a fixed sum and the
 ///   variance is that of a multinomial, sum over a thread's samples of (z - rho x)^2 with z = R x of the sample's
 ///   stratum and rho the thread's mean. It is 0 for a thread that does nothing else.
-/// The interval is that of a sum of few events (intervals.h). The event that its upper limit adds to those that came is
-/// in the variance here, as watches of middling outcome that strata are filled up with; with both, `ring` and
-/// `waiting_writer` held more than 98 % (docs/accuracy.md). An amount of 0 has the limit of what the
-/// consumer may share with a known partner unseen (unseen_limits.h); where some of it was seen all the same, by watches
-/// that stand for no time, that of what it may share unseen anywhere.
-/// Samples that count accesses give counts by the same formula, but for the first phase: there is no whole that they
-/// share. Where no sample stands for time, costs are absent.
-/// There is no finite population correction: with one, the first phase would have to count each stratum's own spread.
+/// The interval is that of a sum of few events (intervals.h). The variance already includes the extra event of its
+/// upper limit, as watches of middling outcome that fill up strata: with both, the intervals of `ring` and
+/// `waiting_writer` held in more than 98 % (docs/accuracy.md). An amount of 0 has the limit of what the consumer may
+/// share unseen with a known partner (unseen_limits.h). If watches that represent no time saw some of it, it has the
+/// limit of what the consumer may share unseen anywhere.
+///
+/// Samples that count accesses give counts by the same formula without the first phase: they share no fixed sum. If no
+/// sample represents time, costs are absent. There is no finite population correction: with one, the first phase would
+/// have to count each stratum's own spread.
 [[nodiscard]] Matrix matrix_of(std::span<const Contribution> contributions, const Expansion& expansion, PairOf pair_of);
 
-/// A contribution, and what each amount that it is a part of needs to know of it.
+/// A contribution with the data that each of its amounts needs.
 struct Summand {
   const Contribution* contribution = nullptr;
   CountTable::Place place;  // where it is counted
@@ -47,8 +48,8 @@ struct Summand {
 };
 [[nodiscard]] Summand summand_of(const Contribution& contribution, const Expansion& expansion, double cost_s);
 
-/// A matrix and its totals as they grow, so that one pass over the contributions, of which there may be millions, fills
-/// all the rows that they belong to. They are to come in the estimator's order.
+/// A growing matrix with its totals. One pass over the contributions, which may be millions, fills all their rows.
+/// Contributions must come in the estimator's order.
 class PairAmounts {
  public:
   /// `expansion` must outlive this.

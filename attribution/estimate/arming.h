@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a process's threads a watch had armed, as a sampling design. Pure functions.
+// The choice of a process's threads that a watch arms, as a sampling design. Pure functions.
 //
-// A thread that is not armed is not seen at all. Up to some number all threads are armed; of more (the collector's
+// A watch sees nothing of a thread that is not armed. Up to some number all threads are armed; of more (the collector's
 // watch_policy::most_armed):
-// - Where the bulletin board has named a partner (the line is suspected), that one is armed with certainty, and what is
-//   to be seen is seen: the watch stands for itself.
-// - Else those that are armed are a simple random sample, without replacement, of the others. One thread is among them
-//   with a probability of armed / others, one of several as chance() says. Nothing that decides whether a sample is
-//   watched, for how long and at which words depends on the draw, so the probabilities multiply.
-// A watch in which a line's users were armed stands for 1 / that probability of such watches (Horvitz and Thompson).
+// - If the bulletin board has named a partner (the line is suspected), that one is armed with certainty: the watch sees
+//   all and represents itself.
+// - Otherwise the armed ones are a simple random sample, without replacement, of the others. One thread is among them
+//   with a probability of armed / others, one of several as chance() says. Nothing that decides if a sample is watched,
+//   for how long and at which words depends on the draw, so the probabilities multiply.
+// A watch that armed a line's users represents 1 / that probability of such watches (Horvitz and Thompson).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Arming {
   std::uint32_t armed = 0;   // so many of them were, drawn by chance
 
   [[nodiscard]] bool complete() const { return armed >= others; }
-  /// The probability that one at least of `wanted` of the others was armed.
+  /// The probability that at least one of `wanted` of the others was armed.
   [[nodiscard]] double chance(std::uint32_t wanted) const;
 };
 [[nodiscard]] Arming arming_of(const profile::WatchRow& watch);

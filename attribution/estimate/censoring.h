@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brief watches were too short to see.
+// Compensates for communication that brief watches end too early to see.
 //
-// Lines that nothing is known of are watched briefly, one in so many by chance for long. Where communication comes late
-// (threads that meet on a line once in a while), most brief watches on it end before it, and count as if there were
-// none. Two things say what they would have seen:
+// Lines without known users are watched briefly, and a random one in so many for long. If communication comes late
+// (threads meet on a line once in a while), most brief watches on the line end before it, and count as if there were
+// none. Two kinds of evidence give the missing part:
 // - The long watches of the same stratum: what they saw late counts as often as there are watches for each of them
-//   (Horvitz and Thompson). Right whatever the lines are, but where one watch in 32 is long, a few events carry all.
-// - What came early, in the proportion in which the thread's long watches, wherever they were, saw late and early.
-//   That takes lines that are not known for as busy as those that are: it errs to the low side where they are not. Each
-//   line speaks once: the one by which threads wait for each other is watched most, and while they wait, it is late.
-// Each stratum is served by the one that asks less of a single event.
+//   (Horvitz and Thompson). This is right for any lines, but if one watch in 32 is long, a few events carry all.
+// - Early communication, multiplied by the ratio of late to early in the thread's long watches anywhere. This assumes
+//   that lines without known users are as busy as others; if they are not, it errs to the low side. Each line counts
+//   once: threads wait for each other on the most watched line, and while they wait, communication there is late.
+// Each stratum uses the evidence that multiplies a single event less.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,16 @@ namespace crosstalk::attribution {
 
 class Censoring {
  public:
-  /// Long watches that were charged something, which a thread needs to show how late that comes; else all threads do.
-  /// Of so many some are early, even where that is one in ten.
+  /// Long watches with charges that a thread needs to show how late communication comes; with fewer, all threads' are
+  /// used. In so many watches, some communication is early even if only one in ten is.
   static constexpr std::uint64_t least_shown = 32;
 
-  /// To be told of every watch, in order, with what is charged for it: the next contributions.
+  /// Takes every watch, in order, with its charges: the next contributions.
   void add(const Evidence& evidence, std::span<const Contribution> charged);
-  /// Makes up for what was too late to be seen. `contributions` are all that were told of.
+  /// Weighs up contributions for communication that came too late to be seen. `contributions` are all those given to
+  /// add().
   void weigh(std::span<Contribution> contributions, std::span<const Stratum> strata) const;
-  /// For how many an event that was seen in a stratum may stand: >= 1. `stratum` is the index of `of`.
+  /// The most events that one event seen in a stratum may represent: >= 1. `stratum` is the index of `of`.
   [[nodiscard]] double most(std::uint32_t stratum, const Stratum& of) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own code that an access belongs to.
+// Finds the program's own code that makes an access.
 #pragma once
 
 #include <cstdint>
@@ -24,46 +24,45 @@ struct CodeSite {
   std::uint32_t line = 0;
   auto operator<=>(const CodeSite&) const = default;
 };
-/// What is known of the code of an access.
+/// The code of an access.
 struct Spot {
   std::uint32_t site = 0;  // index into SiteTable
   Purpose purpose = Purpose::data;
   bool operator==(const Spot&) const = default;
 };
 
-/// Code sites by run-time address and, in libraries, by who calls them; symbolized once each. Sites are the program's
-/// own code (own_code.h).
+/// Code sites by run-time address and, in libraries, by caller; each is symbolized once. Sites are the program's own
+/// code (own_code.h).
 ///
-/// Stacks are copied of some accesses only, drawn by time. An access in a library of which none was copied takes the
-/// site of an access to the same line of data that was seen with its stack at the same instruction, or else in the same
-/// function of the library, each of those in turn: they are a sample of what called the library there. Where there is
-/// none, it takes the site that all accesses of its thread at the same instruction have which were seen with their
-/// stacks, or else all threads' there. Where they have several, or there are none, the library's own line has to do,
-/// and who called it is not known.
+/// Stacks are copied for some accesses only, drawn by time. An access in a library without a stack takes the site of an
+/// access to the same line of data with a stack at the same instruction, or else in the same function of the library,
+/// each of those in turn: they are a sample of the library's callers there. If there is none, it takes the site that
+/// all accesses with stacks of its thread at the same instruction share, or else that of all threads there. If they
+/// have several sites or none, the site is the library's own line, and its caller is not known.
 class SiteTable {
  public:
   SiteTable(const ProgramView& view, const StackTable& stacks) : view_(view), stacks_(stacks) {}
-  /// To be called for all accesses before of().
+  /// Takes an access. Call it for all accesses before of().
   void learn(const AccessPoint& point);
   [[nodiscard]] Spot of(const AccessPoint& point);
   [[nodiscard]] const CodeSite& operator[](std::uint32_t site) const { return sites_[site]; }
-  /// The library's function that the site called where it was first seen; empty: the site itself.
+  /// The library's function that the site called when it was first seen; empty: the site itself.
   [[nodiscard]] const std::string& through(std::uint32_t site) const { return through_[site]; }
-  /// The path of the module of the site's code where it was first seen; empty: not known.
+  /// The path of the module of the site's code when it was first seen; empty: not known.
   [[nodiscard]] const std::string& module(std::uint32_t site) const { return modules_[site]; }
-  /// Whether the site is in the program's own code, or nobody can tell whose it is. False: in a library, called by who
-  /// knows whom.
+  /// False if the site is in a library with an unknown caller. True if it is in the program's own code, or its owner is
+  /// unclear.
   [[nodiscard]] bool caller_known(std::uint32_t site) const { return callers_known_[site]; }
-  /// By site, its place in the order of file, function and line.
+  /// The rank of each site in the order of file, function and line.
   [[nodiscard]] std::vector<std::uint32_t> ranks() const;
 
  private:
-  /// Sites of accesses with a stack, in the order seen, and how many accesses without one have taken from them.
+  /// Sites of accesses with a stack, in the order seen, and the number of accesses without one that took from them.
   struct Seen {
     std::vector<Spot> spots;
     std::size_t taken = 0;
   };
-  /// The one spot of all accesses that were seen with their stacks.
+  /// The one spot of all accesses with stacks.
   struct Agreement {
     std::optional<Spot> spot;
     bool broken = false;
@@ -84,9 +83,9 @@ class SiteTable {
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
 
   [[nodiscard]] Instruction& instruction_of(Moment moment, const AccessPoint& point);
-  /// What accesses without a stack are named after; null: nothing was seen.
+  /// The spots from which an access without a stack takes its site; null: none was seen.
   [[nodiscard]] Seen* seen_with_stack(Instruction& instruction, std::uint64_t line);
-  /// Of accesses with stacks, those of `thread` or else all.
+  /// The agreed spot of accesses with stacks, those of `thread` or else all.
   [[nodiscard]] static std::optional<Spot> agreed(const Instruction& instruction, ThreadId thread);
   [[nodiscard]] Spot with_stack(Instruction& instruction, Moment moment, const AccessPoint& point);
   [[nodiscard]] Spot look_up(Moment moment, const AccessPoint& point, std::span<const std::uint64_t> stack);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications, each with its cost, filed by thread, by core, by source line, by pair of lines and by object.
+// Files communications with their costs by thread, core, source line, pair of lines and object.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@
 
 namespace crosstalk::attribution {
 
-/// Files contributions by what their code and data mean. All arguments must outlive this.
+/// Files contributions by their code and data. All arguments must outlive this.
 class CommunicationFiler {
  public:
   CommunicationFiler(const ProgramView& view, const StackTable& stacks, DataObjects& objects)
       : view_(view), stacks_(stacks), objects_(objects), sites_(view, stacks) {}
-  /// First: what the contributions mean. Counts need not be known yet.
+  /// First step: finds the code and data of the contributions. Needs no counts.
   void locate(std::span<const Contribution> contributions, const Expansion& expansion);
-  /// Then, with the same contributions: their amounts.
+  /// Second step, with the same contributions: computes their amounts.
   [[nodiscard]] Communication file(const CommunicationInputs& inputs);
 
  private:

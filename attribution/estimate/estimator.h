@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From communications seen by watches to estimates of what they cost.
+// Estimates costs of communication from watches.
 //
-// Each estimator is a pure function from evidence to contributions (which communication stands for how much of its
-// stratum's watched time); amounts with their intervals follow from the contributions by one formula (amounts.h).
+// Each estimator is a pure function from evidence to contributions (the part of its stratum's watched time that each
+// communication represents); one formula computes amounts with their intervals from the contributions (amounts.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace crosstalk::attribution {
 
-/// A way to make estimates of watches. `charge` appends what one watch contributes.
+/// A method of estimation. `charge` appends the contributions of one watch.
 struct Estimator {
   std::string_view name, summary;  // as the command line has them; a clause without a full stop
   StrataPolicy policy;
@@ -24,12 +24,12 @@ struct Estimator {
   bool censoring = false;    // what brief watches were too short to see is made up for (censoring.h)
   bool till_seen = false;    // a sampled load's watch that is full before anything could be charged has not decided
 };
-/// All of them, the default first.
+/// All estimators, the default first.
 [[nodiscard]] std::span<const Estimator> estimators();
-/// The estimator called by `name`, "automatic" being the default; an error lists the names.
+/// The estimator called `name`, or the default for "automatic"; an error lists the names.
 [[nodiscard]] Result<const Estimator*> find_estimator(std::string_view name);
 
-/// Watches that an estimator needs to say anything.
+/// The least number of watches for an estimate.
 inline constexpr std::uint64_t least_watches_of_estimate = 2;
 /// `strata` have the estimator's policy and are finished.
 [[nodiscard]] Estimate estimate(const Estimator& estimator, const WatchEvidence& watches, const Strata& strata);

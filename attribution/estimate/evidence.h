@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What estimators work on and make: what each watch saw, and how much of its sample's weight each communication gets.
+// Input and output of estimators: what each watch saw, and the part of its sample's weight for each communication.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace crosstalk::attribution {
 
-/// What one watch saw. All that it refers to must outlive the estimate.
+/// The observations of one watch. All that it refers to must outlive the estimate.
 struct Evidence {
   ThreadId thread;    // whose sample opened the watch
   double weight = 0;  // the sample's, in `unit`
@@ -42,7 +42,7 @@ struct Evidence {
     return time_ns > brief_until_ns ? long_weight : 1;
   }
 };
-/// What the watches of a profile saw, made for each when it is asked for. All arguments must outlive this.
+/// The evidence of a profile's watches, made on request. All arguments must outlive this.
 class WatchEvidence {
  public:
   WatchEvidence(std::span<const profile::WatchRow> watches, std::span<const OwnershipTimeline> timelines,
@@ -52,7 +52,7 @@ class WatchEvidence {
   WatchEvidence& operator=(const WatchEvidence&) = delete;
   [[nodiscard]] std::size_t size() const { return watches_.size(); }
   [[nodiscard]] Evidence at(std::size_t watch) const;
-  /// Of all watches.
+  /// The number of communications in all watches.
   [[nodiscard]] std::size_t communications() const;
 
  private:
@@ -74,7 +74,7 @@ struct Contribution {
   std::uint32_t gain = 0;   // index of Expansion::gains
 };
 
-/// What turns contributions into amounts.
+/// Data to turn contributions into amounts.
 struct Expansion {
   std::vector<Stratum> strata;                               // that contributions name
   std::vector<SampledTime> threads;                          // all samples of each thread
@@ -88,7 +88,7 @@ struct Expansion {
 };
 [[nodiscard]] Expansion expansion_of(const Strata& strata);
 
-/// Contributions, and what they refer to where the estimator has put it together itself. Moved, never copied.
+/// Contributions, and the communications that the estimator itself has made. Moved, never copied.
 struct Estimate {
   Estimate() = default;
   Estimate(Estimate&&) noexcept = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would be saved if a line no longer moved between caches: the cost of communicating accesses less what the same
-// code takes when the line stays in the own cache.
+// The savings if a line no longer moved between caches: the cost of communicating accesses less the time of the same
+// code with the line in the own cache.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace crosstalk::attribution {
 
-/// What is known of a loop that pays for communication, in its own code or in functions that it calls.
+/// A loop that pays for communication, in its own code or in functions that it calls.
 struct PayingLoop {
   double self_s = 0;                               // of its own code, all threads
   double cost_s = 0;                               // of communication
@@ -32,47 +32,47 @@ struct PayingLoop {
   std::optional<double> accesses_cycles;  // where functions that it calls pay: of the accesses that do, likewise
 };
 
-/// The gain of loops, in terms of their cost C. With N iterations in the time T of the loop's own code and t0 what one
-/// takes with all data in the own cache (symbolizer/loops/iteration_time.h), the loop would save T - N t0, and no more
-/// than C; t0's bounds and the interval of N bound it. Where functions that it calls pay, once an iteration each, they
-/// would save C - N u with u what their accesses take in the own cache; how much else they wait for is not known, so
-/// the bounds are wide. Where N or t0 is not known: anything from 0 to the whole cost.
+/// The gain of loops, as a part of their cost C. With N iterations in the time T of the loop's own code, and t0 the
+/// time of one with all data in the own cache (symbolizer/loops/iteration_time.h), the loop would save T - N t0, and at
+/// most C; t0's bounds and the interval of N bound it. If functions that it calls pay, once an iteration each, they
+/// would save C - N u with u the time of their accesses in the own cache; their other waits are not known, so the
+/// bounds are wide. If N or t0 is not known: anything from 0 to the whole cost.
 [[nodiscard]] GainPart gain_of_loop(const PayingLoop& loop, const profile::CoreTimes& core);
 
-/// 0 for an access of a loop that only waits; where the loop may as well find at once what it looks for, 0 is likely.
+/// 0 for an access of a loop that only waits. 0 is likely for a loop that may find at once what it looks for.
 [[nodiscard]] GainPart gain_of_waiting(symbolizer::Waiting waiting, const GainPart& of_loop);
 
-/// What of a cost can be saved at all, by what the two processors share: nothing where both threads ran on one, since
-/// the line never moved; little between threads of one core, whose line stays in their common first-level cache.
+/// The savings by the caches that two processors share: none if both threads ran on one, since the line never moved;
+/// little between threads of one core, whose line stays in their common first-level cache.
 [[nodiscard]] GainPart gain_between(profile::Nearness nearness, const GainPart& of_loop);
 
-/// The part of a thread's false sharing on a line for which it does not share the line truly as well: as often as it
-/// does, the line moves whatever is done about the false sharing.
+/// The part of a thread's false sharing on a line beyond its true sharing there: as often as it shares truly, the line
+/// moves even without the false sharing.
 [[nodiscard]] double false_only(double true_seen, double false_seen);
-/// Of false sharing of which that is the part.
+/// The gain of false sharing with the part false_only().
 [[nodiscard]] GainPart gain_beside_true_sharing(double only, const GainPart& part);
 
-/// Charges no thread more than the CPU time that it has: its contributions are scaled down together. Brief threads
-/// stand for each other, so they are charged no more than all of them have.
+/// Scales a thread's contributions down together to at most its CPU time. Brief threads represent each other, so their
+/// limit is the time of all of them.
 void limit_to_cpu_time(std::span<Contribution> contributions, std::span<const Stratum> strata,
                        std::span<const profile::ThreadRow> threads);
 
 /// Gains of contributions.
 class Gains {
  public:
-  /// `loops` have their rates.
+  /// `loops` must have their rates.
   Gains(const ProgramView& view, const StackTable& stacks, std::span<const LoopRow> loops,
         const profile::Session& session);
-  /// Fills in `gain` of each contribution, and the parts that they name in `expansion`.
+  /// Fills in `gain` of each contribution, and the parts that these refer to in `expansion`.
   void find(std::span<Contribution> contributions, Expansion& expansion);
 
  private:
-  /// Which loop pays for an instruction's accesses.
+  /// The loop that pays for an instruction's accesses.
   struct Payer {
     PayingLoop* loop = nullptr;  // null: none is known
     symbolizer::Waiting waiting = symbolizer::Waiting::no;
   };
-  /// How often a thread was seen to consume a line, by sort.
+  /// The times that a thread was seen to consume a line, by sort.
   struct Seen {
     double true_sharing = 0, false_sharing = 0;
   };

@@ -5,8 +5,8 @@
 
 namespace crosstalk::attribution {
 
-/// The part of a cost that would be saved if the line no longer moved, 0..1: bounds, and what is likely where the
-/// loop's iterations are known.
+/// The part of a cost that would be saved if the line no longer moved, 0..1: bounds, and a likely value if the loop's
+/// iterations are known.
 struct GainPart {
   double low = 0, high = 1;
   std::optional<double> likely;
@@ -22,7 +22,7 @@ class GainSums {
     likely_ += cost_s * part.likely.value_or((part.low + part.high) / 2);
     unknown_ += part.likely ? 0 : cost_s;
   }
-  /// As parts of all cost; nothing is likely where more than a tenth of it is not known.
+  /// As parts of all cost; no likely value if it is missing for more than a tenth of the cost.
   [[nodiscard]] GainPart part() const {
     constexpr double most_unknown = 0.1;
     if (!(cost_ > 0)) {

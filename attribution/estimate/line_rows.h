@@ -15,12 +15,11 @@
 
 namespace crosstalk::attribution {
 
-/// Lines in each role. `located` goes with the inputs' contributions; all arguments must outlive this.
+/// Lines in each role. `located` matches the inputs' contributions; all arguments must outlive this.
 class LineTable {
  public:
   LineTable(std::span<const LocatedContribution> located, const SiteTable& sites, const CommunicationInputs& inputs);
-  /// To be told of every contribution, in order. Needs none of what find_call_paths() needs, so that both may be done
-  /// at the same time.
+  /// Takes every contribution, in order. Independent of find_call_paths(), so that both may run at the same time.
   void add_amounts(const LocatedContribution& located, const Summand& summand);
   void find_call_paths(const ProgramView& view, const StackTable& stacks);
   [[nodiscard]] std::vector<LineRow> finish();
@@ -38,7 +37,7 @@ class LineTable {
   std::vector<std::vector<CallPath>> paths_;  // by row
 };
 
-/// Pairs of lines, as above.
+/// Pairs of lines, used in the same way.
 class LinePairTable {
  public:
   LinePairTable(std::span<const LocatedContribution> located, const SiteTable& sites, const CommunicationInputs& inputs,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions with what their code and data mean: what the tables of a report are made from.
+// Contributions with their code and data, the input of a report's tables.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace crosstalk::attribution {
 
-/// Everything that is known of communication. All spans must outlive their use.
+/// All data of communication. All spans must outlive their use.
 struct CommunicationInputs {
   std::span<const OwnershipTimeline> timelines;  // by watch
   std::span<const Contribution> contributions;
@@ -22,7 +22,7 @@ struct CommunicationInputs {
   std::size_t max_rows = 100;
 };
 
-/// What both ends of a contribution mean. There may be millions.
+/// The code and data at both ends of a contribution. There may be millions.
 struct LocatedContribution {
   std::uint32_t producer_site = 0, consumer_site = 0;  // indices into SiteTable
   std::uint32_t object = 0;                            // that the consumer accessed, of DataObjects

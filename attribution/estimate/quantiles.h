@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantiles of distributions, by Boost.Math: one file compiles its headers.
+// Quantiles of distributions by Boost.Math, whose headers only one file compiles.
 #pragma once
 
 namespace crosstalk::attribution {
 
-/// The x below which a gamma variate of this shape and of scale 1 lies with `probability`; 0 where it is too small for
-/// a number, or where one of them makes no sense.
+/// The x below which a gamma variate of this shape and of scale 1 lies with `probability`; 0 if it is too small for a
+/// number, or if an argument is invalid.
 [[nodiscard]] double gamma_quantile(double probability, double shape);
 
-/// Student's t for a two-sided interval of 95 % with so many degrees of freedom, > 0.
+/// Student's t for a two-sided interval of 95 % with `degrees` degrees of freedom, > 0.
 [[nodiscard]] double student_95(double degrees);
 
 }  // namespace crosstalk::attribution

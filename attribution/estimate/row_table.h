@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions by what they have in common: the costliest groups become the rows of a table.
+// Groups contributions: the costliest groups become the rows of a table.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace crosstalk::attribution {
 
-/// First add() each contribution to its group, then choose(), then add_amounts() of each contribution in the
-/// estimator's order: only rows are worth that work.
+/// Call add() for each contribution with its group, then choose(), then add_amounts() for each contribution in the
+/// estimator's order. Only rows get amounts, which take most of the work.
 class RowTable {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
@@ -23,7 +23,7 @@ class RowTable {
   };
 
   explicit RowTable(std::size_t groups = 0) : groups_(groups), row_of_(groups, none) {}
-  /// One more group, the last.
+  /// Appends a group.
   void add_group() {
     groups_.emplace_back();
     row_of_.push_back(none);
@@ -35,8 +35,8 @@ class RowTable {
     into.detections += detections;
   }
 
-  /// The groups with the most cost, then the most detections, then the first in `order`; those without contributions
-  /// are none.
+  /// Chooses the groups with the most cost, then the most detections, then the first in `order`; never groups without
+  /// contributions.
   void choose(std::vector<std::uint32_t> order, std::size_t max_rows, const Expansion& expansion) {
     std::erase_if(order, [&](std::uint32_t group) { return groups_[group].first == none; });
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

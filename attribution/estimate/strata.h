@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-stratification of samples. Only some samples open a watch, and the collector does not choose them evenly
-// (lines that the board knows from another thread go first, the thread's own stack last). Samples that are alike
-// form a stratum; within it, the watched ones stand for all.
+// Post-stratification of samples. Only some samples open a watch, and the collector does not choose them evenly (it
+// prefers lines that the board knows from another thread, and takes the thread's own stack last). Similar samples form
+// a stratum; within it, the watched ones represent all.
 //
 // A stratum is a unit of weight (of those that count accesses: loads or stores), a thread, the collector's suspicion
-// and the stack flag, and the cache line of data, or its 4 KiB page, where that was watched often enough to stand for
-// itself (unless an estimator wants to know of no places). Where threads have too few watches of a place each, as those
-// have that live for a millisecond, but together enough, the place stands for itself for all of them together: a line
-// tells more of what a sample does than a thread. What was hardly watched joins what is hardly watched of its process's
-// other threads under the same suspicion; where all that is not watched either, what is suspected joins what else is
-// suspected of its thread. Nothing joins a line of its own, which was watched often for a reason, nor what is suspected
-// what is not: a page holds both.
+// and the stack flag, and the cache line of data, or its 4 KiB page, if that was watched often enough to represent
+// itself (unless an estimator ignores places). If threads have too few watches of a place each, as those that live for
+// a millisecond, but enough together, the place represents itself for all of them together: a line predicts a sample's
+// behaviour better than a thread. Places with hardly any watches join those of the process's other threads under the
+// same suspicion. If these are not watched either, suspected ones join the other suspected ones of their thread.
+// Nothing joins a line with a stratum of its own, which was watched often for a reason, and suspected samples never
+// join unsuspected ones: a page holds both.
 //
-// Where samples count, a store is worth something else than a load before it (cost_attribution.h), and which of them
-// finds a free watchpoint depends on what their thread does: one that takes a line from others ends their watch, and
+// If samples count, the value of a store differs from that of a load before it (cost_attribution.h), and the thread's
+// behaviour decides which of them finds a free watchpoint: a thread that takes a line from others ends their watch, and
 // goes on to read it.
 //
 // Suspicion is judged in hindsight: a line that was ever suspected counts as suspected from the first sample on. The
 // collector learns while it watches, and its first watches, when it can afford most, fall on lines that it does not
-// suspect yet. Left among the unsuspected they would stand for all the private data that is sampled later.
+// suspect yet. As unsuspected ones they would represent all the private data that is sampled later.
 #pragma once
 
 #include <cstddef>
@@ -47,14 +47,14 @@ struct Stratum {
   bool one_line = false;                               // all are on one cache line
   static constexpr std::uint32_t several = UINT32_MAX;
   std::uint32_t thread = several;  // whose samples these are
-  /// How much one watched unit of weight stands for; at least 1, and 0 when nothing was watched.
+  /// The weight that one watched unit of weight represents; at least 1, and 0 if nothing was watched.
   [[nodiscard]] double expansion() const {
     return watched_weight > 0 ? (expanded && eligible_weight > watched_weight ? eligible_weight / watched_weight : 1.0)
                               : 0.0;
   }
 };
 
-/// Sums over a clock's samples of any kind.
+/// Sums over all of a clock's samples.
 struct SampledTime {
   double ns = 0, ns2 = 0;  // of weights, of their squares
 };
@@ -65,7 +65,7 @@ struct StratumShare {
   double weight = 0;
 };
 
-/// What an estimator makes of samples.
+/// An estimator's treatment of samples.
 struct StrataPolicy {
   enum class Of : std::uint8_t { any, loads, stores };
   Of accesses = Of::any;  // samples of other kinds neither count nor are counted as watched
@@ -73,18 +73,18 @@ struct StrataPolicy {
   bool expanded = true;   // the watched samples stand for all; false: for themselves alone
 };
 
-/// Made from the watches, then told of every sample, then finished; strata are known after that.
+/// Make it from the watches, call add() for every sample, then finish(); strata are known after that.
 class Strata {
  public:
-  /// Watches that a line or page of a thread needs to stand for itself, and that any stratum needs. Each counts as the
-  /// probability that it had armed the thread that there was to be seen: where that is 1 in 3, an event stands for
-  /// three. In a stratum of two such watches it would be more than all of it, and would have to be cut; as nothing
-  /// makes up for the many strata in which there was no event, what is cut is missing on average.
+  /// Watches that a line or page of a thread needs to represent itself, and that any stratum needs. Each counts as the
+  /// probability that it armed the thread to be seen: if that is 1 in 3, an event represents three. In a stratum of two
+  /// such watches it would exceed the stratum and would have to be cut. The many strata without an event do not
+  /// compensate for the cut, so the estimate would be too low on average.
   static constexpr std::uint32_t unit_watches = 8, least_watches = 2;
 
-  /// Watches that a line or page needs to stand for itself for several threads together. More: where threads that live
-  /// for long meet on many lines, a line has come by eight because its first watches have seen an exchange, and those
-  /// that have not are left to stand for the rest.
+  /// Watches that a line or page needs to represent itself for several threads together. It needs more: if long-lived
+  /// threads meet on many lines, a line reaches eight because its first watches have seen an exchange, and lines
+  /// without one are left to represent the rest.
   static constexpr std::uint32_t common_unit_watches = 16;
 
   Strata(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
@@ -93,15 +93,15 @@ class Strata {
   void add(const profile::SampleRow& sample);
   void finish();
 
-  /// After finish(). `watch` is an index into the constructor's watches; threads out of range give `none`.
+  /// Call it after finish(). `watch` is an index into the constructor's watches; threads out of range give `none`.
   static constexpr std::uint32_t none = UINT32_MAX;
   [[nodiscard]] std::uint32_t of_watch(std::size_t watch) const;
   [[nodiscard]] const std::vector<Stratum>& all() const { return strata_; }
-  /// Who has how much of its eligible weight in which stratum; by thread, once each.
+  /// Each thread's eligible weight in each stratum; by thread, once each.
   [[nodiscard]] const std::vector<StratumShare>& shares() const { return shares_; }
-  /// All clock samples of each thread, whatever their kind.
+  /// All clock samples of each thread.
   [[nodiscard]] const std::vector<SampledTime>& threads() const { return threads_; }
-  /// Eligible time in strata in which nothing was watched: nothing is known of its communication.
+  /// Eligible time in strata without watches: nothing is known of its communication.
   [[nodiscard]] double unwatched_ns() const { return unwatched_ns_; }
   [[nodiscard]] double eligible_ns() const { return eligible_ns_; }
 
@@ -179,8 +179,8 @@ class Strata {
   std::vector<std::uint32_t> rest_cells_;  // by kind
   UnitCells unit_cells_;                   // by (kind, unit)
   std::vector<Cell> cells_;
-  // Lines that ever were. A line stops being suspected when watches on it are in vain, also before another thread is
-  // seen there: lines that were watched in vain early are a little less often here than others.
+  // Lines that were ever suspected. A line stops being suspected after watches without result, also before another
+  // thread is seen there, so lines that were watched in vain early are a little rarer here.
   std::unordered_set<Line, LineHash> suspected_;
   std::unordered_map<Line, Sums, LineHash> not_suspected_;  // by cell (for a process) and line
   std::vector<Watched> watched_;                            // by watch

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much communication there may be that no watch saw.
+// Limits the communication that no watch saw.
 //
-// Watches that saw nothing of a pair or sort are evidence of its absence, each as much as it would have seen: words are
-// drawn by chance, brief watches miss what comes late, and a watch that other threads filled has decided nothing. Where
-// none of n watches that stand for X seconds saw any, there is less than 3.69 X / n of it with 97.5 % confidence
-// (intervals.h). Over several strata the limit is the most that their sum can be while nothing is seen in any of them
-// with a probability of 2.5 %; no stratum holds more than its time.
+// Each watch that saw nothing of a pair or sort is evidence of its absence, as much as it would have seen: words are
+// drawn at random, brief watches miss late communication, and a watch that other threads filled has decided nothing. If
+// none of n watches that represent X seconds saw any, there is less than 3.69 X / n of it with 97.5 % confidence
+// (intervals.h). Over several strata the limit is the greatest sum of which nothing is seen in any of them with a
+// probability of 2.5 %; no stratum holds more than its time.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@
 
 namespace crosstalk::attribution {
 
-/// Time that one stratum or its part in a thread has, and how many watches of it would have seen what there is.
+/// The time of a stratum or of its part in a thread, and the number of its watches that would have seen communication.
 struct WatchedPart {
   double ns = 0, watches = 0;
 };
-/// The most time that the parts can hold together of what no watch saw.
+/// The most time of unseen communication in all parts together.
 [[nodiscard]] double most_unseen_ns(std::vector<WatchedPart> parts);
 
-/// What the watches of each stratum would have seen.
+/// The number of watches in each stratum that would have seen communication.
 class Sight {
  public:
-  /// To be told of every watch; `decided`: it was not filled before it could see anything.
+  /// Takes every watch; `decided`: other threads did not fill it before it could see anything.
   void add(const Evidence& evidence, bool decided);
-  /// Of what samples of that unit stand for. Absent `censoring`: brief watches see as much as long ones. `strata` are
+  /// The limits for samples of `unit`. Absent `censoring`: brief watches see as much as long ones. `strata` are
   /// finished.
   [[nodiscard]] UnseenLimits limits(const Strata& strata, const Censoring* censoring, profile::WeightUnit unit) const;
 
@@ -52,7 +52,7 @@ class Sight {
   [[nodiscard]] static Effective effective(const Looks* looks, double most);
 
   std::map<std::uint32_t, Looks> looks_;  // by stratum
-  // By stratum and thread. Of strata of several threads: what one has watched says nothing of another's.
+  // By stratum and thread. In strata of several threads, one thread's watches say nothing of another's.
   std::map<std::pair<std::uint32_t, std::uint32_t>, Looks> of_thread_;
 };
 

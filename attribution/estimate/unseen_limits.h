@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much communication there may be at most that no watch saw (unseen.h finds it).
+// Limits of communication that no watch saw (unseen.h computes them).
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,14 @@
 
 namespace crosstalk::attribution {
 
-/// Upper limits of what there is of one sort that was not seen: time in communication, nanoseconds; of samples that
-/// count accesses, communications.
+/// Upper limits of unseen communication by sort: its time in nanoseconds; for samples that count accesses, its number.
 struct SortLimits {
   double true_ns = 0, false_ns = 0;
 };
-/// Of what one thread consumes: wherever that is, and where a thread that was seen to be its partner may have shared
-/// lines with it unseen. That is on lines that were ever suspected (of others nothing says that just this pair shares
-/// them) and, where not all threads were armed, on the others, too: most watches there had not armed the partner, so
-/// lines that the pair shares go unsuspected.
+/// Limits for one consuming thread: everywhere, and on lines that it may have shared unseen with a thread that was seen
+/// to be its partner. The latter are lines that were ever suspected (nothing suggests that just this pair shares any
+/// other), and also all others if not all threads were armed: most watches there had not armed the partner, so lines
+/// that the pair shares go unsuspected.
 struct ThreadLimits {
   std::uint32_t thread = 0;
   SortLimits anywhere, of_partner;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What samples' weights count, and what a sum of them says.
+// The units of samples' weights, and the meaning of their sums.
 //
-// A clock's samples stand for nanoseconds: what communicating ones stand for is cost. A hardware source's stand for
-// accesses, or for micro-operations of which each access is one: what communicating ones stand for is how many
-// communications there were, and nothing is said of their time. Sums of different units are different things: every
-// stratum is of one unit, and so is every sum over strata.
+// A clock's samples represent nanoseconds: the sum of communicating ones is a cost. A hardware source's represent
+// accesses, or micro-operations of which each access is one: the sum of communicating ones is the number of
+// communications, and gives no time. Sums of different units are different things: every stratum has one unit, and so
+// has every sum over strata.
 #pragma once
 
 #include <array>
@@ -35,17 +35,17 @@ class ByUnit {
   std::array<Value, weight_units> values_{};
 };
 
-/// Whether sums of communicating samples are a cost.
+/// True if sums of communicating samples are a cost.
 [[nodiscard]] constexpr bool is_time(profile::WeightUnit unit) { return unit == profile::WeightUnit::ns; }
-/// Whether sums of communicating samples are a number of communications.
+/// True if sums of communicating samples are a number of communications.
 [[nodiscard]] constexpr bool is_count(profile::WeightUnit unit) {
   return unit == profile::WeightUnit::accesses || unit == profile::WeightUnit::micro_ops;
 }
 
-/// Loads that took so few cycles are all that there are: no processor is asked for less.
+/// A minimum latency up to this includes all loads: no processor can be asked for less.
 inline constexpr std::uint32_t every_load_cycles = 3;
-/// Why samples of `events` cannot tell how often there was communication; empty: nothing is against it. Of fast loads
-/// that are left out, none can be followed to its thread's next access.
+/// The reason why samples of `events` do not give the number of communications; empty: they do. Without fast loads, a
+/// sample cannot be followed to its thread's next access.
 [[nodiscard]] inline std::string why_no_counts(std::span<const profile::EventRow> events) {
   for (const profile::EventRow& event : events) {
     if (profile::is_filtered(event) && event.least_latency_cycles == 0) {

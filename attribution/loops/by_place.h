@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on a place in the code alone: samples fall on the same few places again and again, so it is worked out
-// once for each.
+// Caches values that depend on a place in the code alone: samples hit the same few places again and again.
 #pragma once
 
 #include <unordered_map>
@@ -13,8 +12,8 @@ namespace crosstalk::attribution {
 template <class Value>
 class ByPlace {
  public:
-  /// Of the instruction that `sample` interrupted; `make` gives it for a ModulePlace. An empty one for code that lies
-  /// in no file. Stays where it is.
+  /// The value for the instruction that `sample` interrupted; `make` computes it from a ModulePlace. An empty one for
+  /// code without a file. The reference stays valid.
   template <class Make>
   [[nodiscard]] const Value& at(const ProgramView& view, const profile::SampleRow& sample, Make make) {
     static const Value nowhere;

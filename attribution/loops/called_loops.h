@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast loops go round whose visits are shorter than the time between two samples, where a loop calls their function
-// again and again: what the function leaves alone in the registers counts its calls, and each call goes round as often
-// as its arguments say.
+// Speeds of loops whose visits are shorter than the time between two samples, if a loop calls their function
+// repeatedly. Registers that the function does not change count its calls, and the arguments of each call give its
+// iterations.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@ namespace crosstalk::attribution {
 class CalledLoops {
  public:
   explicit CalledLoops(const ProgramView& view) : view_(view), clocks_(view.threads().size()) {}
-  /// Samples of one thread in the order of time. Wants some stacks, by which the callers are known.
+  /// Takes samples of one thread in the order of time. Requests some stacks, which identify the callers.
   void add(const profile::SampleRow& sample, StackTable& stacks);
-  /// By loop, once the stacks have been read: those that nothing speaks against.
+  /// By loop, after the stacks have been read; only loops without contrary evidence.
   [[nodiscard]] std::map<LoopPlace, CalledSpeed> speeds(const StackTable& stacks) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions of the program's own the time in the kernel and in libraries is spent for: the user changes his
-// calls, not what they end in.
+// The program's own functions for which time in the kernel and in libraries is spent: a user can change the calls, not
+// the called code.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace crosstalk::attribution {
 
-/// Takes samples as they stream by; keeps some of those in the kernel or in a library whose calls were recorded, so
-/// that a long recording takes no more memory and time than a short one.
+/// Takes all samples and keeps some of those in the kernel or in a library with recorded calls, so that a long
+/// recording takes no more memory and time than a short one.
 class Callers {
  public:
   explicit Callers(const ProgramView& view) : view_(view) {}
   void add(const profile::SampleRow& sample);
-  /// The stacks that are needed; unwind them before fill().
+  /// Requests the stacks that it needs; unwind them before fill().
   void want(StackTable& stacks) const;
   /// Reads the chains of calls that perf recorded.
   [[nodiscard]] Result<void> read_chains(const profile::ProfileReader& profile);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attribution asks about code and data, as an interface, so that every estimator and view can be tested on
-// hand-made answers. The real one is SymbolizedMap (symbolized_map.h).
+// Questions of attribution about code and data, as an interface, so that every estimator and view can be tested with
+// hand-made answers. SymbolizedMap (symbolized_map.h) is the real one.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ class CodeMap {
   CodeMap& operator=(const CodeMap&) = delete;
   virtual ~CodeMap() = default;
 
-  /// The reference is good until the next call.
+  /// The reference is valid until the next call.
   [[nodiscard]] virtual const symbolizer::CodeLocation& locate(ModulePlace place) = 0;
-  /// The file's own address of a place in it; nullopt: the file is not known.
+  /// The file's own address of an offset in it; nullopt: the file is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> address_of(std::uint32_t /*file*/, std::uint64_t /*file_offset*/) {
     return std::nullopt;
   }
   /// The instruction that ends at `place`, if it touches memory.
   [[nodiscard]] virtual std::optional<symbolizer::MemoryAccess> access_before(ModulePlace place) = 0;
   [[nodiscard]] virtual const symbolizer::FunctionLoops* loops(ModulePlace place) = 0;
-  /// The loops there as machine code; null when that is not known. Lives as long as this map.
+  /// The loops there as machine code; null if that is not known. Lives as long as this map.
   [[nodiscard]] virtual symbolizer::LoopAnatomy* loop_anatomy(ModulePlace /*place*/) { return nullptr; }
-  /// The module's bytes from `place` on; empty when they are not known.
+  /// The module's bytes from `place` on; empty if they are not known.
   [[nodiscard]] virtual std::span<const std::uint8_t> bytes_at(ModulePlace /*place*/) { return {}; }
   /// The machine code of the function there, as text.
   [[nodiscard]] virtual symbolizer::CodeListing listing(ModulePlace /*place*/) { return {{}, "its code is not known"}; }
-  /// What a process's just-in-time compiler has said of `address` at a time, as Symbolizer::jit_frame.
+  /// The function that a process's just-in-time compiler reported at `address` at a time, as Symbolizer::jit_frame.
   [[nodiscard]] virtual std::optional<symbolizer::Frame> jit_frame(std::int32_t pid, std::uint64_t address,
                                                                    std::uint64_t time_ns) = 0;
 
@@ -49,7 +49,7 @@ class CodeMap {
                                                                    const symbolizer::DataSymbol& symbol,
                                                                    std::uint64_t offset) = 0;
 
-  /// What the call at `place` allocates room for, and a field of it by the type's number in that file.
+  /// The type that the call at `place` allocates, and a field of it by the type's number in that file.
   [[nodiscard]] virtual std::optional<symbolizer::AllocatedType> allocated_type(ModulePlace /*call*/) {
     return std::nullopt;
   }
@@ -74,10 +74,10 @@ struct CodeLoop {
   symbolizer::LoopAnatomy* anatomy;  // of its function
   std::uint32_t index;
 };
-/// The innermost loop that holds `place`; nullopt where there is none, or the code is not known.
+/// The innermost loop that holds `place`; nullopt if there is none, or the code is not known.
 [[nodiscard]] std::optional<CodeLoop> innermost_loop(CodeMap& code, ModulePlace place);
 
-/// How the instruction that holds `place` updates the word that it accesses.
+/// The way in which the instruction that holds `place` updates the word that it accesses.
 [[nodiscard]] symbolizer::Update update_at(CodeMap& code, ModulePlace place);
 
 }  // namespace crosstalk::attribution

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CPU time goes in the code: functions, source lines, and natural loops.
+// Attributes CPU time to functions, source lines, and natural loops.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@ struct CodeTime {
   std::map<std::uint32_t, double> fileless_s;  // by process: in code that lies in no file and has no name
 };
 
-/// The digest's sums, page faults told from system calls by the code that was interrupted.
+/// The digest's sums; separates page faults from system calls by the interrupted code.
 [[nodiscard]] std::vector<CodeTotal> code_totals(std::vector<CodeTotal> totals, const ProgramView& view);
 
-/// Time of a loop is that of the samples in it: `self_s` without, `cpu_s` with the loops inside it; what it calls is
-/// not counted. Functions are those of the machine code (inlined callees count for them), lines the innermost inlined.
-/// A loop's id is a hash of its module's file name and the address of its header: the same in every run of a program.
-/// Shares are of the samples' time and `uncovered_s`, CPU time that no sample stands for.
+/// A loop's time is that of the samples in it: `self_s` without, `cpu_s` with its inner loops; called functions do not
+/// count. Functions are those of the machine code (inlined callees count for them), lines those of the innermost
+/// inlined function. A loop's id is a hash of its module's file name and the address of its header: the same in every
+/// run of a program. Shares are of the samples' time and `uncovered_s`, CPU time that no sample represents.
 [[nodiscard]] CodeTime code_time(std::span<const CodeTotal> totals, const ProgramView& view, std::size_t max_rows,
                                  double uncovered_s = 0);
 
-/// Of sums that are of no time: only shares are left.
+/// Removes times that do not represent time: only shares are left.
 void forget_times(CodeTime& time);
 
 /// Wilson's 95 % interval of a share of `samples` equally weighted samples; weighted ones count by Kish's effective

@@ -6,7 +6,7 @@
 
 namespace crosstalk::attribution {
 
-/// What was measured of the core that the program ran on, in its cycles; what was not is that of a usual core.
+/// The measured latencies of the program's core, in its cycles; a usual core's for those that were not measured.
 [[nodiscard]] inline symbolizer::CoreCycles cycles_of(const profile::CoreTimes& core) {
   symbolizer::CoreCycles cycles;
   if (core.cycle_ps != 0) {

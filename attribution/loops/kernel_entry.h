@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brought a thread into the kernel: a system call, by its name, or something that its code did not ask for.
+// The reason why a thread entered the kernel: a system call, by its name, or an event that its code did not request.
 #pragma once
 
 #include <compare>
@@ -16,9 +16,9 @@ struct KernelEntry {
   auto operator<=>(const KernelEntry&) const = default;
 };
 
-/// Of samples in the kernel, as code_totals() has them.
+/// The entry of samples in the kernel, as code_totals() returns them.
 [[nodiscard]] KernelEntry kernel_entry(const ProgramView& view, const CodeTotal& total);
-/// Whether a `syscall` instruction ends at `place`. Code that is not known is taken to have one.
+/// True if a `syscall` instruction ends at `place`, or if the code is not known.
 [[nodiscard]] bool ends_system_call(const ProgramView& view, ModulePlace place);
 
 }  // namespace crosstalk::attribution

@@ -13,11 +13,11 @@
 
 namespace crosstalk::attribution {
 
-/// Finds the row of the loop that an instruction is in. Rows and view must outlive this.
+/// Finds the row of the loop that contains an instruction. Rows and view must outlive this.
 class LoopIndex {
  public:
   LoopIndex(const ProgramView& view, std::span<const LoopRow> loops);
-  /// Index of the innermost that has a row: loops without samples have none.
+  /// Index of the innermost loop with a row: loops without samples have none.
   [[nodiscard]] std::optional<std::size_t> innermost(ModulePlace place) const;
 
  private:

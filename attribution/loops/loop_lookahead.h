@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What iterations of loops execute, from lookaheads: what threads were to execute next at some samples, interpreted
-// ahead (collectors/in_target/access/lookahead.h).
+// The instructions of loops' iterations, from lookaheads: the code that threads were to execute next at some samples,
+// interpreted ahead (collectors/in_target/access/lookahead.h).
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@
 
 namespace crosstalk::attribution {
 
-/// Whole iterations of one loop in one lookahead, and what was executed in them: by the loop itself, the loops inside
-/// it, and what they call.
+/// Whole iterations of one loop in one lookahead, and their work: of the loop itself, its inner loops, and called
+/// functions.
 struct LookaheadIterations {
   double iterations = 0;
   std::array<double, symbolizer::work_kinds> work{};
 };
 
-/// All that lookaheads say of a loop.
+/// The results of all lookaheads for a loop.
 struct LoopLookahead {
   std::vector<LookaheadIterations> lookaheads;
   std::uint64_t begun = 0;                             // lookaheads from samples in the loop
@@ -36,9 +36,9 @@ struct LoopLookahead {
   std::array<bool, symbolizer::work_kinds> unfixed{};  // an instruction's amount is not fixed by its code
 };
 
-/// Amount of one kind an iteration, with its 95 % interval: a ratio estimate over lookaheads, with Student's t. What is
-/// rarer than once in all iterations that were followed may not have been seen: the interval allows for that, too.
-/// nullopt, and why: too few lookaheads, or too many that were cut, which are the longer iterations.
+/// Amount of one kind in an iteration, with its 95 % interval: a ratio estimate over lookaheads, with Student's t.
+/// Events rarer than once in all followed iterations may be missing: the interval allows for that, too. nullopt, with a
+/// reason, for too few lookaheads, or too many that were cut, which are the longer iterations.
 struct LookaheadAmount {
   std::optional<double> mean;
   Interval ci95;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far loops got between two samples of a thread: their counters (symbolizer/loops/loop_counters.h) read twice.
+// Progress of loops between two samples of a thread: their counters (symbolizer/loops/loop_counters.h) read twice.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace crosstalk::attribution {
 
-/// Two moments of one loop, of one thread.
+/// The relation of two moments of one loop, of one thread.
 enum class Visit : std::uint8_t {
   same,     // as far as registers tell: same frame, same fixed registers, all counters equally many steps further
   another,  // the loop was left in between
@@ -34,12 +34,12 @@ struct LoopStep {
   bool same = false;        // else the loop was left in between
   bool anchored = false;    // the loop around it was in one and the same iteration
   std::uint32_t visit = 0;  // steps of one visit have one number
-  /// `iterations` with the parts of iterations at both ends, by how far a loop inside had got that each iteration
-  /// enters once and leaves after a known number of its own; nullopt: no such loop was seen at both ends.
+  /// `iterations` with the parts of iterations at both ends, by the progress of an inner loop that each iteration
+  /// enters once and leaves after a known number of its own iterations; nullopt: no such loop was seen at both ends.
   std::optional<double> with_parts = std::nullopt;
 };
 
-/// All that was seen of a loop's progress.
+/// All observations of a loop's progress.
 struct LoopTrail {
   std::vector<LoopStep> steps;
   std::uint64_t samples = 0;
@@ -59,12 +59,12 @@ struct LoopPlace {
 class LoopProgress {
  public:
   explicit LoopProgress(const ProgramView& view) : view_(view), waiting_(view.threads().size()) {}
-  /// Samples of one thread in the order of time.
+  /// Takes samples of one thread in the order of time.
   void add(const profile::SampleRow& sample);
   [[nodiscard]] const std::map<LoopPlace, LoopTrail>& trails() const { return trails_; }
 
  private:
-  /// A loop around an address, and how a visit of it is read there.
+  /// A loop around an address, and the reader of its visits there.
   struct Around {
     std::uint32_t loop = 0;
     LoopTrail* trail = nullptr;
@@ -72,7 +72,7 @@ class LoopProgress {
     std::optional<symbolizer::MomentReader> reader;  // nullopt: no instruction of the loop begins there
     const symbolizer::TripCount* trips = nullptr;    // by the registers of the loop around it; null: not known
   };
-  /// A place where samples fall, and what depends on it alone.
+  /// A sampled place, and data that depend on it alone.
   struct Spot {
     symbolizer::LoopAnatomy* anatomy = nullptr;  // null: not known
     std::vector<Around> loops;                   // outermost first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples of accesses to their figures.
+// Computes figures from samples of accesses.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace crosstalk::attribution {
 
-/// Nearest-rank quantiles; nothing without latencies, whose order is changed.
+/// Nearest-rank quantiles; nothing without latencies. Reorders `latencies`.
 [[nodiscard]] std::optional<LatencyFigures> latency_figures(std::vector<std::uint32_t>& latencies);
 
 class AccessSums {
  public:
   void add(const MemorySample& sample, const DataSource& source);
-  /// `cycle_ps`: how long a cycle takes; 0: not known. Once.
+  /// Call it once. `cycle_ps`: duration of a cycle; 0: not known.
   [[nodiscard]] AccessFigures finish(std::uint32_t cycle_ps);
-  /// What rows are ordered by: cost where it is known, then samples.
+  /// The sort key of rows: cost if it is known, then samples.
   [[nodiscard]] double cost_cycles() const { return cost_cycles_; }
   [[nodiscard]] std::uint64_t samples() const { return figures_.samples; }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an access found its data, from the kernel's perf_event_mem_data_src (linux/perf_event.h). Pure functions.
+// Decodes the place of an access's data from the kernel's perf_event_mem_data_src (linux/perf_event.h). Pure functions.
 //
-// The level comes in two encodings. The old one is a bit for each level, with bits that say whether it was hit
-// (mem_lvl); the new one a number, whether it is remote, and how far away (mem_lvl_num, mem_remote, mem_hops). A kernel
-// gives either or both. Both together say more than one alone: Intel's servers since Skylake report a line from another
-// socket's cache as "L3" or "any cache" that is remote.
+// The level comes in two encodings. The old one is a bit for each level, with bits for hit and miss (mem_lvl); the new
+// one is a number, a remote flag, and a distance (mem_lvl_num, mem_remote, mem_hops). A kernel gives either or both.
+// Both together say more than one alone: Intel's servers since Skylake report a line from another socket's cache as
+// "L3" or "any cache" that is remote.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ enum class MemoryLevel : std::uint8_t {
 };
 inline constexpr std::size_t memory_levels = 18;
 
-/// What other caches said of the line.
+/// The other caches' answer about the line.
 enum class Snoop : std::uint8_t {
   unknown,
   none,  // none was asked
@@ -45,7 +45,7 @@ enum class Snoop : std::uint8_t {
 };
 inline constexpr std::size_t snoops = 5;
 
-/// How the address was translated.
+/// The way in which the address was translated.
 enum class Translation : std::uint8_t {
   unknown,
   l1,
@@ -56,7 +56,7 @@ enum class Translation : std::uint8_t {
 };
 inline constexpr std::size_t translations = 6;
 
-/// Where the line that another cache had modified was.
+/// The place of a line that another cache had modified.
 enum class Hitm : std::uint8_t { none, local, remote };
 
 struct DataSource {
@@ -74,10 +74,10 @@ struct DataSource {
   bool operator==(const DataSource&) const = default;
 };
 
-/// Of any value: what is not known is as it is in DataSource. 0 says nothing.
+/// Decodes any value: unknown parts have their defaults in DataSource. 0 says nothing.
 [[nodiscard]] DataSource decode_data_source(std::uint64_t data_source);
 
-/// "l1", "line_fill_buffer", "remote_cache", ...: stable.
+/// Stable names: "l1", "line_fill_buffer", "remote_cache", ...
 [[nodiscard]] const char* memory_level_name(MemoryLevel level);
 /// "unknown", "none", "hit", "miss", "hitm".
 [[nodiscard]] const char* snoop_name(Snoop snoop);

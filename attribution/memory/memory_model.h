@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware samples of memory accesses tell: a part of the analysis of its own. Nothing here comes from
-// watchpoints, and nothing here goes into figures that do.
+// Results of hardware samples of memory accesses: a separate part of the analysis. Its figures and those of watchpoints
+// are never mixed.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ namespace crosstalk::attribution {
 
 enum class ObjectKind;  // model.h
 
-/// Of loads, in cycles of the core; quantiles are those of the samples.
+/// Latencies of loads, in cycles of the core; quantiles are those of the samples.
 struct LatencyFigures {
   std::uint64_t samples = 0;
   double median = 0, p90 = 0, mean = 0;
   std::uint32_t greatest = 0;
 };
 
-/// What samples of some accesses add up to. Counts are of samples.
+/// Sums over samples of some accesses. Counts are of samples.
 struct AccessFigures {
   std::uint64_t samples = 0, loads = 0, stores = 0;
   std::uint64_t without_address = 0;
@@ -40,11 +40,11 @@ struct AccessFigures {
   std::optional<double> cost_s;       // the same at the processor's nominal frequency
   std::optional<LatencyFigures> latency;
   [[nodiscard]] std::uint64_t hitm_samples() const { return hitm_local + hitm_remote; }
-  /// False: of no load it is told what other caches had.
+  /// False: no load has information on other caches.
   [[nodiscard]] bool tells_hitm() const { return snoop.front() < loads; }
 };
 
-/// The way to some accesses, innermost first; share of the samples that have calls.
+/// A call path to some accesses, innermost first; share of the samples with calls.
 struct SampledPath {
   std::vector<symbolizer::Frame> frames;
   double weight = 0;
@@ -62,14 +62,14 @@ struct MemoryObject {
   std::optional<std::uint64_t> size;
   AccessFigures figures;
 };
-/// Accesses of the innermost loop are its own alone.
+/// Accesses count for the innermost loop only.
 struct MemoryLoop {
   std::uint32_t id = 0;  // as in the list of loops
   std::string function, file, module;
   std::uint32_t line_begin = 0, line_end = 0, depth = 1;
   AccessFigures figures;
 };
-/// Loads by where they found their data.
+/// Loads by the place of their data.
 struct SourceRow {
   MemoryLevel level = MemoryLevel::unknown;
   std::uint64_t samples = 0;
@@ -91,7 +91,7 @@ struct SharedOffset {
   AccessFigures figures;
   std::optional<double> hitm_local_latency, hitm_remote_latency, other_latency;  // medians, cycles
 };
-/// A line that several threads access, one of which stores, or that was found modified in another cache.
+/// A line that several threads access, at least one of them storing, or that was found modified in another cache.
 struct SharedLine {
   std::uint64_t address = 0;        // in process `pid`
   std::optional<std::int32_t> pid;  // none: the kernel's
@@ -104,7 +104,7 @@ struct SharedLine {
   std::vector<SharedOffset> offsets;  // most loads of the modified line first
 };
 
-/// A pair of threads, by samples of one line near in time. Samples are split where several threads may have been the
+/// A pair of threads, by samples of one line near in time. A sample is split if several threads may have been the
 /// producer.
 struct SampledPair {
   std::uint32_t producer = 0, consumer = 0;

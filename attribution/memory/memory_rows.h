@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampled accesses by source line, by data object, by loop, and by where they found their data.
+// Sampled accesses by source line, data object, loop, and place of their data.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace crosstalk::attribution {
 
-/// The object of a sampled access that has an address of user memory, by its index; else what there is instead.
+/// The object of a sampled access with an address in user memory, by its index; else a substitute.
 class MemoryObjects {
  public:
   explicit MemoryObjects(DataObjects& objects) : objects_(objects) {}
@@ -29,25 +29,25 @@ class MemoryObjects {
   [[nodiscard]] std::string name(std::uint32_t object) const;
   [[nodiscard]] ObjectKind kind(std::uint32_t object) const;
   [[nodiscard]] std::optional<std::uint64_t> size(std::uint32_t object) const;
-  /// Empty where the type is not known.
+  /// Empty if the type is not known.
   [[nodiscard]] std::string field(Place place);
 
  private:
   DataObjects& objects_;
 };
 
-/// Rows, the weightiest first, and how many there were before the least were left out.
+/// Rows, the weightiest first, and their number before the least were left out.
 template <class Row>
 struct Cut {
   std::vector<Row> rows;
   std::uint64_t all = 0;
 };
 
-/// Calls that lead to the rows: the ids that are wanted first, then their addresses.
+/// Calls that lead to the rows: first the wanted ids, then their addresses.
 class LineRows {
  public:
   LineRows(std::span<const PlacedSample> samples, const MemorySites& sites, std::size_t max_rows);
-  /// Of the weightiest rows, the chains that most of their samples have.
+  /// The most frequent call chains in the samples of the weightiest rows.
   [[nodiscard]] std::unordered_set<std::uint32_t> wanted_chains() const;
   using Chains = std::unordered_map<std::uint32_t, std::vector<std::uint64_t>>;
   [[nodiscard]] Cut<MemoryLine> finish(const Chains& chains, const ProgramView& view, std::uint32_t cycle_ps);
@@ -77,7 +77,7 @@ class LineRows {
 [[nodiscard]] Cut<MemoryLoop> memory_loops(std::span<const PlacedSample> samples, const MemorySites& sites,
                                            std::span<const LoopRow> loops, std::size_t max_rows,
                                            std::uint32_t cycle_ps);
-/// By level; those that nothing was found at are left out.
+/// By level; leaves out levels without samples.
 [[nodiscard]] std::vector<SourceRow> source_rows(std::span<const PlacedSample> samples);
 
 }  // namespace crosstalk::attribution

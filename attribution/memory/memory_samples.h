@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of memory accesses by a hardware source, kept as they stream by.
+// Keeps samples of memory accesses by a hardware source.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct MemorySample {
   profile::WeightUnit unit = profile::WeightUnit::occurrences;
   bool in_kernel = false;
 
-  /// The weight is a number of accesses: of events that count them, and of those that draw from all operations alike.
+  /// True if the weight is a number of accesses: for events that count them, and events that draw from all operations
+  /// alike.
   [[nodiscard]] bool counts_accesses() const {
     return unit == profile::WeightUnit::accesses || unit == profile::WeightUnit::micro_ops;
   }
@@ -38,7 +39,7 @@ class MemorySamples {
  public:
   void add(const profile::SampleRow& row);
   [[nodiscard]] std::span<const MemorySample> all() const { return samples_; }
-  /// Of hardware sources, those of instructions that access no memory or do not say.
+  /// The number of samples of hardware sources without a known memory access.
   [[nodiscard]] std::uint64_t others() const { return others_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that sampled accesses are made by.
+// The code that makes sampled accesses.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct MemorySite {
   std::uint32_t loop = no_loop;   // the innermost, as index into the list of loops
 };
 
-/// Each address of code is asked about once.
+/// Resolves each address of code once.
 class MemorySites {
  public:
-  /// `loops`: all that samples fell into. Both must outlive this.
+  /// `loops`: all loops with samples. Both must outlive this.
   MemorySites(const ProgramView& view, std::span<const LoopRow> loops);
   [[nodiscard]] std::uint32_t of(const MemorySample& sample);
   [[nodiscard]] const MemorySite& operator[](std::uint32_t site) const { return sites_[site]; }

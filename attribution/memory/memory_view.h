@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware samples tell of memory accesses, put together.
+// Assembles the results of hardware samples of memory accesses.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct MemoryInputs {
   const MemorySamples& samples;
 };
 
-/// Reads chains of calls from the profile; an error where they cannot be read.
+/// Reads chains of calls from the profile; fails if they cannot be read.
 [[nodiscard]] Result<Memory> memory_view(const MemoryInputs& inputs, std::size_t max_rows);
 
 }  // namespace crosstalk::attribution

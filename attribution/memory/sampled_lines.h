@@ -14,8 +14,8 @@ namespace crosstalk::attribution {
 
 class SampledLines {
  public:
-  /// Of samples with an address. What processes share is one line where the profile says what they have mapped; the
-  /// kernel's memory is one in all of them. All arguments must outlive this.
+  /// Takes samples with an address. Memory that processes share is one line if the profile has their mappings; the
+  /// kernel's memory is the same in all processes. All arguments must outlive this.
   SampledLines(std::span<const PlacedSample> samples, const ProgramView& view, const SharedIndex& shared,
                std::uint32_t line_bytes);
 
@@ -32,11 +32,11 @@ class SampledLines {
   std::vector<Line> lines_;
 };
 
-/// What decides whether a line is worth showing.
+/// Facts that decide if a line is worth showing.
 struct LineSummary {
   std::uint64_t stores = 0, hitm = 0;
   bool several_threads = false;
-  /// Several threads access it, one of which stores, or it was found modified in another cache.
+  /// True if several threads access it and one of them stores, or if it was found modified in another cache.
   [[nodiscard]] bool shared() const { return hitm > 0 || (several_threads && stores > 0); }
 };
 [[nodiscard]] LineSummary summary_of(const SampledLines& lines, SampledLines::Line line);

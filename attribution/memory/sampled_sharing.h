@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads communicate, from samples alone: a thread's access to a line, and other threads' stores to it that were
-// sampled near in time. An estimate of another kind than that of watchpoints, and never mixed with it: nobody saw which
-// store an access came after.
+// Estimates which threads communicate from samples alone: a thread's access to a line, and other threads' stores to it
+// that were sampled near in time. This estimate is never mixed with that of watchpoints, because samples do not show
+// which store an access came after.
 //
-// A load that found the line modified in another cache (HITM) did communicate; it stands for its weight in such loads.
-// Who had modified the line is not in the sample: it is shared out among the threads of the sampled stores to the line
-// within the window before and after, as their numbers are. Without any, it is counted as unattributed. Where a source
-// does not tell where an access found its line, the access is only counted as possible, and stands for itself.
+// A load that found the line modified in another cache (HITM) did communicate; it represents its weight in such loads.
+// The sample does not name the producer: it is divided among the threads of the sampled stores to the line within the
+// window before and after, in proportion to their numbers. Without any, it counts as unattributed. If a source does not
+// tell the place of an access's line, the access only counts as possible, and represents itself.
 #pragma once
 
 #include "attribution/memory/memory_model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of memory that threads share, by samples: who accesses them at which offsets, from which code, and where
-// loads found them. What `perf c2c report` shows, and by its rank: most loads of the modified line first.
+// Lines of memory that threads share, by samples: the accessing threads, offsets and code, and the places of loads'
+// data. The same as `perf c2c report`, in its order: most loads of the modified line first.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct SharedLines {
   AccessFigures all;  // of all of them together
 };
 
-/// What is asked of while rows are made.
+/// The sources of data for rows.
 struct SharedLineSources {
   const ProgramView& view;
   const MemorySites& sites;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's machine code says of a sampled thread, for probes of lines (timeline/probe_timeline.h). Answers
-// that depend on the instruction alone are worked out once.
+// Answers questions about the machine code at samples, for probes of lines (timeline/probe_timeline.h). Caches answers
+// that depend on the instruction alone.
 #pragma once
 
 #include <cstdint>

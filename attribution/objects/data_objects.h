@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which object of the program a data address belongs to: a thread's stack, a thread-local or global variable, a
-// block of the heap by its allocation site, a mapping, memory that processes share, or memory of which nothing is
-// known.
+// Finds the program's object at a data address: a thread's stack, a thread-local or global variable, a block of the
+// heap by its allocation site, a mapping, memory that processes share, or unknown memory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace crosstalk::attribution {
 
-/// Blocks by address. Memory is reused: at a time, the block last seen before it counts, else the first one after.
+/// Blocks by address. Memory is reused: takes the last block seen before a time, else the first one after.
 class BlockIndex {
  public:
   explicit BlockIndex(std::span<const profile::BlockRow> blocks);
@@ -31,14 +30,14 @@ class BlockIndex {
   std::map<ProcessId, IntervalIndex<const profile::BlockRow*>> spaces_;
 };
 
-/// What a line is called by others: the file (or memory without one) that processes share, and the byte in it. Two
-/// processes that have it mapped at different addresses mean the same by it.
+/// The identity of a line across processes: the shared file (or memory without one), and the offset in it. It is the
+/// same in processes that have mapped it at different addresses.
 struct SharedBytes {
   const profile::SharedMappingRow* mapping = nullptr;
   std::uint64_t file_offset = 0;
 };
 
-/// Shared mappings by address, as BlockIndex has blocks.
+/// Shared mappings by address, searched as in BlockIndex.
 class SharedIndex {
  public:
   explicit SharedIndex(std::span<const profile::SharedMappingRow> mappings);
@@ -48,7 +47,7 @@ class SharedIndex {
   std::map<ProcessId, IntervalIndex<const profile::SharedMappingRow*>> spaces_;
 };
 
-/// What a heap block is made of, or a variable on a stack is.
+/// The element type of a heap block, or the type of a variable on a stack.
 struct Element {
   std::uint32_t file = 0;  // whose debug information has the type
   symbolizer::AllocatedType type;
@@ -76,7 +75,7 @@ struct DataRef {
   std::uint32_t block = no_block;  // index of DataObjects::blocks()
 };
 
-/// A block of the heap that was resolved.
+/// A resolved block of the heap.
 struct HeapBlock {
   std::uint32_t object = 0;  // that it belongs to
   ProcessId process;
@@ -90,19 +89,19 @@ class DataObjects {
 
   /// The object at `address` for a known thread's process at a time. Cached. Never fails: see ObjectKind::unknown.
   DataRef resolve(ThreadId thread, std::uint64_t time_ns, std::uint64_t address);
-  /// Those resolved so far. Blocks of one allocation site, and of one type, are one object at first.
+  /// The blocks resolved so far. Blocks of one allocation site and one type are one object at first.
   [[nodiscard]] std::span<const HeapBlock> blocks() const { return heap_blocks_; }
-  /// Makes each of `groups` (indices into blocks(), all of those of `object` in all) an object of its own, from now on.
+  /// Makes each of `groups` (indices into blocks(), together all those of `object`) an object of its own from now on.
   void tell_apart(std::uint32_t object, std::span<const std::vector<std::uint32_t>> groups);
-  /// Says of an object how many blocks it is.
+  /// Sets the number of an object's blocks.
   void set_blocks(std::uint32_t object, std::uint64_t blocks) { objects_[object].blocks = blocks; }
   [[nodiscard]] const DataObject& operator[](std::uint32_t object) const { return objects_[object]; }
   [[nodiscard]] std::size_t size() const { return objects_.size(); }
-  /// By object, its name's place in the order of names; equal names have equal places.
+  /// The rank of each object in the order of names; equal names have equal ranks.
   [[nodiscard]] std::vector<std::uint32_t> name_ranks() const;
-  /// "member.inner[3]", or empty when the object's type is not known.
+  /// "member.inner[3]"; empty if the object's type is not known.
   [[nodiscard]] std::string field(std::uint32_t object, std::uint64_t offset);
-  /// The same with its type, place and size; nullopt when the object's type is not known.
+  /// The same with its type, offset and size; nullopt if the object's type is not known.
   [[nodiscard]] std::optional<symbolizer::FieldPath> field_path(std::uint32_t object, std::uint64_t offset);
 
  private:
@@ -123,7 +122,7 @@ class DataObjects {
     IntervalIndex<TlsBlock> tls;
   };
 
-  /// With the object that a block belongs to by now.
+  /// `ref` with the object to which its block belongs now.
   [[nodiscard]] DataRef current(DataRef ref) const {
     ref.object = ref.block == DataRef::no_block ? ref.object : heap_blocks_[ref.block].object;
     return ref;
@@ -138,7 +137,7 @@ class DataObjects {
   Found nowhere(Moment moment, std::uint64_t address);
   std::uint32_t intern(const std::string& key, DataObject object);
   [[nodiscard]] DataObject object_of_block(Moment moment, const profile::BlockRow& block) const;
-  /// Return addresses of the calls that allocated it, innermost first.
+  /// Return addresses of the calls that allocated the block, innermost first.
   [[nodiscard]] std::vector<std::uint64_t> allocation_calls(const profile::BlockRow& block) const;
   [[nodiscard]] std::vector<symbolizer::Frame> allocation_path(Moment moment, const profile::BlockRow& block) const;
   [[nodiscard]] std::optional<Element> element_of(Moment moment, const profile::BlockRow& block) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address ranges, which may overlap (memory is reused over time), and who covers an address.
+// Address ranges, which may overlap (memory is reused over time), with a search by address.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace crosstalk::attribution {
 
-/// Fill with add(), then build() once, then ask. Ranges are [begin, end); empty ones are left out.
+/// Fill it with add(), then call build() once before searches. Ranges are [begin, end); empty ones are left out.
 template <class T>
 class IntervalIndex {
  public:
@@ -29,8 +29,8 @@ class IntervalIndex {
     }
   }
 
-  /// Calls `visit(value, begin, end)` for the ranges that hold `address`, the highest begin first. Looks at
-  /// `max_steps` ranges at most, so that damaged data (a huge range below a million small ones) costs little.
+  /// Calls `visit(value, begin, end)` for the ranges that hold `address`, the highest begin first. Visits at most
+  /// `max_steps` ranges, so that damaged data (a huge range below a million small ones) costs little.
   template <class Visit>
   void covering(std::uint64_t address, Visit&& visit) const {
     auto it = std::upper_bound(items_.begin(), items_.end(), address,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who called a run-time library, by the lowest words of a thread's stack, which most traps come with: functions of
+// Finds the callers of a run-time library in the lowest words of a thread's stack, which most traps have: functions of
 // libraries keep little there, so that the return address into the program is among them.
 #pragma once
 
@@ -17,13 +17,13 @@ class NearCallers {
   /// Both must outlive this.
   NearCallers(const ProgramView& view, StackTable& stacks) : view_(view), stacks_(stacks) {}
 
-  /// The beginning of the trap's stack, up to the program's own code, entered into the table of stacks. 0 where the
-  /// instruction is the program's own, where the whole stack was copied, and where the words do not reach so far.
-  /// `trap` is of a known thread.
+  /// The beginning of the trap's stack, up to the program's own code, entered into the table of stacks. 0 if the
+  /// instruction is the program's own, if the whole stack was copied, or if the words do not reach so far. `trap` is of
+  /// a known thread.
   [[nodiscard]] StackId of(const profile::TrapRow& trap);
 
  private:
-  /// What a process has mapped, for as long as that does not change.
+  /// The mappings of a process, and the period in which they do not change.
   struct Mapped {
     std::uint64_t from_ns = 0, to_ns = 0;  // to_ns 0: not known yet
     std::vector<MappedModule> modules;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that communicate: who exchanges them, at which offsets, through which field.
+// The objects that communicate: their threads, offsets and fields.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace crosstalk::attribution {
 
-/// Who accesses how many bytes where in an object.
+/// A thread's accesses at an offset of an object.
 struct ObjectOffset {
   std::uint32_t thread = 0;
   std::uint64_t offset = 0;
@@ -28,11 +28,11 @@ struct OffsetCounts {
   std::uint64_t loads = 0, stores = 0;
 };
 
-/// Used as LineTable is. All arguments must outlive this.
+/// Used in the same way as LineTable. All arguments must outlive this.
 class ObjectTable {
  public:
   ObjectTable(std::span<const LocatedContribution> located, const CommunicationInputs& inputs, DataObjects& objects);
-  /// Needs none of what find_offsets() needs.
+  /// Independent of find_offsets().
   void add_amounts(const LocatedContribution& located, const Summand& summand) {
     table_.add_amounts(located.object, summand);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile's processes and threads together with what is known of their code: from run-time addresses to names.
+// A profile's processes and threads with their code: translates run-time addresses to names.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 
 namespace crosstalk::attribution {
 
-/// What the parts of attribution work on. Refers to rows and maps that must outlive it. Not thread-safe (CodeMap).
+/// The common input of the parts of attribution. Refers to rows and maps that must outlive it. Not thread-safe
+/// (CodeMap).
 class ProgramView {
  public:
   ProgramView(std::span<const profile::ProcessRow> processes, std::span<const profile::ThreadRow> threads,
@@ -31,15 +32,15 @@ class ProgramView {
   [[nodiscard]] CodeMap& code() const { return code_; }
 
   [[nodiscard]] bool knows(ThreadId thread) const { return thread.value < threads_.size(); }
-  /// Of a known thread.
+  /// The moment of a known thread.
   [[nodiscard]] Moment moment(ThreadId thread, std::uint64_t time_ns) const {
     return {threads_[thread.value].process, time_ns};
   }
   /// Frames at a code address, innermost first. Code without symbols gives one frame called "module+0x12340",
-  /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() tells.
+  /// "[module]" or "[unknown]", so that it can be listed and grouped; is_unknown() recognises it.
   [[nodiscard]] std::vector<symbolizer::Frame> frames(Moment moment, std::uint64_t address) const;
-  /// What just-in-time compilers have said of a place of that process. What a process was forked with, its parent had
-  /// compiled.
+  /// The function that a just-in-time compiler reported at a place of that process. Functions that a process had at its
+  /// fork were compiled by its parent.
   [[nodiscard]] std::optional<symbolizer::Frame> jit_frame(Moment moment, std::uint64_t address) const;
   [[nodiscard]] std::optional<symbolizer::MemoryAccess> access_before(Moment moment, std::uint64_t ip) const;
 
@@ -51,17 +52,17 @@ class ProgramView {
 };
 
 [[nodiscard]] bool is_unknown(const symbolizer::Frame& frame);
-/// What a function without a name is called: its file and where in it, as debuggers and disassemblers show it;
-/// "[module]" where the function's begin (an address of the module) is not known, 0.
+/// A name for a function without one: its file and offset, as debuggers and disassemblers show it; "[module]" if the
+/// function's begin (an address of the module) is not known, 0.
 [[nodiscard]] std::string nameless_function(const std::string& module, std::uint64_t begin);
-/// "a.cpp:30"; empty where file or line is not known.
+/// "a.cpp:30"; empty if file or line is not known.
 [[nodiscard]] std::string source_name(const std::string& file, std::uint32_t line);
-/// "allocated at a.cpp:30 in f", of an allocating frame, with what is known of it.
+/// "allocated at a.cpp:30 in f", with the known parts of an allocating frame.
 [[nodiscard]] std::string allocated_in_words(const symbolizer::Frame& frame);
-/// "f()" for "f"; a demangled name that has its parameters stays as it is.
+/// "f()" for "f"; does not change a demangled name with parameters.
 [[nodiscard]] std::string call_name(const std::string& function);
 
-/// Unwound stacks, by id. First want() what is needed, then add() every captured stack, then look up.
+/// Unwound stacks, by id. Call want() for the needed ones, then add() for every captured stack, then look up.
 class StackTable {
  public:
   StackTable() = default;
@@ -69,25 +70,24 @@ class StackTable {
   StackTable& operator=(const StackTable&) = delete;
   ~StackTable() = default;
   void want(StackId stack, Moment moment);
-  /// The same, of a thread's own stack at that time: its frames are kept.
+  /// The same for a thread's own stack at that time: keeps its frames.
   void want(StackId stack, ThreadId thread, Moment moment);
-  /// Enters the beginning of a stack that is known without a copy of it, innermost address first: the same ones are
-  /// one stack.
+  /// Enters the beginning of a stack that is known without a copy, innermost address first. Equal ones are one stack.
   StackId enter(std::vector<std::uint64_t> addresses);
-  /// A stack that was entered: callers further out are not known.
+  /// True for a stack from enter(): its outer callers are not known.
   [[nodiscard]] static bool is_beginning(StackId stack) { return stack.value >= first_beginning; }
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
   [[nodiscard]] bool wants(StackId stack) const { return wanted_.contains(stack); }
   /// Unwinds `row` if it is wanted.
   void add(const profile::StackRow& row, const ProgramView& view);
-  /// Run-time addresses, innermost first; empty when there is no such stack.
+  /// Run-time addresses, innermost first; empty if there is no such stack.
   [[nodiscard]] std::span<const std::uint64_t> addresses(StackId stack) const {
     const auto found = stack.value != 0 ? unwound_.find(stack) : unwound_.end();
     return found == unwound_.end() ? std::span<const std::uint64_t>() : found->second->addresses;
   }
   static constexpr std::uint32_t unknown = UINT32_MAX;
-  /// A number for all but the innermost address, the same for stacks that have the same; `unknown` when there is no
-  /// such stack.
+  /// A number for all addresses but the innermost, the same for stacks with equal ones; `unknown` if there is no such
+  /// stack.
   [[nodiscard]] std::uint32_t callers(StackId stack) const {
     const auto found = stack.value != 0 ? unwound_.find(stack) : unwound_.end();
     return found == unwound_.end() || found->second->addresses.empty() ? unknown : found->second->callers;
@@ -98,7 +98,7 @@ class StackTable {
     std::uint64_t time_ns = 0;
     std::vector<symbolizer::StackFrame> frames;  // innermost first
   };
-  /// Of the stacks that were added, those of a thread, in no order.
+  /// The stacks of a thread that were added, in no order.
   [[nodiscard]] std::span<const Seen> of_thread(ThreadId thread) const;
 
  private:
@@ -115,7 +115,7 @@ class StackTable {
   };
   std::unordered_map<StackId, Wanted> wanted_;
   std::unordered_map<ThreadId, std::vector<Seen>> by_thread_;
-  // A loop's thousands of stacks are a few ways to it.
+  // Thousands of stacks of a loop share a few call paths.
   std::map<std::vector<std::uint64_t>, Unwound> ways_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> callers_;
   std::unordered_map<StackId, const Unwound*> unwound_;
@@ -123,7 +123,7 @@ class StackTable {
 };
 
 /// Frames of a whole call path: of `instruction`, then of the callers on `stack` (its element 0 is the interrupted
-/// address itself). Only the former when the stack is not known.
+/// address itself). Only the former if the stack is not known.
 [[nodiscard]] std::vector<symbolizer::Frame> call_path(const ProgramView& view, Moment moment,
                                                        std::uint64_t instruction, std::span<const std::uint64_t> stack);
 

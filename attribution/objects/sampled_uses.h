@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines that threads use in turn, by samples alone: weak evidence, for recordings in which nobody could watch. Threads
+// Lines that threads use in turn, by samples alone: weak evidence, for recordings in which nothing could watch. Threads
 // that take turns store while nobody else looks, so probes see nothing of it.
 #pragma once
 
@@ -21,10 +21,9 @@ class LineUses {
   /// All must outlive this.
   LineUses(std::span<const profile::ThreadRow> threads, SampledCode& code) : threads_(threads), code_(code) {}
   void add(const profile::SampleRow& sample);
-  /// Returns, by object, the uses of lines that several threads of a process used, one of which stored, if
-  /// the threads came back after each other there often enough that it is more than handing over once; most time first.
-  /// `name_at` names the object at an address of a thread's process; it is asked once a line, and not at all where no
-  /// line is used so.
+  /// Returns, by object, the uses of lines that several threads of a process used, one of which stored, if the threads
+  /// came back after each other often enough that it is more than a single handover; most time first. `name_at` names
+  /// the object at an address of a thread's process; it is called once for each line used so.
   using NameAt = std::function<std::string(ThreadId thread, std::uint64_t time_ns, std::uint64_t address)>;
   [[nodiscard]] std::vector<SampledUse> in_turn(const NameAt& name_at);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads do with a line that they exchange: what helps against a falsely shared counter makes a lock no faster.
+// The purpose of a line that threads exchange: a remedy for a falsely shared counter makes no lock faster.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace crosstalk::attribution {
 
-/// What an access is for, by the names of the functions around it, its instruction and its loop.
+/// The purpose of an access, by the names of the functions around it, its instruction and its loop.
 enum class Purpose : std::uint8_t {
   data,
   counter,    // adds to a word that another thread adds to as well
@@ -29,17 +29,17 @@ enum class Purpose : std::uint8_t {
 };
 inline constexpr std::size_t purposes = 11;
 
-/// By name: what a function of a run-time library or of the standard library is for; nullopt: it does not tell.
+/// The purpose of a function of a run-time library or of the standard library, by its name; nullopt: it does not tell.
 [[nodiscard]] std::optional<Purpose> purpose_of_function(std::string_view function);
 
-/// Of the access at `instruction`. `stack` as for own_place().
+/// The purpose of the access at `instruction`. `stack` as for own_place().
 [[nodiscard]] Purpose purpose_of(const ProgramView& view, Moment moment, std::uint64_t instruction,
                                  std::span<const std::uint64_t> stack);
 
-/// As in the JSON report.
+/// The name in the JSON report.
 [[nodiscard]] const char* sharing_kind_name(SharingKind kind);
 
-/// Cost (or, where no cost is known, detections) by what it was for.
+/// Cost (or, if no cost is known, detections) by purpose.
 struct PurposeSums {
   std::array<double, purposes> true_sharing{}, false_sharing{};
   void add(Purpose purpose, bool is_true, double amount) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables that lie on threads' stacks, by name.
+// Names variables on threads' stacks.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace crosstalk::attribution {
 
-/// A variable of a call that was under way.
+/// A variable of a call in progress.
 struct OnStack {
   std::uint32_t file = 0;  // whose debug information has the type
   symbolizer::StackVariable variable;
   std::string function;  // that it is a local variable of
 };
 
-/// Who has which frame is known at the times of a thread's stack copies only. What lies above the stack pointer of the
-/// last copy before an access was in use then, and most likely still is: the frames that threads share data in are
-/// those that wait for these threads. Else the first copy after the access counts.
+/// The frames of a thread are known only at the times of its stack copies. Memory above the stack pointer of the last
+/// copy before an access was in use then, and most likely still is: the frames with shared data are those that wait for
+/// the sharing threads. Else uses the first copy after the access.
 class StackVariables {
  public:
   /// Both must outlive this.
   StackVariables(const ProgramView& view, const StackTable& stacks) : view_(view), stacks_(stacks) {}
 
-  /// What lies at `address` of the stack of `owner`; nullopt where no copy tells.
+  /// The variable at `address` on the stack of `owner`; nullopt if no copy tells.
   [[nodiscard]] std::optional<OnStack> find(ThreadId owner, std::uint64_t time_ns, std::uint64_t address);
 
  private:

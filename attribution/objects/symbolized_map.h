@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeMap by the symbolizer.
+// CodeMap that uses the symbolizer.
 #pragma once
 
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file of code lies at a run-time address of a process at a time.
+// Finds the file of code at a run-time address of a process at a time.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@
 
 namespace crosstalk::attribution {
 
-/// A process at a time: what a run-time address means depends on both.
+/// A process at a time: the meaning of a run-time address depends on both.
 struct Moment {
   ProcessId process;
   std::uint64_t time_ns = 0;
@@ -47,27 +47,27 @@ struct MappedModule {
   std::optional<std::uint64_t> file_offset = {};  // of `begin`, where the file's segments have to tell the bias
 };
 
-/// The modules of all processes of a profile. A child made by fork has what its parent had mapped at that time.
-/// Safe to share between threads, unless some of its mappings are known by their places in files alone.
+/// The modules of all processes of a profile. A child made by fork has its parent's mappings of that time. Safe to
+/// share between threads, unless some of its mappings are known by their file offsets alone.
 class AddressSpaces {
  public:
-  /// The file's own address of a place in a file, by index into files(); nullopt: the file is not known.
+  /// The file's own address of an offset in a file, by index into files(); nullopt: the file is not known.
   using AddressOf = std::function<std::optional<std::uint64_t>(std::uint32_t file, std::uint64_t file_offset)>;
 
   AddressSpaces(std::span<const profile::ProcessRow> processes, std::span<const profile::ModuleRow> modules);
 
-  /// Whom to ask where files have what was mapped, when it is first needed. Before, and where the file is not known, an
-  /// address is the place in the file.
+  /// Sets the function that converts file offsets to addresses, called when one is first needed. Before, and for
+  /// unknown files, an address is the file offset.
   void ask(AddressOf address_of) { address_of_ = std::move(address_of); }
 
   /// Distinct files (path, and build id or contents), in the order of first appearance.
   [[nodiscard]] const std::vector<symbolizer::ModuleSpec>& files() const { return files_; }
-  /// The file at `address`. A module is known from its load record, which comes a little after it is mapped, so an
-  /// address that nothing covers yet belongs to the next module to be loaded there.
+  /// The file at `address`. A module's load record comes a little after its mapping, so an address without a module
+  /// belongs to the next one to be loaded there.
   [[nodiscard]] std::optional<ModulePlace> find(Moment moment, std::uint64_t address) const;
-  /// What is mapped at a time, by address.
+  /// The mappings at a time, by address.
   [[nodiscard]] std::vector<MappedModule> mapped(Moment moment) const;
-  /// Everything that a process ever had mapped, by address.
+  /// All mappings that a process ever had, by address.
   [[nodiscard]] std::vector<MappedModule> all(ProcessId process) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of bytes of one cache line. Accesses to a line are compared by the bytes that they touch, so that
-// true sharing (a byte in common) and false sharing (none) are one bitwise operation apart.
+// A set of bytes of one cache line. Accesses to a line are compared by their bytes, so that true sharing (a byte in
+// common) and false sharing (none) are one bitwise operation apart.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class LineBytes {
 
   [[nodiscard]] constexpr bool empty() const { return mask_ == 0; }
   [[nodiscard]] constexpr bool overlaps(LineBytes other) const { return (mask_ & other.mask_) != 0; }
-  /// Offset of the lowest byte; 0 when empty.
+  /// Offset of the lowest byte; 0 if empty.
   [[nodiscard]] constexpr std::uint32_t first() const {
     return mask_ == 0 ? 0 : static_cast<std::uint32_t>(std::countr_zero(mask_));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to a watched line: from the sample that opened a watch and the traps that followed, the
-// communications and invalidations by their definition. A pure function of rows.
+// The history of a watched line: derives communications and invalidations by their definition from the sample that
+// opened a watch and the traps that followed. A pure function of rows.
 //
 // communication i -> j: an access by j to a line whose most recent store was by i != j and came after j's own
 //   previous access (or j has none). True sharing if j's access overlaps a byte that i stored since then.
@@ -23,23 +23,23 @@ namespace crosstalk::attribution {
 /// The instruction that ends at run-time address `ip`, if it is known and touches memory.
 using AccessLookup = std::function<std::optional<symbolizer::MemoryAccess>(Moment moment, std::uint64_t ip)>;
 
-/// By what stack the callers of a trap are known of which no stack was copied; 0: by none.
+/// Returns a stack with the callers of a trap without a stack copy; 0: none.
 using CallersLookup = std::function<StackId(const profile::TrapRow& trap)>;
 
-/// The access of the sample that opened the watch, whether it has been made or not; `bytes` may be empty.
+/// The access of the sample that opened the watch, already made or not; `bytes` may be empty.
 [[nodiscard]] AccessPoint sampled_access(const profile::WatchRow& watch);
 
-/// `traps` are those of `watch` by ascending sequence; others, repeated and out-of-range ones are ignored. Where the
-/// sequence has a gap, what is known of the line is forgotten: a missing trap may have been anyone's store. Traps of
-/// unknown kind can consume and never produce.
+/// `traps` are those of `watch` by ascending sequence; ignores others, repeated and out-of-range ones. At a gap in the
+/// sequence it forgets the state of the line, because a missing trap may have been anyone's store. Traps of unknown
+/// kind can consume and never produce.
 [[nodiscard]] OwnershipTimeline ownership_timeline(const profile::WatchRow& watch,
                                                    std::span<const profile::TrapRow> traps,
                                                    std::span<const profile::ThreadRow> threads,
                                                    const AccessLookup& access_before,
                                                    const CallersLookup& callers = {});
 
-/// Bytes of `line` that an instruction touched, from the registers after it; nullopt when they do not tell.
-/// `ip` is the address after the instruction; `thread_pointer` 0 means unknown.
+/// Bytes of `line` that an instruction touched, from the registers after it; nullopt if they do not tell. `ip` is the
+/// address after the instruction; `thread_pointer` 0 means unknown.
 [[nodiscard]] std::optional<LineBytes> touched_bytes(const symbolizer::MemoryAccess& access, const Registers& registers,
                                                      std::uint64_t ip, std::uint64_t thread_pointer,
                                                      std::uint64_t line);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns probes of lines (collectors/in_target/probe/) into communications: bytes changed while a thread stood still, so
+// Turns probes of lines (collectors/in_target/probe/) into communications: if bytes changed while a thread stood still,
 // another thread stored to them.
 //
-// A probe says what was stored to, and not by whom: those are threads that are known to store there, by their samples.
-// Nor does it say that nothing is stored where it saw nothing: its two looks were perhaps too near to each other. How
-// often that was, the outcomes tell by their gaps.
+// A probe shows the stored bytes, not the storing thread: candidates are threads that are known by their samples to
+// store there. A probe without a change does not prove that nothing is stored: its two looks may have been too close.
+// The outcomes by gap tell how often that was.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace crosstalk::attribution {
 
-/// May a probe that took the watch's place have seen a store? The samples there decide.
+/// True if a probe that took the watch's place may have seen a store. The samples there decide.
 [[nodiscard]] bool may_have_seen_store(const profile::WatchRow& watch);
 
-/// How often a line is stored to, by what probes of it have seen. While a partner is active, the chance that it stores
-/// within a gap g is 1 - exp(-rate g): the victim stands still and does not compete, so `rate` is no rate of the
-/// program's. Whether a partner is active is a matter of the program and of the processors.
+/// The rate of stores to a line, by its probes. While a partner is active, the probability that it stores within a gap
+/// g is 1 - exp(-rate g). The victim stands still and does not compete, so `rate` is not the program's own rate. The
+/// program and the processors decide if a partner is active.
 struct StoreRate {
   double active = 0;     // the chance that a partner is active, 0..1
   double rate = 0;       // stores a nanosecond of one who is
@@ -35,42 +35,42 @@ struct ProbeOutcome {
   double gap_ns = 0;
   bool changed = false;
 };
-/// The most likely rate; a detection of 1 where there are too few outcomes to tell.
+/// The most likely rate; a detection of 1 if there are too few outcomes to tell.
 [[nodiscard]] StoreRate store_rate(std::span<const ProbeOutcome> outcomes);
 
-/// Collects, from samples, which threads use the probed lines, and finds the bytes that others stored to there.
+/// Collects from samples which threads use the probed lines, and finds the bytes that others stored to.
 class ProbedLines {
  public:
   /// All must outlive this.
   ProbedLines(std::span<const profile::WatchRow> watches, std::span<const profile::ThreadRow> threads,
               SampledCode& code);
-  /// To be told of every sample.
+  /// Takes every sample.
   void add(const profile::SampleRow& sample);
 
-  /// How a thread's use of some bytes of a line is known, weakest first.
+  /// The evidence of a thread's use of some bytes of a line, weakest first.
   enum class Evidence : std::uint8_t { loads, is_about_to_store, stores };
   struct Use {
     AccessPoint point;
     Evidence evidence = Evidence::loads;
     double samples = 0;
   };
-  /// Bytes that others have stored to: between the looks, or since the thread's last load, which it repeats to see
+  /// Bytes that others have stored to: between the looks, or since the last load of a thread that repeats it to see
   /// that.
   [[nodiscard]] LineBytes changed(std::size_t watch) const;
   /// Returns the uses by threads that may have stored to the bytes `changed` while the thread of `watch` stood still:
-  /// those that were sampled storing there; if there are none, those that were sampled where such a store follows
-  /// soon, as threads that wait for their turn are. If there are none of these either and the process has only one
-  /// other busy thread, which uses the line, returns that thread's uses. Else returns none.
+  /// those sampled storing there; if there are none, those sampled where such a store follows soon, such as threads
+  /// that wait for their turn. If there are none of these either and the process has only one other busy thread, which
+  /// uses the line, returns that thread's uses. Else returns none.
   [[nodiscard]] std::vector<const Use*> who_stored(const profile::WatchRow& watch, LineBytes changed) const;
 
  private:
   using Line = std::pair<std::uint32_t, std::uint64_t>;  // process and address
-  /// Notes a use of the line at `address`, if that was probed.
+  /// Notes a use of the line at `address` if that was probed.
   void note(std::uint32_t process, AccessPoint point, std::uint64_t address, std::uint8_t width, Evidence evidence);
   [[nodiscard]] std::optional<std::uint32_t> process_of(ThreadId thread) const;
 
   void compare_value(const profile::SampleRow& sample);
-  /// Do only these two threads of the process do anything, as far as samples tell?
+  /// True if samples show no other busy threads of the process than these two.
   [[nodiscard]] bool are_alone(std::uint32_t process, ThreadId a, ThreadId b) const;
 
   std::span<const profile::WatchRow> watches_;
@@ -82,13 +82,13 @@ class ProbedLines {
   std::map<Line, std::vector<Use>> lines_;
 };
 
-/// Probes that saw a store and name nobody.
+/// The number of probes that saw a store by an unknown thread.
 [[nodiscard]] std::uint64_t unknown_writers(std::span<const profile::WatchRow> watches,
                                             std::span<const OwnershipTimeline> timelines);
 
-/// Fills the timelines of probes that saw a store: communications from those who may have stored to the sampled
-/// thread, in shares as they were sampled where there are several, and, where nobody is known to, an interrupted one.
-/// `watches` and `timelines` go together.
+/// Fills the timelines of probes that saw a store: communications from the possible producers to the sampled thread,
+/// divided in proportion to their samples if there are several; without a known producer, an interrupted one. `watches`
+/// and `timelines` go together.
 void tell_probes(std::span<const profile::WatchRow> watches, std::span<OwnershipTimeline> timelines,
                  const ProbedLines& lines);
 

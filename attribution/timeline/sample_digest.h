@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples, summed as they stream by: a million of them leave some thousand sums.
+// Sums samples as they are read: a million of them become some thousand sums.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct CodeTotal {
   double waiting_ns = 0;          // of ns, in waits for other threads that are measured
   profile::RegionId region = {};  // the innermost that the program marks; 0: none
   /// In the kernel: the address is the last byte before the one at which the thread will go on. So it lies in a system
-  /// call's instruction; of a page fault, whose instruction is done again, code_totals() has moved it to there.
+  /// call's instruction. For a page fault, whose instruction is repeated, code_totals() moves it to that instruction.
   bool in_kernel = false;
   bool system_call = false;  // in_kernel, and by a system call
-  /// Of ns, in the kernel, measured waits aside.
+  /// The time of `ns` in the kernel, without measured waits.
   [[nodiscard]] double kernel_ns() const { return in_kernel ? ns - waiting_ns : 0; }
 };
 
-/// Samples of a thread, or of what it does in a region.
+/// Samples of a thread, or of its part in a region.
 struct ThreadTotal {
   std::uint64_t samples = 0;
   std::uint64_t measured = 0;  // of them, those of hardware sources and of events with a name
@@ -63,7 +63,7 @@ class LineSet {
   }
 
  private:
-  // A user's line numbers have 41 bits. A clash (damaged data only) keeps an access too many, which does no harm.
+  // A user's line numbers have 41 bits. A clash (damaged data only) keeps one access too many, which does no harm.
   static std::uint64_t key(ProcessId process, std::uint64_t address) {
     return (address >> 6U) ^ (static_cast<std::uint64_t>(process.value) << 44U);
   }
@@ -72,24 +72,23 @@ class LineSet {
 
 class SampleDigest {
  public:
-  /// `strata` is told of every sample. All arguments must outlive this.
+  /// Passes every sample to `strata`. All arguments must outlive this.
   SampleDigest(std::span<const profile::ThreadRow> threads, const AddressSpaces& spaces, const LineSet& lines,
                Strata& strata);
-  /// Where no sample stands for time: code() weighs by what samples of `event` stand for, and by no others. Before the
-  /// first sample.
+  /// For profiles without samples of time: code() weighs by samples of `event` alone. Call it before the first sample.
   void weigh_by(profile::EventId event) { event_ = event; }
   void add(const profile::SampleRow& sample);
 
   [[nodiscard]] std::vector<CodeTotal> code() const;          // by thread, place, address, region, in user mode first
   [[nodiscard]] std::vector<SampledAccess> accesses() const;  // by thread, address, width
   [[nodiscard]] const std::vector<ThreadTotal>& threads() const { return totals_; }  // by thread
-  /// By thread and region that it was innermost in. None without regions.
+  /// By thread and innermost region. Empty without regions.
   using InRegions = std::map<std::pair<std::uint32_t, profile::RegionId>, ThreadTotal>;
   [[nodiscard]] const InRegions& regions() const { return in_regions_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t with_address() const { return with_address_; }
   [[nodiscard]] std::uint64_t user_mode() const { return user_mode_; }
-  /// Samples of hardware sources and of events with a name, by what they count.
+  /// Samples of hardware sources and of named events, by their unit.
   using Measured = std::map<std::tuple<profile::EventId, profile::SourceKind, profile::WeightUnit>, std::uint64_t>;
   [[nodiscard]] const Measured& measured() const { return measured_; }
   /// Samples of threads that the profile does not know; they count nowhere else.

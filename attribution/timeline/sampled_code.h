@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine code around a sample says of its thread, as an interface, so that what asks can be tested on
-// hand-made answers. The real one is CodeAtSamples (objects/code_at_samples.h).
+// Answers of the machine code around a sample about its thread, as an interface, so that its users can be tested with
+// hand-made answers. CodeAtSamples (objects/code_at_samples.h) is the real one.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ struct PossibleStore {
   AccessKind kind = AccessKind::store;
 };
 
-/// What the code around a sample says of its thread.
+/// The code around a sample.
 class SampledCode {
  public:
   SampledCode() = default;
   SampledCode(const SampledCode&) = delete;
   SampledCode& operator=(const SampledCode&) = delete;
   virtual ~SampledCode() = default;
-  /// Does the access of the instruction at `ip` store, though it was sampled at its load?
+  /// True if the access of the instruction at `ip` stores, though it was sampled at its load.
   [[nodiscard]] virtual bool stores_back(ThreadId thread, std::uint64_t time_ns, std::uint64_t ip) = 0;
-  /// Does the thread store to what it was sampled at? A counter is loaded, added to and stored: the time is taken by
-  /// the load, so samples may fall on nothing else.
+  /// True if the thread stores to the sampled address. A counter is loaded, added to and stored: the load takes the
+  /// time, so samples may hit only the load.
   [[nodiscard]] bool stores(const profile::SampleRow& sample) {
     return crosstalk::stores(sample.access) || stores_back(sample.thread, sample.time_ns, instruction_of(sample));
   }
-  /// The instruction that accessed; where none is known, the one that was interrupted.
+  /// The accessing instruction; the interrupted one if none is known.
   [[nodiscard]] static std::uint64_t instruction_of(const profile::SampleRow& sample) {
     return sample.access_ip != 0 ? sample.access_ip : sample.ip;
   }
-  /// The value that the thread has loaded last, where it was sampled in a loop that repeats the load until another
-  /// thread stores; nullopt elsewhere.
+  /// The last value that the thread has loaded, if it was sampled in a loop that repeats the load until another thread
+  /// stores; nullopt elsewhere.
   [[nodiscard]] virtual std::optional<LoadedValue> last_loaded(const profile::SampleRow& sample) = 0;
-  /// The stores that may follow, nearest first. Good until the next call.
+  /// The stores that may follow, nearest first. Valid until the next call.
   [[nodiscard]] virtual std::span<const PossibleStore> stores_ahead(const profile::SampleRow& sample) = 0;
 };
 
-/// Of a program whose code is not known.
+/// For a program with unknown code.
 class UnknownCode : public SampledCode {
  public:
   bool stores_back(ThreadId /*thread*/, std::uint64_t /*time_ns*/, std::uint64_t /*ip*/) override { return false; }

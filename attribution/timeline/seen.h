@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a watch has seen of its line: accesses, communications and invalidations (ownership_timeline.h has the
-// definitions).
+// The observations of a watch: accesses, communications and invalidations (ownership_timeline.h has the definitions).
 #pragma once
 
 #include <cstdint>
@@ -30,28 +29,28 @@ struct AccessPoint {
 };
 static_assert(sizeof(AccessPoint) == 48);  // a profile may have millions
 
-/// The value that a thread has loaded last, of a load that it repeats until another thread stores.
+/// The last value of a load that a thread repeats until another thread stores.
 struct LoadedValue {
   std::uint64_t value = 0;
   std::uint8_t bytes = 0;  // of it that were loaded
 };
 
-/// Words of a line: bit n stands for bytes [8n, 8n + 8).
+/// Words of a line: bit n means bytes [8n, 8n + 8).
 using WordMask = std::uint8_t;
 [[nodiscard]] inline LineBytes word_of(std::uint32_t word) { return LineBytes::range(8 * std::int64_t{word}, 8); }
 
 struct SeenCommunication {
   AccessPoint producer, consumer;
   bool true_sharing = false;
-  /// 1 / the probability that the words without which this could not have been seen were drawn; >= 1. It is 1 when
-  /// the words that were certain to be watched show it too.
+  /// 1 / the probability that the words needed to see this were drawn; >= 1. It is 1 if the words that are always
+  /// watched show it too.
   double weight = 1;
-  /// The probability that it was this producer, 0..1, where several may have been (third_parties.h); in `weight`, too.
+  /// The probability of this producer, 0..1, if there may be several (third_parties.h); also included in `weight`.
   double share = 1;
-  /// Words whose values changed between the producer's store and the consumer's access; 0 where that is not known.
+  /// Words whose values changed between the producer's store and the consumer's access; 0 if that is not known.
   WordMask changed = 0;
 
-  /// Not seen itself: the sampled thread's return, which every estimate takes for granted.
+  /// True if it was not seen itself: the sampled thread's return, which every estimate assumes.
   [[nodiscard]] bool expected() const { return consumer.sampled; }
 };
 
@@ -62,7 +61,7 @@ struct SeenInvalidation {
 
 struct OwnershipTimeline {
   std::vector<SeenCommunication> communications;
-  /// Those in which a thread that was not seen stored in between (third_parties.h): the consumer communicated, but not
+  /// Communications in which an unseen thread stored in between (third_parties.h): the consumer communicated, but not
   /// with that producer.
   std::vector<SeenCommunication> interrupted;
   std::vector<SeenInvalidation> invalidations;
