@@ -10,8 +10,8 @@
 
 namespace crosstalk::collectors {
 
-/// Copies the build id in `bytes` bytes of notes, aligned to `alignment`, to `out`, which has room for `limit`; the
-/// first of them of a longer one. Returns how many; 0 where there is none, or where the notes are damaged.
+/// Copies the build id in `bytes` bytes of notes, aligned to `alignment`, to `out`, cut to `limit` bytes. Returns its
+/// bytes; 0 if there is none, or if the notes are damaged.
 inline std::size_t build_id_in(const std::uint8_t* notes, std::uint64_t bytes, std::uint64_t alignment,
                                std::uint8_t* out, std::size_t limit) {
   const std::uint64_t step = alignment == 8 ? 8 : 4;

@@ -102,9 +102,9 @@ std::uint32_t measure_trap(Findings& findings) {
   return traps_per_store < 0.5 ? 0 : as_cost((trapped - plain) / traps_per_store);
 }
 
-/// One task-clock sample with an empty handler, from what samples add to a fixed piece of work: the median
-/// of some batches, since neither the least nor the mean is robust for a difference. In CPU time: a piece lasts so long
-/// that on a busy machine others run in between, and samples come by CPU time, too.
+/// Measures one task-clock sample with an empty handler, from the time that samples add to a fixed piece of work: the
+/// median of some batches, since neither the least nor the mean is robust for a difference. In CPU time: a piece lasts
+/// so long that on a busy machine others run in between, and samples come by CPU time, too.
 std::uint32_t measure_perf_sample() {
   constexpr int rounds = 500'000;
   volatile int sink = 0;
@@ -299,7 +299,7 @@ void measure_slower_copies(ObservingCosts& costs) {
   costs.byte_ps = as_cost(1000 * (armed - plain) / bytes);
 }
 
-/// A byte through a local socket: half of what sending and receiving it takes.
+/// Measures a byte through a local socket: half of sending and receiving it.
 std::uint32_t measure_transfer_call() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

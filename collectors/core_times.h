@@ -8,8 +8,8 @@
 
 namespace crosstalk::collectors {
 
-/// Measures on the calling thread, some 2 ms; the least of several tries each, so that what disturbs a try does not
-/// count. Fields are 0 where a figure makes no sense.
+/// Measures on the calling thread, some 2 ms; takes the least of several tries each, so that disturbed tries do not
+/// count. Fields are 0 if a figure makes no sense.
 [[nodiscard]] profile::CoreTimes measure_core_times();
 
 /// The lesser of each figure that both have; a processor that was idle runs slower at first than the program then did.

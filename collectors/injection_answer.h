@@ -13,7 +13,7 @@ enum class InjectionState : std::uint32_t {
   dormant = 0,    // nothing of the process is observed, nothing of it is changed
   observing = 1,  // a session that was brought in goes on
   leaving = 3,    // it is over, but a thread may still be in code of ours: the function is to be called again
-  preloaded = 2,  // the process has had the library from its start: it is, or was, observed by whoever launched it
+  preloaded = 2,  // the process has had the library from its start: it is, or was, observed by its launcher
 };
 
 /// The library writes, the recorder reads it in the process's memory. `done` is written last.
@@ -24,7 +24,7 @@ struct InjectionAnswer {
   std::uint32_t loaded = 0;   // 1: the library's constructor has run
   std::uint32_t more = 0;     // 1: the last call has done a part of its work, so that it ended soon: call again
   std::uint64_t done_ns = 0;  // when that, or the last call's end, was: CLOCK_MONOTONIC
-  char reason[224] = {};      // why the last call has not done what was asked; empty: it has
+  char reason[224] = {};      // why the last call has failed; empty: it has not
 };
 static_assert(sizeof(InjectionAnswer) == 256);
 

@@ -9,7 +9,7 @@
 
 namespace crosstalk::collectors {
 
-/// Nanoseconds, where nothing else is said; 0: was not measured.
+/// Nanoseconds, unless said otherwise; 0: was not measured.
 struct ObservingCosts {
   std::uint32_t signal = 0;         // its delivery, and the return from it
   std::uint32_t trap = 0;           // of a watchpoint, without its handler

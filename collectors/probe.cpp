@@ -34,7 +34,7 @@ Facility kernel_facility() {
   return facility;
 }
 
-/// Why perf_event_open said no, and what would make it say yes.
+/// Explains why perf_event_open refused, and how to make it succeed.
 void explain_refusal(int error, int paranoid, SystemCallFilter filter, Facility& facility) {
   facility.found = std::string("perf_event_open: ") + std::strerror(error);
   if (paranoid >= 3 && (error == EACCES || error == EPERM)) {
@@ -90,13 +90,13 @@ void explain_refusal_of_watchpoints(int error, int paranoid, SystemCallFilter fi
   trial.remedy = facility.remedy;
 }
 
-/// Tries them, and finds out why they do not do what they should.
+/// Tries watchpoints, and finds out why they fail.
 profile::WatchTrial watch_trial(int paranoid, SystemCallFilter filter) {
   int error = 0;
   const std::uint32_t registers = count_debug_registers(error);
   TrialOutcome tried = try_watchpoints();
   profile::WatchTrial& trial = tried.trial;
-  if (registers == 0) {  // not with a signal, which targets need, whatever can be had without
+  if (registers == 0) {  // not with a signal, which targets need, even if others are possible
     trial = {};
     trial.verdict = profile::TrialVerdict::not_opened;
     tried.open_error = error;
@@ -149,7 +149,8 @@ Facility timer_facility() {
   return facility;
 }
 
-/// Line probes read memory by this call, which cannot fault: does it give what is there, before a store and after it?
+/// Line probes read memory by this call, which cannot fault. Checks that it gives the memory's value, before a store
+/// and after it.
 Facility line_probe_facility(SystemCallFilter filter) {
   Facility facility{"line probes", false, "", ""};
   std::array<std::uint64_t, 8> line{};
@@ -224,7 +225,7 @@ Probe probe() {
   const MachineDescription machine = describe_machine();
   const bool has_core = std::any_of(machine.units.begin(), machine.units.end(),
                                     [](const PmuUnit& unit) { return is_core_unit(unit.name); });
-  // libpfm4's detection costs milliseconds, and has nothing to say where there is no unit.
+  // libpfm4's detection costs milliseconds, and finds nothing if there is no unit.
   const auto core_pmus = has_core ? detected_core_pmus() : std::vector<std::string>{};
   for (Facility& facility : pmu_facilities(machine, core_pmus, try_event)) {
     result.facilities.push_back(std::move(facility));

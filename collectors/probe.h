@@ -20,9 +20,9 @@ struct Probe {
   std::vector<Facility> facilities;
   bool perf_allowed = false;
   profile::WatchTrial watch_trial;    // what watchpoints do here, tried just now
-  bool watchpoints_allowed = false;   // by what was tried they may be armed
+  bool watchpoints_allowed = false;   // they passed the trial and may be armed
   bool watchpoints_inside = false;    // the same of a collector inside of a target, which is told by signals
-  std::uint32_t debug_registers = 0;  // free now, 0..4; 0 where nothing may be armed
+  std::uint32_t debug_registers = 0;  // free now, 0..4; 0 if nothing may be armed
   int paranoid = -1;                  // /proc/sys/kernel/perf_event_paranoid; -1: not there
 };
 

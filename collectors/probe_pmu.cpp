@@ -54,7 +54,7 @@ Facility sampling_facility(const char* name, const Result<std::vector<MemoryEven
   return {name, true, join(names, ", "), ""};
 }
 
-/// Our own module is the better source where the processor has IBS and perf does not give it; then how to install it.
+/// Offers our own module, with its installation, if the processor has IBS and perf does not give it.
 Facility module_facility(const MachineDescription& machine, const Facility& by_perf, const EventTrial& trial) {
   if (machine.ibs_module && machine.ibs_module->emulated) {
     return {"IBS module", false, std::string(ibs_module_device) + " only emulates IBS, for tests", ""};

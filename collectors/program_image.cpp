@@ -9,8 +9,8 @@ namespace crosstalk::collectors {
 namespace {
 
 constexpr char loader[] = "ld-linux-x86-64.so.2";
-// Their runtimes replace malloc or pthread_create and have to come first in the list of libraries, where a preloaded
-// one would be. Runtimes that are linked statically (clang's by default) live well with us.
+// Their runtimes replace malloc or pthread_create and must be first in the list of libraries, at the place of a
+// preloaded one. Runtimes that are linked statically (clang's by default) work well with us.
 constexpr const char* sanitizers[] = {"libasan.so",       "libtsan.so",       "libhwasan.so",      "libclang_rt.asan",
                                       "libclang_rt.tsan", "libclang_rt.msan", "libclang_rt.hwasan"};
 constexpr unsigned most_segments = 256;  // Linux executes files with up to 64 KiB of them; real ones have a dozen

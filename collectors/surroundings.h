@@ -24,9 +24,9 @@ struct Surroundings {
 /// Returns the sandbox, from the text of /proc/version.
 [[nodiscard]] std::string sandbox_of(std::string_view version);
 
-/// The cause of watchpoints that report nothing, or not everything, in words that follow what was found: "this is a
-/// virtual machine (CPUID names KVM, firmware Google Compute Engine), whose host keeps debug exceptions to itself";
-/// empty: none can be told.
+/// Returns the cause of watchpoints that report nothing, or not everything, in words that follow the finding: "this is
+/// a virtual machine (CPUID names KVM, firmware Google Compute Engine), whose host keeps debug exceptions to itself";
+/// empty: none is known.
 enum class Silence : std::uint8_t { whole, in_part };
 [[nodiscard]] std::string cause_of_silence(const Surroundings& around, Silence silence);
 /// Returns the remedy; empty: none is known.

@@ -65,7 +65,7 @@ bool blocked_traps_wait_by_release() {
 volatile std::sig_atomic_t trap_signals = 0;
 void count_trap_signal(int /*signal*/) { trap_signals = trap_signals + 1; }
 
-/// A watchpoint on `tried_word` that counts what is reported, and sends no signal.
+/// A watchpoint on `tried_word` that counts its reports, and sends no signal.
 class CountingWatchpoint {
  public:
   explicit CountingWatchpoint(std::uint32_t type, pid_t thread = 0) {
@@ -144,8 +144,8 @@ void try_stores_alone(TrialFindings& findings) {
   findings.false_reports += stores.fresh();
 }
 
-/// A thread of the child that accesses the word when it is told to. It may have the thread-local storage of whoever
-/// made it, so it calls nothing that could fail, and nothing of a sanitizer's.
+/// A thread of the child that accesses the word when it is told to. It may have its maker's thread-local storage, so it
+/// calls nothing that could fail, and nothing of a sanitizer's.
 struct OtherThread {
   int tid = 0, watched = 0, done = 0;  // by atomic operations
   alignas(64) std::array<std::byte, 8192> stack;
@@ -237,7 +237,7 @@ int trial_main(void* argument) {
   ::_exit(0);
 }
 
-/// By page faults, which can be had on any machine, dead debug registers or not: they send the same signal.
+/// Tests by page faults, which are possible on any machine, with or without debug registers: they send the same signal.
 int blocked_signal_main(void* argument) {
   constexpr std::size_t page = 4096;
   TrialFindings& findings = static_cast<const Assigned*>(argument)->findings;
@@ -281,7 +281,7 @@ TrialEnd end_of(pid_t child, int pipe, int limit_ms) {
 }
 
 /// A child that shares our memory costs a fiftieth of one that copies it. But before Linux 5.16 a child whose death
-/// makes a core takes all with it that share its memory, and the sanitizers keep what they know of a thread in memory.
+/// makes a core kills all processes that share its memory, and the sanitizers keep threads' states in memory.
 bool can_share_memory() { return !under_sanitizer && blocked_traps_wait_by_release(); }
 
 /// Runs `work` in a child, which ends by itself.

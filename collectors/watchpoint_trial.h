@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The self-test of watchpoints: they can be opened on machines where they never fire, and some fire for some kinds of
-// access only. So each kind is tried, on words of a child process: a trap or a hang there harms nobody. It takes less
-// than a millisecond, and is made anew each time that something is recorded: a virtual machine may have moved since.
+// The self-test of watchpoints. They can be opened on machines where they never fire, and some fire for some kinds of
+// access only. So each kind is tried, on words of a child process: a trap or a hang there harms nobody. The test takes
+// less than a millisecond, and runs for each recording: a virtual machine may have moved since.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ inline constexpr std::size_t bandwidths_of_a_scope = 4 * 4 + 3;  // levels of ca
 /// Returns how many times all of these together ask for `next_figure`.
 [[nodiscard]] std::size_t count_figures(const models::Machine& machine, const std::vector<std::uint32_t>& cpus);
 
-/// The pairs of `cpus` to measure: all, or where they are many some of each nearness, at even distances.
+/// Chooses the pairs of `cpus` to measure: all, or if they are too many some of each nearness, at even distances.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> choose_pairs(const models::Machine& machine,
                                                                                 const std::vector<std::uint32_t>& cpus);
 

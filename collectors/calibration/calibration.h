@@ -13,7 +13,7 @@ namespace crosstalk::collectors::calibration {
 
 struct CalibrationRequest {
   bool quick = false;                         // a third of the tries, and briefer ones
-  std::uint64_t limit_ns = 100'000'000'000U;  // what is not measured by then is absent
+  std::uint64_t limit_ns = 100'000'000'000U;  // figures that are not measured by then are absent
   std::uint64_t quick_limit_ns = 30'000'000'000U;
   std::string version;  // of crosstalk
   std::function<void(const std::string& what)> progress = [](const std::string&) {};

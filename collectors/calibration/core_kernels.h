@@ -23,8 +23,8 @@ struct ChainKernel {
 
 struct InstructionKernel {
   models::Instruction instruction;
-  /// Executes `rounds` * `unrolled` instructions of the kind, and returns what they calculated: for additions and
-  /// branches their number, for multiplications 3 to the power of a register's part of them, modulo 2^64.
+  /// Executes `rounds` * `unrolled` instructions of the kind, and returns their result: for additions and branches
+  /// their number, for multiplications 3 to the power of a register's part of them, modulo 2^64.
   std::uint64_t (*run)(std::uint64_t rounds);
 };
 inline constexpr unsigned multiplying_registers = 8;

@@ -32,7 +32,8 @@ class ThreadWatch {
   Moment begin_, end_;
 };
 
-/// Ticks that a hypervisor gave to others while `cpus` wanted to run, by the text of /proc/stat; 0 where it tells none.
+/// Returns the ticks that a hypervisor gave to others while `cpus` wanted to run, by the text of /proc/stat; 0: not
+/// known.
 [[nodiscard]] std::uint64_t stolen_ticks(std::string_view stat, const std::vector<std::uint32_t>& cpus);
 
 /// How much was stolen from some processors. On bare metal nothing is read.

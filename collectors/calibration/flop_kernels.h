@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that do nothing but floating-point instructions of one kind, as many at once as hide their latency. Written in
-// assembly, since what is measured is an instruction, which a compiler would be free to replace.
+// assembly, since a compiler would be free to replace the measured instruction.
 #pragma once
 
 #include <cstddef>

@@ -59,8 +59,8 @@ std::string brand() {
   return begin == std::string::npos ? "" : name.substr(begin, name.find_last_not_of(' ') - begin + 1);
 }
 
-/// As the kernel has it. On the hosts of some virtual machines an instruction of user mode is told of the host's
-/// processor, where the kernel was told of another one.
+/// Returns the kernel's name of the processor. In some virtual machines an instruction of user mode reports the host's
+/// processor, and the kernel was given another one.
 std::string name() {
   const std::string told = processor_field("model name");
   return told.empty() ? brand() : told;
@@ -103,7 +103,7 @@ Result<Topology> load_topology() {
   return topology;
 }
 
-/// The number of the object of `type` that `unit` is in, counted over the machine; 0 where the machine tells of none.
+/// Returns the number of the object of `type` that contains `unit`, counted over the machine; 0: not known.
 std::uint32_t number_of(hwloc_topology_t topology, hwloc_obj_t unit, hwloc_obj_type_t type) {
   const hwloc_obj_t found = ::hwloc_get_ancestor_obj_by_type(topology, type, unit);
   return found != nullptr ? found->logical_index : 0;
@@ -173,7 +173,7 @@ Result<models::Machine> describe_machine() {
 
 std::vector<std::uint32_t> usable_processors() {
   std::vector<std::uint32_t> usable;
-  // As large as the kernel wants it: it refuses masks that are smaller than its own.
+  // The mask must be as large as the kernel's own: it refuses smaller ones.
   for (std::uint32_t room = 1024; usable.empty() && room <= (1U << 20); room *= 4) {
     const std::size_t bytes = CPU_ALLOC_SIZE(room);
     cpu_set_t* const set = CPU_ALLOC(room);

@@ -21,7 +21,7 @@ namespace crosstalk::collectors::calibration {
 [[nodiscard]] std::vector<std::uint32_t> one_of_each_core(const models::Machine& machine,
                                                           const std::vector<std::uint32_t>& usable);
 
-/// How many of `cpus` share the cache of `level` that the first of them uses; 1 where the machine has none.
+/// Returns how many of `cpus` share the cache of `level` that the first of them uses; 1 if the machine has none.
 [[nodiscard]] unsigned sharers(const models::Machine& machine, std::uint32_t level,
                                const std::vector<std::uint32_t>& cpus);
 

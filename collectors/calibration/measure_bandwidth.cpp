@@ -17,8 +17,8 @@ using models::Scope;
 using models::Traffic;
 using models::Width;
 
-// Arrays begin at different distances from a page, lest a load is taken for one of what was just stored 4096 bytes
-// away.
+// Arrays begin at different distances from a page, lest a load is taken for one of the data that was just stored 4096
+// bytes away.
 constexpr std::uint64_t stagger = 1344;
 
 /// Memory of each member of a team, and where its arrays are.

@@ -31,7 +31,7 @@ std::string in_tries(const std::string& what, const Effort& effort) {
   return what + ", best of tries of " + std::to_string(effort.try_ns / 1000) + " us";
 }
 
-/// The counter's own rate; nullopt where it may stop or change its rate with the processor's.
+/// Returns the counter's own rate; nullopt if it may stop or change its rate with the processor's.
 std::optional<double> tsc_frequency() {
   std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
   constexpr std::uint32_t power_management = 0x80000007, invariant = 1U << 8U;

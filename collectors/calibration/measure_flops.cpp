@@ -19,7 +19,7 @@ void fill(unsigned char (&vector)[64], Real value) {
   }
 }
 
-/// Operands that keep the accumulators where they are, far from denormal numbers, which are slow.
+/// Returns operands that keep the accumulators' values, far from denormal numbers, which are slow.
 FlopOperands neutral(Precision precision) {
   FlopOperands operands;
   if (precision == Precision::double_precision) {

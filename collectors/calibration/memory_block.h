@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that kernels work on: mapped, touched, in huge pages where the kernel has any.
+// Memory that kernels work on: mapped, touched, in huge pages if the kernel has any.
 #pragma once
 
 #include <cstddef>

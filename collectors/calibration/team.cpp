@@ -41,7 +41,7 @@ Team::~Team() {
   }
 }
 
-/// Members wake up one after another; who is there first waits for the last without sleeping again.
+/// Starts all members at once. They wake up one after another; early ones wait for the last without sleeping again.
 void Team::start_together() {
   constexpr unsigned spins_between_yields = 1U << 16U;
   const std::uint64_t mine = ready_.fetch_add(1, std::memory_order_acq_rel);

@@ -25,7 +25,7 @@ struct TeamTime {
 
 class Team {
  public:
-  /// A member for each processor, by number. One that cannot be put there works where it is.
+  /// Makes a member for each processor, by number. A member that cannot be put there works where it is.
   explicit Team(const std::vector<std::uint32_t>& cpus);
   ~Team();
   Team(const Team&) = delete;
@@ -54,8 +54,8 @@ class Team {
   std::atomic<std::uint64_t> ready_{0};  // members that came to a start, over all calls
 };
 
-/// Seconds for each unit of work of the whole team, each member of which does `units`: those of the slowest member.
-/// nullopt: not all were at work nearly all of the time, so what they did was not what they do together.
+/// Returns the seconds for each unit of work of the whole team, each member of which does `units`, by the slowest
+/// member. nullopt: not all were at work nearly all of the time, so the time is not that of their common work.
 [[nodiscard]] std::optional<Trial> seconds_together(Team& team, double units,
                                                     const std::function<void(unsigned member)>& work);
 

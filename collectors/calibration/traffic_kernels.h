@@ -28,8 +28,8 @@ using Checksum = std::array<std::uint64_t, 8>;
 struct TrafficKernel {
   models::Traffic traffic;
   models::Width width;
-  /// Goes through the arrays `passes` times, once at least. `load` adds what it read to `checksum` by exclusive or,
-  /// word by word of its vectors.
+  /// Goes through the arrays `passes` times, once at least. `load` adds the words of its vectors to `checksum` by
+  /// exclusive or.
   void (*run)(const TrafficArrays& arrays, std::uint64_t passes, Checksum& checksum);
 };
 

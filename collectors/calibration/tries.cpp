@@ -74,7 +74,8 @@ models::Figure figure_of(const Tries& tries, const std::vector<double>& sorted, 
   return figure;
 }
 
-/// CPU time of a call, which others on the processor add nothing to; elapsed time where that clock stands still.
+/// Returns the CPU time of a call, which others on the processor do not add to; elapsed time if that clock stands
+/// still.
 double cpu_seconds_of(const std::function<void()>& work) {
   constexpr double least_part = 1.0 / 16;
   const std::uint64_t begin = thread_cpu_ns();

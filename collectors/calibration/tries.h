@@ -34,14 +34,14 @@ struct Tries {
   bool out_of_time = false;
 
   [[nodiscard]] std::size_t made() const { return quiet.size() + disturbed.size() + spoilt; }
-  /// The quiet ones where they are enough; else all, of which the best may still be true if others come near it.
+  /// Returns the quiet tries if they are enough; else all, as the best may still be true if others come near it.
   [[nodiscard]] std::vector<double> counting() const;
 };
 /// A quarter of fewer is the best one by itself.
 inline constexpr std::size_t enough_tries = 5;
 
-/// Repeats until a quarter of the quiet tries agree within one per cent, but no fewer nor more of them than `effort`
-/// says. Others are repeated until its deadline, or until they are too many to be worth it.
+/// Repeats until a quarter of the quiet tries agree within one per cent, within the number of tries in `effort`.
+/// Disturbed tries are repeated until its deadline, or until they are too many to be worth it.
 [[nodiscard]] Tries collect(const Effort& effort, const Try& one);
 
 /// Another program on the machine makes tries slower, never faster; so the best one is believed when a quarter of them

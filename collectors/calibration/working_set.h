@@ -11,8 +11,8 @@
 namespace crosstalk::collectors::calibration {
 
 /// Bytes for each of the threads on `cpus`, which work at the same time: a part of the level's cache that is well
-/// beyond the levels before it, or for memory `beyond_caches` times what all caches hold. Refused where there is no
-/// such size, or more than half of `available` bytes would be needed.
+/// beyond the levels before it, or for memory `beyond_caches` times the size of all caches. Refused if there is no such
+/// size, or more than half of `available` bytes would be needed.
 [[nodiscard]] Result<std::uint64_t> working_set(const models::Machine& machine, models::Level level,
                                                 const std::vector<std::uint32_t>& cpus, std::uint64_t available,
                                                 std::uint64_t beyond_caches = 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function call that a stopped thread is made to make, laid out on its stack as the kernel lays out the call of a
 // signal handler: the function returns into libc's code for the end of a handler, and the kernel restores every
-// register, the vector state and the signal mask from the frame. So the thread finds its way back by itself, also when
-// whoever stopped it is gone by then.
+// register, the vector state and the signal mask from the frame. So the thread returns by itself, even if the process
+// that stopped it is gone by then.
 #pragma once
 
 #include <sys/types.h>
@@ -25,9 +25,9 @@ struct StoppedThread {
   std::vector<std::byte> vector_state;  // NT_X86_XSTATE
 };
 
-/// The registers with which the thread goes on where it was, without the kernel's help: a system call that the stop has
-/// interrupted before it did anything is begun again. Nothing: only the kernel can go on with it (it has noted in the
-/// thread how long is left to wait), so nothing may be called there.
+/// Returns the registers with which the thread goes on without the kernel's help: a system call that the stop has
+/// interrupted before it did anything is begun again. Nothing: only the kernel can go on with it (it has noted the
+/// remaining wait in the thread), so nothing may be called there.
 [[nodiscard]] std::optional<user_regs_struct> resumed(const user_regs_struct& stopped);
 
 struct CallFrame {

@@ -15,7 +15,7 @@ namespace crosstalk::injector {
 class DynamicSymbols {
  public:
   explicit DynamicSymbols(const symbolizer::ElfFile& file);
-  /// The file's own address of what it defines by that name.
+  /// Returns the file's own address of its definition of that name.
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::string_view name) const;
   /// The function whose stated bytes hold `address`; empty: none does.
   [[nodiscard]] std::string function_at(std::uint64_t address) const;

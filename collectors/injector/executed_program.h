@@ -14,8 +14,8 @@ namespace crosstalk::injector {
 class ExecutedProgram {
  public:
   explicit ExecutedProgram(pid_t pid);
-  /// Empty: it executes the same program as when this was made. Else what it has done meanwhile: "it has ended" and the
-  /// like. Waits for some milliseconds where it is about to end.
+  /// Returns an empty text if it executes the same program as when this was made, else its change: "it has ended" and
+  /// the like. Waits for some milliseconds if it is about to end.
   [[nodiscard]] std::string what_became_of_it() const;
 
  private:

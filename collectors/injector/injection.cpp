@@ -32,7 +32,7 @@ constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t start_patience_ns = 1000 * ms;  // to find a thread that can make a call
 constexpr std::uint64_t stop_patience_ns = 3000 * ms;
 constexpr std::uint64_t leave_patience_ns = 3000 * ms;   // for threads that are about to leave the library
-constexpr std::uint64_t call_patience_ns = 20'000 * ms;  // for what was called; processors may be busy
+constexpr std::uint64_t call_patience_ns = 20'000 * ms;  // for the called function; processors may be busy
 constexpr std::uint64_t load_patience_ns = 5000 * ms;
 constexpr timespec between_rounds{0, 3'000'000};
 constexpr timespec pause_between_looks{0, 200'000};
@@ -123,7 +123,7 @@ Result<Attempt> attempt(pid_t pid, pid_t tid, TargetCode& code, const Call& call
   return tried;
 }
 
-/// For how long the thread was away that made a call, by what the target says of its end.
+/// Notes how long the calling thread was away, by the target's note of the call's end.
 void note_call(const InjectionAnswer& answer, std::uint64_t sent_ns, Pauses& pauses) {
   const std::uint64_t now_ns = monotonic_ns();
   const bool possible = answer.done_ns >= sent_ns && answer.done_ns <= now_ns;  // else its clock is another one

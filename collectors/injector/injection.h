@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings libcrosstalk.so into a running process and has it observe there, until it is told to let go.
+// Brings libcrosstalk.so into a running process and makes it observe there, until it is told to leave.
 //
-//   start   one thread is stopped where it holds nothing of the loader's or the allocator's, and is made to call
+// start one thread is stopped while it holds nothing of the loader's or the allocator's, and is made to call
 //           dlopen(); then one, perhaps another, to call the library's crosstalk_start(). Each is stopped for as long
 //           as it takes to look at its stack and to lay the call out, and then goes on untraced.
 //   stop    the same with crosstalk_stop(), which puts back what was changed. The library stays mapped, dormant, and
 //           the next start uses it again.
 //
-// What a call comes to is read in the library's memory (collectors/injection_answer.h). If the recorder dies at any
-// moment, a call that was begun comes to its end by itself, and the library finds out that nobody listens any more.
+// The result of a call is read in the library's memory (collectors/injection_answer.h). If the recorder dies at any
+// moment, a call that was begun ends by itself, and the library detects that nobody listens any more.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +35,7 @@ class Injection {
   /// with one line; then nothing is observed, though the library may be in the process, dormant.
   [[nodiscard]] static Result<std::unique_ptr<Injection>> start(pid_t pid, const std::string& library,
                                                                 const std::string& arena);
-  /// Has the library let go. A failure's line says what is left; the library lets go by itself once the session is
+  /// Makes the library leave. A failure's line says what remains; the library leaves by itself once the session is
   /// over.
   [[nodiscard]] Result<void> stop();
 

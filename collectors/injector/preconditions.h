@@ -15,8 +15,8 @@ namespace crosstalk::injector {
 /// seccomp filter, is of a kind that the library cannot live in, or cannot see the file `library`.
 [[nodiscard]] Result<void> check_injectable(pid_t pid, const std::string& library);
 
-/// May this thread make system calls of ours, on descriptors of the process? Not one that is inside a seccomp filter,
-/// or has descriptors of its own. Empty: it may. Else why not.
+/// Returns why this thread may not make system calls of ours, on descriptors of the process: it is inside a seccomp
+/// filter, or has descriptors of its own. Empty: it may.
 [[nodiscard]] std::string why_no_calls_by(pid_t pid, pid_t tid);
 
 }  // namespace crosstalk::injector

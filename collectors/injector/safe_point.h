@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// May a stopped thread be made to call dlopen()? It takes the loader's locks and allocates, so nothing on the thread's
-// stack may be about to do either. Decided by the functions on its stack alone.
+// Decides if a stopped thread may be made to call dlopen(), by the functions on its stack alone. dlopen() takes the
+// loader's locks and allocates, so no function on the thread's stack may be about to do either.
 #pragma once
 
 #include <span>

@@ -29,14 +29,14 @@ class TargetCode {
   /// `library`: the path of libcrosstalk.so.
   TargetCode(pid_t pid, std::string library);
 
-  /// The run-time address of what a module defines by that name; the modules that are asked: those of libc, or ours.
+  /// Returns the run-time address of a module's definition of that name; searches libc's modules, or ours.
   [[nodiscard]] std::optional<std::uint64_t> find(CodeOwner owner, std::string_view name) const;
   /// libc's code for the end of a signal handler; nothing: it has none.
   [[nodiscard]] std::optional<std::uint64_t> restorer() const;
   /// The library as the process has it mapped; null: it has not.
   [[nodiscard]] const observer::TargetModule* library() const;
 
-  /// Is there room below this stack pointer for what a call takes?
+  /// True if there is room below this stack pointer for a call.
   [[nodiscard]] bool has_stack(std::uint64_t stack_pointer) const;
   /// The functions on the stack of a thread that is stopped with these registers, the innermost first.
   [[nodiscard]] std::vector<StackFunction> stack_of(const Registers& registers);

@@ -23,7 +23,7 @@ namespace crosstalk::injector {
 namespace {
 
 // Without a time limit, or with one that is a point in time, these begin again after a stop (ERESTARTSYS and the like,
-// signal(7)). Those with a time from now on are told by what the kernel answers: resumed().
+// signal(7)). Calls with a duration are detected by the kernel's answer: resumed().
 constexpr std::array<std::uint64_t, 13> quiet = {
     SYS_poll,          SYS_select, SYS_pause,           SYS_nanosleep,       SYS_wait4,
     SYS_rt_sigsuspend, SYS_futex,  SYS_restart_syscall, SYS_clock_nanosleep, SYS_waitid,
@@ -35,9 +35,9 @@ long trace(long request, pid_t tid, std::uint64_t address, const void* data) {
   return ::syscall(SYS_ptrace, request, tid, address, data);
 }
 
-/// The next thing to be known of a traced thread, as waitpid(2) has it; nothing: there is none by this number any more.
-/// It is asked for again and again: a first thread that is traced, and ends because another one executes a program
-/// (which takes its number over), wakes nobody who sleeps in waitpid(2) (seen with Linux 6.18).
+/// Returns the next status of a traced thread, as waitpid(2) has it; nothing: there is none by this number any more.
+/// Polls: a first thread that is traced, and ends because another one executes a program (which takes its number over),
+/// wakes no sleeper in waitpid(2) (seen with Linux 6.18).
 std::optional<int> next_status(pid_t tid) {
   constexpr long shortest_ns = 10'000, longest_ns = 1'000'000;
   for (timespec pause{0, shortest_ns};; pause.tv_nsec = std::min(2 * pause.tv_nsec, longest_ns)) {

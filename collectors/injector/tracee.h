@@ -19,7 +19,7 @@ namespace crosstalk::injector {
 enum class Doing { runs, waits_quietly, other };
 /// `waits_quietly`: in a system call that goes on after a stop as if nothing had been. Others end with EINTR.
 [[nodiscard]] Doing doing(pid_t pid, pid_t tid);
-/// The same of the file's text.
+/// Does the same from the file's text.
 [[nodiscard]] Doing doing_by(const std::string& text);
 
 class Tracee {

@@ -24,7 +24,7 @@ struct IbsOp {
   std::uint32_t latency_cycles = 0;  ///< of a load that missed the first cache; 0: none, or not known
 };
 
-/// `raw`: the bytes of the field, without its size. Nothing where they are too few. A software prefetch is no access.
+/// `raw`: the bytes of the field, without its size. Nothing if they are too few. A software prefetch is no access.
 [[nodiscard]] std::optional<IbsOp> decode_ibs_op(std::span<const std::byte> raw);
 
 }  // namespace crosstalk::collectors

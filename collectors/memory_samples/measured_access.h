@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a sample of a memory event to the access that it is of, by what the processor has said and, where that leaves
-// something open, by the sampled instruction itself.
+// Finds the access of a memory event's sample, by the processor's report and, as far as that is incomplete, by the
+// sampled instruction itself.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace crosstalk::collectors {
 
 enum class Measured : std::uint8_t {
   access,          // it is in the observation
-  in_kernel,       // sampled where the program was not
+  in_kernel,       // sampled while the kernel ran
   no_access,       // an instruction that touches no memory, or whose address the processor could not tell
   half_an_update,  // the store of an instruction that also loads there: samples of its load stand for both
 };
@@ -27,7 +27,7 @@ struct AccessView {
   std::uint64_t fs_base = 0;
 };
 
-/// Fills in what is known of the access: its address, width and kind, the instruction, latency and data source.
+/// Fills in the known facts of the access: its address, width and kind, the instruction, latency and data source.
 [[nodiscard]] Measured measured_access(const PerfSample& sample, const SampledEvent& event, const AccessView& view,
                                        Observation& seen);
 

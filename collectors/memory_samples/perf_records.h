@@ -17,7 +17,7 @@ namespace crosstalk::collectors {
 /// A sample of an event of ours: a clock that ran out, an access to a watched word, or a sampled access.
 struct PerfSample {
   std::uint64_t event = 0;  // the kernel's id of the event
-  std::uint64_t ip = 0;     // where the processor was: in the kernel, if `in_kernel`
+  std::uint64_t ip = 0;     // the processor's instruction pointer: in the kernel, if `in_kernel`
   std::int32_t pid = 0, tid = 0;
   std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t address = 0;  // of the watched word, or of the sampled access; 0 of a clock
@@ -79,7 +79,7 @@ struct ParsedRecord {
   std::size_t bytes = 0;  // in the ring, > 0
 };
 
-/// The record that `bytes` begin with; nothing where they cannot be one.
+/// Returns the record at the beginning of `bytes`; nothing if they cannot be one.
 [[nodiscard]] std::optional<ParsedRecord> parse_perf_record(std::span<const std::byte> bytes,
                                                             const SampleLayout& layout = {});
 

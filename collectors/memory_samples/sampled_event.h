@@ -15,7 +15,7 @@ struct SampledEvent {
   profile::SourceKind source = profile::SourceKind::pebs;
   profile::WeightUnit weight_unit = profile::WeightUnit::accesses;
   Accesses accesses = Accesses::both;
-  bool period_random = false;  ///< the hardware varies the period; else who samples has to
+  bool period_random = false;  ///< the hardware varies the period; else the sampler has to
   bool any_period = false;     ///< the kernel's own event: no period is too short for it
 };
 

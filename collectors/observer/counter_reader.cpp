@@ -48,7 +48,7 @@ Result<void> CounterReader::add(const collectors::CounterGroup& group, pid_t tid
   open.leader = std::move(leader);
   for (const collectors::CounterEvent& event : group.events) {
     perf_event_attr attributes = event.attr;
-    if (open.events.empty()) {  // where the first reading falls is chance, as with the others
+    if (open.events.empty()) {  // the first reading comes at random, as with the others
       const double drawn = static_cast<double>(period) * period_by_chance(random);
       attributes.sample_period = collectors::allowed_period(*open.leader, static_cast<std::uint64_t>(drawn));
     }

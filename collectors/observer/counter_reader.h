@@ -42,9 +42,9 @@ class CounterReader {
   [[nodiscard]] static Result<CounterReader> open(const CounterGroups& groups, pid_t tid, std::uint32_t life,
                                                   std::uint64_t& random);
   void enable();
-  /// Writes what has been read since the last call as records. Returns how many there are.
+  /// Writes the readings since the last call as records. Returns how many there are.
   std::uint64_t drain(ArenaRing& records, CounterTally& tally);
-  /// Draws new periods where they are due, for a reading of each group in `wanted_ns` of the time that it counts.
+  /// Draws new periods that are due, for a reading of each group in `wanted_ns` of the time that it counts.
   void keep_pace(std::uint64_t now_ns, std::uint64_t wanted_ns, std::uint64_t& random);
   /// Adds up how long the groups have counted. Before it is closed.
   void account(CounterTally& tally) const;
@@ -64,7 +64,7 @@ class CounterReader {
   std::uint32_t life_ = 0;
 };
 
-/// As warnings for the profile; none where there is nothing to say.
+/// Returns warnings for the profile; none if there is nothing to say.
 [[nodiscard]] std::vector<profile::MessageRow> remarks_on(const CounterTally& tally);
 
 }  // namespace crosstalk::observer

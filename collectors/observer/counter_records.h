@@ -33,7 +33,7 @@ struct ParsedCounterRecord {
   std::size_t bytes = 0;  // in the ring, > 0
 };
 
-/// The record that `bytes` begin with; nothing where they cannot be one.
+/// Returns the record at the beginning of `bytes`; nothing if they cannot be one.
 [[nodiscard]] std::optional<ParsedCounterRecord> parse_counter_record(std::span<const std::byte> bytes);
 
 }  // namespace crosstalk::observer

@@ -15,7 +15,7 @@ namespace crosstalk::observer {
 class Counters {
  public:
   explicit Counters(CounterGroups groups) : groups_(std::move(groups)) {}
-  /// Opens what is to be open, takes what was read, and keeps the pace. Charges the readings to the threads.
+  /// Opens missing counters, takes their readings, and keeps the pace. Charges the readings to the threads.
   void tend(const Targets& targets, watch_policy::Budget& budget, std::uint64_t now_ns);
   /// Takes the thread's last readings, and closes its counters.
   void close(WatchedThread& thread, std::uint64_t cost_ns);

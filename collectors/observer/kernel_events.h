@@ -21,12 +21,11 @@ void raise_descriptor_limit();
 /// A disabled clock of thread `tid`. Errors: not_found (the thread is gone), permission, system; in one line, with the
 /// remedy.
 [[nodiscard]] Result<OpenEvent> open_clock(pid_t tid, const ClockSettings& settings);
-/// May this user see what threads of others do in the kernel? Asked of thread `tid`.
+/// True if this user may see other threads in the kernel. Asked of thread `tid`.
 [[nodiscard]] bool kernel_allowed(pid_t tid);
 /// Pages of a ring: a whole watch's accesses beside some samples of the clock fit, and a sample of each.
 inline constexpr std::uint32_t usual_ring_pages = 32, least_ring_pages = 4;
-/// The ring of a clock, of so many pages (a power of two), or of fewer where the user has not as much memory
-/// left to lock.
+/// Maps the ring of a clock, of so many pages (a power of two), or of fewer if the user cannot lock as much memory.
 [[nodiscard]] Result<PerfRing> map_ring(const OpenEvent& clock, std::uint32_t pages);
 void enable_event(const OpenEvent& event);
 void set_event_period(const OpenEvent& event, std::uint64_t period);

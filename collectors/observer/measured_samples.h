@@ -27,7 +27,7 @@ struct MeasuredSamples {
   void count(Measured measured);
 };
 
-/// As warnings for the profile; none where there is nothing to say.
+/// Returns warnings for the profile; none if there is nothing to say.
 [[nodiscard]] std::vector<profile::MessageRow> remarks_on(const MeasuredSamples& samples);
 
 }  // namespace crosstalk::observer

@@ -37,7 +37,7 @@ Result<MemorySampler> MemorySampler::open(const MemoryEvents& events, SamplingPl
   return sampler;
 }
 
-/// The first period is drawn like the others, so that where the first sample falls is chance.
+/// The first period is drawn like the others, so that the first sample comes at random.
 Result<void> MemorySampler::add(const collectors::MemoryEvent& event, SamplingPlace place, std::uint64_t period,
                                 std::uint64_t& random) {
   Open open{&event, std::nullopt, {}, EventPace(event, period)};
@@ -62,7 +62,7 @@ Result<void> MemorySampler::add(const collectors::MemoryEvent& event, SamplingPl
   return {};
 }
 
-/// Into the ring of another one that says the same, where the kernel lets it.
+/// Sends the event's records to a ring with the same layout if the kernel allows it, else to one of its own.
 Result<void> MemorySampler::provide_ring(const OpenEvent& event, const SampleLayout& layout) {
   for (const Ring& ring : rings_) {
     if (ring.layout.fields == layout.fields && write_into_ring(event, ring.fd)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events that sample memory accesses, of one thread or, where the kernel has it no other way, of one processor:
-// opened, read, and kept at a pace.
+// Opens, reads and paces the events that sample memory accesses, of one thread or, if the kernel allows it no other
+// way, of one processor.
 //
-// An event counts accesses (or micro-operations, or whatever it is) and takes a sample each time it has counted a
-// period. The period follows how much the thread does, so that there is a sample in so much of its time, and is drawn
-// by chance around that: a loop whose accesses repeat in step with it would always be sampled at the same one.
+// An event counts accesses (or micro-operations, or other things) and takes a sample each time it has counted a period.
+// The period follows how much the thread does, so that there is a sample in so much of its time, and is drawn by chance
+// around that: a loop whose accesses repeat in step with it would always be sampled at the same one.
 #pragma once
 
 #include <sys/types.h>

@@ -41,7 +41,7 @@ class ModuleSampler {
 
   struct Sampled {
     PerfSample sample;
-    std::uint64_t weight = 0;  // what it stands for
+    std::uint64_t weight = 0;  // in the event's unit
   };
   struct Batch {
     std::vector<Sampled> samples;

@@ -30,12 +30,12 @@ struct Assignment {
   std::vector<collectors::CounterGroup> counters;  // hardware counters that are read of each thread
 };
 
-/// While it lives, and until it is stopped, a thread of this process watches the targets and writes what it sees into
-/// the arena. It may be stopped, and dies with this process, at any time without harm to the targets.
+/// While it lives, and until it is stopped, a thread of this process watches the targets and writes its observations
+/// into the arena. It may be stopped, and dies with this process, at any time without harm to the targets.
 class Observer {
  public:
-  /// Attaches to all threads of these processes. `arena`: its path. Refused, in one line that names the process, where
-  /// one of them cannot be watched. The calling thread's blocked signals are blocked in the observer's thread.
+  /// Attaches to all threads of these processes. `arena`: its path. Refused, in one line that names the process, if one
+  /// of them cannot be watched. The calling thread's blocked signals are blocked in the observer's thread.
   [[nodiscard]] static Result<std::unique_ptr<Observer>> attach(const Assignment& assignment, const std::string& arena);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -43,7 +43,7 @@ class Observer {
 
   /// Readable once all of them have ended.
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
-  /// Leaves the targets; what was seen of them is in the arena when this returns. A second call does nothing.
+  /// Leaves the targets; all observations are in the arena when this returns. A second call does nothing.
   void stop();
   /// Returns warnings about what went unwatched. After stop().
   [[nodiscard]] std::vector<profile::MessageRow> remarks() const;

@@ -29,7 +29,7 @@ perf_event_attr clock_attributes(const ClockSettings& settings) {
   attributes.sample_period = settings.period_ns;
   attributes.sample_stack_user = clock_stack_bytes;
   attributes.exclude_kernel = settings.with_kernel ? 0 : 1;
-  attributes.watermark = 1;  // else only samples would wake, and not what is told of new threads and processes
+  attributes.watermark = 1;  // else only samples would wake, and not the records of new threads and processes
   attributes.wakeup_watermark = settings.wakeup_bytes;
   attributes.task = 1;
   attributes.mmap = 1;

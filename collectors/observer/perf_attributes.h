@@ -23,7 +23,7 @@ inline constexpr std::uint32_t watch_stack_bytes = 1024;
 struct ClockSettings {
   std::uint64_t period_ns = 0;
   bool with_kernel = false;        // also what the thread does in the kernel; not every user may ask for that
-  std::uint32_t wakeup_bytes = 1;  // in the ring, after which who waits for it is woken; 1: at each record
+  std::uint32_t wakeup_bytes = 1;  // bytes in the ring after which waiters are woken; 1: at each record
 };
 /// A clock of the thread's CPU time. It begins disabled, and tells of the threads and processes that the thread makes.
 [[nodiscard]] perf_event_attr clock_attributes(const ClockSettings& settings);
@@ -39,7 +39,7 @@ struct WatchedPlace {
 /// Returns the attributes of an event that samples memory accesses: the chosen event, and in its samples also the count
 /// so far, the registers and some stack. It begins disabled.
 [[nodiscard]] perf_event_attr measuring_attributes(const collectors::MemoryEvent& event, std::uint64_t period);
-/// The same for the event that leads its group, if it has one.
+/// Returns those of the event that leads its group, if it has one.
 [[nodiscard]] perf_event_attr leading_attributes(const collectors::MemoryEvent& event);
 [[nodiscard]] SampleLayout layout_of(const collectors::MemoryEvent& event);
 

@@ -23,7 +23,7 @@ bool copy_ring(std::span<const std::byte> ring, std::uint64_t head, std::uint64_
 /// The ring of one event, and of others that were told to write into it. Movable. Not thread-safe.
 class PerfRing {
  public:
-  /// `pages` of data, a power of two. Errors: permission, where the user has no locked memory left for it.
+  /// `pages` of data, a power of two. Errors: permission if the user has no locked memory left for it.
   [[nodiscard]] static Result<PerfRing> map(int event, std::uint32_t pages);
   PerfRing(PerfRing&& other) noexcept;
   PerfRing& operator=(PerfRing&& other) noexcept;
@@ -31,7 +31,7 @@ class PerfRing {
   PerfRing& operator=(const PerfRing&) = delete;
   ~PerfRing();
 
-  /// Appends what has come since the last call. False: bytes were given up.
+  /// Appends the bytes since the last call. False: bytes were given up.
   bool drain(std::vector<std::byte>& out);
 
  private:

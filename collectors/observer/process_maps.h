@@ -18,7 +18,7 @@ struct Mapping {
   bool shared = false;       // with others that map the same
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;   // 0: no file
-  bool deleted = false;      // the file is not where it was mapped from any more
+  bool deleted = false;      // the mapped file is not at its path any more
   std::string path;          // or [stack], [vdso], ...; empty: none
 
   [[nodiscard]] bool contains(std::uint64_t address) const { return address >= begin && address < end; }
@@ -30,7 +30,7 @@ struct Mapping {
 /// The mapping that `address` lies in; null: none. `maps` are by address.
 [[nodiscard]] const Mapping* mapping_at(const std::vector<Mapping>& maps, std::uint64_t address);
 
-/// May a watchpoint lie there? Not where the kernel writes the time, nor where nothing is mapped.
+/// True if a watchpoint may lie there. False if the kernel writes the time there, or nothing is mapped.
 [[nodiscard]] bool is_watchable(const Mapping* mapping);
 
 /// Returns the line at `address`, which lies in `mapping`, if processes can share its memory. Does not check if others

@@ -19,7 +19,7 @@ SamplePace::SamplePace(std::uint64_t wanted_ns, double allowed, double guess_ns)
     : wanted_ns_(wanted_ns), allowed_(allowed), cost_ns_(guess_ns) {}
 
 std::uint64_t SamplePace::review(const SampledSpell& spell) {
-  constexpr double most = 4;  // times what was known: a few samples of a bad moment do not decide
+  constexpr double most = 4;  // times the known cost: a few samples of a bad moment do not decide
   if (spell.ticks != 0) {
     const auto ticks = static_cast<double>(spell.ticks);
     const double seen_ns = std::min(spell.cost_ns / ticks, most * cost_ns_);
@@ -30,10 +30,10 @@ std::uint64_t SamplePace::review(const SampledSpell& spell) {
   return static_cast<std::uint64_t>(std::clamp(affordable_ns, static_cast<double>(wanted_ns_), longest_ns));
 }
 
-/// The kernel sets the processor's timer at a switch where the clock is the next to ring: the more seldom, the longer
-/// its period. With a short one it does so at each switch. Two threads that hand each other a byte on one processor
-/// (AMD EPYC, a virtual machine, Linux 6.18), us more a switch: 1.0 with 16 ms, 2.0 with 8, 4.0 with 4, 10 with 2, 11.4
-/// with 1 and 0.5, 13.3 with 0.2, 14.5 with 0.1.
+/// The kernel sets the processor's timer at a switch if the clock is the next to ring, which is rarer for a longer
+/// period. With a short one it does so at each switch. Two threads that hand each other a byte on one processor (AMD
+/// EPYC, a virtual machine, Linux 6.18), us more a switch: 1.0 with 16 ms, 2.0 with 8, 4.0 with 4, 10 with 2, 11.4 with
+/// 1 and 0.5, 13.3 with 0.2, 14.5 with 0.1.
 double switch_price(double at_4_ms_ns, std::uint64_t period_ns) {
   constexpr double most = 3.5;
   const double times = std::sqrt(usual_ns / static_cast<double>(std::max<std::uint64_t>(period_ns, 1)));
@@ -48,7 +48,7 @@ ClockWindows clock_windows(const ClockCosts& cost, std::uint64_t period_ns, doub
   if (!(part_with(period_ns) < 1)) {
     return {1, period_ns};
   }
-  // As few switches a sample as can be, but no more samples than without windows.
+  // As few switches a sample as possible, but no more samples than without windows.
   std::uint64_t shorter_ns = std::min(shortest_in_windows_ns, period_ns);
   while (part_with(shorter_ns) * static_cast<double>(period_ns) > static_cast<double>(shorter_ns)) {
     shorter_ns = std::min(shorter_ns + shorter_ns / 4 + 1, period_ns);

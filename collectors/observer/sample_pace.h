@@ -72,7 +72,7 @@ class ClockedShare {
   bool windowed_ = false;
   double window_ns_ = 0;  // mean of the last windows
   double handed_ns_ = 0;  // what all samples so far stand for
-  double owed_ns_ = 0;    // of what those of this window are to stand for
+  double owed_ns_ = 0;    // time that the rest of this window's samples stand for
   double scale_ = 1;
 };
 

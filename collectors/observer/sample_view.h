@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The access of a sample, found by the same code as inside a target (collectors/in_target/access/finder.h).
 //
-// When a sample is read here its thread has long gone on. So of its memory only what cannot have changed since is
-// looked at: the code, what is mapped for reading only, and the piece of stack that came with the sample.
+// When a sample is read here its thread has long gone on. So this reads only memory that cannot have changed since: the
+// code, read-only mappings, and the piece of stack that came with the sample.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ class SampleView {
   [[nodiscard]] std::optional<in_target::FoundAccess> find(in_target::AccessFinder& finder);
   /// The access that a watchpoint has reported.
   [[nodiscard]] std::optional<in_target::FoundAccess> find_retired(in_target::AccessFinder& finder);
-  /// An access was found where nothing is known to be mapped.
+  /// True if an access was found at an address that is not known to be mapped.
   [[nodiscard]] bool missed_mapping() const { return missed_mapping_; }
 
   /// How it sees the thread's memory; refers to this view.

@@ -55,8 +55,8 @@ void Sampling::locate(const PerfSample& sample, const WatchedThread& thread, col
   }
 }
 
-/// Opens a watch where the policy, the unit and the budget allow. The access lies back by the time that the line is
-/// watched: its thread's next one is waited for.
+/// Opens a watch if the policy, the unit and the budget allow it. The access is over when the line is watched: the
+/// watch waits for its thread's next one.
 void Sampling::watch(WatchedThread& thread, const collectors::Observation& seen, profile::Sample& record) {
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
   const auto offset = static_cast<std::uint32_t>(seen.address & ~line_mask);

@@ -25,7 +25,7 @@ constexpr std::uint64_t idle_ns = 20'000'000;
 constexpr double cycle_ns = 200e6;                     // of a thread that rests for a part of it
 constexpr double sample_share = 0.35;                  // of the budget: for samples
 constexpr double windows_share = 0.8;                  // for them, and for what clocks add to context switches
-constexpr double sample_guess = 3;                     // what a sample costs to what it costs its thread
+constexpr double sample_guess = 3;                     // a sample's cost, in times of its cost to its thread
 constexpr std::uint64_t first_review_ns = 50'000'000;  // soon: the threads may be such that switch all the time
 constexpr std::uint64_t next_review_ns = 200'000'000;
 
@@ -306,7 +306,7 @@ void Session::keep_pace(std::uint64_t now_ns) {
 
 bool Session::rouse(WatchedThread& thread, std::uint64_t now_ns) {
   thread.turn_ns = now_ns + static_cast<std::uint64_t>(thread.part * cycle_ns);
-  thread.process->expect_new_maps();  // nobody has told what was mapped meanwhile
+  thread.process->expect_new_maps();  // mappings made meanwhile were not reported
   const std::uint64_t cpu_ns = cpu_time_of(thread.process->pid(), thread.tid);
   thread.share.begin_window(static_cast<double>(cpu_ns - std::min(thread.life_before_ns, cpu_ns)));
   return Target::rouse(thread);

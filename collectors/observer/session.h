@@ -40,11 +40,11 @@ class Session final : private WatchWorld {
           CounterGroups counters = {});
 
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
-  /// Handles what has come.
+  /// Handles the records that have come.
   void pass();
   /// Waits until something comes, `stop` is readable, or it is time for something.
   void wait(int stop);
-  /// Have all of them ended?
+  /// True if all of them have ended.
   [[nodiscard]] bool over() const { return targets_.processes().empty(); }
   /// Leaves them. Nothing of them is used afterwards.
   void end();

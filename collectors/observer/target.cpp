@@ -22,7 +22,7 @@ constexpr int most_looks = 8;  // for threads that threads make while we look
 constexpr std::uint32_t ring_page_bytes = 4096;
 constexpr std::size_t pages_of_rings = 4096;  // of a process: locked memory, which thousands of threads share
 
-constexpr std::uint64_t largest_stack = 64ULL << 20U;  // of what is larger, most is something else
+constexpr std::uint64_t largest_stack = 64ULL << 20U;  // of a larger mapping most is something else
 
 void copy_name(const std::string& name, char (&to)[16]) {
   std::memcpy(to, name.data(), std::min(name.size(), sizeof to - 1));
@@ -53,7 +53,7 @@ bool same_module(const TargetModule& a, const TargetModule& b) {
   return a.record.begin == b.record.begin && a.record.end == b.record.end && a.path == b.path;
 }
 
-/// The same part of the same file, at the same place.
+/// True if both are the same part of the same file, at the same address.
 bool same_memory(const Mapping& a, const Mapping& b) {
   return a.begin == b.begin && a.end == b.end && a.offset == b.offset && a.device == b.device && a.inode == b.inode &&
          a.shared == b.shared;
@@ -234,7 +234,7 @@ Result<void> Target::meet(pid_t tid) {
     }
     return tl::unexpected<Error>(thread.error());
   }
-  start(**thread);  // an exec from now on is told, so what is looked at next is not out of date unnoticed
+  start(**thread);  // an exec from now on is reported, so the facts read next do not become outdated unnoticed
   (*thread)->records->go_live();
   if (!std::exchange(announced_, true)) {
     write_process(**thread);

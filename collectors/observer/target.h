@@ -28,7 +28,7 @@ struct TargetIdentity {
   std::uint32_t number = 0;  // of the process in its recording
 };
 
-/// Not thread-safe. Its threads refer to it, so it stays where it is.
+/// Not thread-safe. Not movable: its threads refer to it.
 class Target {
  public:
   /// `arena` and `memory` outlive it. `period_ns`: CPU time between two samples of a thread. `memory`: events of its
@@ -48,10 +48,10 @@ class Target {
   /// if it has.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
-  /// Its events and rings are closed, and opened again. False: the thread is gone, or no event can be had.
+  /// Closes its events and rings, and opens them again. False: the thread is gone, or no event can be opened.
   static void rest(WatchedThread& thread);
   static bool rouse(WatchedThread& thread);
-  /// Its process executes another program: of its threads only the first is left.
+  /// Begins anew after its process has executed another program: only its first thread is left.
   void begin_anew();
   /// Makes tend() look at the mappings, which may have changed.
   void expect_new_maps() { maps_changed_ = true; }
@@ -61,13 +61,13 @@ class Target {
   /// Returns the line at `address`, where a thread of this process was sampled, if processes can share its memory.
   /// Records the mapping there when it is seen first.
   watch_policy::SharedLine touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns);
-  /// Has one of its threads been sampled in the memory that the line is of?
+  /// True if one of its threads has been sampled in the line's memory.
   [[nodiscard]] bool has_touched(const watch_policy::SharedLine& line) const {
     return touched_.contains(line.object());
   }
 
   [[nodiscard]] pid_t pid() const { return identity_.pid; }
-  /// Readable once the process has ended; -1 where that cannot be had.
+  /// Readable once the process has ended; -1 if there is none.
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }
   [[nodiscard]] bool has_ended() const;
   [[nodiscard]] const WatchedThreads& threads() const { return threads_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules of a process, read off their headers where they are mapped: a file that was replaced since, or that is
-// not to be seen from here, says nothing about what runs.
+// Reads the modules of a process from their mapped headers: a file that was replaced since, or cannot be seen from
+// here, does not describe the running code.
 #include <elf.h>
 
 #include <algorithm>

@@ -125,7 +125,8 @@ Rights rights_of(const std::string& status) {
   return {number(field(status, "Uid")), capabilities("CapPrm"), (capabilities("CapEff") >> cap_sys_ptrace & 1U) != 0};
 }
 
-/// /proc/PID belongs to root where the process has made itself unreadable, or executes what its user may not read.
+/// True if root owns /proc/PID, because the process has made itself unreadable, or executes a file that its user may
+/// not read.
 bool forbids_itself(pid_t pid, const Rights& target) {
   struct stat facts {};
   return ::stat(folder_of(pid).c_str(), &facts) == 0 && facts.st_uid != target.user;

@@ -38,16 +38,16 @@ class TargetMemory {
 /// do no harm. Errors: not_found (it has ended), permission, with the remedy.
 [[nodiscard]] Result<void> check_memory(pid_t pid, const std::vector<Mapping>& maps);
 
-/// Has the process ended? Its parent may not have asked yet how.
+/// True if the process has ended, even if its parent has not waited for it yet.
 [[nodiscard]] bool has_ended(pid_t pid);
-/// By a signal, or by who traces it.
+/// True if it is stopped, by a signal or by its tracer.
 [[nodiscard]] bool is_stopped(pid_t pid);
 
-/// Is there such a thread? Needs no descriptor.
+/// True if there is such a thread. Needs no descriptor.
 [[nodiscard]] bool is_there(pid_t pid, pid_t tid);
 
-/// The first thread, or where that has ended before the others, one of those: by it the kernel shows what a process
-/// has.
+/// Returns the first thread, or if that has ended before the others, one of those: through it the kernel shows the
+/// process's resources.
 [[nodiscard]] pid_t living_thread(pid_t pid);
 
 /// The ids of its threads; empty: it is gone.

@@ -62,7 +62,7 @@ void Targets::add_child(pid_t pid, pid_t parent) {
   }
 }
 
-/// Were there any?
+/// Returns true if there were any.
 bool Targets::meet_children() {
   std::set<pid_t> known;
   for (const auto& process : processes_) {

@@ -26,7 +26,7 @@ struct Unwatched {
   std::uint64_t unmeasured_threads = 0;                      // have their clocks alone
   std::string why_unmeasured;                                // the last of them
   std::uint64_t traced_processes = 0;                        // of which no line was watched as long as they were
-  std::string tracer;                                        // who traced the last of them
+  std::string tracer;                                        // tracer of the last of them
   bool rested = false;  // threads had no clock for a part of the time: threads that they started then were not reported
 };
 
@@ -45,7 +45,7 @@ class Targets {
   /// accesses of each thread.
   Targets(ArenaAccess arena, bool children, const MemoryEvents& memory);
 
-  /// Begins to watch these processes. Fails where one of them cannot be watched, in one line that names it.
+  /// Begins to watch these processes. Fails if one of them cannot be watched, in one line that names it.
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// One of them has made a thread, or started a process.
   void meet(pid_t pid, pid_t tid, pid_t parent);
@@ -62,7 +62,8 @@ class Targets {
   [[nodiscard]] WatchedThread* thread_of(pid_t tid) const;
   [[nodiscard]] std::size_t thread_count() const;
 
-  /// The line at `address`, where a thread was sampled, if processes can share it, and whether others of these do.
+  /// Returns the line at `address`, where a thread was sampled, if processes can share it, and tells if others of these
+  /// do.
   [[nodiscard]] watch_policy::SharedLine touch(WatchedThread& thread, std::uint64_t address, std::uint64_t time_ns);
   /// The other threads that have the line, of the same process, or of those that share it.
   [[nodiscard]] std::vector<LinePlace> others_at(const WatchedThread& self, std::uint64_t line,

@@ -27,7 +27,7 @@ class Tracing {
   pid_t pid_;
   std::uint64_t due_ns_ = 0;
   pid_t now_ = 0;   // 0: none
-  pid_t last_ = 0;  // whom tracer_ names
+  pid_t last_ = 0;  // the process that tracer_ names
   std::string tracer_;
 };
 

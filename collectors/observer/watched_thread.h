@@ -30,7 +30,7 @@ struct WatchedThread {
   OpenEvent clock;
   std::optional<MemorySampler> memory;    // beside the clock, where its accesses can be sampled
   bool lacked_counter = false;            // one of them never had a counter, which is entered in the session's sums
-  std::optional<CounterReader> counters;  // beside the clock, too, where they are wanted
+  std::optional<CounterReader> counters;  // beside the clock, if they are wanted
   bool counters_tried = false;            // to open, since it was met or roused
   std::optional<PerfRing> events;         // of the clock, and of the thread's watchpoints; absent: it rests
   std::uint64_t begin_ns = 0;             // CLOCK_MONOTONIC, when it was met

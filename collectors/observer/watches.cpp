@@ -16,7 +16,7 @@ constexpr std::uint64_t first_cost_guess_ns = 200'000;
 constexpr std::uint32_t few_shots = shots_a_breakpoint / 4;
 constexpr std::uint32_t many_shots = shots_a_breakpoint / 2;
 
-/// The lowest words of the stack; false where they did not come with the sample.
+/// Takes the lowest words of the stack; false if they did not come with the sample.
 bool take_frame(const PerfSample& trap, profile::WatchTrap& record) {
   if (trap.stack.size() < sizeof record.frame) {
     return false;
@@ -211,7 +211,7 @@ void Watches::trapped(WatchedThread& thread, const PerfSample& trap) {
   }
 }
 
-/// An access of the watch, in the order of times: is it one that the policy wants to see?
+/// Takes an access of the watch, in the order of times, if the policy wants it.
 void Watches::take(Slot& slot, Part& part, std::uint32_t word, const PerfSample& trap) {
   const WatchMode wanted = part.wanted[word];
   if (wanted == WatchMode::off) {

@@ -53,7 +53,7 @@ class WatchWorld {
   virtual std::uint64_t cpu_ns() = 0;  // CPU time of the observer
   /// Unique in the recording, > 0.
   virtual std::uint32_t new_watch() = 0;
-  /// Was the access of the thread before these registers a store, as far as its code tells?
+  /// True if the thread's access before these registers was a store, as far as its code tells.
   virtual bool was_store(const WatchedThread& thread, const PerfSample& trap) = 0;
 };
 
@@ -64,7 +64,7 @@ struct LinePlace {
 };
 
 struct WatchRequest {
-  std::uint64_t line = 0;                // where the sampled thread has it
+  std::uint64_t line = 0;                // its address in the sampled thread
   std::vector<LinePlace> others;         // the other threads that have it
   watch_policy::Board* board = nullptr;  // which knows the line, and outlives the watch
   std::uint64_t key = 0;                 // by which it does
@@ -112,7 +112,7 @@ class Watches {
   void settle(std::uint64_t read_until_ns);
   /// Returns when the time of the next watch is over; UINT64_MAX: there is none.
   [[nodiscard]] std::uint64_t next_end_ns() const;
-  /// Is the thread armed?
+  /// True if the thread is armed.
   [[nodiscard]] bool involves(const WatchedThread& thread) const;
   /// Forgets a thread that is gone.
   void leave(const WatchedThread& thread);
@@ -134,7 +134,7 @@ class Watches {
   struct Slot {
     std::uint32_t watch = 0;  // 0: idle
     bool suspected = false, changed = false;
-    std::uint64_t line = 0;  // where the sampled thread has it
+    std::uint64_t line = 0;  // its address in the sampled thread
     watch_policy::Board* board = nullptr;
     std::uint64_t key = 0;  // of the board
     std::uint64_t cost_ns = 0;

@@ -29,7 +29,7 @@ struct Attribute {
   [[nodiscard]] bool excludes_kernel() const { return flag(5); }
   /// How near the sampled instruction is to the one that counted: 0 anywhere, 3 the very one.
   [[nodiscard]] unsigned precision() const { return static_cast<unsigned>(flags >> 15U & 3U); }
-  /// Every record ends with who and when, not only samples.
+  /// True if every record ends with thread and time, not only samples.
   [[nodiscard]] bool all_have_ids() const { return flag(18); }
   [[nodiscard]] bool uses_clock_id() const { return flag(25); }
 

@@ -30,7 +30,7 @@ template <class T>
   return value;
 }
 
-/// An array of 64-bit numbers that stays where it is in the file.
+/// A view of an array of 64-bit numbers in the file.
 class WordView {
  public:
   WordView() = default;

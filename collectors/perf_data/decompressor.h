@@ -13,7 +13,7 @@
 
 namespace crosstalk::perf_data {
 
-/// Needs the room of one record and a piece of the stream, whatever the stream holds.
+/// Needs the room of one record and a piece of the stream, for any stream.
 class Decompressor {
  public:
   explicit Decompressor(ByteOrder order);

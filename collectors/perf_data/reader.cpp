@@ -84,7 +84,7 @@ void Reader::read_features() {
   name_events();
 }
 
-/// Samples do not need them: one that is damaged is left out. An empty one is what perf writes where it could not tell.
+/// Samples do not need features: leaves out a damaged one. perf writes an empty one if it does not know the value.
 void Reader::take_feature(std::uint32_t feature, std::span<const std::byte> bytes) {
   Features with = features_;
   if (const Result<void> added = add_feature(feature, bytes, header_.order, with); added) {
@@ -142,7 +142,7 @@ Result<ReadSummary> Reader::read(const Visit& visit) {
   return summary_;
 }
 
-// Before anything else, so that whoever meets a mapping knows its file. Old perfs wrote records without a process.
+// Runs before anything else, so that the reader of a mapping knows its file. Old perfs wrote records without a process.
 Result<void> Reader::read_build_ids(const Visit& visit) {
   for (const FeatureSection& each : header_.features) {
     if (each.feature != static_cast<std::uint32_t>(Feature::build_id)) {
@@ -152,7 +152,7 @@ Result<void> Reader::read_build_ids(const Visit& visit) {
     while (!rest.empty()) {
       const Place place{static_cast<std::uint64_t>(rest.data() - file_.data()), false};
       const std::size_t size = header_of(rest, header_.order).bytes;
-      // Its type is not set in files, so it is not asked for.
+      // Files do not set its type, so it is not checked.
       const auto decoded = size < header_bytes || size > rest.size()
                                ? corrupt_at(place, header_build_id, "it reaches beyond the feature's end")
                                : decode_build_id(rest.first(size), header_.order, place);

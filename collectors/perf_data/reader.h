@@ -4,7 +4,7 @@
 //   file -> header (file_header.h) -> events (events.h) and features (features.h)
 //        -> records, decompressed (decompressor.h) -> in order (round_queue.h) -> decoded (record_decoder.h) -> visitor
 //
-// Of a file written to a pipe, events and features are records, too, so they are complete only after read().
+// In a file written to a pipe, events and features are records, too, so they are complete only after read().
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,13 @@ struct ReadSummary {
   std::map<std::uint32_t, std::uint64_t> by_type;
   bool cut_off =
       false;  // something is missing at the end: perf did not end in an orderly way, or this is part of a copy
-  std::uint64_t cut_off_at = 0;      // where the last record is not whole
-  std::vector<std::string> damaged;  // features that were left out, each with what is wrong with it
+  std::uint64_t cut_off_at = 0;      // the offset of an incomplete last record
+  std::vector<std::string> damaged;  // features that were left out, each with its defect
 };
 
 class Reader {
  public:
-  /// `file` outlives the reader. Errors say what is wrong with the file, without its name.
+  /// `file` outlives the reader. Errors describe the defect of the file, without its name.
   [[nodiscard]] static Result<Reader> open(std::span<const std::byte> file);
 
   /// Hands on every record, once. An error of `visit` ends it and is passed on.
@@ -60,7 +60,7 @@ class Reader {
   [[nodiscard]] Result<void> add_event(std::span<const std::byte> record);
   [[nodiscard]] Result<void> update_event(std::span<const std::byte> record);
 
-  /// A whole record where it stands. `keep`: its bytes are gone afterwards.
+  /// Takes a whole record. `keep`: copies it, as its bytes are gone afterwards.
   [[nodiscard]] Result<void> take(std::span<const std::byte> bytes, const Place& place, bool keep);
   [[nodiscard]] Result<void> take_of_perf(std::span<const std::byte> bytes, const Place& place);
   [[nodiscard]] Result<void> decompress(std::span<const std::byte> bytes, const Place& place);

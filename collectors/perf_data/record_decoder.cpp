@@ -46,7 +46,7 @@ constexpr std::uint64_t fields_at_end = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PER
                                         PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
-/// Bytes of who and when, at the end of a record that is no sample.
+/// Returns the bytes of thread and time at the end of a record that is no sample.
 std::size_t identity_bytes(const Attribute& attribute) {
   return attribute.all_have_ids()
              ? static_cast<std::size_t>(std::popcount(attribute.sample_type & fields_at_end)) * word_bytes

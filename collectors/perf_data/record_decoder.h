@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the bytes of one record to what it says: pure functions.
+// Decodes the bytes of one record: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct RecordHeader {
 /// An entry of the feature of build ids: a HEADER_BUILD_ID whose type may not be set.
 [[nodiscard]] Result<Record> decode_build_id(std::span<const std::byte> bytes, ByteOrder order, const Place& place);
 
-/// When it happened, without decoding the rest: 0 where it does not say so, or is too short to.
+/// Returns its time, without decoding the rest: 0 if it has none, or is too short.
 [[nodiscard]] std::uint64_t time_of_record(std::span<const std::byte> bytes, ByteOrder order, const Events& events);
 
 /// The fields of a sample, behind its header; nothing when they are more than the record has.

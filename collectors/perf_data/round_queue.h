@@ -23,7 +23,7 @@ struct QueuedRecord {
   std::uint64_t order = 0;  // in which it was put, for equal times
   Place place;
   std::span<const std::byte> bytes;
-  std::unique_ptr<std::byte[]> own;  // what `bytes` are of, where nobody else keeps them
+  std::unique_ptr<std::byte[]> own;  // owns `bytes`, if nobody else keeps them
 };
 
 class RoundQueue {

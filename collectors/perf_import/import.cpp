@@ -92,7 +92,7 @@ bool of_this_host(const profile::Session& session) {
 
 profile::EventId event_id(std::size_t event) { return profile::EventId{static_cast<std::uint32_t>(event) + 1}; }
 
-/// Takes a recording's records and writes what they say.
+/// Takes a recording's records and writes their contents.
 class Import {
  public:
   Import(const perf_data::Reader& reader, profile::ProfileWriter& writer, const std::string& version)
@@ -168,7 +168,7 @@ Result<void> Import::take_sample(const perf_data::Record& record, const perf_dat
   has_accesses_ = has_accesses_ || row.access != AccessKind::none;
   first_ns_ = std::min(first_ns_, row.time_ns);
   last_ns_ = std::max(last_ns_, row.time_ns);
-  constexpr std::uint64_t rows_at_once = 50'000;  // what is not committed is kept in memory
+  constexpr std::uint64_t rows_at_once = 50'000;  // uncommitted rows are kept in memory
   if (++outcome_.samples % rows_at_once == 0) {
     if (Result<void> committed = writer_.commit(); !committed) {
       return committed;

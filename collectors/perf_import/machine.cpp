@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t most_cpus = 65536;
 
-/// "0-3,8" -> 0 1 2 3 8; what is no such list is empty.
+/// "0-3,8" -> 0 1 2 3 8; empty for any other text.
 std::vector<std::uint32_t> cpus_in(std::string_view list) {
   std::vector<std::uint32_t> cpus;
   while (!list.empty()) {

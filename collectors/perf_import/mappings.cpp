@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view vdso = "[vdso]";
 
-/// Reads a structure of a file; false where the file ends before.
+/// Reads a structure of a file; false if the file ends before.
 template <class T>
 bool read_at(const UniqueFd& fd, std::uint64_t offset, T& out) {
   return offset < INT64_MAX &&
@@ -173,7 +173,7 @@ const ModuleRows::File& ModuleRows::file(const std::string& path) {
 
 std::vector<profile::ModuleRow> ModuleRows::rows(ProcessId process, const CodeMapping& mapping,
                                                  const std::string* build_id) {
-  // Files that are linked for a fixed place are linked for the low addresses; what is placed at random never is there.
+  // Files that are linked for a fixed place are linked for the low addresses; randomised ones are never there.
   constexpr std::uint64_t lowest_random = std::uint64_t{1} << 32U;
   constexpr std::uint64_t page = 4096;
   constexpr std::string_view deleted = " (deleted)";

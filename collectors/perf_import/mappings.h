@@ -17,7 +17,7 @@
 
 namespace crosstalk::perf_import {
 
-/// Texts of which there are many equal ones; each is kept once, and stays where it is.
+/// Texts, many of which are equal; keeps each once, at a fixed address.
 class Names {
  public:
   [[nodiscard]] const std::string* intern(std::string_view text);

@@ -62,7 +62,7 @@ Result<std::size_t> Tasks::thread_of(std::int32_t pid, std::int32_t tid) {
   return process ? new_thread(*process, tid) : process;
 }
 
-/// The process begins anew: without its mappings, and as another one where it was sampled before.
+/// Begins the process anew: without its mappings, and as another one if it was sampled before.
 Result<void> Tasks::execute(std::int32_t pid, std::int32_t tid, std::uint64_t time_ns) {
   const auto old = process_of(pid);
   if (!old) {
@@ -108,7 +108,7 @@ Result<void> Tasks::add(const perf_data::Comm& comm, std::uint64_t time_ns) {
 }
 
 Result<void> Tasks::add(const perf_data::Fork& fork, std::uint64_t time_ns) {
-  const bool made_up = fork.exec || time_ns == 0;  // by perf, of what was there when it began
+  const bool made_up = fork.exec || time_ns == 0;  // by perf, for processes that existed when it began
   if (made_up && thread_of_tid_.contains(fork.tid)) {
     return {};
   }

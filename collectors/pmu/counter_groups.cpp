@@ -46,7 +46,7 @@ void make_leader(perf_event_attr& attr, std::uint64_t period) {
   attr.sample_period = period;
   attr.sample_type =
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_READ;
-  attr.watermark = 1;  // its readings are taken along by whoever waits for the thread's clock
+  attr.watermark = 1;  // the waiter for the thread's clock takes its readings along
   attr.wakeup_watermark = INT32_MAX;
 }
 
@@ -164,7 +164,7 @@ std::vector<std::string> known_names() {
   return names;
 }
 
-/// One that the user names by what it is called elsewhere.
+/// Makes an event that the user names by another library's name.
 Result<CounterEvent> named_counter(const MachineDescription& machine, const EventLibrary& library,
                                    const std::string& name) {
   const auto found = named_event(machine, library, name);

@@ -53,8 +53,8 @@ struct CounterWish {
 /// The first words of a list, as a user gives it: at commas that stand in no event's terms.
 [[nodiscard]] std::vector<std::string> counter_names(std::string_view list);
 
-/// Groups of each kind of core. unsupported: there is no unit of cores, or what it counts is not known.
-/// invalid_argument: a name is none of the known, with the nearest ones.
+/// Returns groups for each kind of core. unsupported: there is no unit of cores, or its events are not known.
+/// invalid_argument: an unknown name, with the nearest ones.
 [[nodiscard]] Result<CounterPlan> counter_groups(const MachineDescription& machine, const EventLibrary& library,
                                                  const CounterWish& wish = {});
 

@@ -144,7 +144,7 @@ constexpr CountedEvent stalls_l2_miss =
     lower({Q::stalls_l2_miss, F::stalls, intel(0xa3, 0x05, 0x05), 1, "CYCLE_ACTIVITY:STALLS_L2_MISS"});
 constexpr CountedEvent stalls_l3_miss =
     lower({Q::stalls_l3_miss, F::stalls, intel(0xa3, 0x06, 0x06), 1, "CYCLE_ACTIVITY:STALLS_L3_MISS"});
-// Those without AVX-512 have none of the last two.
+// Processors without AVX-512 lack the last two.
 constexpr std::size_t avx512_events = 2;
 constexpr CountedEvent skylake_events[] = {
     intel_cycles,
@@ -239,7 +239,7 @@ constexpr CountedEvent gracemont_events[] = {
     of_manual({Q::backend_bound, F::slots, intel(0x74, 0x00), 1 / 5.0, "TOPDOWN_BE_BOUND.ALL"}),
     of_manual({Q::branch_misses, F::accesses, intel(0xc5, 0x00), 1, "BR_MISP_RETIRED.ALL_BRANCHES"}),
 };
-// Those of Meteor Lake.
+// The events of Meteor Lake.
 constexpr CountedEvent crestmont_events[] = {
     of_manual({Q::cycles, F::base, intel(0x3c, 0), 1, "CPU_CLK_UNHALTED.CORE_P", 0}),
     of_manual({Q::instructions, F::base, intel(0xc0, 0), 1, "INST_RETIRED.ANY_P", 0}),
@@ -387,7 +387,7 @@ struct IntelModel {
   unsigned model;
   const CounterTable* table;
 };
-// SDM, volume 4, table 2-1. Large cores where there are two kinds.
+// SDM, volume 4, table 2-1. The large cores if there are two kinds.
 constexpr IntelModel intel_models[] = {
     {0x2a, &sandy_bridge},    {0x2d, &sandy_bridge},    {0x3a, &sandy_bridge},    {0x3c, &haswell},
     {0x3d, &broadwell},       {0x3e, &sandy_bridge},    {0x3f, &haswell},         {0x45, &haswell},

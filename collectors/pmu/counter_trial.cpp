@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the kernel let this user open a group of counters, here and now?
+// Tries if the kernel lets this user open a group of counters, here and now.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as the kernel writes them ("event=0xcd,umask=0x1,ldlat=3"), put into the words of a perf_event_attr where the
-// unit's format says that each term goes. Pure.
+// Puts the kernel's terms of events ("event=0xcd,umask=0x1,ldlat=3") into the words of a perf_event_attr, at the places
+// that the unit's format gives. Pure.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the kernel let this user open an event, here and now?
+// Tries if the kernel lets this user open an event, here and now.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct KernelSettings {
   bool filtered = false;      // a seccomp filter is on this process
 };
 [[nodiscard]] KernelSettings kernel_settings();
-/// Why the kernel has refused the event with `error` (errno), what was found, and what to do. Pure.
+/// Returns why the kernel has refused the event with `error` (errno), the value found, and the remedy. Pure.
 [[nodiscard]] Error refusal_of(const MemoryEvent& event, int error, const KernelSettings& settings);
 
 }  // namespace crosstalk::collectors

@@ -17,7 +17,7 @@ Number number_of(std::string_view text) {
   return value;
 }
 
-/// The names in a folder, sorted; empty where there is none.
+/// Returns the names in a folder, sorted; empty if there is none.
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -25,7 +25,7 @@ struct PmuUnit {
   std::map<std::string, std::string, std::less<>> events;  ///< "mem-loads" -> "event=0xcd,umask=0x1,ldlat=3"
   std::map<std::string, std::string, std::less<>> caps;    ///< "max_precise" -> "3"
 
-  /// The highest precise_ip that the kernel says it takes; 0 where it does not say.
+  /// Returns the highest precise_ip that the kernel says it takes; 0 if it does not say.
   [[nodiscard]] int max_precise() const;
 };
 

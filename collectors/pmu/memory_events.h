@@ -23,7 +23,7 @@ namespace crosstalk::collectors {
 struct MemorySampling {
   std::uint64_t load_period = 20'000;   ///< loads, 1 or more
   std::uint64_t store_period = 20'000;  ///< stores, 1 or more
-  std::uint64_t op_period = 262'144;    ///< micro-ops; rounded down to what the unit takes, 144 or more
+  std::uint64_t op_period = 262'144;    ///< micro-ops; rounded down to a value that the unit takes, 144 or more
   std::uint32_t least_latency = 3;      ///< cycles: loads that took less are not sampled; 3 is the least of all units
 };
 
@@ -39,7 +39,7 @@ struct MemoryEvent {
   std::optional<perf_event_attr> leader;
   profile::SourceKind source = profile::SourceKind::pebs;
   profile::WeightUnit weight_unit = profile::WeightUnit::accesses;
-  bool period_random = false;  ///< the hardware varies the period; else who samples has to
+  bool period_random = false;  ///< the hardware varies the period; else the sampler has to
   bool each_cpu = false;  ///< the kernel takes it for a processor only, not for a thread: others' samples are dropped
   std::uint32_t least_latency = 0;  ///< cycles: loads that took less are not sampled; 0: all are
   std::uint8_t number = 0;          ///< in its session, from 1 on; 0: it has none
@@ -93,7 +93,7 @@ void complete(const MachineDescription& machine, perf_event_attr& attr);
 struct SourceStep {
   profile::SourceKind source = profile::SourceKind::clock;
   std::vector<MemoryEvent> events;  ///< empty: it cannot be had, or needs none
-  std::string reason;               ///< why not; empty: it can be had
+  std::string reason;               ///< why not; empty: it is possible
 };
 /// Returns the possible sources, the best first, and a reason for each impossible one; the last is the clock, which is
 /// always possible. Leaves out a module that only emulates IBS: its samples must be asked for by name.

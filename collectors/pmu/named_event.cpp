@@ -52,7 +52,7 @@ std::vector<std::string> term_names(const PmuUnit& unit) {
   return names;
 }
 
-/// The terms with the names of events replaced by what those stand for.
+/// Returns the terms with the names of events replaced by their terms.
 Result<std::string> spelled_out(const PmuUnit& unit, std::string_view terms) {
   std::string text;
   while (!terms.empty()) {

@@ -20,8 +20,8 @@ struct SourceVerdict {
   profile::SourceKind source = profile::SourceKind::clock;
   std::string reason;         ///< why not; empty: it is chosen
   bool remediable = false;    ///< the machine has it; it is the kernel that refuses it
-  bool is_there = false;      ///< the machine has it, whoever refuses it
-  bool from_outside = false;  ///< it would sample from outside of what is recorded only
+  bool is_there = false;      ///< the machine has it, even if it is refused
+  bool from_outside = false;  ///< it would sample only from outside of the recorded processes
 };
 
 struct ChosenSource {
@@ -37,7 +37,7 @@ using EventTrial = std::function<Result<MemoryEvent>(MemoryEvent)>;
 /// The first of `steps` whose events can all be opened.
 [[nodiscard]] ChosenSource choose_source(std::span<const SourceStep> steps, const EventTrial& trial);
 
-/// The same for one source alone, or for events that were named. unsupported or permission, in one line.
+/// Does the same for one source alone, or for named events. unsupported or permission, in one line.
 [[nodiscard]] Result<ChosenSource> insist_on(const SourceStep& step, const EventTrial& trial);
 
 /// Before the name of a source that the machine has and that was not taken.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bulletin board: which lines were sampled lately, by which two threads, at which bytes. It makes a
-// line *suspected* of being exchanged, and names the partner's bytes, without a debug register.
+// The bulletin board: records the lines that were sampled lately, by which two threads, at which bytes. It makes a line
+// *suspected* of being exchanged, and names the partner's bytes, without a debug register.
 //
-// Written by all threads' handlers with relaxed atomics. Words of an entry may be of two writers: an entry
-// is a hint, and what it leads to is decided by hardware watchpoints. Signal-safe, bounded, never waits.
+// Written by all threads' handlers with relaxed atomics. Words of an entry may be of two writers: an entry is a hint,
+// which hardware watchpoints check. Signal-safe, bounded, never waits.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct Publication {
   }
 };
 
-/// Was `time_ms` before `then_ms`? They may have wrapped around, and are less than 24 days apart.
+/// True if `time_ms` was before `then_ms`. They may have wrapped around, and are less than 24 days apart.
 [[nodiscard]] constexpr bool is_before_ms(std::uint32_t time_ms, std::uint32_t then_ms) {
   return static_cast<std::int32_t>(time_ms - then_ms) < 0;
 }
@@ -52,8 +52,8 @@ struct Suspicion {
 /// The knowledge of one line, at the place that a hash function gives. All-zero at first.
 class BoardLine {
  public:
-  /// Publishes a sampled access and returns what was known of its line before. `begun_ms`: when the thread began, in
-  /// the time of publications; what was published under its number before that is another thread's.
+  /// Publishes a sampled access and returns the earlier knowledge of its line. `begun_ms`: when the thread began, in
+  /// the time of publications; earlier publications under its number are another thread's.
   Suspicion publish(std::uint64_t line, const Publication& access, std::uint32_t begun_ms = 0) {
     if (line_.load(std::memory_order_relaxed) != line) {
       line_.store(line, std::memory_order_relaxed);

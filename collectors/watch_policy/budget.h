@@ -10,7 +10,7 @@
 
 namespace crosstalk::watch_policy {
 
-/// The running mean of what a watch costs after another one has cost `cost_ns`.
+/// Returns the running mean of a watch's cost after another one has cost `cost_ns`.
 [[nodiscard]] constexpr std::uint64_t mean_with(std::uint64_t mean_ns, std::uint64_t cost_ns) {
   constexpr std::uint64_t memory = 8;  // watches
   return mean_ns - mean_ns / memory + cost_ns / memory;
@@ -31,7 +31,7 @@ class Budget {
       common_->account.earn(static_cast<double>(cpu_ns) * fraction_);
     }
   }
-  /// Observing has cost `ns` more, whatever for.
+  /// Adds `ns` to the cost of observing.
   void spend(std::uint64_t ns) {
     spent_.fetch_add(ns, std::memory_order_relaxed);
     if (common_ != nullptr) {
@@ -49,7 +49,7 @@ class Budget {
 
   /// Notes the part of the spent time that went into watching unknown lines.
   void explore(std::uint64_t ns) { explored_.fetch_add(ns, std::memory_order_relaxed); }
-  /// Notes the watch of an unknown line: was the line exchanged?
+  /// Notes the result of watching an unknown line.
   void explored(bool exchanged) {
     const std::uint32_t before = yield_.load(std::memory_order_relaxed);
     yield_.store(before - before / yield_memory + (exchanged ? yield_one / yield_memory : 0),
@@ -111,7 +111,7 @@ class Budget {
   CommonBudget* common_ = nullptr;
   std::atomic<std::uint64_t> cpu_;
   std::atomic<std::uint64_t> spent_;
-  std::atomic<std::uint64_t> lost_;  // beside what was spent
+  std::atomic<std::uint64_t> lost_;  // beside the spent time
   std::atomic<std::uint64_t> explored_;
   std::atomic<std::uint64_t> lookahead_;
   std::atomic<std::uint32_t> yield_;  // share of explored lines that were exchanged, of yield_one

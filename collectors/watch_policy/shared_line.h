@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of memory that processes share has another address in every one of them. It is known by what is mapped and
-// where in it.
+// A line of memory that processes share has another address in every one of them. It is identified by the mapped object
+// and the offset in it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct SharedLine {
 
   /// Returns a word that identifies the mapped object; not 0.
   [[nodiscard]] constexpr std::uint64_t object() const { return mix(inode ^ mix(device)) | 1U; }
-  /// As a board takes lines.
+  /// Returns the key of the line on a board.
   [[nodiscard]] constexpr std::uint64_t key() const {
     return mix(object() ^ file_offset) & ~(static_cast<std::uint64_t>(profile::cache_line) - 1);
   }

@@ -7,8 +7,8 @@
 
 namespace crosstalk::watch_policy {
 
-/// May a stack be taken at `now_ns`, where those taken before are paid for until `paid_until_ns`? Then until when they
-/// are with this one. `rate`: stacks a second; 0: none.
+/// Returns nothing if no stack may be taken at `now_ns`, when earlier ones are paid for until `paid_until_ns`; else the
+/// time until which they are paid for with this one. `rate`: stacks a second; 0: none.
 constexpr std::optional<std::uint64_t> pay_for_stack(std::uint64_t paid_until_ns, std::uint64_t now_ns,
                                                      std::uint32_t rate) {
   constexpr std::uint64_t burst_ns = 1'000'000'000;

@@ -58,7 +58,7 @@ struct BriefClock {
   std::uint64_t one_in = 1;     // threads
 };
 
-/// As affordable_period(), and where that gives none, for one thread in some. `wanted_ns`: CPU
+/// Returns the clock at affordable_period(), or if that gives none, a clock for one thread in some. `wanted_ns`: CPU
 /// time of all of them between two samples, at least.
 [[nodiscard]] BriefClock brief_clock(const FineClockCost& cost, std::uint64_t life_ns, std::uint64_t wanted_ns,
                                      std::uint64_t tick_ns, double allowed);

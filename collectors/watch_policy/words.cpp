@@ -25,8 +25,8 @@ bool overlap(const profile::WatchWord& a, const profile::WatchWord& b) {
   return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
 }
 
-/// Piece `index` of those that fill the word around `first`, from the smallest on: as large as what is before it, and
-/// beside it.
+/// Returns piece `index` of the pieces that fill the word around `first`, smallest first: as large as the bytes before
+/// it, and beside them.
 profile::WatchWord piece_beside(const profile::WatchWord& first, std::uint32_t index) {
   const std::uint32_t length = std::uint32_t{first.length} << index;
   const std::uint32_t block = first.offset / length;
@@ -42,8 +42,8 @@ profile::WatchWord any_other(const profile::WatchWord& first, std::uint32_t draw
   return piece_of((own + 1 + drawn) % words_in_line * word_bytes, word_bytes);
 }
 
-/// Would drawing by chance have brought a piece with these bytes, or with some of them? Pieces of the own word are
-/// parts.
+/// True if `a` and `b` count as the same draw: one word, and within the own word, whose pieces are parts of it,
+/// overlapping bytes.
 bool same_draw(const profile::WatchWord& first, const profile::WatchWord& a, const profile::WatchWord& b) {
   return a.offset / word_bytes == b.offset / word_bytes &&
          (a.offset / word_bytes != first.offset / word_bytes || overlap(a, b));

@@ -16,7 +16,7 @@ enum EventRingState : std::uint32_t {
   none = 0,
   idle = 1,
   in_use = 2,     // it is read
-  abandoned = 3,  // it is read, and who reads it unmaps it
+  abandoned = 3,  // a reader is at work, and unmaps it afterwards
 };
 
 constexpr std::uint64_t share = 8;  // one in so many of the bytes that the program may lock

@@ -32,7 +32,7 @@ class EventRingReader {
   ~EventRingReader();
   EventRingReader(const EventRingReader&) = delete;
   EventRingReader& operator=(const EventRingReader&) = delete;
-  /// Is there a ring to be read?
+  /// True if there is a ring to read.
   [[nodiscard]] bool may() const { return may_; }
   [[nodiscard]] std::span<const std::byte> data() const;
   /// The kernel's next place to write, and the reader's position: bytes from the ring's beginning that never wrap.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the floating-point unit in which our code computes where it is called from the program's own: handlers
-// are entered with a fresh one by the kernel.
+// The floating-point state of our code when the program's own code calls it. Handlers get a fresh state from the
+// kernel.
 #pragma once
 
 #include <immintrin.h>

@@ -101,7 +101,7 @@ bool HandlerStacks::grow(std::uint32_t blocks) {
 }
 
 HandlerStack* HandlerStacks::take(std::int32_t pid, std::int32_t tid) {
-  constexpr int tries = 8;  // others may take what was just made
+  constexpr int tries = 8;  // other threads may take the new stacks
   for (int i = 0; i < tries; ++i) {
     const std::uint32_t count = blocks();
     if (HandlerStack* stack = take_free(count, tid); stack != nullptr) {

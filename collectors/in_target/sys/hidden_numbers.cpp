@@ -20,7 +20,7 @@ constexpr rlim_t least_numbers = 64;  // fewer are not worth the trouble
 
 struct HiddenPlace {
   rlim_t first = 0;   // number
-  rlim_t needed = 0;  // soft limit with which the numbers from there on can be had; 0: there are none
+  rlim_t needed = 0;  // soft limit that gives the numbers from there on; 0: there are none
 };
 
 // Stays below the hard limit, to which programs raise their soft one, so that a raised limit of ours can be told by its
@@ -156,7 +156,7 @@ void mend_inherited_limit() {
 void leave_limit_alone() {
   constexpr std::uint64_t some_ns = 20'000'000;
   left_alone_until_ns.store(monotonic_ns() + some_ns, std::memory_order_relaxed);
-  const SteadyLimit steady(true);  // whoever has just raised it is done after this
+  const SteadyLimit steady(true);  // a thread that has just raised it is done after this
 }
 
 SteadyLimit::SteadyLimit(bool may_ask) : held_(may_ask && hold()) {

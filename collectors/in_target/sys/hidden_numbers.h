@@ -14,12 +14,12 @@
 
 namespace crosstalk::in_target {
 
-/// Are there numbers that the target cannot miss? Not where its hard limit of descriptors is its soft limit and a low
-/// one: then we have no descriptor at all. Signal-safe.
+/// True if there are numbers that the target cannot miss. False if its hard limit of descriptors equals a low soft
+/// limit: then we have no descriptor at all. Signal-safe.
 bool has_hidden_numbers();
-/// Are more than a few numbers free below the target's limit? The kernel gives each new descriptor the lowest free
-/// number first, so ours has one of the target's until it is moved, and a target that is short of them would get EMFILE
-/// meanwhile. Some microseconds. Signal-safe.
+/// True if more than a few numbers are free below the target's limit. The kernel gives each new descriptor the lowest
+/// free number first, so ours has one of the target's until it is moved, and a target that is short of them would get
+/// EMFILE meanwhile. Some microseconds. Signal-safe.
 bool has_spare_numbers();
 
 using Opener = long (*)(const void* what);
@@ -48,7 +48,7 @@ void reserve_hidden_numbers(int any_fd);
 
 /// The limit is raised in this process from now on, and in no child that shares its memory or has a copy of it.
 void raise_limits_in(std::int32_t pid);
-/// In a process that was made while the limit was raised: it is again what it was. Signal-safe.
+/// Restores the limit in a process that was made while it was raised. Signal-safe.
 void mend_inherited_limit();
 /// For some milliseconds from now on the limit is not raised: libc is about to make a process, and nothing of ours
 /// comes to know when that is done. Normal context.

@@ -19,11 +19,11 @@ bool has_room_for(std::size_t bytes, std::size_t passing = 0);
 bool enter_own_memory(void* begin, std::size_t bytes);
 /// Takes the range that begins there out of the list, before it is unmapped. Only while nothing is observed.
 void leave_own_memory(const void* begin);
-/// Maps zeroed memory: private, unlocked whatever the target has asked of future mappings, entered in the list.
-/// Null when there is no room. It is never given back.
+/// Maps zeroed memory: private, unlocked whatever the target has asked of future mappings, entered in the list. Null
+/// when there is no room. Never unmapped.
 void* map_own_memory(std::size_t bytes);
 
-/// Is `address` in a range of the list?
+/// True if `address` is in a range of the list.
 bool is_own_memory(std::uint64_t address);
 /// Returns the bytes of all ranges together.
 std::size_t own_memory_bytes();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// perf_event descriptors in the target's table: opened, hidden above its limit (hidden_numbers.h), moved, closed with
-// care: a number that the target has closed, and perhaps uses for something else, is left alone.
-// All functions are signal-safe. Results are >= 0, or -errno; opening gives -EMFILE where the target's limit has no
-// room for ours, and -EAGAIN where another try may do.
+// Opens, hides above the target's limit (hidden_numbers.h), moves and closes perf_event descriptors in the target's
+// table. Leaves alone a number that the target has closed, and perhaps reuses. All functions are signal-safe. Results
+// are >= 0, or -errno; opening gives -EMFILE if the target's limit has no room for ours, and -EAGAIN if another try may
+// succeed.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -36,7 +36,7 @@ long set_watch_event(const OwnedEvent& event, const WatchPlace& place);
 long open_clock_event(std::int32_t tid, std::uint64_t period_ns, OwnedEvent& event);
 /// As close_event(), of such a clock.
 void close_clock_event(OwnedEvent& event);
-/// Nanoseconds of a clock, whatever it counts of another event.
+/// Sets a clock's period in nanoseconds, or another event's in its own unit.
 long set_clock_period(const OwnedEvent& event, std::uint64_t period_ns);
 /// Opens an event that counts or samples, whose attributes are complete but for its period, on the thread `tid` of this
 /// process, stopped. It is counted as a clock. `leader`: of its group; null: it is in none. Closed as a clock is.
@@ -58,13 +58,12 @@ long stop_alarm(const OwnedEvent& event);
 /// Closes the descriptor if it is still ours; of several callers at once, one does.
 void close_event(OwnedEvent& event);
 
-/// From now on watchpoints are set where nobody accesses anything: a test asks for it
-/// (collectors/breakpoint_address.h).
+/// Sets watchpoints from now on at addresses that nobody accesses, for a test (collectors/breakpoint_address.h).
 void lead_watchpoints_astray(bool on);
 
-/// Are events switched off before they are closed? A child that the program has forked may have copies of descriptors,
-/// by which an event lives on, and its signals must not come once our handlers are gone. But not in such a child
-/// itself, which would switch off its parent's.
+/// Switches events off before they are closed, or not. A child that the program has forked may have copies of
+/// descriptors, by which an event lives on, and its signals must not come once our handlers are gone. Such a child
+/// itself must not do so: it would switch off its parent's events.
 void switch_off_before_closing(bool on);
 
 /// How many events this process has open now. As long as there are any on the machine, and for a second more, the

@@ -24,7 +24,7 @@ struct AlternateStack {
   std::uint32_t flags = 0;  // those of the call that set it
 };
 
-/// Does a program with this stack pointer run on the stack? One that disarms itself is never run on.
+/// True if a program with this stack pointer runs on the stack. False for a stack that disarms itself.
 constexpr bool runs_on(const AlternateStack& stack, std::uint64_t stack_pointer) {
   return (stack.flags & stack_disarms_itself) == 0 && stack_pointer > stack.base &&
          stack_pointer - stack.base <= stack.bytes;

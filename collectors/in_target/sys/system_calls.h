@@ -48,8 +48,8 @@ inline std::int32_t kernel_thread_id() { return static_cast<std::int32_t>(system
 inline std::int32_t kernel_process_id() { return static_cast<std::int32_t>(system_call(SYS_getpid)); }
 
 /// The kernel's own clock_gettime, in the vdso: libc's may be another library's (libfaketime), which is no function to
-/// call in a handler. Set at the start, and null where the program has no vdso or may not read the time stamp: the
-/// system call does it too.
+/// call in a handler. Set at the start, and null if the program has no vdso or may not read the time stamp; then the
+/// system call is used.
 using ClockGettime = int (*)(clockid_t, timespec*);
 inline constinit std::atomic<ClockGettime> vdso_clock_gettime{nullptr};
 
@@ -76,7 +76,7 @@ inline std::size_t read_memory(std::uint64_t address, void* out, std::size_t byt
 }
 
 /// The processor that the calling thread runs on: Linux keeps node << 12 | cpu as the limit of a segment, for the
-/// vdso's getcpu(). RDTSCP would tell it, too, but faults where the program has forbidden time stamps (PR_SET_TSC).
+/// vdso's getcpu(). RDTSCP would tell it, too, but faults if the program has forbidden time stamps (PR_SET_TSC).
 inline std::uint16_t current_cpu() {
   constexpr std::uint32_t segment = 0x7b;  // GDT_ENTRY_CPUNODE, asm/segment.h
   std::uint32_t limit = 0;

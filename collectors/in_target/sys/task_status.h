@@ -17,12 +17,12 @@ struct TaskStatus {
   std::uint32_t seccomp_filters = 0;       // 0 too before Linux 5.9, which does not say
 };
 
-/// Takes what it knows out of a line of /proc/PID/status.
+/// Takes a known field from a line of /proc/PID/status.
 void parse_status_line(const char* line, std::size_t length, TaskStatus& status);
 /// Reads the status of the process's first thread (`tid` 0), or of one thread of this process. False: there is no such
 /// thread, or no /proc. Signal-safe; some 30 us.
 bool read_task_status(std::int32_t tid, TaskStatus& status);
-/// The same for another process.
+/// Does the same for another process.
 bool read_process_status(std::int32_t pid, TaskStatus& status);
 
 /// The kernel's flags of a thread in a line of /proc/PID/stat; 0 when it is none.

@@ -46,8 +46,8 @@ class TryLock {
   bool held_ = false;
 };
 
-/// A flag that a thread holds while it forks, so that no other thread of the process does: whatever that one is about
-/// would stay so for ever in the child. Several threads may fork at a time. To the child the flag is free.
+/// A flag that a thread holds while it forks, so that no other thread of the process holds it: the other's work would
+/// stay unfinished for ever in the child. Several threads may fork at a time. To the child the flag is free.
 class ForkHold {
  public:
   bool take(ProcessFlag& flag) {

@@ -7,7 +7,8 @@
 
 namespace crosstalk::in_target {
 
-/// The registers that calls preserve, rsp and rip, as they are where this is inlined: enough to unwind from there.
+/// Returns the registers that calls preserve, rsp and rip, at the place where this is inlined: enough to unwind from
+/// there.
 __attribute__((always_inline)) inline Registers registers_here() {
   Registers here;
   asm volatile(
@@ -20,9 +21,9 @@ __attribute__((always_inline)) inline Registers registers_here() {
   return here;
 }
 
-/// Records the calling thread's stack, which `here` is at the end of, as that of one who makes a thread: once a second
-/// from one frame, and while the process's allowance of stack copies lasts. Nothing where the thread is not observed,
-/// or not on its own stack. Not from handlers; allocates nothing, keeps errno.
+/// Records the stack of the calling thread, which makes a thread; `here`: its end. Once a second from one frame, and
+/// while the process's allowance of stack copies lasts. Does nothing if the thread is not observed, or not on its own
+/// stack. Not from handlers; allocates nothing, keeps errno.
 void note_creation(const Registers& here);
 
 }  // namespace crosstalk::in_target

@@ -23,7 +23,7 @@ FoundTable& found_table();
 Found* find_found(std::int32_t tid);
 void drop_timer(Found& found);
 
-/// The thread is observed now, by whatever way: the timer that was to find it is deleted.
+/// Deletes the timer that was to find the thread, which is observed now.
 void forget_found_thread(std::int32_t tid);
 /// Deletes all timers of found threads.
 void forget_found_threads();

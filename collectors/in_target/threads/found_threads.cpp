@@ -41,8 +41,8 @@ constinit std::atomic<std::uint32_t> not_judged{0};
 constinit std::uint32_t turned_away = 0, most_turned_away = 0;  // threads beyond the table
 constinit std::atomic<std::uint64_t> next_look_ns{0};
 
-// Each thread that libc has made has told the kernel of its robust locks. One that was made by the system call itself
-// may run on a stack of a few bytes: a signal would destroy what lies below.
+// Each thread that libc has made has told the kernel of its robust locks. A thread made by the system call itself may
+// run on a stack of a few bytes: a signal would destroy the memory below.
 bool has_usual_stack(std::int32_t tid) {
   std::uint64_t locks = 0;
   std::size_t bytes = 0;
@@ -57,15 +57,15 @@ void say_left_alone() {
   }
 }
 
-// libc's own thread for SIGEV_THREAD timers waits for our signal's number; whoever blocks it would never tick.
+// libc's own thread for SIGEV_THREAD timers waits for our signal's number; a thread that blocks it would never tick.
 bool lets_ticks_in(std::int32_t tid) {
   constexpr std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(clock_signal - 1);
   TaskStatus status;
   return read_task_status(tid, status) && (status.blocked & bit) == 0;
 }
 
-// One of libc's has no list of locks, too, before its first instructions and when it is about to be gone: only who has
-// none at two looks was made without libc.
+// A thread of libc's has no list of locks, either, before its first instructions and just before its end. So only a
+// thread without a list at two looks was made without libc.
 void judge(Found& found, std::int32_t tid, bool first_time) {
   if (runs_no_code(tid)) {
     found.settled = true;
@@ -83,7 +83,7 @@ void judge(Found& found, std::int32_t tid, bool first_time) {
       lets_ticks_in(tid) ? start_thread_timer(tid, runtime().config.period_ns, runtime().config.period_ns) : -1;
   if (timer >= 0) {
     found.timer.store(static_cast<std::int32_t>(timer) + 1, std::memory_order_seq_cst);
-    // It has become known by another way meanwhile, or who ends the session has been here before.
+    // It has become known by another way meanwhile, or the thread that ends the session has been here before.
     if (registry().find(tid) != nullptr || !runtime().observing.load(std::memory_order_seq_cst)) {
       drop_timer(found);
     }

@@ -14,8 +14,8 @@ namespace crosstalk::in_target {
 
 namespace {
 
-// As the kernel has it, for fs_base() reads there: the program may let it point to anything for a while. libc's control
-// block points to itself, twice (`tcb` and `self` of tcbhead_t). 0: it does not point to one.
+// Returns the kernel's thread pointer, for fs_base() reads there: the program may change it for a while. libc's control
+// block points to itself, twice (`tcb` and `self` of tcbhead_t). 0: it points to none.
 std::uint64_t thread_pointer() {
   std::uint64_t base = 0;
   std::uint64_t head[3] = {};

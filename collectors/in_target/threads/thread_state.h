@@ -41,7 +41,7 @@ struct EventRing {
 /// A thread's events that sample its memory accesses (sampling/memory_events.h).
 struct ThreadMemoryEvents {
   struct Event {
-    OwnedEvent leader, event;  // the first only where the event has to have one
+    OwnedEvent leader, event;  // the first only if the event needs one
     collectors::EventPace pace;
   };
   Event event[profile::most_memory_events];
@@ -109,7 +109,7 @@ struct ThreadState {
   std::uint64_t charged_ns = 0;
   std::array<std::uint64_t, max_words> charged_armed{};
   RunningMean copying;          // of its samples in user mode, the part in a string instruction
-  RunningMean kernel_slowdown;  // of its samples in the kernel, by what part armed watchpoints make the call longer
+  RunningMean kernel_slowdown;  // by what part armed watchpoints make the call longer, from samples in the kernel
   RunningMean in_user;          // of its samples, the part in user mode
   std::uint64_t charged_alarm_ns = 0;
 

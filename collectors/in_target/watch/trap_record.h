@@ -15,7 +15,7 @@ struct TrapFacts {
   std::uint8_t word = 0;
   bool write_only = false;
   std::uint64_t line = 0;         // its address here
-  bool opener_elsewhere = false;  // the watch may have been opened in another process, where the address is another
+  bool opener_elsewhere = false;  // another process, with another address, may have opened the watch
 };
 void record_trap(ThreadState& self, const TrapFacts& facts, const Registers& registers, std::uint64_t now_ns);
 

@@ -106,7 +106,7 @@ long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place
   }
   const long result = set_watch_event(thread.watch_event[event], place);
   if (result < 0 && !is_open(thread, event)) {
-    note_mode(thread, event, WatchMode::off);  // whoever dismissed it was quicker: nothing is armed
+    note_mode(thread, event, WatchMode::off);  // another thread dismissed it first: nothing is armed
   }
   return result;
 }

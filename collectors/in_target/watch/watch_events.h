@@ -12,9 +12,9 @@
 
 namespace crosstalk::in_target {
 
-/// May a thread's events stay open, whose `switches` within `cpu_ns` of CPU time cost `presence_cost_ns` more each
-/// then? They may for a small part of the `budget`, a fraction of CPU time; those that are open `already` for some
-/// more.
+/// True if a thread's events may stay open, whose `switches` within `cpu_ns` of CPU time then cost `presence_cost_ns`
+/// more each. They may for a small part of the `budget`, a fraction of CPU time; events that are open `already` may for
+/// some more.
 constexpr bool worth_keeping(std::uint64_t switches, std::uint64_t cpu_ns, double budget,
                              std::uint32_t presence_cost_ns, bool already) {
   constexpr double presence_share = 0.1;
@@ -22,8 +22,8 @@ constexpr bool worth_keeping(std::uint64_t switches, std::uint64_t cpu_ns, doubl
   return static_cast<double>(switches) * presence_cost_ns <= allowed;
 }
 
-/// From now on the calling thread keeps its events [first, first + count), which no watch is using. 0, or -errno of
-/// what could not be opened: the events before it are kept.
+/// Keeps the calling thread's events [first, first + count) open, which no watch is using, from now on. Returns 0, or
+/// -errno of the first that could not be opened: the events before it are kept.
 long keep_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// From now on the thread has them on demand.
 void part_with_events(ThreadState& thread, std::uint32_t first, std::uint32_t count);
@@ -36,15 +36,16 @@ void drop_events(ThreadState& thread);
 void end_events(ThreadState& self);
 /// Sets event number `event` of a thread; -EBADF when it is not open. Safe from any thread, like the next two.
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
-/// As set_event(), and opens the event where the thread has them on demand.
+/// Sets the event as set_event() does, and opens it if the thread has it on demand.
 long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
-/// Is it armed, or was it opened for a watch?
+/// True if it is armed, or was opened for a watch.
 bool in_use(ThreadState& thread, std::uint32_t event);
 /// The watch is over: disables the event, or closes one that was opened for it.
 long dismiss_event(ThreadState& thread, std::uint32_t event);
-/// Is it worth while to have an alarm end a thread's brief watches? It is a clock of its own, which makes each context
-/// switch some 4 us dearer, more than armed watchpoints do, and it rings in user mode only: a thread that switches
-/// often and is rarely there would pay for it much longer than for the watch. Then the next sample ends the watch.
+/// True if an alarm is worth while to end a thread's brief watches. It is a clock of its own, which makes each context
+/// switch some 4 us dearer, more than armed watchpoints do, and it rings in user mode only. A thread that switches
+/// often and is rarely in user mode would pay for it much longer than for the watch. Then the next sample ends the
+/// watch.
 constexpr bool worth_an_alarm(bool switches_often, double part_in_user_mode) {
   constexpr double least_part = 0.25;
   return !switches_often || part_in_user_mode >= least_part;

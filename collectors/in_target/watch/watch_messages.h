@@ -12,7 +12,7 @@ void watch_events_missing(long error, std::uint32_t opened);
 void descriptors_scarce();
 /// The target has closed descriptors of ours.
 void descriptors_closed();
-/// A thread's watchpoints fire again and again where none is set.
+/// Reports that a thread's watchpoints fire again and again although none is set.
 void too_many_strays();
 
 }  // namespace crosstalk::in_target

@@ -51,7 +51,7 @@ void WatchUnit::correct(Slot& slot, ThreadState& self, std::uint32_t word, bool 
   }
 }
 
-// Also where the thread is watched no more: a handler that was under way may have armed it since, and nobody else would
+// Does so even if the thread is watched no more: a running handler may have armed it since, and nobody else would
 // switch that off.
 void WatchUnit::trapped_in_handler(ThreadState& self, std::uint32_t event) { set_event(self, event, {}); }
 

@@ -167,8 +167,8 @@ void WatchUnit::attend(ThreadState& self) {
   }
 }
 
-// Our handler's own frames may come to lie on a thread's stack below what it uses now, and before 5.19 the kernel kills
-// a thread that hits a watchpoint with SIGTRAP blocked.
+// Our handler's own frames may lie on a thread's stack below its present use, and before 5.19 the kernel kills a thread
+// that hits a watchpoint with SIGTRAP blocked.
 bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::uint64_t address) {
   return event < thread.watch_events.load(std::memory_order_acquire) &&
          (address < thread.stack_low || address >= thread.stack_high);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchpoint unit: watches a line in all threads of the process and records who touches it in turn.
+// The watchpoint unit: watches a line in all threads of the process and records the threads that access it in turn.
 //
 // The watch policy (collectors/watch_policy/) decides which samples begin a watch, on which words and for how long, and
 // which threads are armed in which mode after a trap. This unit carries out its decisions.
@@ -57,7 +57,7 @@ class WatchUnit {
   void expect(ThreadState& self);
   /// Opens a watch for a sample if a slot is free; true when it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
-  /// Is there a slot for such a request of the calling thread now?
+  /// True if there is a slot for such a request of the calling thread now.
   [[nodiscard]] bool has_room(const ThreadState& self, bool suspected, std::uint64_t now_ns) const;
   /// A watchpoint of `self` fired. False: it was not (or no longer) one of ours to report.
   bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
@@ -65,14 +65,14 @@ class WatchUnit {
   /// A watchpoint of `self` fired while the signal was blocked: in our own handler, or in the target's. Its
   /// registers are lost; the event is switched off until the watch is next set up, lest it goes on so.
   void trapped_in_handler(ThreadState& self, std::uint32_t event);
-  /// Closes what has been open for longer than the horizon; true when there was something.
+  /// Closes watches that have been open for longer than the horizon; true if there was one.
   bool expire(ThreadState& self, std::uint64_t now_ns);
   /// Looks at the watches that other processes have opened or have their part in: joins them, moves the watchpoints of
   /// `self`, leaves those that are over. At each sample; costs nothing in a program that shares no memory.
   void follow(ThreadState& self, std::uint64_t now_ns);
   /// Closes the events of a thread, which are opened again when they are needed, under other numbers.
   static void renew_events(ThreadState& thread);
-  /// The same of those that this process has opened on threads of others.
+  /// Does the same for watches that this process has opened on threads of others.
   void renew_remote_events();
   /// The threads of this process must not be armed by others from now on (until readmit()).
   static void withdraw();
@@ -87,11 +87,11 @@ class WatchUnit {
   void leave(ThreadState& self);
   /// Watches that there can be at a time.
   [[nodiscard]] std::uint32_t slots() const { return plan().slots; }
-  /// Running mean of what a watch costs, nanoseconds.
+  /// Returns the running mean of a watch's cost, nanoseconds.
   [[nodiscard]] std::uint64_t mean_cost_ns() const { return mean_cost_ns_.load(std::memory_order_relaxed); }
-  /// Adds to what the watch that `event` belongs to has cost.
+  /// Adds to the cost of the watch that `event` belongs to.
   void charge(std::uint32_t event, std::uint64_t ns);
-  /// Does `event` belong to a watch of a line that the board suspected?
+  /// True if `event` belongs to a watch of a line that the board suspected.
   [[nodiscard]] bool suspects(std::uint32_t event) const {
     return slot_[event / words_per_slot].suspected.load(std::memory_order_relaxed);
   }
@@ -176,7 +176,7 @@ class WatchUnit {
   [[nodiscard]] watch_policy::SlotPlan plan_for(const ThreadState& self) const;
 
   std::uint32_t words_configured_ = 0;
-  std::atomic<watch_policy::SlotPlan> plan_;  // smaller where the kernel does not grant all registers
+  std::atomic<watch_policy::SlotPlan> plan_;  // smaller if the kernel does not grant all registers
   std::uint64_t horizon_ns_ = 0;
   std::atomic<std::uint64_t> mean_cost_ns_;
   std::atomic<std::uint32_t> words_granted_ = words_unknown;  // the most that the kernel has let a thread have
