@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 
 namespace crosstalk::attribution {
 namespace {

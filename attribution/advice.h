@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

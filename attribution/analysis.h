@@ -7,7 +7,7 @@
 #include <string>
 
 #include "attribution/code/code_choice.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "base/result.h"
 #include "models/machine.h"
 #include "profile/reader.h"

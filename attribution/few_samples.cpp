@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "attribution/groups.h"
-#include "attribution/objects/program_view.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {

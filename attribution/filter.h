@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "base/result.h"
 
 namespace crosstalk::attribution {

@@ -10,10 +10,10 @@
 #include "attribution/few_samples.h"
 #include "attribution/handovers.h"
 #include "attribution/hottest.h"
-#include "attribution/objects/own_code.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/sentences.h"
 #include "attribution/objects/sharing_kind.h"
-#include "attribution/sentences.h"
+#include "attribution/program/own_code.h"
+#include "attribution/program/program_view.h"
 #include "attribution/watch_sight.h"
 
 namespace crosstalk::attribution {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

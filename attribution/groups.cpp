@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 #include "profile/topology.h"
 
 namespace crosstalk::attribution {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "base/result.h"
 
 namespace crosstalk::attribution {

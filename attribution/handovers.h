@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

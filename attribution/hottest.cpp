@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/objects/own_code.h"
-#include "attribution/objects/program_view.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/own_code.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -2,7 +2,7 @@
 // Names the place with most of the CPU time in a sentence.
 #pragma once
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

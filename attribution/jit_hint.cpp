@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
-#include "attribution/objects/program_view.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

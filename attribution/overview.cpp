@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "attribution/brief_threads.h"
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
+#include "attribution/samples/brief_threads.h"
 #include "base/units.h"
 
 namespace crosstalk::attribution {

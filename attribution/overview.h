@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "attribution/model.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/model/model.h"
+#include "attribution/samples/sample_digest.h"
 #include "symbolizer/symbolizer.h"
 
 namespace crosstalk::attribution {

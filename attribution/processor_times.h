@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "attribution/objects/own_code.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
+#include "attribution/samples/sample_digest.h"
 
 namespace crosstalk::attribution {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "attribution/timeline/sampled_code.h"
 
 namespace crosstalk::attribution {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 
 namespace crosstalk::driver {
 

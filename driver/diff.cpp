@@ -11,7 +11,7 @@
 #include "attribution/analysis.h"
 #include "attribution/comparison/comparable.h"
 #include "attribution/comparison/compare.h"
-#include "attribution/objects/program_names.h"
+#include "attribution/program/program_names.h"
 #include "driver/diff_options.h"
 #include "driver/diff_report.h"
 #include "driver/log.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "collectors/probe.h"
-#include "collectors/probe_pmu.h"
+#include "collectors/facilities/probe.h"
+#include "collectors/facilities/probe_pmu.h"
 #include "driver/collector_path.h"
 #include "driver/json_values.h"
 #include "driver/log.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 #include "driver/command_line.h"
 #include "driver/method_choice.h"
 #include "driver/text_canvas.h"

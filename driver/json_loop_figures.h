@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "models/application_class.h"
 
 namespace crosstalk::driver {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attribution/memory/memory_model.h"
+#include "attribution/model/memory_model.h"
 
 namespace crosstalk::driver {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attribution/groups.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "driver/report_options.h"
 
 namespace crosstalk::driver {

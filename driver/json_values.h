@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::driver {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 #include "driver/method_choice.h"
 #include "profile/arena.h"
 #include "profile/model.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 #include "driver/record_options.h"
 #include "profile/watch_settings.h"
 

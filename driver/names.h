@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "attribution/groups.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "models/busy_time.h"
 
 namespace crosstalk::driver {

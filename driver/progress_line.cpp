@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "driver/terminal.h"
 #include "driver/text_layout.h"
 

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "collectors/core_times.h"
+#include "collectors/facilities/probe.h"
 #include "collectors/pmu/event_trial.h"
-#include "collectors/probe.h"
 #include "daemon/arena.h"
 #include "daemon/own_limits.h"
 #include "daemon/session.h"

@@ -9,7 +9,7 @@
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "driver/busy_words.h"
 #include "driver/text_counters.h"
 #include "driver/text_performance.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "attribution/code/code_choice.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "driver/text_canvas.h"
 
 namespace crosstalk::driver {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/objects/program_names.h"
+#include "attribution/program/program_names.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {

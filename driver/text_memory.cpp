@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {

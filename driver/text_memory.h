@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "driver/text_canvas.h"
 
 namespace crosstalk::driver {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attribution/advice.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "driver/names.h"
 #include "driver/text_report.h"
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "attribution/objects/own_code.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/own_code.h"
 #include "driver/text_report.h"
 
 namespace crosstalk::driver {

@@ -2,7 +2,7 @@
 // The table of performance data (models/busy_time.h) as text, as far as a loop's figures are known.
 #pragma once
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "driver/text_canvas.h"
 
 namespace crosstalk::driver {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "driver/source_file.h"
 #include "driver/source_notes.h"
 #include "driver/text_canvas.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
 #include "collectors/pmu/source_choice.h"
 #include "driver/text_report.h"
 

@@ -5,7 +5,7 @@
 // The recorder makes it with memfd_create: it needs no /dev/shm, leaves nothing behind, and touching its pages cannot
 // fault on a full file system. Targets open it as /proc/RECORDER/fd/N, named by the environment variable
 // `arena_variable`, map the part before the rings and close it, so they keep no descriptor. A process maps the rings of
-// its own threads only, as threads start (collectors/in_target/session/ring_memory.h), and the recorder maps the rings
+// its own threads only, as threads start (collectors/in_target/core/ring_memory.h), and the recorder maps the rings
 // in use: 256 MiB would show in core dumps and fail under `ulimit -v`.
 //
 // Writers of each part:
@@ -108,9 +108,9 @@ struct alignas(cache_line) ThreadWatchpoints {
   std::atomic<std::uint64_t> address[max_events];  // what each was last set to
   std::atomic<std::uint32_t> watch[2];             // the common watch that each pair of events was armed for; 0: none
   std::atomic<std::uint32_t> words;                // events that the thread can have; 0: it must not be armed
-  std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/threads/thread_state.h, WatchMode
+  std::atomic<std::uint8_t> mode[max_events];      // collectors/in_target/core/thread_state.h, WatchMode
   std::atomic<std::uint64_t> stack_low, stack_high;
-  // Written by the thread that moves the event (collectors/in_target/watch/armed_time.h), CLOCK_MONOTONIC ns: the armed
+  // Written by the thread that moves the event (collectors/in_target/core/armed_time.h), CLOCK_MONOTONIC ns: the armed
   // time up to the last time that the event was switched off, and the time since which it is armed (0: it is not).
   std::atomic<std::uint64_t> armed_ns[max_events];
   std::atomic<std::uint64_t> armed_since_ns[max_events];

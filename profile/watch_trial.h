@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's self-test of the machine's watchpoints, as a profile stores its result. collectors/watchpoint_trial.h
+// The recorder's self-test of the machine's watchpoints, as a profile stores its result. collectors/facilities/watchpoint_trial.h
 // runs the test.
 #pragma once
 

@@ -15,7 +15,7 @@
 #include "symbolizer/elf/module_file.h"
 #include "symbolizer/elf/symbol_table.h"
 #include "symbolizer/loops/loop_anatomy.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 #include "symbolizer/unwind/frame_ranges.h"
 #include "symbolizer/unwind/frame_rules.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/ids.h"
 #include "base/registers.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -9,8 +9,8 @@
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/loop_standing.h"
 #include "attribution/busy/stream_samples.h"
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

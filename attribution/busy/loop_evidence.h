@@ -2,8 +2,8 @@
 // Evidence about the time of a thread, or of a region, from the accounts of the loops that it runs.
 #pragma once
 
-#include "attribution/model.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/model/model.h"
+#include "attribution/samples/sample_digest.h"
 #include "models/cycle_accounting.h"
 
 namespace crosstalk::attribution {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "attribution/loops/loop_progress.h"
-#include "attribution/objects/program_view.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/program/program_view.h"
+#include "attribution/samples/sample_digest.h"
 #include "symbolizer/loops/loop_body.h"
 
 namespace crosstalk::attribution {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "attribution/loops/loop_index.h"
-#include "attribution/model.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/model/model.h"
+#include "attribution/samples/sample_digest.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

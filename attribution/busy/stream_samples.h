@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/loops/by_place.h"
 #include "attribution/loops/loop_progress.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/by_place.h"
+#include "attribution/program/program_view.h"
 #include "models/stream_traffic.h"
 #include "symbolizer/loops/loop_operands.h"
 

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "attribution/model.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/model/model.h"
+#include "attribution/samples/sample_digest.h"
 
 namespace crosstalk::attribution {
 

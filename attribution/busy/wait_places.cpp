@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "attribution/loops/loop_index.h"
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

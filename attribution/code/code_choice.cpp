@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 namespace {

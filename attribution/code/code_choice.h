@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::attribution {
 

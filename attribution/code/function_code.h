@@ -13,8 +13,8 @@
 
 #include "attribution/code/code_choice.h"
 #include "attribution/estimate/evidence.h"
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

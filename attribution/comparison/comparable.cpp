@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "attribution/objects/program_names.h"
+#include "attribution/program/program_names.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {

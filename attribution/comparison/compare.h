@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "attribution/comparison/comparison.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution::comparison {
 

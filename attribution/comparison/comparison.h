@@ -10,7 +10,7 @@
 
 #include "attribution/comparison/figure.h"
 #include "attribution/comparison/place_map.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution::comparison {
 

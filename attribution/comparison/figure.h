@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution::comparison {
 

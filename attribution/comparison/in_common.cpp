@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "attribution/objects/own_code.h"
-#include "attribution/objects/program_names.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/own_code.h"
+#include "attribution/program/program_names.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {

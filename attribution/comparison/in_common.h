@@ -2,7 +2,7 @@
 // Tells if two profiles are of versions of one program.
 #pragma once
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution::comparison {
 

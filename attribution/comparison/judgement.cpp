@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attribution/comparison/condition.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {

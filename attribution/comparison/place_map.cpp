@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {

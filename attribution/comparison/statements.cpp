@@ -6,8 +6,8 @@
 #include <string>
 
 #include "attribution/advice.h"
-#include "attribution/objects/program_view.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution::comparison {
 namespace {

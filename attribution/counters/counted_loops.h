@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attribution/counters/counter_rates.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 #include "profile/reader.h"
 
 namespace crosstalk::attribution {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "models/cycle_accounting.h"
 #include "profile/counter_reading.h"
 

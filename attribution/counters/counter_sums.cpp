@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "attribution/estimate/quantiles.h"
 #include "base/units.h"
+#include "models/quantiles.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -260,7 +260,7 @@ class CounterSums::Maker {
     if (!std::isfinite(degrees)) {
       return std::nullopt;
     }
-    const double half = student_95(degrees) * std::sqrt(variance);
+    const double half = models::student_95(degrees) * std::sqrt(variance);
     const double most = most_per_cycle(counter.quantity) * cycles_per_s();
     const double more = elsewhere_ * std::max(0.0, most - rate.per_s);
     const double less = elsewhere_ / (1 - elsewhere_) * rate.per_s;

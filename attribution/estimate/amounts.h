@@ -7,7 +7,7 @@
 #include <span>
 
 #include "attribution/estimate/evidence.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "attribution/estimate/evidence.h"
-#include "attribution/estimate/strata.h"
+#include "attribution/samples/strata.h"
 
 namespace crosstalk::attribution {
 

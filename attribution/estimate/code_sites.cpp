@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/estimate/code_sites.h"
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {

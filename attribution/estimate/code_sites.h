@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/objects/program_view.h"
 #include "attribution/objects/sharing_kind.h"
+#include "attribution/program/program_view.h"
 #include "attribution/timeline/seen.h"
 
 namespace crosstalk::attribution {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "attribution/estimate/line_rows.h"
+#include "attribution/estimate/object_rows.h"
 #include "attribution/objects/block_groups.h"
-#include "attribution/objects/object_rows.h"
 #include "base/concurrently.h"
 #include "base/units.h"
 

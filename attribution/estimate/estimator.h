@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "attribution/estimate/evidence.h"
-#include "attribution/estimate/strata.h"
+#include "attribution/samples/strata.h"
 #include "base/result.h"
 
 namespace crosstalk::attribution {

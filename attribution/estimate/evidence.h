@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "attribution/counts/communication_counts.h"
-#include "attribution/estimate/arming.h"
 #include "attribution/estimate/gain_part.h"
-#include "attribution/estimate/strata.h"
 #include "attribution/estimate/unseen_limits.h"
+#include "attribution/samples/arming.h"
+#include "attribution/samples/strata.h"
 #include "attribution/timeline/seen.h"
 #include "profile/model.h"
 

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <vector>
 
-#include "attribution/brief_threads.h"
 #include "attribution/estimate/amounts.h"
 #include "attribution/loops/core_cycles.h"
+#include "attribution/samples/brief_threads.h"
 #include "base/units.h"
 #include "symbolizer/loops/loop_anatomy.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "attribution/estimate/quantiles.h"
+#include "models/quantiles.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -23,7 +23,7 @@ double quantile(double mean, double variance, double probability, double z) {
     return mean;
   }
   const double shape = mean * mean / variance;
-  return variance / mean * (shape > many ? cube_quantile(z, shape) : gamma_quantile(probability, shape));
+  return variance / mean * (shape > many ? cube_quantile(z, shape) : models::gamma_quantile(probability, shape));
 }
 
 }  // namespace

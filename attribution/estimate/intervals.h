@@ -2,7 +2,7 @@
 // Intervals of sums of few events with different weights. Pure functions.
 #pragma once
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

@@ -9,9 +9,9 @@
 #include "attribution/estimate/code_sites.h"
 #include "attribution/estimate/located.h"
 #include "attribution/estimate/row_table.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "attribution/objects/data_objects.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

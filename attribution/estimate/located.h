@@ -8,7 +8,7 @@
 
 #include "attribution/estimate/evidence.h"
 #include "attribution/objects/sharing_kind.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/samples/sample_digest.h"
 #include "attribution/timeline/seen.h"
 
 namespace crosstalk::attribution {

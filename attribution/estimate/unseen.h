@@ -15,8 +15,8 @@
 
 #include "attribution/estimate/censoring.h"
 #include "attribution/estimate/evidence.h"
-#include "attribution/estimate/strata.h"
 #include "attribution/estimate/unseen_limits.h"
+#include "attribution/samples/strata.h"
 
 namespace crosstalk::attribution {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "attribution/loops/by_place.h"
 #include "attribution/loops/loop_progress.h"
 #include "attribution/loops/loop_rates.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/by_place.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

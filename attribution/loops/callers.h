@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attribution/loops/code_time.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 #include "profile/reader.h"
 
 namespace crosstalk::attribution {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "attribution/loops/kernel_entry.h"
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 #include "base/units.h"
 
 namespace crosstalk::attribution {

@@ -5,8 +5,8 @@
 #include <compare>
 #include <string>
 
-#include "attribution/objects/program_view.h"
-#include "attribution/timeline/sample_digest.h"
+#include "attribution/program/program_view.h"
+#include "attribution/samples/sample_digest.h"
 
 namespace crosstalk::attribution {
 

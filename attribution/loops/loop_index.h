@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

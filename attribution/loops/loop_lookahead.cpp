@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attribution/estimate/quantiles.h"
+#include "models/quantiles.h"
 #include "profile/branch_trace.h"
 
 namespace crosstalk::attribution {
@@ -49,7 +49,7 @@ LookaheadAmount lookahead_amount(const LoopLookahead& loop, std::size_t kind) {
     squares += residual * residual;
   }
   const auto n = static_cast<double>(loop.lookaheads.size());
-  const double half = student_95(n - 1) * std::sqrt(squares * n / (n - 1)) / iterations;
+  const double half = models::student_95(n - 1) * std::sqrt(squares * n / (n - 1)) / iterations;
   // A way that is taken once in a third of the iterations seen would have been seen with 95 %; one that is rarer is
   // taken to differ by no more than an iteration's work.
   const double unseen = 3 / iterations * mean;

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "attribution/loops/loop_progress.h"
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 #include "symbolizer/cfg/instructions.h"
 #include "symbolizer/loops/instruction_work.h"
 

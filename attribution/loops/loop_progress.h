@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "attribution/loops/by_place.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/by_place.h"
+#include "attribution/program/program_view.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "attribution/estimate/quantiles.h"
 #include "attribution/loops/code_time.h"
+#include "models/quantiles.h"
 
 namespace crosstalk::attribution {
 namespace {
@@ -194,7 +194,7 @@ std::optional<Speed> speed_of(std::span<const LoopStep> steps, double loop_cpu_s
   // A counter stands at whole iterations: each end of a visit is off by half of one at most, evenly (variance 1/12).
   const auto rounded = std::count_if(visits.begin(), visits.end(), [](const auto& v) { return v.second.whole; });
   const double rounding = static_cast<double>(rounded) * 2 / 12;
-  const double half = student_95(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
+  const double half = models::student_95(spread.units - 1) * std::sqrt(spread.variance * unseen + rounding) / cpu_s;
   return Speed{speed, {std::max(0.0, speed - half), speed + half}, same.size()};
 }
 

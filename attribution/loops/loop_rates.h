@@ -9,7 +9,7 @@
 
 #include "attribution/loops/loop_lookahead.h"
 #include "attribution/loops/loop_progress.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::attribution {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "attribution/memory/memory_model.h"
 #include "attribution/memory/memory_samples.h"
+#include "attribution/model/memory_model.h"
 
 namespace crosstalk::attribution {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attribution/memory/data_source.h"
+#include "attribution/model/data_source.h"
 #include "profile/model.h"
 
 namespace crosstalk::attribution {

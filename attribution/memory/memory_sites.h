@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "attribution/memory/memory_samples.h"
-#include "attribution/model.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "attribution/memory/memory_samples.h"
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "attribution/objects/data_objects.h"
 #include "base/result.h"
 #include "profile/reader.h"

@@ -9,8 +9,8 @@
 // tell the place of an access's line, the access only counts as possible, and represents itself.
 #pragma once
 
-#include "attribution/memory/memory_model.h"
 #include "attribution/memory/sampled_lines.h"
+#include "attribution/model/memory_model.h"
 
 namespace crosstalk::attribution {
 

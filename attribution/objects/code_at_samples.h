@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "attribution/loops/by_place.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/program/by_place.h"
+#include "attribution/program/program_view.h"
 #include "attribution/timeline/probe_timeline.h"
 #include "symbolizer/cfg/stores_ahead.h"
 #include "symbolizer/loops/waiting.h"

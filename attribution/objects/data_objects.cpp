@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution {
 namespace {

@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attribution/model.h"
-#include "attribution/objects/interval_index.h"
-#include "attribution/objects/program_view.h"
+#include "attribution/model/model.h"
 #include "attribution/objects/stack_variables.h"
+#include "attribution/program/program_view.h"
+#include "base/interval_index.h"
 
 namespace crosstalk::attribution {
 

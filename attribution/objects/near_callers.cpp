@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution {
 

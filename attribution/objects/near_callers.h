@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 #include "attribution/timeline/sampled_code.h"
 #include "profile/model.h"
 

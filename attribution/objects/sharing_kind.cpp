@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 #include "symbolizer/loops/loop_anatomy.h"
 
 namespace crosstalk::attribution {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attribution/objects/program_view.h"
+#include "attribution/program/program_view.h"
 
 namespace crosstalk::attribution {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/objects/interval_index.h"
 #include "base/hash.h"
+#include "base/interval_index.h"
 #include "profile/model.h"
 #include "symbolizer/symbolizer.h"
 

@@ -19,7 +19,7 @@
 #include "collectors/injector/safe_point.h"
 #include "collectors/observer/target_process.h"
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 #include "symbolizer/unwind/frame_rules.h"
 
 namespace crosstalk::injector {

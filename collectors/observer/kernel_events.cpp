@@ -12,7 +12,7 @@
 #include <string>
 
 #include "collectors/breakpoint_address.h"
-#include "collectors/probe_perf.h"
+#include "collectors/facilities/probe_perf.h"
 
 namespace crosstalk::observer {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -11,7 +11,7 @@
 
 #include "base/registers.h"
 #include "symbolizer/cfg/register_effects.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

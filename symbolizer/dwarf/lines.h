@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "symbolizer/dwarf/debug_info.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

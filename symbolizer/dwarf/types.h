@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

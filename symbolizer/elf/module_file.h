@@ -7,7 +7,7 @@
 
 #include "symbolizer/elf/debuginfod.h"
 #include "symbolizer/elf/elf_file.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

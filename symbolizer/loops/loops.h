@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "symbolizer/cfg/control_flow.h"
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 
 namespace crosstalk::symbolizer {
 

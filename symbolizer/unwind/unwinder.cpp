@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "symbolizer/dwarf/expression.h"
+#include "symbolizer/unwind/expression.h"
 
 namespace crosstalk::symbolizer {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "symbolizer/model.h"
+#include "symbolizer/model/model.h"
 #include "symbolizer/unwind/frame_rules.h"
 
 namespace crosstalk::symbolizer {

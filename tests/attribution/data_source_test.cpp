@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as kernels make them: the old encoding, the new one, both at once.
-#include "attribution/memory/data_source.h"
+#include "attribution/model/data_source.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

@@ -8,7 +8,7 @@
 
 #include "attribution/estimate/amounts.h"
 #include "attribution/estimate/intervals.h"
-#include "attribution/estimate/strata.h"
+#include "attribution/samples/strata.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test::estimator_test {

@@ -6,34 +6,34 @@
 #include <cmath>
 #include <limits>
 
-#include "attribution/estimate/quantiles.h"
+#include "models/quantiles.h"
 
 namespace crosstalk::attribution::intervals_test {
 namespace {
 
 TEST(GammaQuantile, IsThatOfKnownDistributions) {
-  EXPECT_NEAR(gamma_quantile(0.975, 1), -std::log(0.025), 1e-6);  // exponential
-  EXPECT_NEAR(gamma_quantile(0.025, 1), -std::log(0.975), 1e-8);
-  EXPECT_NEAR(gamma_quantile(0.975, 0.5), 5.023886 / 2, 1e-6);       // chi-square, one degree of freedom
-  EXPECT_NEAR(gamma_quantile(0.95, 5), 18.307038 / 2, 1e-6);         // ten
-  EXPECT_NEAR(gamma_quantile(0.05, 50), 77.929465 / 2, 1e-5);        // a hundred
-  EXPECT_NEAR(gamma_quantile(0.5, 1e4) / (1e4 - 1.0 / 3), 1, 1e-6);  // nearly normal
+  EXPECT_NEAR(models::gamma_quantile(0.975, 1), -std::log(0.025), 1e-6);  // exponential
+  EXPECT_NEAR(models::gamma_quantile(0.025, 1), -std::log(0.975), 1e-8);
+  EXPECT_NEAR(models::gamma_quantile(0.975, 0.5), 5.023886 / 2, 1e-6);       // chi-square, one degree of freedom
+  EXPECT_NEAR(models::gamma_quantile(0.95, 5), 18.307038 / 2, 1e-6);         // ten
+  EXPECT_NEAR(models::gamma_quantile(0.05, 50), 77.929465 / 2, 1e-5);        // a hundred
+  EXPECT_NEAR(models::gamma_quantile(0.5, 1e4) / (1e4 - 1.0 / 3), 1, 1e-6);  // nearly normal
 }
 
 TEST(Student, IsThatOfTheTables) {
-  EXPECT_NEAR(student_95(1), 12.7062, 1e-4);
-  EXPECT_NEAR(student_95(3), 3.18245, 1e-5);
-  EXPECT_NEAR(student_95(10), 2.22814, 1e-5);
-  EXPECT_NEAR(student_95(1e6), 1.95997, 1e-5);
+  EXPECT_NEAR(models::student_95(1), 12.7062, 1e-4);
+  EXPECT_NEAR(models::student_95(3), 3.18245, 1e-5);
+  EXPECT_NEAR(models::student_95(10), 2.22814, 1e-5);
+  EXPECT_NEAR(models::student_95(1e6), 1.95997, 1e-5);
 }
 
 TEST(GammaQuantile, IsZeroWhereItIsTooSmallOrMakesNoSense) {
-  EXPECT_EQ(gamma_quantile(0.025, 1e-4), 0);
+  EXPECT_EQ(models::gamma_quantile(0.025, 1e-4), 0);
   for (const double wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_EQ(gamma_quantile(0.5, wrong), 0);
-    EXPECT_EQ(gamma_quantile(wrong, 1), 0);
+    EXPECT_EQ(models::gamma_quantile(0.5, wrong), 0);
+    EXPECT_EQ(models::gamma_quantile(wrong, 1), 0);
   }
-  EXPECT_EQ(gamma_quantile(1, 1), 0);
+  EXPECT_EQ(models::gamma_quantile(1, 1), 0);
 }
 
 /// Exact limits of a Poisson mean (Garwood, Fiducial limits for the Poisson distribution, Biometrika 28, 1936).

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "attribution/brief_threads.h"
 #include "attribution/findings.h"
-#include "attribution/sentences.h"
+#include "attribution/model/sentences.h"
+#include "attribution/samples/brief_threads.h"
 #include "tests/attribution/rows.h"
 
 namespace crosstalk::attribution::test::overview_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/objects/program_names.h"
+#include "attribution/program/program_names.h"
 
 #include <gtest/gtest.h>
 

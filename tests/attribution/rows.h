@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attribution/loops/code_map.h"
+#include "attribution/program/code_map.h"
 #include "attribution/timeline/ownership_timeline.h"
 #include "profile/model.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 
 namespace crosstalk::attribution::test::sharing_kind_test {
 namespace {

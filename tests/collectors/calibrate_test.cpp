@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 
 namespace crosstalk::collectors::calibrate_test {
 namespace {

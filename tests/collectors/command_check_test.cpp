@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 
 namespace crosstalk::collectors::command_check_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/probe.h"
+#include "collectors/facilities/probe.h"
 
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
@@ -8,8 +8,8 @@
 #include <csignal>
 #include <filesystem>
 
-#include "collectors/probe_perf.h"
-#include "collectors/probe_pmu.h"
+#include "collectors/facilities/probe_perf.h"
+#include "collectors/facilities/probe_pmu.h"
 #include "collectors/probe_system.h"
 
 namespace crosstalk::collectors::probe_test {

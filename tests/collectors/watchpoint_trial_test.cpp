@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/watchpoint_trial.h"
+#include "collectors/facilities/watchpoint_trial.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "collectors/breakpoint_address.h"
-#include "collectors/probe.h"
-#include "collectors/probe_perf.h"
-#include "collectors/surroundings.h"
+#include "collectors/facilities/probe.h"
+#include "collectors/facilities/probe_perf.h"
+#include "collectors/facilities/surroundings.h"
 
 namespace crosstalk::collectors {
 namespace {

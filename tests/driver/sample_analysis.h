@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "attribution/model.h"
+#include "attribution/model/model.h"
 
 namespace crosstalk::driver::test {
 

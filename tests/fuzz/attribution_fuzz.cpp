@@ -8,7 +8,7 @@
 
 #include "attribution/estimate/amounts.h"
 #include "attribution/estimate/estimator.h"
-#include "attribution/estimate/strata.h"
+#include "attribution/samples/strata.h"
 #include "attribution/timeline/ownership_timeline.h"
 
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "symbolizer/dwarf/expression.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/symbolizer.h"
+#include "symbolizer/unwind/expression.h"
 #include "symbolizer/unwind/frame_ranges.h"
 
 namespace {

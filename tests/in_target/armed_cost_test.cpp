@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/watch/armed_cost.h"
+#include "collectors/in_target/core/armed_cost.h"
 
 #include <gtest/gtest.h>
 

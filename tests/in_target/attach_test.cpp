@@ -25,9 +25,9 @@
 #include <string_view>
 #include <vector>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/threads.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/objects/blocks.h"
 
 namespace crosstalk::in_target::block_table_test {
 namespace {

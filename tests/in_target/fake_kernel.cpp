@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sys/hidden_numbers.h"

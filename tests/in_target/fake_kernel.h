@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 #include "profile/records.h"

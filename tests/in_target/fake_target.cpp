@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/in_target/fake_target.h"
 
-#include "collectors/in_target/interpose/alternate_stack.h"
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/handler_stubs.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/contract/stand_ins.h"
+#include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/objects/blocks.h"
 #include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/objects/off_limits.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
@@ -14,11 +13,14 @@
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sampling.h"
 #include "collectors/in_target/session/notices.h"
-#include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/signals/alternate_stack.h"
+#include "collectors/in_target/signals/handler_stubs.h"
+#include "collectors/in_target/signals/own_signals.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/thread_end.h"
 
 namespace crosstalk::in_target {

@@ -16,14 +16,14 @@
 #include <tuple>
 #include <vector>
 
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/thread_timer.h"
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_table.h"
+#include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/thread_end.h"
 #include "collectors/in_target/threads/threads.h"
 

@@ -8,11 +8,15 @@
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/contract/stand_ins.h"
 #include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/objects/blocks.h"
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/regions/marked_regions.h"
-#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/signals/own_signals.h"
 #include "collectors/in_target/sync/measured_wait.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/system_calls.h"
 

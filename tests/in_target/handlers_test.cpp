@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectors/in_target/session/inspection.h"
+#include "collectors/in_target/threads/inspection.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

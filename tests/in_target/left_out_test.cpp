@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/objects/blocks.h"
 
 namespace crosstalk::in_target::left_out_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 
 namespace crosstalk::in_target::line_probe_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "profile/branch_trace.h"
 #include "tests/in_target/fake_kernel.h"

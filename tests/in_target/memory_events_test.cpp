@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/observer/perf_attributes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory is never watched: the kernel's own pages, and nothing of the program's beside them.
-#include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/objects/off_limits.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records on their way into a thread's ring, read back as the recorder reads them (fake_kernel.h).
-#include "collectors/in_target/session/record_writer.h"
+#include "collectors/in_target/core/record_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "profile/ring.h"
 #include "tests/in_target/fake_kernel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of stacks as they go into records: how long they are, and how many a second.
-#include "collectors/in_target/sampling/stack_copies.h"
+#include "collectors/in_target/core/stack_copies.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "profile/records.h"
 #include "tests/in_target/fake_kernel.h"
 

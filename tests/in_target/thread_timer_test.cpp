@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_status.h"
 #include "tests/in_target/fake_kernel.h"

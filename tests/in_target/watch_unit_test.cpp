@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "collectors/in_target/core/armed_time.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "collectors/in_target/watch/armed_time.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "tests/in_target/fake_kernel.h"
 

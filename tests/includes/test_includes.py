@@ -44,7 +44,7 @@ def includes():
 
 
 def circle(graph):
-    """Some units that include each other in turn; empty: there are none."""
+    """Some names that include each other in turn; empty: there are none."""
     done, path = set(), []
 
     def visit(name):
@@ -78,6 +78,16 @@ class Includes(unittest.TestCase):
 
     def test_files_include_each_other_in_no_circle(self):
         self.assertEqual(circle(includes()), [])
+
+    def test_folders_are_layers(self):
+        """Folders of a room, itself among them, include each other in one direction."""
+        graph = {}
+        for name, others in includes().items():
+            folder = name.rsplit("/", 1)[0]
+            graph.setdefault(folder, set()).update(
+                there for other in others
+                if (there := other.rsplit("/", 1)[0]) != folder and there.split("/")[0] == folder.split("/")[0])
+        self.assertEqual(circle(graph), [])
 
     def test_rooms_include_what_they_may(self):
         wrong = [f"{name} includes {other}" for name, others in includes().items() for other in others

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "collectors/facilities/watchpoint_trial.h"
 #include "collectors/observer/perf_types.h"
-#include "collectors/watchpoint_trial.h"
 #include "tests/collectors/perf_events_here.h"
 
 namespace crosstalk::observer::kernel_events_test {

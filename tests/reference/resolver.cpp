@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "attribution/objects/own_code.h"
+#include "attribution/program/own_code.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/reference/loop_work.h"
 #include "tests/reference/module_map.h"

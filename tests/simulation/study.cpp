@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "attribution/estimate/weights.h"
+#include "attribution/samples/weights.h"
 #include "attribution/timeline/probe_effect.h"
 #include "attribution/timeline/third_parties.h"
 #include "base/units.h"

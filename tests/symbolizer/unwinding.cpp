@@ -12,7 +12,7 @@
 
 #include "fixture.h"
 #include "fixtures/deep_calls.h"
-#include "symbolizer/dwarf/expression.h"
+#include "symbolizer/unwind/expression.h"
 
 namespace crosstalk::symbolizer::unwinding_test {
 namespace {

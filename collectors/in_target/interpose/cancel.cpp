@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/passage.h"
-#include "collectors/in_target/session/clock_signal.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/passage.h"
+#include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/sys/clock_signal.h"
 
 namespace crosstalk::in_target {
 namespace {

@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/contract/stand_ins.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/system_calls.h"
 

@@ -7,8 +7,8 @@
 
 #include <cerrno>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 

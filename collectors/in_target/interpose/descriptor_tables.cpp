@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/libc/real_functions.h"
 
 namespace crosstalk::in_target {
 namespace {

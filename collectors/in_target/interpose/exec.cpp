@@ -12,12 +12,13 @@
 #include <cstdarg>
 #include <cstdlib>
 
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/contract/stand_ins.h"
 #include "collectors/in_target/interpose/child_environment.h"
-#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/interpose/exec_file.h"
-#include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/revealed_environment.h"
-#include "collectors/in_target/interpose/signal_wishes.h"
+#include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/signals/signal_wishes.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 

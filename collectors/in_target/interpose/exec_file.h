@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/contract/core.h"
 
 namespace crosstalk::in_target {
 

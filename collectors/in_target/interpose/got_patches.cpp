@@ -16,9 +16,9 @@
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/dynamic_symbols.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/stand_ins.h"
+#include "collectors/in_target/libc/dynamic_symbols.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"

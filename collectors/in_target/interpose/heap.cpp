@@ -24,9 +24,10 @@
 #include <cstdarg>
 #include <initializer_list>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/block_table.h"
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/processes/shared_maps.h"
 #include "collectors/in_target/sys/system_calls.h"
 

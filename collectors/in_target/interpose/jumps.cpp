@@ -11,10 +11,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/signal_wishes.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/regions/marked_regions.h"
+#include "collectors/in_target/signals/signal_wishes.h"
 #include "collectors/in_target/sync/measured_wait.h"
 
 namespace crosstalk::in_target {

@@ -6,9 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
 #include "collectors/in_target/interpose/ompt_abi.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sync/critical_sections.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sync/told_waits.h"

@@ -4,8 +4,7 @@
 // while it waits in a barrier count as waiting.
 #include <cstdint>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sync/critical_sections.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sync/team_waits.h"

@@ -7,8 +7,7 @@
 
 #include <cerrno>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sync/measured_wait.h"
 
 namespace crosstalk::in_target {

@@ -14,8 +14,8 @@
 
 #include <cstdarg>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/system_calls.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that include/crosstalk/region.h looks for.
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/regions/marked_regions.h"
 
 namespace crosstalk::in_target {

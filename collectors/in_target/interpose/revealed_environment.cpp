@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collectors/in_target/contract/stand_ins.h"
 #include "collectors/in_target/interpose/child_environment.h"
-#include "collectors/in_target/interpose/core_interface.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

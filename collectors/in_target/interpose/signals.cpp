@@ -6,9 +6,9 @@
 
 #include <cerrno>
 
-#include "collectors/in_target/interpose/handler_stubs.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/signal_wishes.h"
+#include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/signals/handler_stubs.h"
+#include "collectors/in_target/signals/signal_wishes.h"
 
 namespace crosstalk::in_target {
 namespace {

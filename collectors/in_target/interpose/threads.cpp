@@ -9,13 +9,16 @@
 
 #include <atomic>
 
-#include "collectors/in_target/interpose/alternate_stack.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/passage.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/libc/real_functions.h"
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/session/attach.h"
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/signals/alternate_stack.h"
+#include "collectors/in_target/signals/own_signals.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/creations.h"
 #include "collectors/in_target/threads/thread_end.h"

@@ -5,8 +5,8 @@
 
 #include <cstdarg>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/libc/real_functions.h"
 
 namespace crosstalk::in_target {
 namespace {

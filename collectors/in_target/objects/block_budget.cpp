@@ -3,9 +3,9 @@
 
 #include <atomic>
 
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/objects/block_table.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/try_lock.h"
 
 namespace crosstalk::in_target {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "collectors/in_target/interpose/core_interface.h"
+#include "collectors/in_target/objects/blocks.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/system_calls.h"
 

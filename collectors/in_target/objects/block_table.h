@@ -133,7 +133,7 @@ struct alignas(64) Shared {
   std::atomic<Entry*> full_table{nullptr};         // null: the first table is in use
   std::atomic<std::uint64_t> threshold{0};         // smaller blocks are not entered; all ones: none is
   std::atomic<left_out::Map*> left_out{nullptr};   // of blocks below the threshold; null: none was ever left out
-  std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address() in core_interface.h
+  std::atomic<std::uint32_t> look_for_modules{0};  // 1: see note_code_address()
   std::atomic<std::uint32_t> generation{1};        // of reports, 1..15: a fork begins a new one
 };
 

@@ -22,9 +22,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/interpose.h"
-#include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/passage.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/objects/block_table.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the mapped files of code. Public entry points are in core_interface.h.
+// Finds the mapped files of code. dlopen() is not interposed (modules.cpp says why): new modules are found by looking.
 #pragma once
 
 #include <link.h>
@@ -59,6 +59,18 @@ struct MappedFile {
 }  // namespace crosstalk::in_target::modules
 
 namespace crosstalk::in_target {
+
+/// Emits ModuleLoad and ModuleUnload for changes since the last call; cheap if there are none. Normal context only;
+/// does nothing while another thread is in it. Core calls: at attach (the first call reports every module), and at
+/// exit.
+void on_module_change();
+/// The next samples see to it that some more looks are taken, though nothing has changed. Any context.
+void look_for_modules_again();
+/// A thread starts with `routine`: the same, unless that is in a known module and a look is not long ago.
+void on_thread_in_module(std::uint64_t routine);
+/// Core calls for each sampled or trapped instruction pointer: one that lies in no known module makes the
+/// next interposed call (malloc, say) look for new modules. Any context; some ten nanoseconds.
+void note_code_address(std::uint64_t ip);
 
 /// For pthread_atfork(): no thread is about to look at the modules, which takes the loader's lock, while another forks.
 void hold_modules_for_fork();

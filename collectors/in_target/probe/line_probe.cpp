@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 #include "profile/arena.h"

@@ -5,11 +5,11 @@
 
 #include <atomic>
 
+#include "collectors/in_target/core/armed_time.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/cross_process_state.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "collectors/in_target/watch/armed_time.h"
 
 namespace crosstalk::in_target {
 namespace {

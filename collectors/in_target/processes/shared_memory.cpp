@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/processes/shared_maps.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/in_target/processes/cross_process_state.h"
-#include "collectors/in_target/threads/thread_state.h"
 
 namespace crosstalk::in_target {
 

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstring>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/fork_mark.h"
+#include "collectors/in_target/core/passage.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/regions/region_names.h"
-#include "collectors/in_target/session/fork_mark.h"
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/sync/wait_clock.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/wait_clock.h"
 
 namespace crosstalk::in_target {
 namespace {

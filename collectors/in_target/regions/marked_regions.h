@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "profile/wait_table.h"
 
 namespace crosstalk::in_target {

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"

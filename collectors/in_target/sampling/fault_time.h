@@ -4,7 +4,7 @@
 // difference. Signal-safe.
 #pragma once
 
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/observation.h"
 
 namespace crosstalk::in_target {

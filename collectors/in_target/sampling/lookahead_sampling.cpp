@@ -5,9 +5,9 @@
 #include <atomic>
 
 #include "collectors/in_target/access/lookahead.h"
-#include "collectors/in_target/access/target_view.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/core/target_view.h"
 #include "collectors/in_target/sys/checked_table.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <variant>
 
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sampling/past_view.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/event_ring.h"
 #include "collectors/in_target/sys/handler_stack.h"
 #include "collectors/in_target/sys/perf_events.h"

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "collectors/in_target/access/finder.h"
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/memory_samples/measured_access.h"
 #include "collectors/observation.h"
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 
+#include "collectors/in_target/core/armed_time.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/sampling/fault_time.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "collectors/in_target/watch/armed_time.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_unit.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of observing to a thread while no handler runs: its clock and its watchpoints make context switches dearer,
-// and armed watchpoints make copies slower (watch/armed_cost.h). All signal-safe.
+// and armed watchpoints make copies slower (core/armed_cost.h). All signal-safe.
 #pragma once
 
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/observation.h"
 
 namespace crosstalk::in_target {

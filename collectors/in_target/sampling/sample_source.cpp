@@ -3,8 +3,8 @@
 
 #include <atomic>
 
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sampling/thread_timer.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/signal_registers.h"
 #include "collectors/in_target/sys/system_calls.h"

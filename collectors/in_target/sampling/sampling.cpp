@@ -5,9 +5,15 @@
 #include <array>
 #include <cstring>
 
-#include "collectors/in_target/access/target_view.h"
-#include "collectors/in_target/interpose/off_limits.h"
+#include "collectors/in_target/core/messages.h"
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/core/stack_copies.h"
+#include "collectors/in_target/core/target_view.h"
 #include "collectors/in_target/objects/block_budget.h"
+#include "collectors/in_target/objects/blocks.h"
+#include "collectors/in_target/objects/modules.h"
+#include "collectors/in_target/objects/off_limits.h"
 #include "collectors/in_target/probe/line_probe.h"
 #include "collectors/in_target/processes/shared_memory.h"
 #include "collectors/in_target/regions/marked_regions.h"
@@ -17,10 +23,6 @@
 #include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sample_source.h"
-#include "collectors/in_target/sampling/stack_copies.h"
-#include "collectors/in_target/session/messages.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"

@@ -7,8 +7,8 @@
 
 #include <atomic>
 
-#include "collectors/in_target/session/clock_signal.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/task_status.h"

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "collectors/in_target/interpose/interpose.h"
+#include "collectors/in_target/libc/real_functions.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

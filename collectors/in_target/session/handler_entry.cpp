@@ -3,8 +3,8 @@
 
 #include <ucontext.h>
 
-#include "collectors/in_target/interpose/alternate_stack.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/signals/alternate_stack.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

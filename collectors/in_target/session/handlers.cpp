@@ -7,18 +7,19 @@
 
 #include <cstring>
 
-#include "collectors/in_target/interpose/alternate_stack.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/sampling.h"
-#include "collectors/in_target/session/clock_signal.h"
 #include "collectors/in_target/session/handler_entry.h"
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/session/step_aside.h"
+#include "collectors/in_target/signals/alternate_stack.h"
+#include "collectors/in_target/signals/own_signals.h"
+#include "collectors/in_target/sys/clock_signal.h"
 #include "collectors/in_target/sys/kernel_signals.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/signal_registers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/found_threads.h"
+#include "collectors/in_target/threads/step_aside.h"
 #include "collectors/in_target/threads/threads.h"
 #include "collectors/in_target/watch/watch_unit.h"
 
@@ -207,7 +208,7 @@ void on_trap(int number, siginfo_t* info, void* context) {
   }
 }
 
-// Handlers run on the alternate stack, which is ours (interpose/alternate_stack.h). If no stack is lent, the kernel's
+// Handlers run on the alternate stack, which is ours (signals/alternate_stack.h). If no stack is lent, the kernel's
 // frame goes onto the interrupted stack, and the handler changes to a stack of ours (handler_entry.cpp).
 constexpr int handler_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 

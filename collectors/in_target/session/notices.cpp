@@ -6,7 +6,8 @@
 
 #include <cstring>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

@@ -3,12 +3,12 @@
 
 #include <atomic>
 
-#include "collectors/in_target/interpose/passage.h"
+#include "collectors/in_target/core/fork_mark.h"
+#include "collectors/in_target/core/passage.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/regions/marked_regions.h"
-#include "collectors/in_target/session/fork_mark.h"
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/sync/wait_clock.h"
 #include "collectors/in_target/sys/system_calls.h"
+#include "collectors/in_target/sys/wait_clock.h"
 
 namespace crosstalk::in_target {
 namespace {

@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "profile/wait_table.h"
 
 namespace crosstalk::in_target {

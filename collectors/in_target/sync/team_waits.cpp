@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectors/in_target/sync/team_waits.h"
 
-#include "collectors/in_target/session/runtime.h"
-#include "collectors/in_target/sync/wait_clock.h"
+#include "collectors/in_target/contract/core.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/sys/wait_clock.h"
 
 namespace crosstalk::in_target {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/sync/measured_wait.h"
-#include "collectors/in_target/sync/wait_clock.h"
 #include "collectors/in_target/sys/own_memory.h"
 #include "collectors/in_target/sys/try_lock.h"
+#include "collectors/in_target/sys/wait_clock.h"
 
 namespace crosstalk::in_target {
 namespace {

@@ -10,13 +10,21 @@
 // throughout.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/sys/perf_events.h"
 
 namespace crosstalk::in_target {
+
+/// The mapped ring of an event. All zero: there is none.
+struct EventRing {
+  std::atomic<std::uint32_t> state;  // EventRingState
+  std::byte* memory = nullptr;       // a page of the kernel's words, then the data
+  std::size_t data_bytes = 0;
+};
 
 /// Maps the ring of `event`, `data_bytes` of data: pages, their number a power of two. 0, or -errno; -ENOMEM: there is
 /// not enough locked or other memory that the program can spare.

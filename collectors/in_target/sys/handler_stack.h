@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks for our signal handlers, one for each observed thread. The kernel has ours as the thread's alternate stack, so
 // a signal of ours touches no byte of the target's stacks, however small they are. The target's own alternate stack is
-// kept here, and its handlers are moved there (interpose/alternate_stack.h).
+// kept here, and its handlers are moved there (signals/alternate_stack.h).
 //
 // The stacks lie in mappings of 8 that are made as they are needed and kept. Each has a page below it that nobody may
 // touch. A stack belongs to the thread that took it. Stacks of threads that ended without a notice are reclaimed when

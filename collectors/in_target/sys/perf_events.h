@@ -9,9 +9,19 @@
 
 #include <cstdint>
 
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/watch_policy/words.h"
 
 namespace crosstalk::in_target {
+
+using watch_policy::WatchMode;
+
+/// A descriptor of ours in the target's table, with the event's kernel id: a target that closes it and
+/// reuses its number must not see us close or move what is now its own.
+struct OwnedEvent {
+  int fd = 0;  // 0: none (all-zero states need no bytes in the library's file)
+  std::uint64_t id = 0;
+  std::uint64_t mark = 0;  // si_perf_data of its signals
+};
 
 /// Marks of our events in si_perf_data. Constant for a descriptor: some kernels change them with
 /// PERF_EVENT_IOC_MODIFY_ATTRIBUTES and some do not.

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "collectors/in_target/sampling/stack_copies.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/core/stack_copies.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/threads/threads.h"
 #include "profile/records.h"

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/objects/modules.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
 
 namespace crosstalk::in_target {

@@ -8,13 +8,13 @@
 #include <atomic>
 #include <cstring>
 
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/regions/marked_regions.h"
 #include "collectors/in_target/sampling/clocks.h"
 #include "collectors/in_target/sampling/memory_events.h"
 #include "collectors/in_target/sampling/presence.h"
 #include "collectors/in_target/sampling/sampling.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sync/measured_wait.h"
 #include "collectors/in_target/sys/perf_events.h"
 #include "collectors/in_target/sys/system_calls.h"

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 
-#include "collectors/in_target/interpose/core_interface.h"
-#include "collectors/in_target/sampling/stack_copies.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/core/stack_copies.h"
+#include "collectors/in_target/objects/modules.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/sys/try_lock.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/registers.h"
-#include "collectors/in_target/threads/thread_state.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "profile/records.h"
 
 namespace crosstalk::in_target {

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
+#include "collectors/in_target/core/armed_time.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/remote_events.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/system_calls.h"
-#include "collectors/in_target/watch/armed_time.h"
 
 namespace crosstalk::in_target {
 namespace {

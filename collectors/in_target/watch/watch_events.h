@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/in_target/sys/perf_events.h"
-#include "collectors/in_target/threads/thread_state.h"
 
 namespace crosstalk::in_target {
 

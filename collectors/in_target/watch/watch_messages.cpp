@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "collectors/in_target/session/messages.h"
+#include "collectors/in_target/core/messages.h"
 
 namespace crosstalk::in_target {
 

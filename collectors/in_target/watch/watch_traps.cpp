@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles a trap: records it, and moves the watchpoints of the line's old and new owner.
-#include "collectors/in_target/access/target_view.h"
+#include "collectors/in_target/core/runtime.h"
+#include "collectors/in_target/core/target_view.h"
 #include "collectors/in_target/processes/shared_memory.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/watch/trap_record.h"
 #include "collectors/in_target/watch/watch_events.h"
 #include "collectors/in_target/watch/watch_messages.h"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectors/in_target/core/record_writer.h"
+#include "collectors/in_target/core/runtime.h"
 #include "collectors/in_target/processes/remote_events.h"
 #include "collectors/in_target/processes/shared_memory.h"
-#include "collectors/in_target/session/record_writer.h"
-#include "collectors/in_target/session/runtime.h"
 #include "collectors/in_target/sys/hidden_numbers.h"
 #include "collectors/in_target/sys/system_calls.h"
 #include "collectors/in_target/watch/trap_record.h"

@@ -19,8 +19,8 @@
 #include <cstdint>
 
 #include "base/registers.h"
+#include "collectors/in_target/core/thread_state.h"
 #include "collectors/in_target/processes/cross_process_state.h"
-#include "collectors/in_target/threads/thread_state.h"
 #include "collectors/watch_policy/board.h"
 #include "collectors/watch_policy/interruption.h"
 #include "collectors/watch_policy/runs.h"

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/model/sentences.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+#include "attribution/program/program_view.h"
+
+namespace crosstalk::attribution {
+namespace {
+
+std::string number(double value, const char* format) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+long whole_percent(double share) { return std::lround(std::clamp(share, 0.0, 1.0) * 100); }
+
+const ThreadSummary* summary_of(const Analysis& analysis, std::uint32_t thread) {
+  const auto found = std::find_if(analysis.threads.begin(), analysis.threads.end(),
+                                  [&](const ThreadSummary& t) { return t.index == thread; });
+  return found == analysis.threads.end() ? nullptr : &*found;
+}
+
+/// The name that all of them have; empty where they differ, or where it is only the program's own.
+std::string common_name(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
+  constexpr std::size_t kernel_keeps = 15;  // characters of a name
+  std::string common;
+  for (const std::uint32_t thread : threads) {
+    const ThreadSummary* summary = summary_of(analysis, thread);
+    if (summary == nullptr || summary->name.empty() || (!common.empty() && summary->name != common)) {
+      return {};
+    }
+    common = summary->name;
+  }
+  const auto is_program = [&](const profile::ProcessRow& process) {
+    return base_name(process.executable).substr(0, kernel_keeps) == common ||
+           program_name(process).substr(0, kernel_keeps) == common;
+  };
+  return std::any_of(analysis.processes.begin(), analysis.processes.end(), is_program) ? std::string() : common;
+}
+
+}  // namespace
+
+std::string percent(double share) {
+  const double p = std::clamp(share, 0.0, 1.0) * 100;
+  return p > 0 && p < 1 ? "less than 1 %" : number(p, "%.0f %%");
+}
+
+std::string percent_range(const Interval& shares) {
+  const long low = whole_percent(shares.low);
+  const long high = whole_percent(shares.high);
+  if (high == 0) {
+    return shares.high > 0 ? "less than 1 %" : "0 %";
+  }
+  if (low == 0) {
+    return "up to " + std::to_string(high) + " %";
+  }
+  return low == high ? "about " + std::to_string(high) + " %"
+                     : std::to_string(low) + " to " + std::to_string(high) + " %";
+}
+
+std::string seconds_in_words(double s) { return s < 0.9995 ? number(s * 1000, "%.3g ms") : number(s, "%.3g s"); }
+
+std::string size_in_words(std::uint64_t bytes) {
+  constexpr std::uint64_t mib = 1 << 20;
+  if (bytes < mib) {
+    return count_of(bytes, "byte", "bytes");
+  }
+  const bool gib = bytes >= 1024 * mib;
+  const double value = static_cast<double>(bytes) / static_cast<double>(gib ? 1024 * mib : mib);
+  return number(value, value == std::floor(value) ? "%.0f" : "%.1f") + (gib ? " GiB" : " MiB");
+}
+
+std::string count_of(std::uint64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+std::string in_short(std::string function) {
+  constexpr std::string_view nameless = "(anonymous namespace)::";
+  constexpr std::size_t longest = 60;
+  for (std::size_t at = function.find(nameless); at != std::string::npos; at = function.find(nameless, at)) {
+    function.erase(at, nameless.size());
+  }
+  if (function.size() <= longest) {
+    return call_name(function);
+  }
+  std::string text;
+  std::size_t depth = 0;
+  char opener = 0;
+  for (const char c : function) {
+    const bool opens = c == '<' || c == '(';
+    const bool closes = c == '>' || c == ')';
+    if (opens && depth++ == 0) {
+      opener = c;
+      text += c;
+    } else if (closes && depth > 0 && --depth == 0) {
+      text += opener == '<' ? "...>" : ")";
+    } else if (depth == 0) {
+      text += c;
+    }
+  }
+  return call_name(text);
+}
+
+std::string place_in_words(const std::string& function, const std::string& file, std::uint32_t line) {
+  const std::string text = in_short(function);
+  const std::string at = source_name(file, line);
+  return text + (text.empty() || at.empty() ? "" : " at ") + at;
+}
+
+std::string object_in_words(const ObjectRow& object) {
+  if (object.field.empty()) {
+    return object.name;
+  }
+  const bool index = object.field.front() == '[';
+  const std::string field = (index ? "" : ".") + object.field;
+  if (object.place.empty() || object.name.size() <= object.place.size()) {
+    return object.name + field;
+  }
+  std::string type = object.name.substr(0, object.name.size() - object.place.size() - 1);
+  if (const std::size_t count = type.rfind('['); index && type.ends_with(']') && count != std::string::npos) {
+    type.resize(count);
+  }
+  return type + field + " " + object.place;
+}
+
+std::string threads_in_words(const Analysis& analysis, const std::set<std::uint32_t>& threads) {
+  constexpr std::size_t listed = 4;
+  const std::string name = common_name(analysis, threads);
+  const std::string named = name.empty() ? "" : " (" + name + ")";
+  if (threads.size() == 1) {
+    return "thread " + std::to_string(*threads.begin()) + named;
+  }
+  if (threads.size() == 2) {
+    return "threads " + std::to_string(*threads.begin()) + " and " + std::to_string(*threads.rbegin()) + named;
+  }
+  std::string list;
+  std::size_t n = 0;
+  for (const std::uint32_t thread : threads) {
+    if (n++ < listed) {
+      list += (list.empty() ? "" : ", ") + std::to_string(thread);
+    }
+  }
+  return std::to_string(threads.size()) + " threads (" + list + (threads.size() > listed ? ", ..." : "") +
+         (name.empty() ? "" : "; " + name) + ")";
+}
+
+std::string to_see_more(const Analysis& analysis) {
+  if (!analysis.left_alone.empty()) {
+    return "record it from outside (--observer, or -p without --inject)";
+  }
+  return analysis.session.exit_status ? "let the program run for longer, or record it with a shorter --period"
+                                      : "record for longer";
+}
+
+std::string begun(std::string sentence) {
+  if (!sentence.empty()) {
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  }
+  return sentence;
+}
+
+}  // namespace crosstalk::attribution
