@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "daemon/own_limits.h"
-#include "driver/subcommands.h"
+#include "driver/commands/subcommands.h"
 
 namespace {
 

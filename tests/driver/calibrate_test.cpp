@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "../models/machine_example.h"
-#include "driver/calibrate_options.h"
-#include "driver/machine_file.h"
-#include "driver/report_machine.h"
-#include "driver/text_layout.h"
+#include "driver/files/machine_file.h"
+#include "driver/files/report_machine.h"
+#include "driver/options/calibrate_options.h"
+#include "driver/terminal/layout.h"
 #include "models/machine_json.h"
 
 namespace crosstalk::driver::calibrate_test {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/command_line.h"
+#include "driver/options/command_line.h"
 
 #include <gtest/gtest.h>
 
-#include "driver/doctor.h"
-#include "driver/record_options.h"
-#include "driver/report_options.h"
-#include "driver/suggestion.h"
+#include "driver/commands/doctor.h"
+#include "driver/options/record_options.h"
+#include "driver/options/report_options.h"
+#include "driver/options/suggestion.h"
 
 namespace crosstalk::driver::command_line_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/cost_file.h"
+#include "driver/files/cost_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

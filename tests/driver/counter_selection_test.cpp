@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/counter_selection.h"
+#include "driver/recording/counter_selection.h"
 
 #include <gtest/gtest.h>
 

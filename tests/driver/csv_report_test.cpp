@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/csv_report.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "attribution/busy/loop_figures.h"
+#include "driver/csv/report.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver::csv_report_test {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "attribution/comparison/compare.h"
-#include "driver/diff_options.h"
-#include "driver/diff_report.h"
+#include "driver/comparison/report.h"
+#include "driver/options/diff_options.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver::diff_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/doctor.h"
+#include "driver/commands/doctor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/json_report.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <set>
 
 #include "attribution/busy/loop_figures.h"
+#include "driver/json/report.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver::json_report_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/machine_limits.h"
+#include "driver/recording/machine_limits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/method_choice.h"
+#include "driver/recording/method_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/output_file.h"
+#include "driver/files/output_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/source_selection.h"
+#include "driver/recording/source_selection.h"
 
 #include <gtest/gtest.h>
 

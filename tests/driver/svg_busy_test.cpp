@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/svg_busy.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "attribution/busy/loop_figures.h"
+#include "driver/svg/busy.h"
 #include "sample_analysis.h"
 
 namespace crosstalk::driver::svg_busy_test {

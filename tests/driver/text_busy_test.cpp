@@ -6,7 +6,7 @@
 
 #include "attribution/busy/loop_figures.h"
 #include "attribution/busy/wait_places.h"
-#include "driver/text_report.h"
+#include "driver/text/report.h"
 #include "sample_analysis.h"
 #include "text_lines.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/text_code.h"
-
 #include <gtest/gtest.h>
 
+#include "driver/text/code.h"
 #include "sample_analysis.h"
 #include "text_lines.h"
 

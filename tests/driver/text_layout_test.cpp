@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/text_layout.h"
-
 #include <gtest/gtest.h>
+
+#include "driver/terminal/layout.h"
 
 namespace crosstalk::driver::text_layout_test {
 namespace {

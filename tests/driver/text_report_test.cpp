@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/text_report.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <regex>
 #include <string>
 
+#include "driver/text/report.h"
 #include "sample_analysis.h"
 #include "text_lines.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/text_source.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "driver/fetch_progress.h"
+#include "driver/terminal/fetch_progress.h"
+#include "driver/text/source.h"
 #include "sample_analysis.h"
 #include "text_lines.h"
 

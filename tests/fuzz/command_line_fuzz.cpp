@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "driver/command_line.h"
-#include "driver/csv_report.h"
-#include "driver/diff_options.h"
-#include "driver/doctor.h"
-#include "driver/import_options.h"
-#include "driver/log.h"
-#include "driver/output_file.h"
-#include "driver/record_options.h"
-#include "driver/report_options.h"
-#include "driver/text_layout.h"
+#include "driver/commands/doctor.h"
+#include "driver/csv/report.h"
+#include "driver/files/output_file.h"
+#include "driver/options/command_line.h"
+#include "driver/options/diff_options.h"
+#include "driver/options/import_options.h"
+#include "driver/options/record_options.h"
+#include "driver/options/report_options.h"
+#include "driver/terminal/layout.h"
+#include "driver/terminal/log.h"
 
 namespace {
 

@@ -56,7 +56,7 @@ class MemoryEventsTest : public testing::Test {
     r.memory.events = 1;
     r.memory.ring_bytes = ring_pages * page;
     r.memory.event[0].attr = observer::measuring_attributes(page_faults(), 1);
-    r.memory.event[0].attr.sample_stack_user = 256;  // as driver/memory_sampling.cpp has it
+    r.memory.event[0].attr.sample_stack_user = 256;  // as driver/recording/memory_sampling.cpp has it
     r.memory.event[0].source = profile::SourceKind::counter;
     r.memory.event[0].weight_unit = profile::WeightUnit::occurrences;
     r.memory.event[0].accesses = static_cast<std::uint8_t>(collectors::Accesses::both);

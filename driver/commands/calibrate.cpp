@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// `crosstalk calibrate`: measures what this machine can do, shows it, and keeps it for profiles and reports.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "collectors/calibration/calibration.h"
+#include "driver/commands/serve.h"
+#include "driver/commands/subcommands.h"
+#include "driver/files/cost_file.h"
+#include "driver/files/machine_file.h"
+#include "driver/files/output_file.h"
+#include "driver/options/calibrate_options.h"
+#include "driver/terminal/log.h"
+#include "driver/terminal/progress_line.h"
+#include "driver/terminal/terminal.h"
+#include "models/machine_json.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr const char* calibrate_examples =
+    "Examples:\n"
+    "  crosstalk calibrate\n"
+    "  crosstalk calibrate --json | jq '.bandwidths[] | select(.level == \"memory\")'\n"
+    "\n"
+    "It takes some seconds, two minutes at most, and all processors. What other programs that run\n"
+    "meanwhile leave no time for is absent, which the table shows with the reasons.\n"
+    "The exit status is 0, 1 when the machine cannot be measured, 125 for a bad command line.\n"
+    "More: man crosstalk-calibrate\n";
+
+int failed(const Error& error, int status) {
+  log_error(error.message);
+  return status;
+}
+
+/// Returns the output path. Fails at once if it cannot be written, because a calibration takes two minutes.
+Result<std::string> writable_output(const CalibrateRequest& request) {
+  auto path = request.output.empty() ? machine_file_path() : Result<std::string>(request.output);
+  if (!path) {
+    return path;
+  }
+  if (const auto writable = check_writable(*path); !writable) {
+    return tl::unexpected<Error>(writable.error());
+  }
+  return path;
+}
+
+Result<models::Machine> measure(const CalibrateRequest& request) {
+  ProgressLine line(!request.quiet);
+  collectors::calibration::CalibrationRequest what;
+  what.quick = request.quick;
+  what.version = CROSSTALK_VERSION;
+  what.progress = [&line](const std::string& doing) { line.show("measuring " + doing); };
+  return collectors::calibration::calibrate_machine(what);
+}
+
+std::string shown(const CalibrateRequest& request, const models::Machine& machine) {
+  if (request.json) {
+    return models::to_json(machine);
+  }
+  return render_machine(machine, {terminal_width(STDOUT_FILENO), locale_charset(), wants_color(STDOUT_FILENO)});
+}
+
+int show_and_keep(const CalibrateRequest& request, const std::string& path, const models::Machine& machine) {
+  if (const auto written = write_machine_file(path, machine); !written) {
+    return failed(written.error(), exit_failed);
+  }
+  if ((request.json || !request.quiet) && !write_output(shown(request, machine), false)) {
+    log_error("standard output cannot be written");
+    return exit_failed;
+  }
+  forget_costs();
+  log_notice("wrote " + path);
+  return exit_ok;
+}
+
+}  // namespace
+
+Result<Parsed<CalibrateRequest>> parse_calibrate(const Arguments& arguments) {
+  CLI::App app(
+      "Measures what this machine can do: floating point, caches, memory, what lines cost that processors\n"
+      "share.\n",
+      "crosstalk calibrate");
+  describe(app, "crosstalk calibrate [OPTION]...", calibrate_examples);
+  CalibrateRequest request;
+  app.add_option("-o,--output", request.output, "File to write [$XDG_CONFIG_HOME/crosstalk/machine.json]")
+      ->type_name("FILE");
+  app.add_flag("--json", request.json, "Show the file's text instead of tables");
+  app.add_flag("--quick", request.quick, "Fewer and briefer tries, half a minute at most: figures are less sure");
+  app.add_flag("-q,--quiet", request.quiet, "Show no tables and say nothing but errors");
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<CalibrateRequest>{std::nullopt, outcome->text};
+  }
+  return Parsed<CalibrateRequest>{std::move(request), ""};
+}
+
+namespace {
+
+int measure_and_keep(const CalibrateRequest& request) {
+  start_logging({request.quiet, 0});
+  const auto path = writable_output(request);
+  if (!path) {
+    return failed(path.error(), exit_refused);
+  }
+  const auto machine = measure(request);
+  if (!machine) {
+    return failed(machine.error(), exit_failed);
+  }
+  return show_and_keep(request, *path, *machine);
+}
+
+}  // namespace
+
+int run_calibrate(const Arguments& arguments) { return serve(parse_calibrate(arguments), measure_and_keep); }
+
+}  // namespace crosstalk::driver

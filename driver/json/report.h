@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report as JSON: the interface "crosstalk.report/1" of docs/report-json.md.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "attribution/groups.h"
+#include "attribution/model/model.h"
+#include "driver/options/report_options.h"
+
+namespace crosstalk::driver {
+
+/// Returns one JSON object with a newline at its end. With a view: the head and that part. With `groups`, a part of
+/// their own beside the threads.
+[[nodiscard]] std::string render_json(const attribution::Analysis& analysis, std::optional<View> view,
+                                      const attribution::Grouping* groups = nullptr);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/options/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "driver/options/suggestion.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+/// CLI11's layout, with a foot that is printed as it is and no environment or config notes.
+class HelpLayout : public CLI::Formatter {
+ public:
+  explicit HelpLayout(std::string usage) : usage_(std::move(usage)) {
+    column_width(26);
+    label("OPTIONS", "options");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string& type = option->get_type_name();
+    return option->get_type_size() == 0 || type.empty() ? "" : " " + type;
+  }
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return "Usage: " + usage_ + "\n";
+  }
+  std::string make_positionals(const CLI::App* /*app*/) const override { return ""; }  // the usage shows them
+  std::string make_footer(const CLI::App* app) const override { return app->get_footer(); }
+
+ private:
+  std::string usage_;
+};
+
+/// Returns a hint for the first of `arguments` that looks like an option but is unknown.
+std::string remedy_for_unknown(const CLI::App& app, const Arguments& arguments) {
+  const std::vector<std::string> known = options_of(app);
+  std::string unknown;
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name == "--" || !unknown.empty()) {
+      break;
+    }
+    unknown = name.starts_with("--") && std::find(known.begin(), known.end(), name) == known.end() ? name : "";
+  }
+  return remedy_for(unknown, known, app.get_name() + " --help");
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+int exit_status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::not_found:
+      return exit_not_found;
+    case ErrorCode::not_executable:
+      return exit_not_executable;
+    default:
+      return exit_refused;
+  }
+}
+
+void describe(CLI::App& app, const std::string& usage, const std::string& examples) {
+  app.formatter(std::make_shared<HelpLayout>(usage));
+  app.footer(examples);
+  app.set_help_flag("-h,--help", "Show this help");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+Result<ParseOutcome> parse(CLI::App& app, const Arguments& arguments) {
+  try {
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
+  } catch (const CLI::CallForHelp&) {
+    return ParseOutcome{true, app.help()};
+  } catch (const CLI::ExtrasError& error) {
+    return fail(ErrorCode::invalid_argument, one_line(error.what()) + remedy_for_unknown(app, arguments));
+  } catch (const CLI::ParseError& error) {
+    return fail(ErrorCode::invalid_argument, one_line(error.what()) + "; see " + app.get_name() + " --help");
+  }
+  return ParseOutcome{};
+}
+
+Result<std::uint64_t> parse_period(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 5> units = {
+      {{"", 1}, {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
+  constexpr std::uint64_t least = 10'000;
+  constexpr std::uint64_t most = 10'000'000'000;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  const auto* const unit =
+      std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
+  if (error != std::errc{} || unit == units.end()) {
+    return fail(ErrorCode::invalid_argument,
+                "--period: '" + text + "' is no time; write a whole number with ns, us, ms or s, like 4ms");
+  }
+  if (number > most / unit->second || number * unit->second < least) {
+    return fail(ErrorCode::invalid_argument, "--period: '" + text + "' is out of range; choose 10us to 10s");
+  }
+  return number * unit->second;
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/options/record_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "collectors/pmu/counter_groups.h"
+#include "driver/options/named_value.h"
+#include "driver/options/suggestion.h"
+
+namespace crosstalk::driver {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, SourceChoice>, 5> source_names = {{
+    {"auto", SourceChoice::automatic},
+    {"clock", SourceChoice::clock},
+    {"pebs", SourceChoice::pebs},
+    {"ibs", SourceChoice::ibs},
+    {"ibs-kmod", SourceChoice::ibs_kmod},
+}};
+
+constexpr std::array<std::pair<std::string_view, MethodWish>, 3> method_names = {{
+    {"auto", MethodWish::automatic},
+    {"watch", MethodWish::watch},
+    {"probe", MethodWish::probe},
+}};
+
+constexpr std::array<std::pair<std::string_view, profile::Partner>, 4> partner_names = {{
+    {"auto", profile::Partner::automatic},
+    {"board", profile::Partner::board},
+    {"next-access", profile::Partner::next_access},
+    {"next-store", profile::Partner::next_store},
+}};
+
+/// Events of the clock source, with the clock of each.
+constexpr std::array<std::pair<std::string_view, profile::ClockKind>, 2> clock_events = {{
+    {"task-clock", profile::ClockKind::perf},
+    {"thread-timer", profile::ClockKind::posix},
+}};
+
+template <class Value, std::size_t size>
+std::string name_of(const std::array<std::pair<std::string_view, Value>, size>& names, Value value) {
+  const auto* const found =
+      std::find_if(names.begin(), names.end(), [value](const auto& candidate) { return candidate.second == value; });
+  return found == names.end() ? std::string() : std::string(found->first);
+}
+
+/// Option values as text, before they are checked.
+struct RecordTexts {
+  std::string source = "auto", method = "auto", partner = "auto", period = "4ms", counters = "auto";
+  std::optional<std::string> pids;
+  std::optional<double> seconds, delay;  // of --duration, --delay
+  std::vector<std::string> events;
+  double budget_percent = 3;
+  bool children = false, no_children = false, no_lookahead = false, inject = false, waits = false;
+};
+
+constexpr const char* record_examples =
+    "Examples:\n"
+    "  crosstalk record ./server --port 8080       then: crosstalk report\n"
+    "  crosstalk record -o runs/%h-%p.db -- ./solver -n 8\n"
+    "  crosstalk record --period 1ms --budget 5 ./short-run\n"
+    "  crosstalk record -p 4711,4712 --duration 10 running processes, from outside\n"
+    "\n"
+    "The exit status is the command's own (128+N when signal N ended it), 127 when it was not found,\n"
+    "126 when it cannot be executed, 125 when crosstalk refused before it started.\n"
+    "Ctrl-C ends the command and still writes the profile. More: man crosstalk-record\n";
+
+/// Rejects negative text, because the parser would read -1 as the largest number.
+std::string refuse_negative(const std::string& text) {
+  return text.starts_with('-') ? "'" + text + "' is negative; give a whole number from 0 on" : std::string();
+}
+
+/// Adds the options for attaching to processes and watching from outside.
+void add_outside_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
+  app.add_option("-p,--pid", texts.pids,
+                 "Attach to these running processes instead, from outside: nothing of them is changed")
+      ->type_name("PID[,PID...]");
+  app.add_flag("--children", texts.children, "With -p: observe the processes that they have started, and start, too");
+  app.add_option("--delay", texts.delay, "Observe nothing in the first so many seconds; a command from outside then")
+      ->type_name("S");
+  app.add_flag("--observer", request.observer, "Watch the command from outside: nothing is preloaded into it");
+  app.add_flag("--inject", texts.inject,
+               "With -p: bring the collector into the process: heap blocks and lookaheads, too");
+  app.add_option("--duration", texts.seconds, "With -p: leave the processes after so many seconds [when they end]")
+      ->type_name("S");
+}
+
+void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
+  app.add_option("-o,--output", request.output,
+                 "Profile to write; %p process id, %h host, %t time, %% percent sign [crosstalk.db]")
+      ->type_name("FILE");
+  app.add_flag("-q,--quiet", request.quiet, "Say nothing but errors; warnings are in the profile");
+  app.add_flag("-v,--verbose", request.verbosity, "Say what is done, on standard error")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--source", texts.source, "Source of samples: auto, clock, pebs, ibs, ibs-kmod [auto]")
+      ->type_name("SOURCE");
+  app.add_option("--event", texts.events,
+                 "Event: task-clock (perf), thread-timer (POSIX), one of libpfm4's, or UNIT/TERMS/ [by itself]")
+      ->type_name("EVENT")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--counters", texts.counters,
+                 "Hardware counters to read from outside: auto, on, off, or a list of quantities or events [auto]")
+      ->type_name("WHICH");
+  app.add_option("--period", texts.period, "Thread CPU time between two samples, in ns, us, ms or s [4ms]")
+      ->type_name("N");
+  app.add_option("--budget", texts.budget_percent, "Most that observing may cost, in % of thread CPU time [3]")
+      ->type_name("PCT");
+  app.add_option(
+         "--method", texts.method,
+         "How communication is seen: by watchpoints, by probes of lines, or what works: auto, watch, probe [auto]")
+      ->type_name("METHOD");
+  app.add_option("--partner", texts.partner, "Which samples begin a watch: auto, board, next-access, next-store [auto]")
+      ->type_name("PARTNER");
+  app.add_option("--watchpoints", request.config.watchpoints, "Debug registers to use at most, 0 to 4 [4]")
+      ->type_name("N");
+  app.add_option("--board-slots", request.config.board_slots,
+                 "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
+      ->type_name("N");
+  app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
+  app.add_flag("--no-lookahead,--no-walks", texts.no_lookahead,
+               "Do not follow threads ahead of their samples: fewer rates of loops");
+  app.add_flag("--waits", texts.waits,
+               "Measure how long threads wait for each other: locks, barriers, conditions, OpenMP");
+  app.add_option("--seed", request.config.seed, "Seed of all random choices; 0: another each time [0]")
+      ->type_name("N")
+      ->check(refuse_negative, "");
+  app.add_option("--heap-threshold", request.config.heap_threshold,
+                 "Leave heap blocks of fewer bytes unnamed; 0: as the budget demands [0]")
+      ->type_name("BYTES")
+      ->check(refuse_negative, "");
+  add_outside_options(app, request, texts);
+}
+
+/// Stores the events. A name that is no clock's is checked later, against the machine's events.
+Result<void> choose_events(const std::vector<std::string>& events, RecordRequest& request) {
+  profile::ClockKind& chosen = request.config.clock;
+  for (const std::string& event : events) {
+    const auto clock = named("--event", clock_events, event);
+    if (!clock && request.source == SourceChoice::clock) {
+      return tl::unexpected<Error>(clock.error());
+    }
+    if (!clock) {
+      request.memory_events.push_back(event);
+    } else if (chosen != profile::ClockKind::automatic && chosen != *clock) {
+      return fail(ErrorCode::invalid_argument, "--event: the clock source samples one event at a time");
+    } else {
+      chosen = *clock;
+    }
+  }
+  return {};
+}
+
+Result<void> choose_counters(const std::string& text, RecordRequest& request) {
+  request.counters = text == "auto" ? CounterChoice::automatic : text == "off" ? CounterChoice::off : CounterChoice::on;
+  if (text == "auto" || text == "off" || text == "on") {
+    return {};
+  }
+  request.counter_names = collectors::counter_names(text);
+  for (const std::string& name : request.counter_names) {
+    if (name.empty()) {
+      return fail(ErrorCode::invalid_argument,
+                  "--counters: there is an empty name in '" + text + "'; give auto, on, off, or names with commas");
+    }
+  }
+  return {};
+}
+
+Result<void> judge(const RecordTexts& texts, RecordRequest& request) {
+  const auto source = named("--source", source_names, texts.source);
+  const auto method = named("--method", method_names, texts.method);
+  const auto partner = named("--partner", partner_names, texts.partner);
+  const auto period = parse_period(texts.period);
+  for (const Error* error : {source ? nullptr : &source.error(), method ? nullptr : &method.error(),
+                             partner ? nullptr : &partner.error(), period ? nullptr : &period.error()}) {
+    if (error != nullptr) {
+      return tl::unexpected<Error>(*error);
+    }
+  }
+  request.source = *source;
+  request.method = *method;
+  request.config.partner = *partner;
+  request.config.period_ns = *period;
+  if (!(texts.budget_percent > 0 && texts.budget_percent <= 100)) {
+    return fail(ErrorCode::invalid_argument, "--budget: choose more than 0 and at most 100 percent");
+  }
+  request.config.budget = texts.budget_percent / 100;
+  if (request.config.watchpoints > 4) {
+    return fail(ErrorCode::invalid_argument, "--watchpoints: x86-64 has 4 debug registers; choose 0 to 4");
+  }
+  if (const std::uint32_t slots = request.config.board_slots;
+      !std::has_single_bit(slots) || slots < profile::board_slots_least || slots > profile::board_slots_most) {
+    return fail(ErrorCode::invalid_argument,
+                "--board-slots: " + std::to_string(slots) + " is no power of two from 16 to 16384; choose 4096, say");
+  }
+  request.config.follow_children = texts.no_children ? 0 : 1;
+  request.config.measure_waits = texts.waits ? 1 : 0;
+  request.config.lookahead = texts.no_lookahead ? 0 : 1;
+  if (request.output.empty()) {
+    return fail(ErrorCode::invalid_argument, "--output: the name is empty");
+  }
+  if (auto chosen = choose_counters(texts.counters, request); !chosen) {
+    return chosen;
+  }
+  return choose_events(texts.events, request);
+}
+
+Result<pid_t> parse_pid(std::string_view text) {
+  pid_t pid = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || rest != text.data() + text.size() || pid <= 0) {
+    return fail(ErrorCode::invalid_argument,
+                "-p: '" + std::string(text) + "' is no process id; give a number above 0, or several with commas");
+  }
+  return pid;
+}
+
+Result<std::vector<pid_t>> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const Result<pid_t> pid = parse_pid(text.substr(0, comma));
+    if (!pid) {
+      return tl::unexpected<Error>(pid.error());
+    }
+    if (std::find(pids.begin(), pids.end(), *pid) != pids.end()) {
+      return fail(ErrorCode::invalid_argument, "-p: process " + std::to_string(*pid) + " is named twice");
+    }
+    pids.push_back(*pid);
+    more = comma != std::string_view::npos;
+    text.remove_prefix(more ? comma + 1 : text.size());
+  }
+  return pids;
+}
+
+/// Converts seconds to ns; absent is 0.
+Result<std::uint64_t> nanoseconds(const char* option, const std::optional<double>& seconds) {
+  constexpr double longest_s = 1e9;
+  constexpr double ns = 1e9;
+  if (seconds && !(*seconds > 0 && *seconds <= longest_s)) {
+    return fail(ErrorCode::invalid_argument, std::string(option) + ": choose more than 0 seconds");
+  }
+  return static_cast<std::uint64_t>(seconds.value_or(0) * ns);
+}
+
+Result<void> judge_times(const RecordTexts& texts, RecordRequest& request) {
+  if (texts.seconds && !texts.pids) {
+    return fail(ErrorCode::invalid_argument,
+                "--duration goes with -p: a command that was launched is recorded to its end");
+  }
+  const auto duration_ns = nanoseconds("--duration", texts.seconds);
+  const auto delay_ns = nanoseconds("--delay", texts.delay);
+  if (!duration_ns || !delay_ns) {
+    return tl::unexpected<Error>(duration_ns ? delay_ns.error() : duration_ns.error());
+  }
+  request.duration_ns = *duration_ns;
+  request.delay_ns = *delay_ns;
+  return {};
+}
+
+Result<void> judge_injection(const RecordTexts& texts, RecordRequest& request) {
+  request.inject = texts.inject;
+  if (texts.inject && (request.source == SourceChoice::ibs_kmod || !request.memory_events.empty())) {
+    return fail(
+        ErrorCode::invalid_argument,
+        "--inject: the source ibs-kmod and events by name are for what is watched from outside; leave them out, "
+        "or --inject");
+  }
+  if (texts.inject && request.counters == CounterChoice::on) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject: hardware counters are read from outside; leave --counters out, or --inject");
+  }
+  if (texts.inject && texts.children) {
+    return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process, not its children");
+  }
+  if (texts.inject && request.pids.size() > 1) {
+    return fail(ErrorCode::invalid_argument, "--inject: the collector is brought into one process at a time");
+  }
+  if (request.config.clock == profile::ClockKind::posix && !texts.inject) {
+    return fail(ErrorCode::invalid_argument,
+                "-p: the event thread-timer is for commands that are launched, and for --inject");
+  }
+  return {};
+}
+
+/// Checks the options for attaching.
+Result<void> judge_attachment(const RecordTexts& texts, RecordRequest& request) {
+  if (texts.children && texts.no_children) {
+    return fail(ErrorCode::invalid_argument, "--children: with --no-children it says nothing; choose one");
+  }
+  if (texts.inject && !texts.pids) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject goes with -p: a command that is launched has the collector in it");
+  }
+  if (auto judged = judge_times(texts, request); !judged || !texts.pids) {
+    return judged;
+  }
+  auto pids = parse_pids(*texts.pids);
+  if (!pids) {
+    return tl::unexpected<Error>(pids.error());
+  }
+  if (!request.command.empty()) {
+    return fail(ErrorCode::invalid_argument, "-p: attach to processes or run a command, not both");
+  }
+  if (request.observer && texts.inject) {
+    return fail(ErrorCode::invalid_argument,
+                "--inject brings the collector into the process, --observer keeps it out; choose one");
+  }
+  request.pids = std::move(*pids);
+  request.attach_children = texts.children;
+  return judge_injection(texts, request);
+}
+
+/// Returns the command, which is the rest of the arguments: after an optional "--", or from the first word on.
+Result<std::vector<std::string>> command_of(const CLI::App& app, std::vector<std::string> rest) {
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().starts_with('-')) {
+    const std::string name = rest.front().substr(0, rest.front().find('='));
+    return fail(ErrorCode::invalid_argument,
+                "there is no option " + name + remedy_for(name, options_of(app), "crosstalk record --help"));
+  }
+  return rest;
+}
+
+}  // namespace
+
+Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments) {
+  CLI::App app(
+      "Runs a command, observes which of its threads communicate through which cache lines and\n"
+      "where their time goes, and writes a profile.\n",
+      "crosstalk record");
+  describe(
+      app,
+      "crosstalk record [OPTION]... [--] COMMAND [ARGUMENT]...\n       crosstalk record [OPTION]... -p PID[,PID...]",
+      record_examples);
+  app.prefix_command();
+  RecordRequest request;
+  RecordTexts texts;
+  add_options(app, request, texts);
+  const auto outcome = parse(app, arguments);
+  if (!outcome) {
+    return tl::unexpected<Error>(outcome.error());
+  }
+  if (outcome->help) {
+    return Parsed<RecordRequest>{std::nullopt, outcome->text};
+  }
+  auto command = command_of(app, app.remaining());
+  if (!command) {
+    return tl::unexpected<Error>(command.error());
+  }
+  request.command = std::move(*command);
+  if (auto judged = judge(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  if (auto judged = judge_attachment(texts, request); !judged) {
+    return tl::unexpected<Error>(judged.error());
+  }
+  if (request.command.empty() && request.pids.empty()) {
+    return fail(ErrorCode::invalid_argument, "there is no command to record; see crosstalk record --help");
+  }
+  return Parsed<RecordRequest>{std::move(request), ""};
+}
+
+std::string source_name(SourceChoice source) { return name_of(source_names, source); }
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of `crosstalk record`.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/options/command_line.h"
+#include "profile/arena.h"
+
+namespace crosstalk::driver {
+
+enum class SourceChoice { automatic, clock, pebs, ibs, ibs_kmod };
+/// Hardware counters: `automatic` reads them if the command is watched from outside anyway.
+enum class CounterChoice { automatic, on, off };
+
+/// How communication is seen: `automatic` uses the method that passed the self-tests.
+enum class MethodWish { automatic, watch, probe };
+
+struct RecordRequest {
+  std::string output = "crosstalk.db";  // as typed, with %p %h %t %%
+  bool quiet = false;
+  int verbosity = 0;  // number of -v
+  SourceChoice source = SourceChoice::automatic;
+  MethodWish method = MethodWish::automatic;
+  std::vector<std::string> memory_events;  // of --event, those that are no clock's
+  CounterChoice counters = CounterChoice::automatic;
+  std::vector<std::string> counter_names;  // of --counters; empty: all that the figures need
+  bool observer = false;                   // the command is watched from outside in any case
+  std::uint64_t delay_ns = 0;              // before anything is observed
+  std::vector<pid_t> pids;                 // of -p: the processes to attach to
+  bool attach_children = false;            // with those that they start
+  bool inject = false;                     // the collector is brought into the one process
+  std::uint64_t duration_ns = 0;           // of the attachment; 0: until the processes end
+  profile::SessionConfig config;           // what the user chose, defaults elsewhere
+  std::vector<std::string> command;        // empty with -p, and only then
+};
+
+[[nodiscard]] Result<Parsed<RecordRequest>> parse_record(const Arguments& arguments);
+
+/// The option's word for a source: "auto", "clock", "pebs", "ibs", "ibs-kmod".
+[[nodiscard]] std::string source_name(SourceChoice source);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/options/view_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace crosstalk::driver {
+
+void add_format_option(CLI::App& app, ViewTexts& texts, const std::string& forms) {
+  app.add_option("--format", texts.format, "Form: " + forms + " [text]")->type_name("FORMAT");
+}
+
+void add_view_options(CLI::App& app, ViewTexts& texts, std::string& sysroot, int& verbosity) {
+  app.add_option("--sysroot", sysroot, "Look for program files and debug files under this directory first")
+      ->type_name("DIR");
+  app.add_flag("--no-pager", texts.no_pager, "Do not page text on a terminal");
+  app.add_option("--color", texts.color, "Colours: auto, always, never [auto]")->type_name("WHEN");
+  app.add_flag("-v,--verbose", verbosity, "Say what is done, on standard error")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<attribution::MinCost> parse_min_cost(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 6> units = {
+      {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"%", 0.01}}};
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  suffix.remove_prefix(std::min(suffix.find_first_not_of(' '), suffix.size()));
+  const auto* const unit =
+      std::find_if(units.begin(), units.end(), [suffix](const auto& candidate) { return candidate.first == suffix; });
+  if (error != std::errc{} || unit == units.end() || !(number >= 0) || std::isinf(number)) {
+    return fail(ErrorCode::invalid_argument, "--min-cost: '" + text +
+                                                 "' is no cost; write seconds, like 0.5s or 20ms, or per cent of the "
+                                                 "CPU time, like 5%");
+  }
+  return attribution::MinCost{number * unit->second, suffix == "%", text};
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/recording/attach.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "collectors/observer/observer.h"
+#include "collectors/observer/target_process.h"
+#include "collectors/observer/targets.h"
+#include "daemon/record_checks.h"
+
+namespace crosstalk::driver {
+namespace {
+
+class AttachedObserver final : public daemon::OutsideCollector {
+ public:
+  explicit AttachedObserver(std::unique_ptr<observer::Observer> observer) : observer_(std::move(observer)) {}
+  [[nodiscard]] int ended_fd() const override { return observer_->ended_fd(); }
+  void stop() override { observer_->stop(); }
+  [[nodiscard]] std::vector<profile::MessageRow> remarks() const override { return observer_->remarks(); }
+  [[nodiscard]] std::vector<profile::ProcessRow> unobserved() const override {
+    std::vector<profile::ProcessRow> rows;
+    for (const observer::PassedOver& process : observer_->refused()) {
+      profile::ProcessRow& row = rows.emplace_back();
+      row.pid = process.pid;
+      row.parent_pid = process.parent;
+      row.executable = process.facts.executable;
+      row.command = daemon::shell_quoted(process.facts.arguments);
+      row.begin_ns = process.time_ns;
+      row.unobserved_because = process.why;
+    }
+    return rows;
+  }
+
+ private:
+  std::unique_ptr<observer::Observer> observer_;
+};
+
+/// Returns the command lines of the first few processes, each once.
+std::string commands_of(const std::vector<pid_t>& pids) {
+  constexpr std::size_t most = 4;
+  std::vector<std::string> commands;
+  for (const pid_t pid : pids) {
+    std::string command = command_of(pid);
+    if (std::find(commands.begin(), commands.end(), command) == commands.end()) {
+      commands.push_back(std::move(command));
+    }
+  }
+  const std::string more = commands.size() > most ? " & ..." : "";
+  commands.resize(std::min(commands.size(), most));
+  return fmt::format("{}{}", fmt::join(commands, " & "), more);
+}
+
+constexpr const char* unknown_from_outside =
+    "heap blocks, waits for locks, what branching loops execute, and stores to a line's words that were not watched "
+    "are not known";
+
+std::string watched_from_outside(const RecordRequest& request) {
+  const bool one = request.pids.size() == 1;
+  return std::string(one ? "the process was" : "the processes were") + " watched from outside, from when " +
+         (one ? "it was" : "they were") + " attached to: " + unknown_from_outside +
+         (request.attach_children ? "" : "; new processes that were started were not watched (--children)");
+}
+
+daemon::Attachment attachment_of(observer::Assignment assignment) {
+  daemon::Attachment attachment;
+  attachment.attach = [assignment = std::move(assignment)](
+                          const std::string& arena) -> Result<std::unique_ptr<daemon::OutsideCollector>> {
+    auto observer = observer::Observer::attach(assignment, arena);
+    if (!observer) {
+      return tl::unexpected<Error>(observer.error());
+    }
+    return std::make_unique<AttachedObserver>(std::move(*observer));
+  };
+  return attachment;
+}
+
+}  // namespace
+
+std::string command_of(pid_t pid) {
+  const observer::ProcessFacts facts = observer::process_facts(pid);
+  if (facts.arguments.empty()) {
+    return facts.executable.empty() ? "process " + std::to_string(pid) : facts.executable;
+  }
+  return daemon::shell_quoted(facts.arguments);
+}
+
+Result<AttachedTarget> attach_to(const RecordRequest& request, const OutsideMeans& means) {
+  for (const pid_t pid : request.pids) {
+    if (auto watchable = observer::check_process(pid); !watchable) {
+      return tl::unexpected<Error>(watchable.error());
+    }
+  }
+  AttachedTarget target;
+  target.attachment =
+      attachment_of({request.pids, request.attach_children, means.registers, means.memory, means.counters});
+  target.attachment.duration_ns = request.duration_ns;
+  target.command = commands_of(request.pids);
+  target.warnings.push_back({"watched_from_outside", watched_from_outside(request)});
+  return target;
+}
+
+WatchedCommand watch_command(const RecordRequest& request, const std::string& what, const OutsideMeans& means) {
+  const bool children = request.config.follow_children != 0;
+  WatchedCommand command;
+  command.attachment = [children, means, delay_ns = request.delay_ns](pid_t pid) {
+    daemon::Attachment attachment = attachment_of({{pid}, children, means.registers, means.memory, means.counters});
+    attachment.delay_ns = delay_ns;
+    return attachment;
+  };
+  command.warning = {"watched_from_outside", what + " watched from outside, " + (children ? "with" : "without") +
+                                                 " the processes that it started: " + unknown_from_outside};
+  return command;
+}
+
+}  // namespace crosstalk::driver

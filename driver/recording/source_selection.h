@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selects the source of a session's samples from the request, the machine, and the kernel's permissions.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "collectors/pmu/event_library.h"
+#include "collectors/pmu/source_choice.h"
+#include "driver/options/record_options.h"
+
+namespace crosstalk::driver {
+
+struct SourceSelection {
+  collectors::ChosenSource chosen;
+  /// Option that requires this very source, for example "--source pebs"; empty: none does.
+  std::string asked_by;
+  bool named_events = false;  ///< its events were named one by one
+};
+
+/// Fails with a one-line error if the requested source or event is unavailable.
+[[nodiscard]] Result<SourceSelection> select_source(const RecordRequest& request,
+                                                    const collectors::MachineDescription& machine,
+                                                    const collectors::EventLibrary& library,
+                                                    const collectors::EventTrial& trial);
+
+/// Adapts a selection to a collector inside the target: keeps the source if its events can be sampled from inside, else
+/// falls back to the clock with the reason. Events that were named one by one always need watching from outside.
+[[nodiscard]] SourceSelection inside(SourceSelection selected);
+/// Returns why inside() falls back to the clock; empty if the events can be sampled from inside, or there are none.
+[[nodiscard]] std::string obstacle_inside(const SourceSelection& selected);
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/svg/canvas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "driver/terminal/layout.h"
+
+namespace crosstalk::driver {
+namespace {
+
+constexpr double character = 0.54;     // width of one, of the font's size, on average
+constexpr double line_spacing = 1.35;  // of the font's size
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : clean(text, Charset::utf8)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+const char* anchor_name(SvgCanvas::Anchor anchor) {
+  switch (anchor) {
+    case SvgCanvas::Anchor::start:
+      break;
+    case SvgCanvas::Anchor::middle:
+      return "middle";
+    case SvgCanvas::Anchor::end:
+      return "end";
+  }
+  return "start";
+}
+
+/// Breaks text into lines of at most `columns`; a longer single word stays whole.
+std::vector<std::string> broken(std::string_view words, int columns) {
+  std::vector<std::string> lines(1);
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > columns) {
+      lines.emplace_back();
+    }
+    lines.back().append(lines.back().empty() ? "" : " ").append(word);
+  }
+  return lines;
+}
+
+}  // namespace
+
+void SvgCanvas::rect(const Box& box, const char* fill, std::string_view title) {
+  body_ += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="{}")", box.x, box.y,
+                       box.width, box.height, fill);
+  body_ += title.empty() ? "/>\n" : "><title>" + escaped(title) + "</title></rect>\n";
+}
+
+void SvgCanvas::line(double x1, double y1, double x2, double y2, const char* color) {
+  body_ += fmt::format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}"/>)", x1, y1, x2, y2, color);
+  body_ += '\n';
+}
+
+void SvgCanvas::text(double x, double y, std::string_view words, const Font& font, int columns) {
+  body_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{:.1f}" fill="{}" text-anchor="{}"{}>{}</text>)", x, y,
+                       font.size, font.color, anchor_name(font.anchor), font.bold ? R"( font-weight="600")" : "",
+                       escaped(fit_middle(clean(words, Charset::utf8), columns, Charset::utf8)));
+  body_ += '\n';
+}
+
+double SvgCanvas::paragraph(double x, double y, double width, std::string_view words, const Font& font,
+                            int most_lines) {
+  const auto columns = std::max(8, static_cast<int>(width / (font.size * character)));
+  std::vector<std::string> lines = broken(clean(words, Charset::utf8), columns);
+  if (lines.size() > static_cast<std::size_t>(most_lines)) {
+    lines.resize(static_cast<std::size_t>(most_lines));
+    lines.back() = fit_end(lines.back() + " …", columns, Charset::utf8);
+  }
+  for (const std::string& each : lines) {
+    text(x, y, each, font, columns + columns / 2);
+    y += font.size * line_spacing;
+  }
+  return y;
+}
+
+std::string SvgCanvas::take(double height, std::string_view title) {
+  std::string whole = fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" )"
+      R"(font-family="Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif">)",
+      width_, height);
+  whole += "\n<title>" + escaped(title) + "</title>\n";
+  whole += fmt::format(R"(<rect width="{:.0f}" height="{:.0f}" fill="#ffffff"/>)", width_, height);
+  whole += "\n" + std::exchange(body_, {}) + "</svg>\n";
+  return whole;
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Busy time charts as text: for each hot loop the busy time of each unit, the time's parts, performance data, class,
+// and advice.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attribution/busy/loop_figures.h"
+#include "attribution/busy/wait_places.h"
+#include "attribution/model/sentences.h"
+#include "driver/text/counters.h"
+#include "driver/text/performance.h"
+#include "driver/text/report.h"
+#include "driver/words/busy_words.h"
+
+namespace crosstalk::driver {
+namespace {
+
+using attribution::LoopFigures;
+using attribution::LoopRow;
+using models::Unit;
+
+constexpr double hot_loop_share = 0.03;  // of CPU time; the other formats list colder loops
+constexpr int label_columns = 22;
+constexpr int share_columns = 8;
+
+int bar_room(const Canvas& canvas) {
+  constexpr int beside = 4 + label_columns + 2 + share_columns + 2 + 14;
+  return std::clamp(canvas.width() - beside, 8, 50);  // 8: all that a line of 60 columns has left
+}
+
+/// "1.3 Gflop/s", "12 B/s".
+std::string rate_text(double per_s, Unit unit) {
+  const std::string count = count_text(per_s);
+  return count + (count.find(' ') == std::string::npos ? " " : "") + (unit == Unit::fpu ? "flop/s" : "B/s");
+}
+
+void draw_busy(Canvas& canvas, const LoopFigures& figures) {
+  const int columns = bar_room(canvas);
+  for (const Unit unit : models::all_units) {
+    const models::BusyTime& time = figures.busy[unit];
+    if (!time.exists) {
+      continue;
+    }
+    const std::string label = "    " + pad_right(models::unit_in_words(unit), label_columns) + "  ";
+    if (!time.of_effective) {
+      canvas.paragraph(label, "not known: " + figures.reasons[unit]);
+      continue;
+    }
+    const std::string rate = figures.per_s[unit] ? rate_text(*figures.per_s[unit], unit) : "";
+    std::string line = label;
+    line += canvas.colored(bar(std::min(1.0, *time.of_effective), columns, canvas.style().charset), Hue::true_sharing);
+    line.append("  ").append(pad_left(percent_text(*time.of_effective), share_columns)).append("  ").append(rate);
+    canvas.line(line);
+  }
+}
+
+void draw_class(Canvas& canvas, const LoopFigures& figures) {
+  if (figures.busy_class.evidence.empty()) {
+    return;
+  }
+  const std::string what =
+      figures.busy_class.which ? class_in_words(*figures.busy_class.which) : std::string("not known");
+  canvas.paragraph("    class: ", what + ". " + figures.busy_class.evidence);
+  for (const std::string& note : figures.notes) {
+    canvas.paragraph("    note: ", note);
+  }
+  for (const models::ApplicationCandidate& candidate : figures.application.candidates) {
+    canvas.paragraph("    kind, perhaps: ", fmt::format("{} ({}). {}", application_in_words(candidate.which),
+                                                        static_cast<int>(candidate.which) + 1, candidate.evidence));
+  }
+}
+
+void draw_loop(Canvas& canvas, const attribution::Analysis& analysis, const LoopRow& loop) {
+  const LoopFigures& figures = *loop.figures;
+  const std::string place = source_text(loop.file, loop.line_begin, loop.line_end);
+  canvas.blank();
+  canvas.line("  " + canvas.colored(place_cell(canvas, loop.function, place, canvas.width() - 12), Hue::strong) +
+              pad_left(percent_text(loop.share), share_columns));
+  if (!figures.busy_class.evidence.empty()) {  // else the machine is not calibrated
+    draw_busy(canvas, figures);
+  }
+  if (loop.samples != 0 && loop.samples < attribution::few_samples) {
+    canvas.paragraph("    note: ", "it rests on " + attribution::count_of(loop.samples, "sample", "samples") +
+                                       ": all of this is a hint only");
+  }
+  canvas.line("    " + pad_right("where the time went", label_columns) + "  " +
+              stacked(figures.waits, bar_room(canvas)));
+  canvas.paragraph("      ", waits_in_words(figures.waits));
+  draw_performance(canvas, analysis, loop);
+  if (figures.counters) {
+    canvas.paragraph("    counters: ", counters_in_words(*figures.counters));
+  }
+  draw_class(canvas, figures);
+  for (const models::Remedy& remedy : figures.advice) {
+    canvas.paragraph(std::string("    ") + canvas.sign("→ ", "> "),
+                     remedy.title + ". " + remedy.why + " " + remedy.evidence);
+  }
+}
+
+/// Draws one bar for each thread, over its elapsed time.
+void draw_threads_waits(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  std::vector<const attribution::ThreadSummary*> shown;
+  for (const attribution::ThreadSummary& thread : analysis.threads) {
+    if (thread.waits && thread.listed && thread.samples > 0 && shown.size() < most) {
+      shown.push_back(&thread);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  canvas.heading("Where threads' time went", "of their elapsed time, by the letters below");
+  models::CycleAccount all;
+  for (const attribution::ThreadSummary* thread : shown) {
+    for (const WaitPart& part : wait_parts) {
+      if (const auto& seconds = (*thread->waits)[part.which]) {
+        all.at(part.which) = all[part.which].value_or(0) + *seconds;
+      }
+    }
+    canvas.line("    " + canvas.cell(thread_label(analysis, thread->index), label_columns) + "  " +
+                stacked(*thread->waits, bar_room(canvas)) + "  " +
+                pad_left(seconds_text(thread->waits->total()), share_columns));
+  }
+  canvas.paragraph("      ", waits_in_words(all));
+}
+
+/// Draws the counters of the threads that ran longest.
+void draw_threads_counters(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  if (!analysis.counters || analysis.counters->threads.empty()) {
+    return;
+  }
+  canvas.heading("Hardware counters", "of threads, a second of their CPU time; in user mode");
+  std::size_t shown = 0;
+  for (const attribution::CounterSummary::Thread& thread : analysis.counters->threads) {
+    if (thread.thread < analysis.threads.size() && analysis.threads[thread.thread].listed && shown++ < most) {
+      canvas.paragraph("    " + pad_right(thread_label(analysis, thread.thread), label_columns) + "  ",
+                       counters_in_words(thread.rates));
+    }
+  }
+}
+
+/// Draws the longest waits for other threads, by place.
+void draw_wait_places(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  constexpr double least = 0.005;  // of the elapsed time
+  std::vector<const attribution::WaitPlace*> shown;
+  for (const attribution::WaitPlace& place : analysis.wait_places) {
+    if (place.waited_s >= least * analysis.duration_s && shown.size() < most) {
+      shown.push_back(&place);
+    }
+  }
+  if (shown.empty()) {
+    return;
+  }
+  constexpr int kind_columns = 10;
+  canvas.heading("Where threads waited for each other", "measured; all threads together");
+  for (const attribution::WaitPlace* place : shown) {
+    const std::string name = place->function.empty() ? "[other places]" : place->function;
+    canvas.line("    " + pad_right(attribution::wait_kind_name(place->kind), kind_columns) + "  " +
+                place_cell(canvas, name, source_text(place->file, place->line), canvas.width() - 46) + "  " +
+                pad_left(seconds_text(place->waited_s), share_columns) + "  " +
+                pad_left(count_text(static_cast<double>(place->count)), share_columns) + " waits");
+  }
+}
+
+}  // namespace
+
+void draw_busy_times(Canvas& canvas, const attribution::Analysis& analysis, std::size_t most) {
+  std::vector<const LoopRow*> shown;
+  for (const LoopRow& loop : analysis.loops) {
+    if (loop.figures && loop.share >= hot_loop_share && shown.size() < most) {
+      shown.push_back(&loop);
+    }
+  }
+  canvas.heading("Busy times and waits", "parts of a loop's CPU time; a unit's at its effective peak");
+  for (const attribution::Warning& warning : analysis.warnings) {
+    if (warning.code == "no_calibration") {
+      canvas.paragraph("  ", warning.message);
+    }
+  }
+  if (shown.empty()) {
+    canvas.line("  No loop takes 3 % of the CPU time, or none is known.");
+  }
+  for (const LoopRow* loop : shown) {
+    draw_loop(canvas, analysis, *loop);
+  }
+  draw_threads_waits(canvas, analysis, 2 * most);
+  draw_threads_counters(canvas, analysis, most);
+  draw_wait_places(canvas, analysis, most);
+}
+
+}  // namespace crosstalk::driver

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine's figures as tables: one row for each kind, one column for each thing that differs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "driver/options/calibrate_options.h"
+#include "driver/terminal/layout.h"
+
+namespace crosstalk::driver {
+namespace {
+
+using models::Figure;
+using models::Level;
+using models::Machine;
+using models::Operation;
+using models::Precision;
+using models::Scope;
+using models::Traffic;
+using models::Width;
+
+constexpr int most_figure_columns = 15;
+constexpr double doubtful = 0.05;  // a spread that deserves a mark
+
+/// "31.2 G", three digits.
+std::string scaled(double value) {
+  constexpr std::array units = {"", " k", " M", " G", " T", " P"};
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < units.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f}{}", value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, units[unit]);
+}
+
+class Tables {
+ public:
+  Tables(const Machine& machine, const TextStyle& style) : machine_(machine), canvas_(style) {}
+
+  std::string render() {
+    head();
+    frequency();
+    floating_point();
+    memory();
+    instructions();
+    pairs();
+    notes();
+    return canvas_.take();
+  }
+
+ private:
+  using Form = std::string (*)(double);
+  struct Reason {  // why figures are absent
+    std::string words;
+    unsigned figures;
+  };
+
+  /// Returns a figure in its column: '-' if there is no such figure, or "absent"; '~' marks a figure whose tries
+  /// disagree.
+  std::string cell(const Figure* figure, Form form) {
+    std::string text = "-";
+    if (figure != nullptr && figure->value) {
+      const bool badly = figure->spread > doubtful;
+      any_doubtful_ = any_doubtful_ || badly;
+      text = (badly ? "~" : "") + form(*figure->value);
+    } else if (figure != nullptr) {
+      text = "absent";
+      const auto same = std::find_if(reasons_.begin(), reasons_.end(),
+                                     [&](const Reason& known) { return known.words == figure->refused; });
+      same != reasons_.end() ? void(++same->figures) : reasons_.push_back({figure->refused, 1});
+    }
+    return pad_left(text, figure_columns_);
+  }
+
+  void row(const std::string& name, const std::string& cells) {
+    canvas_.line("  " + pad_right(name, name_columns()) + cells);
+  }
+
+  [[nodiscard]] int name_columns() const { return canvas_.width() < 80 ? 18 : 26; }
+
+  /// Begins a table.
+  void heading(const std::string& title, const std::string& note, std::initializer_list<const char*> names) {
+    canvas_.heading(title, note);
+    const int count = std::max(1, static_cast<int>(names.size()));
+    figure_columns_ = std::min(most_figure_columns, (canvas_.width() - 2 - name_columns()) / count);
+    std::string cells;
+    for (const char* const name : names) {
+      cells += pad_left(name, figure_columns_);
+    }
+    if (names.size() > 0) {
+      canvas_.line(canvas_.colored("  " + pad_right("", name_columns()) + cells, Hue::faint));
+    }
+  }
+
+  void head() {
+    const Machine& m = machine_;
+    canvas_.line(canvas_.colored(canvas_.clean(m.identity.name), Hue::strong));
+    std::string text = fmt::format("{} processor{}", m.processors.size(), m.processors.size() == 1 ? "" : "s");
+    for (std::uint32_t level = 1; level <= 3; ++level) {
+      if (const models::Cache* const cache = m.cache_of(level)) {
+        text += fmt::format(", {} {}", level == 1 ? "L1D" : level == 2 ? "L2" : "L3", bytes_text(cache->bytes));
+        text += cache->cpus.size() > 1 ? fmt::format(" for {}", cache->cpus.size()) : "";
+      }
+    }
+    text += fmt::format("; memory {}; measured in {}", bytes_text(m.memory_bytes), seconds_text(m.measuring_s));
+    canvas_.paragraph("", text);
+  }
+
+  static std::string hertz(double value) { return scaled(value) + "Hz"; }
+  static std::string flops(double value) { return scaled(value) + "flop/s"; }
+  static std::string bytes(double value) { return scaled(value) + "B/s"; }
+  static std::string rate(double value) { return scaled(value) + "/s"; }
+
+  void frequency() {
+    const models::Frequency& f = machine_.frequency;
+    heading("Frequency", "that the cores run at", {});
+    row("one core", cell(&f.one_core_hz, hertz));
+    row("all cores", cell(&f.all_cores_hz, hertz));
+    for (const auto& [name, figure] :
+         {std::pair("after AVX2", &f.after_avx2_hz), std::pair("after AVX-512", &f.after_avx512_hz)}) {
+      if (figure->value) {
+        row(name, cell(figure, hertz));
+      }
+    }
+    if (f.tsc_hz) {
+      row("time-stamp counter", pad_left(hertz(*f.tsc_hz), figure_columns_));
+    }
+  }
+
+  void floating_point() {
+    for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
+      heading("Floating point", scope == Scope::one_core ? "one core" : "all cores together",
+              {"add", "multiply", "multiply-add"});
+      for (const Precision precision : {Precision::double_precision, Precision::single_precision}) {
+        for (const Width width : {Width::scalar, Width::sse, Width::avx2, Width::avx512}) {
+          if (machine_.flops_of(width, precision, Operation::add, scope) != nullptr) {
+            std::string cells;
+            for (const Operation operation : {Operation::add, Operation::mul, Operation::fma}) {
+              cells += cell(machine_.flops_of(width, precision, operation, scope), flops);
+            }
+            row(std::string(name(precision)) + " " + std::string(name(width)), cells);
+          }
+        }
+      }
+    }
+  }
+
+  void memory() {
+    for (const Scope scope : {Scope::one_core, Scope::all_cores}) {
+      heading("Bytes moved", scope == Scope::one_core ? "one core" : "all cores together",
+              {"L1D", "L2", "L3", "memory"});
+      for (std::size_t i = 0; i < models::names<Traffic>().size(); ++i) {
+        std::string cells;
+        for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+          cells += cell(machine_.bandwidth_of(level, static_cast<Traffic>(i), scope), bytes);
+        }
+        row(spoken(models::names<Traffic>()[i]), cells);
+      }
+      if (scope == Scope::one_core) {
+        std::string cells;
+        for (const Level level : {Level::l1d, Level::l2, Level::l3, Level::memory}) {
+          cells += cell(machine_.latency_of(level), seconds_text);
+        }
+        row("latency of a load", cells);
+      }
+    }
+  }
+
+  void instructions() {
+    heading("Instructions", "one core", {});
+    for (const models::InstructionRate& each : machine_.instructions) {
+      row(spoken(name(each.instruction)), cell(&each.per_s, rate));
+    }
+    heading("Chains", "each waits for the one before; data in L1D", {});
+    for (const models::ChainTime& each : machine_.chains) {
+      row(spoken(name(each.chain)), cell(&each.seconds, seconds_text));
+    }
+  }
+
+  static std::string spoken(std::string_view name) {
+    std::string text(name);
+    std::replace(text.begin(), text.end(), '_', ' ');
+    return text;
+  }
+
+  void pairs() {
+    if (machine_.pairs.empty()) {
+      return;
+    }
+    constexpr std::size_t most = 12;
+    heading("A line between processors", "", {"transfer", "contended add"});
+    for (std::size_t i = 0; i < std::min(most, machine_.pairs.size()); ++i) {
+      const models::ProcessorPair& pair = machine_.pairs[i];
+      row(fmt::format("{} and {}", pair.a, pair.b),
+          cell(&pair.transfer_s, seconds_text) + cell(&pair.contended_add_s, seconds_text));
+    }
+    if (machine_.pairs.size() > most) {
+      canvas_.line(fmt::format("  {} more in the file", machine_.pairs.size() - most));
+    }
+  }
+
+  void notes() {
+    canvas_.blank();
+    if (any_doubtful_) {
+      canvas_.paragraph("  ", "~ three quarters of the tries differ by more than 5 % from the best one");
+    }
+    constexpr std::size_t most_reasons = 5;
+    std::stable_sort(reasons_.begin(), reasons_.end(),
+                     [](const Reason& a, const Reason& b) { return a.figures > b.figures; });
+    for (std::size_t i = 0; i < std::min(most_reasons, reasons_.size()); ++i) {
+      canvas_.paragraph("  ", fmt::format("absent, {} figure{}: {}", reasons_[i].figures,
+                                          reasons_[i].figures == 1 ? "" : "s", canvas_.clean(reasons_[i].words)));
+    }
+    for (const std::string& note : machine_.notes) {
+      canvas_.paragraph("  ", canvas_.clean(note));
+    }
+  }
+
+  const Machine& machine_;
+  Canvas canvas_;
+  int figure_columns_ = most_figure_columns;
+  bool any_doubtful_ = false;
+  std::vector<Reason> reasons_;
+};
+
+}  // namespace
+
+std::string render_machine(const Machine& machine, const TextStyle& style) { return Tables(machine, style).render(); }
+
+}  // namespace crosstalk::driver
