@@ -76,7 +76,7 @@ def walk_costs(profile):
     """Of all CPU time in %, number, and CPU time of one interpreted instruction in ns."""
     with contextlib.closing(sqlite3.connect(f"file:{profile}?mode=ro", uri=True)) as database:
         walks, cost_ns, instructions = database.execute(
-            "SELECT count(*), total(cost_ns), total(instructions) FROM walk").fetchone()
+            "SELECT count(*), total(cost_ns), total(instructions) FROM lookahead").fetchone()
         cpu_ns, = database.execute("SELECT total(cpu_ns) FROM thread").fetchone()
     return {"walk_share": 100 * cost_ns / max(cpu_ns, 1), "walks": walks, "step_ns": cost_ns / max(instructions, 1)}
 

@@ -422,8 +422,8 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Thre
 }
 
 bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Lookahead& record) {
-  const std::span<const std::byte> way = view.tail();
-  if (!possible(record, way)) {
+  const std::span<const std::byte> branches = view.tail();
+  if (!possible(record, branches)) {
     return false;
   }
   profile::LookaheadRow row;
@@ -435,8 +435,8 @@ bool RecordDecoder::take(Slot& slot, const RecordView& view, const profile::Look
   row.passages = record.passages;
   row.cost_ns = record.cost_ns;
   row.end = record.end;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(way.data());
-  row.way.assign(bytes, bytes + way.size());
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(branches.data());
+  row.branches.assign(bytes, bytes + branches.size());
   sink_->put(row);
   return true;
 }

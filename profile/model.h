@@ -115,7 +115,7 @@ struct ProcessRow {
   std::optional<int> exit_status;  // known of the launched process only
   bool after_fork = false;
   std::optional<ProcessId> modules_of;             // after fork: the process whose modules it started with
-  Observation observation = Observation::unknown;  // not known before schema version 10, and of what was imported
+  Observation observation = Observation::unknown;  // not known of what was imported
   std::string unobserved_because;                  // of Observation::none
 };
 
@@ -216,9 +216,9 @@ struct SampleRow {
   AccessKind access = AccessKind::none;
   AddressFrom from = AddressFrom::none;
   std::uint8_t flags = 0;              // SampleFlags
-  std::optional<Registers> registers;  // rip is `ip`; absent in the kernel, and in profiles of schema version 1
+  std::optional<Registers> registers;  // rip is `ip`; absent in the kernel
   Measurement measurement;
-  EventId event;           // absent before schema version 9
+  EventId event;
   CallChainId call_chain;  // only in recordings that store call chains themselves
   RegionId region;         // marked by the program, the innermost that the thread was in; 0: none
   /// A clock's samples represent the CPU time since the previous one.
@@ -275,10 +275,10 @@ struct WatchRow {
     return sample_measurement.source == SourceKind::clock ? Weight{sample_cpu_ns, WeightUnit::ns}
                                                           : Weight{sample_measurement.weight, sample_measurement.unit};
   }
-  std::optional<LineState> state;    // of the line while the watch was set up; absent before schema version 4
+  std::optional<LineState> state;    // of the line while the watch was set up
   std::optional<CloseReason> close;  // absent: still open at the end
   std::uint64_t close_ns = 0;
-  std::optional<ProbedLine> probe;  // it was probed, and not watched; absent before schema version 14
+  std::optional<ProbedLine> probe;  // it was probed, and not watched
 };
 
 /// The lowest words of a thread's stack, from rsp upward.
@@ -294,9 +294,9 @@ struct TrapRow {
   bool write_only = false;
   Registers registers;
   StackId stack;
-  std::optional<TrapFrame> frame;  // absent for traps that go on with a run, and before schema version 3
+  std::optional<TrapFrame> frame;  // absent for traps that go on with a run
   std::uint64_t line = 0;          // address of the line in the thread's process; 0: that of the watch
-  std::optional<LineState> state;  // of the line after the access; absent before schema version 4
+  std::optional<LineState> state;  // of the line after the access
 };
 
 struct BlockRow {
@@ -322,7 +322,7 @@ struct LookaheadRow {
   std::uint64_t head = 0;  // 0: none
   std::uint32_t instructions = 0, passages = 0, cost_ns = 0;
   LookaheadEnd end = LookaheadEnd::code;
-  std::vector<std::uint8_t> way;  // packed (profile/branch_trace.h)
+  std::vector<std::uint8_t> branches;  // packed (profile/branch_trace.h)
 };
 
 /// A thread made another one; `stack` is the creator's at the time.

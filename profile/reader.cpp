@@ -47,17 +47,6 @@ void assign(Field& field, const MetaValue& value) {
   }
 }
 
-/// Before version 15 the method said how to find partners, and lines were probed if `config.probes` was 1.
-void take_former_method(const Meta& meta, SessionConfig& config) {
-  if (const auto former = meta.find("config.method"); former != meta.end()) {
-    assign(config.partner, former->second);
-    const auto probes = meta.find("config.probes");
-    config.method = probes != meta.end() && probes->second.integer != 0 ? Method::probe
-                    : config.watchpoints_allowed != 0                   ? Method::watch
-                                                                        : Method::none;
-  }
-}
-
 /// True if `config`'s enumerators exist and its fractions lie within 0..1.
 bool sound(const SessionConfig& config) {
   return config.clock <= ClockKind::perf && config.method <= Method::probe && config.partner <= Partner::next_store &&
@@ -71,7 +60,6 @@ struct ProfileReader::State {
   Database database;
   Bounds bounds;
   Session session;
-  std::int64_t version = schema::version;
   bool measured = false;  // there are samples of another source than a clock
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
@@ -177,18 +165,12 @@ Result<void> ProfileReader::State::load_meta() {
   if (stored_version == meta.end() || base == meta.end() || stored_version->second.integer < 1) {
     return corrupt("table meta lacks schema_version or time_base_ns");
   }
-  if (stored_version->second.integer > schema::version) {
-    return read_failure(path, ErrorCode::unsupported,
-                        "its schema version is " + stored_version->second.text + ", this crosstalk reads up to " +
-                            std::to_string(schema::version) + "; use a newer crosstalk");
+  if (stored_version->second.integer != schema::version) {
+    return other_version(path, stored_version->second.integer);
   }
-  version = stored_version->second.integer;
   bounds.time_base_ns = static_cast<std::uint64_t>(base->second.integer);
   if (const auto source = meta.find("source"); source != meta.end() && source->second.text == imported_source) {
     session.config = no_settings();
-  }
-  if (const auto former = meta.find("config.walks"); former != meta.end()) {  // as it was called once
-    assign(session.config.lookahead, former->second);
   }
   visit_session(session, [&meta](const char* key, auto& field) {
     const auto found = meta.find(key);
@@ -196,9 +178,6 @@ Result<void> ProfileReader::State::load_meta() {
       assign(field, found->second);
     }
   });
-  if (version < 15) {
-    take_former_method(meta, session.config);
-  }
   if (!sound(session.config) || session.watch_trial.verdict > TrialVerdict::untestable || session.line_bytes == 0 ||
       (session.line_bytes & (session.line_bytes - 1)) != 0) {
     return corrupt("table meta has a setting out of its range");
@@ -207,7 +186,7 @@ Result<void> ProfileReader::State::load_meta() {
 }
 
 Result<void> ProfileReader::State::look_for_measurements() {
-  const Result<std::uint32_t> rows = version < 6 ? Result<std::uint32_t>(0) : count("sample_measurement");
+  const Result<std::uint32_t> rows = count("sample_measurement");
   if (!rows) {
     return tl::unexpected<Error>(rows.error());
   }
@@ -221,8 +200,7 @@ Result<void> ProfileReader::State::load_watches() {
     return tl::unexpected<Error>(rows.error());
   }
   watches.reserve(*rows);  // grown, they would be moved through twice as much fresh memory
-  Result<void> result = load("watch", version < 4 ? schema::get_watches_before_version_4 : schema::get_watches, watches,
-                             version < 6 ? watch_of_before_version_6 : watch_of);
+  Result<void> result = load("watch", schema::get_watches, watches, watch_of);
   if (!result) {
     return result;
   }
@@ -232,7 +210,7 @@ Result<void> ProfileReader::State::load_watches() {
       return result;
     }
   }
-  result = version >= 14 ? load_line_probes() : result;
+  result = load_line_probes();
   if (!result) {
     return result;
   }
@@ -327,34 +305,24 @@ Result<void> ProfileReader::State::load_all() {
   bounds.processes = *process_count;
   bounds.threads = *thread_count;
   Result<void> result = load_meta();
-  result = result
-               ? load_dense("process", version < 10 ? schema::get_processes_before_version_10 : schema::get_processes,
-                            processes, process_of)
-               : result;
-  result = result ? load_dense("thread", schema::get_threads(version).c_str(), threads, thread_of) : result;
+  result = result ? load_dense("process", schema::get_processes, processes, process_of) : result;
+  result = result ? load_dense("thread", schema::get_threads, threads, thread_of) : result;
   number_threads();
-  const char* const get_modules = version < 8    ? schema::get_modules_before_version_8
-                                  : version < 16 ? schema::get_modules_before_version_16
-                                                 : schema::get_modules;
-  result = result ? load("module", get_modules, modules, module_of) : result;
+  result = result ? load("module", schema::get_modules, modules, module_of) : result;
   result = result ? look_for_measurements() : result;
   result = result ? load_watches() : result;
   result = result ? load("block", schema::get_blocks, blocks, block_of) : result;
-  result = result && version >= 3
-               ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of)
-               : result;
-  result = result && version >= 7
-               ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of)
-               : result;
+  result = result ? load("shared_mapping", schema::get_shared_mappings, shared_mappings, shared_mapping_of) : result;
   result =
-      result && version >= 11 ? load("thread_wait", schema::get_thread_waits, thread_waits, thread_wait_of) : result;
-  result = result && version >= 12 ? load_regions() : result;
-  result = result && version >= 9 ? load_events() : result;
-  result = result && version >= 13 ? load_counters() : result;
+      result ? load("thread_creation", schema::get_thread_creations, thread_creations, thread_creation_of) : result;
+  result = result ? load("thread_wait", schema::get_thread_waits, thread_waits, thread_wait_of) : result;
+  result = result ? load_regions() : result;
+  result = result ? load_events() : result;
+  result = result ? load_counters() : result;
   result = result
                ? each("message", schema::get_messages, [&](ColumnScan& scan) { messages.push_back(message_of(scan)); })
                : result;
-  result = result && version >= 16 ? load("kept_file", schema::get_kept_files, kept_files, kept_file_of) : result;
+  result = result ? load("kept_file", schema::get_kept_files, kept_files, kept_file_of) : result;
   std::stable_sort(modules.begin(), modules.end(), [](const ModuleRow& a, const ModuleRow& b) {
     return std::tie(a.process, a.loaded_ns, a.begin) < std::tie(b.process, b.loaded_ns, b.begin);
   });
@@ -403,7 +371,7 @@ const std::vector<MessageRow>& ProfileReader::messages() const { return state_->
 Result<void> ProfileReader::for_each_sample(const std::function<void(const SampleRow&)>& visit,
                                             SampleParts parts) const {
   std::vector<std::optional<Registers>> last(state_->threads.size());
-  const std::string sql = schema::get_samples(state_->version, parts == SampleParts::all, state_->measured);
+  const std::string sql = schema::get_samples(parts == SampleParts::all, state_->measured);
   const auto read = [&](const auto& put) {
     return state_->each("sample", sql.c_str(), [&](ColumnScan& scan) {
       const SampleRow row = sample_of(scan, state_->bounds, {parts, state_->measured}, last);
@@ -429,7 +397,7 @@ Result<void> ProfileReader::for_each_trapped_watch(
     };
     return make_and_use<TrapRow>(read, [&](const TrapRow& row) { grouper.add(row); });
   };
-  const std::string sql = schema::get_traps(state_->version);
+  const std::string sql = schema::get_traps;
   TrapGrouper grouper(state_->watches, visit);
   Result<void> result = read_in_order_of(sql, grouper);
   if (result && grouper.finish()) {
@@ -445,11 +413,8 @@ Result<void> ProfileReader::for_each_trapped_watch(
 }
 
 Result<void> ProfileReader::for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const {
-  if (state_->version < 5) {
-    return {};
-  }
   LookaheadRow row;
-  return state_->each("walk", schema::get_lookaheads, [&](ColumnScan& scan) {
+  return state_->each("lookahead", schema::get_lookaheads, [&](ColumnScan& scan) {
     read_lookahead(scan, state_->bounds, row);
     if (scan.sound()) {
       visit(row);
@@ -458,9 +423,6 @@ Result<void> ProfileReader::for_each_lookahead(const std::function<void(const Lo
 }
 
 Result<void> ProfileReader::for_each_reading(const std::function<void(const ReadingRow&)>& visit) const {
-  if (state_->version < 13) {
-    return {};
-  }
   ReadingRow row;
   return state_->each("reading", schema::get_readings, [&](ColumnScan& scan) {
     read_reading(scan, state_->bounds, row);
@@ -471,9 +433,6 @@ Result<void> ProfileReader::for_each_reading(const std::function<void(const Read
 }
 
 Result<void> ProfileReader::for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const {
-  if (state_->version < 9) {
-    return {};
-  }
   CallChainRow row;
   return state_->each("call_chain", schema::get_call_chains, [&](ColumnScan& scan) {
     read_call_chain(scan, row);

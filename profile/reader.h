@@ -36,13 +36,13 @@ class ProfileReader {
   [[nodiscard]] const std::vector<BlockRow>& blocks() const;                   // by process, then time
   [[nodiscard]] const std::vector<SharedMappingRow>& shared_mappings() const;  // by process, then time
   [[nodiscard]] const std::vector<ThreadCreationRow>& thread_creations() const;
-  /// By thread, kind, site. None before version 11.
+  /// By thread, kind, site.
   [[nodiscard]] const std::vector<ThreadWaitRow>& thread_waits() const;
-  /// By id: regions()[id.value - 1]; and by thread, region. None before version 12.
+  /// By id: regions()[id.value - 1]; and by thread, region.
   [[nodiscard]] const std::vector<RegionRow>& regions() const;
   [[nodiscard]] const std::vector<ThreadRegionRow>& thread_regions() const;
-  [[nodiscard]] const std::vector<EventRow>& events() const;  // by id: events()[id.value - 1]; none before version 9
-  /// By id: counters()[id - 1]. None before version 13.
+  [[nodiscard]] const std::vector<EventRow>& events() const;  // by id: events()[id.value - 1]
+  /// By id: counters()[id - 1].
   [[nodiscard]] const std::vector<CounterRow>& counters() const;
   [[nodiscard]] const std::vector<MessageRow>& messages() const;
   /// The copy of the file with this path, build id and content hash; nullopt if there is none, or it is damaged.
@@ -60,12 +60,12 @@ class ProfileReader {
   [[nodiscard]] Result<void> for_each_trapped_watch(
       const std::function<void(std::size_t watch, std::span<const TrapRow> traps)>& visit,
       const std::function<void()>& restart) const;
-  /// Calls `visit` for each lookahead in the order recorded. None in profiles of schema versions before 5.
+  /// Calls `visit` for each lookahead in the order recorded.
   [[nodiscard]] Result<void> for_each_lookahead(const std::function<void(const LookaheadRow&)>& visit) const;
-  /// Calls `visit` for each reading of counters in the order recorded. None before version 13. Does not check the
+  /// Calls `visit` for each reading of counters in the order recorded. Does not check the
   /// number of counts against the group's counters.
   [[nodiscard]] Result<void> for_each_reading(const std::function<void(const ReadingRow&)>& visit) const;
-  /// Calls `visit` for each chain of calls, in id order. None in profiles of schema versions before 9.
+  /// Calls `visit` for each chain of calls, in id order.
   [[nodiscard]] Result<void> for_each_call_chain(const std::function<void(const CallChainRow&)>& visit) const;
   /// Calls `visit` for each captured stack that is `wanted`, in id order. Does not unpack the others.
   [[nodiscard]] Result<void> for_each_stack(const std::function<void(const StackRow&)>& visit,

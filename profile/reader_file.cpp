@@ -78,10 +78,8 @@ Result<void> check_header(const std::string& path, const FileHeader& header, std
     return read_failure(path, ErrorCode::corrupt, "it is a SQLite database of another application");
   }
   const std::uint32_t version = big_endian(header, user_version_at, 4);
-  if (version > schema::version) {
-    return read_failure(path, ErrorCode::unsupported,
-                        "its schema version is " + std::to_string(version) + ", this crosstalk reads up to " +
-                            std::to_string(schema::version) + "; use a newer crosstalk");
+  if (version != 0 && version != schema::version) {  // 0: the header's first version is still in the log
+    return other_version(path, version);
   }
   const std::uint32_t stored = big_endian(header, page_size_at, 2);
   const std::uint64_t page_size = stored == 1 ? 65536 : stored;
@@ -170,6 +168,12 @@ Result<Database> open_copy(const std::string& path) {
 }
 
 }  // namespace
+
+tl::unexpected<Error> other_version(const std::string& path, std::int64_t version) {
+  return read_failure(path, ErrorCode::unsupported,
+                      "its schema version is " + std::to_string(version) + ", this crosstalk reads version " +
+                          std::to_string(schema::version) + "; use the crosstalk that wrote it, or record it again");
+}
 
 bool has_profile_header(const std::string& path) {
   FileHeader header{};

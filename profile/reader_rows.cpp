@@ -265,12 +265,6 @@ WatchRow watch_of(ColumnScan& scan, const Bounds& bounds) {
   return row;
 }
 
-WatchRow watch_of_before_version_6(ColumnScan& scan, const Bounds& bounds) {
-  WatchRow row = watch_of(scan, bounds);
-  row.threads = std::min<std::uint32_t>(row.threads, row.armed < UINT32_MAX ? row.armed + 1 : row.armed);
-  return row;
-}
-
 MeasurementOf watch_measurement_of(ColumnScan& scan) {
   MeasurementOf of;
   of.watch = WatchId{scan.number<std::uint32_t>("watch")};
@@ -403,10 +397,10 @@ void read_lookahead(ColumnScan& scan, const Bounds& bounds, LookaheadRow& row) {
   row.passages = scan.number<std::uint32_t>("passages", max_lookahead_instructions);
   row.cost_ns = scan.number<std::uint32_t>("cost_ns");
   row.end = scan.enumerator("end", LookaheadEnd::whole, LookaheadEnd::room);
-  const std::span<const std::uint8_t> way = scan.blob();
-  row.way.assign(way.begin(), way.end());
-  if (!unpack_branch_trace(way, row.begin)) {
-    scan.reject("the length of way", static_cast<std::int64_t>(way.size()));
+  const std::span<const std::uint8_t> branches = scan.blob();
+  row.branches.assign(branches.begin(), branches.end());
+  if (!unpack_branch_trace(branches, row.begin)) {
+    scan.reject("the length of branches", static_cast<std::int64_t>(branches.size()));
   }
 }
 

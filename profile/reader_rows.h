@@ -112,9 +112,6 @@ struct SampleColumns {
 [[nodiscard]] SampleRow sample_of(ColumnScan& scan, const Bounds& bounds, SampleColumns columns,
                                   std::vector<std::optional<Registers>>& last);
 [[nodiscard]] WatchRow watch_of(ColumnScan& scan, const Bounds& bounds);
-/// The same for schema versions before 6. Their `threads` count some that could not be armed, so all threads that could
-/// be armed are taken to have been.
-[[nodiscard]] WatchRow watch_of_before_version_6(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] TrapRow trap_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] BlockRow block_of(ColumnScan& scan, const Bounds& bounds);
 [[nodiscard]] SharedMappingRow shared_mapping_of(ColumnScan& scan, const Bounds& bounds);

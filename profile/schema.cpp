@@ -59,10 +59,10 @@ CREATE TABLE block(
 CREATE TABLE shared_mapping(
   process INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, bytes INTEGER NOT NULL,
   file_offset INTEGER NOT NULL, device INTEGER NOT NULL, inode INTEGER NOT NULL, name TEXT NOT NULL);
-CREATE TABLE walk(
+CREATE TABLE lookahead(
   thread INTEGER NOT NULL, time INTEGER NOT NULL, begin INTEGER NOT NULL, head INTEGER,
   instructions INTEGER NOT NULL, passages INTEGER NOT NULL, cost_ns INTEGER NOT NULL, end INTEGER NOT NULL,
-  way BLOB NOT NULL);
+  branches BLOB NOT NULL);
 CREATE TABLE thread_creation(thread INTEGER NOT NULL, time INTEGER NOT NULL, stack INTEGER NOT NULL);
 CREATE TABLE thread_wait(
   thread INTEGER NOT NULL, kind INTEGER NOT NULL, site INTEGER NOT NULL, waited_ns INTEGER NOT NULL,
@@ -101,7 +101,7 @@ const char* const delete_watch_words = "DELETE FROM watch_word WHERE watch = ? A
 const char* const put_trap = "INSERT INTO trap VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)";
 const char* const put_block = "INSERT INTO block VALUES(?,?,?,?,?,?,?)";
 const char* const put_shared_mapping = "INSERT INTO shared_mapping VALUES(?,?,?,?,?,?,?,?)";
-const char* const put_lookahead = "INSERT INTO walk VALUES(?,?,?,?,?,?,?,?,?)";
+const char* const put_lookahead = "INSERT INTO lookahead VALUES(?,?,?,?,?,?,?,?,?)";
 const char* const put_thread_creation = "INSERT INTO thread_creation VALUES(?,?,?)";
 const char* const put_thread_wait = "INSERT OR REPLACE INTO thread_wait VALUES(?,?,?,?,?)";
 const char* const put_region = "INSERT OR REPLACE INTO region VALUES(?,?,?)";
@@ -120,32 +120,19 @@ const char* const get_meta = "SELECT key, value FROM meta";
 const char* const get_processes =
     "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
     "observation, unobserved_because FROM process ORDER BY id";
-const char* const get_processes_before_version_10 =
-    "SELECT id, pid, parent_pid, executable, command, begin_ns, end_ns, exit_status, after_fork, modules_of, "
-    "NULL, NULL FROM process ORDER BY id";
-std::string get_threads(std::int64_t of_version) {
-  const std::string always =
-      "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
-      "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, ";
-  return always + (of_version < 8 ? "NULL" : "start_routine") +
-         (of_version < 16 ? ", NULL, NULL" : ", ran_ns, waited_ns") + " FROM thread ORDER BY id";
-}
+const char* const get_threads =
+    "SELECT id, process, tid, name, begin_ns, end_ns, stack_low, stack_high, thread_pointer, cpu_ns, samples, "
+    "traps, armed, lost, handlers_ns, switches_ns, switches, handler_samples_ns, clock, period_us, start_routine, "
+    "ran_ns, waited_ns FROM thread ORDER BY id";
 const char* const get_modules =
     "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
     "content_hash, file_offset FROM module";
-const char* const get_modules_before_version_16 =
-    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
-    "content_hash, NULL FROM module";
-const char* const get_modules_before_version_8 =
-    "SELECT process, begin, loaded_ns, unloaded_ns, bias, end, tls_offset, tls_size, build_id, path, is_vdso, "
-    "NULL, NULL FROM module";
-std::string get_samples(std::int64_t of_version, bool whole, bool measured) {
-  const std::string accesses = "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, ";
-  return accesses + (of_version == 1 ? "NULL" : "registers") + (of_version < 12 ? ", NULL" : ", region") +
-         (whole ? ", watch, stack, origin, previous_handler" : "") +
-         (measured ? std::string(", source, unit, weight, latency_cycles, data_source, ") +
-                         (of_version < 9 ? "NULL, NULL" : "event, call_chain") +
-                         " FROM sample LEFT JOIN sample_measurement ON sample_measurement.sample = sample.rowid"
+std::string get_samples(bool whole, bool measured) {
+  return std::string(
+             "SELECT thread, time, ip, access_offset, address, cpu_ns, cpu, width, access, flags, registers, ") +
+         "region" + (whole ? ", watch, stack, origin, previous_handler" : "") +
+         (measured ? ", source, unit, weight, latency_cycles, data_source, event, call_chain FROM sample LEFT JOIN "
+                     "sample_measurement ON sample_measurement.sample = sample.rowid"
                    : " FROM sample") +
          " ORDER BY sample.rowid";
 }
@@ -153,28 +140,18 @@ const char* const get_watches =
     "SELECT id, thread, time, line, threads, armed, suspected, horizon_ns, sample_ip, "
     "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
     "sample_flags, sample_cpu, sample_stack, close, close_time, state FROM watch ORDER BY id";
-const char* const get_watches_before_version_4 =
-    "SELECT id, thread, time, line, threads, armed, suspected, horizon_ns, sample_ip, "
-    "sample_access_offset, sample_address, sample_cpu_ns, sample_width, sample_access, sample_origin, "
-    "sample_flags, sample_cpu, sample_stack, close, close_time, NULL FROM watch ORDER BY id";
 const char* const get_watch_measurements =
     "SELECT watch, source, unit, weight, latency_cycles, data_source FROM watch_measurement ORDER BY watch";
 const char* const get_line_probes = "SELECT watch, changed, gap_ns, value, value_bytes FROM line_probe ORDER BY watch";
 const char* const get_watch_words =
     "SELECT watch, word, offset, length, probability FROM watch_word ORDER BY watch, word";
-std::string get_traps(std::int64_t of_version) {
-  const std::string always = "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, ";
-  return always +
-         (of_version < 3   ? "NULL, NULL, NULL"
-          : of_version < 4 ? "line, frame, NULL"
-                           : "line, frame, state") +
-         " FROM trap";
-}
+const char* const get_traps =
+    "SELECT watch, thread, sequence, time, ip, cpu, word, write_only, registers, stack, line, frame, state FROM trap";
 const char* const get_blocks = "SELECT process, time, begin, bytes, site, kind, stack FROM block";
 const char* const get_shared_mappings =
     "SELECT process, time, begin, bytes, file_offset, device, inode, name FROM shared_mapping";
 const char* const get_lookaheads =
-    "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, way FROM walk ORDER BY rowid";
+    "SELECT thread, time, begin, head, instructions, passages, cost_ns, end, branches FROM lookahead ORDER BY rowid";
 const char* const get_thread_creations = "SELECT thread, time, stack FROM thread_creation ORDER BY rowid";
 const char* const get_thread_waits =
     "SELECT thread, kind, site, waited_ns, count FROM thread_wait ORDER BY thread, kind, site";

@@ -9,8 +9,9 @@ namespace crosstalk::profile::schema {
 
 /// In the SQLite header, offset 68: "CTLK". file(1) and the reader recognise a profile by it.
 inline constexpr std::uint32_t application_id = 0x43544c4b;
-/// In meta('schema_version') and PRAGMA user_version. A reader reads its own version and older ones.
-inline constexpr std::int64_t version = 16;
+/// In meta('schema_version') and PRAGMA user_version. A reader reads its own version only, as long as none was
+/// released.
+inline constexpr std::int64_t version = 1;
 
 /// Unit of sample.previous_handler: it saves a byte a sample, and is finer than a handler can be measured.
 inline constexpr std::uint32_t handler_unit_ns = 100;
@@ -46,34 +47,28 @@ extern const char* const put_kept_file;
 
 extern const char* const get_meta;
 extern const char* const get_processes;
-extern const char* const get_processes_before_version_10;
-/// For a file of that version.
-[[nodiscard]] std::string get_threads(std::int64_t of_version);
+extern const char* const get_threads;
 extern const char* const get_modules;
-extern const char* const get_modules_before_version_16;
-extern const char* const get_modules_before_version_8;
-/// For a file of that version: the columns that sample_of reads. `measured`: includes table sample_measurement.
-[[nodiscard]] std::string get_samples(std::int64_t of_version, bool whole, bool measured);
+/// The columns that sample_of reads. `measured`: includes table sample_measurement.
+[[nodiscard]] std::string get_samples(bool whole, bool measured);
 extern const char* const get_watches;
-extern const char* const get_watches_before_version_4;
-extern const char* const get_watch_measurements;  // from version 6 on
-extern const char* const get_line_probes;         // from version 14 on
+extern const char* const get_watch_measurements;
+extern const char* const get_line_probes;
 extern const char* const get_watch_words;
-/// For a file of that version, in the order written.
-[[nodiscard]] std::string get_traps(std::int64_t of_version);
+extern const char* const get_traps;  // in the order written
 extern const char* const get_blocks;
-extern const char* const get_shared_mappings;   // from version 3 on
-extern const char* const get_lookaheads;        // from version 5 on
-extern const char* const get_thread_creations;  // from version 7 on
-extern const char* const get_thread_waits;      // from version 11 on
-extern const char* const get_regions;           // from version 12 on
-extern const char* const get_thread_regions;    // from version 12 on
-extern const char* const get_counters;          // from version 13 on
-extern const char* const get_readings;          // from version 13 on
-extern const char* const get_events;            // from version 9 on
-extern const char* const get_call_chains;       // from version 9 on
+extern const char* const get_shared_mappings;
+extern const char* const get_lookaheads;
+extern const char* const get_thread_creations;
+extern const char* const get_thread_waits;
+extern const char* const get_regions;
+extern const char* const get_thread_regions;
+extern const char* const get_counters;
+extern const char* const get_readings;
+extern const char* const get_events;
+extern const char* const get_call_chains;
 extern const char* const get_stacks;
 extern const char* const get_messages;
-extern const char* const get_kept_files;  // from version 16 on
+extern const char* const get_kept_files;
 
 }  // namespace crosstalk::profile::schema

@@ -225,7 +225,7 @@ Result<void> ProfileWriter::put(const LookaheadRow& row) {
     put.bind(std::int64_t{row.thread.value}).bind(s.since_base(row.time_ns)).bind(as_signed(row.begin));
     put.bind_unless_zero(row.head).bind(std::int64_t{row.instructions}).bind(std::int64_t{row.passages});
     put.bind(std::int64_t{row.cost_ns}).bind(static_cast<std::int64_t>(row.end));
-    return put.bind(std::span<const std::uint8_t>(row.way)).run();
+    return put.bind(std::span<const std::uint8_t>(row.branches)).run();
   });
 }
 

@@ -201,8 +201,8 @@ void LookaheadReplay::file(ModulePlace head, symbolizer::LoopAnatomy& anatomy, s
 }
 
 void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
-  const auto way = profile::unpack_branch_trace(lookahead.way, lookahead.begin);
-  if (!view_.knows(lookahead.thread) || !way) {
+  const auto lines = profile::unpack_branch_trace(lookahead.branches, lookahead.begin);
+  if (!view_.knows(lookahead.thread) || !lines) {
     return;
   }
   const Moment moment = view_.moment(lookahead.thread, lookahead.time_ns);
@@ -215,9 +215,9 @@ void LookaheadReplay::add(const profile::LookaheadRow& lookahead) {
     return;
   }
   Tally tally(*head, *outermost->anatomy);
-  for (std::size_t i = 0; i < way->size(); ++i) {
-    const profile::Straight& straight = (*way)[i];
-    const bool transfers = i + 1 < way->size();
+  for (std::size_t i = 0; i < lines->size(); ++i) {
+    const profile::Straight& straight = (*lines)[i];
+    const bool transfers = i + 1 < lines->size();
     const auto begin = view_.spaces().find(moment, straight.begin);
     const auto facts = begin ? facts_of({*begin, straight.last - straight.begin}, transfers) : nullptr;
     if (facts == nullptr || (facts->empty() && (transfers || straight.last != straight.begin))) {

@@ -127,7 +127,7 @@ void add_options(CLI::App& app, RecordRequest& request, RecordTexts& texts) {
                  "Lines that the bulletin board remembers, a power of two, 16 to 16384 [4096]")
       ->type_name("N");
   app.add_flag("--no-children", texts.no_children, "Leave processes that the command starts alone");
-  app.add_flag("--no-lookahead,--no-walks", texts.no_lookahead,
+  app.add_flag("--no-lookahead", texts.no_lookahead,
                "Do not follow threads ahead of their samples: fewer rates of loops");
   app.add_flag("--waits", texts.waits,
                "Measure how long threads wait for each other: locks, barriers, conditions, OpenMP");

@@ -67,7 +67,7 @@ class LookaheadReplayTest : public testing::Test {
       writer_.end(at - line_);
       profile::LookaheadRow row;
       row.begin = base + begin_, row.head = head != 0 ? base + head : 0, row.end = end;
-      row.way.assign(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(writer_.size()));
+      row.branches.assign(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(writer_.size()));
       return row;
     }
 

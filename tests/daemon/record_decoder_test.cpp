@@ -630,7 +630,7 @@ TEST_F(Interpreter, Walks) {
   EXPECT_EQ(row.passages, 1U);
   EXPECT_EQ(row.cost_ns, 700U);
   EXPECT_EQ(row.end, LookaheadEnd::whole);
-  EXPECT_EQ(row.way, (std::vector<std::uint8_t>{8, 0x1f, 0}));
+  EXPECT_EQ(row.branches, (std::vector<std::uint8_t>{8, 0x1f, 0}));
 }
 
 TEST_F(Interpreter, ThreadCreations) {

@@ -44,7 +44,7 @@ std::vector<char> sound_profile() {
     stack.bytes.assign(2000, 7);
     good = good && writer->put(stack);
     profile::LookaheadRow lookahead;
-    lookahead.way = {4, 8, 2};
+    lookahead.branches = {4, 8, 2};
     good = good && writer->put(lookahead);
     profile::SampleRow sample;
     for (int i = 0; i < 500; ++i) {
@@ -111,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   });
   (void)reader->for_each_lookahead([threads](const profile::LookaheadRow& row) {
-    if (row.thread.value >= threads || row.way.size() > profile::max_branch_trace_bytes) {
+    if (row.thread.value >= threads || row.branches.size() > profile::max_branch_trace_bytes) {
       std::abort();
     }
   });

@@ -44,7 +44,7 @@ struct CheckingSink final : daemon_room::RowSink {
   void put(const profile::ThreadRegionRow& row) override { check(row.region.value != 0); }
   void put(const profile::LookaheadRow& row) override {
     check(row.end >= profile::LookaheadEnd::whole && row.end <= profile::LookaheadEnd::room &&
-          profile::unpack_branch_trace(row.way, row.begin).has_value());
+          profile::unpack_branch_trace(row.branches, row.begin).has_value());
   }
   void put(const profile::ReadingRow& row) override {
     check(row.group != 0 && !row.counts.empty() && row.counts.size() <= profile::most_group_counters);

@@ -639,7 +639,7 @@ TEST_F(RoundTrip, SharedMappingsComeByProcessThenTime) {
 }
 
 /// A way that turns from 0x1010 to 0x1000 three times and ends at 0x1008.
-std::vector<std::uint8_t> a_way() {
+std::vector<std::uint8_t> some_branches() {
   std::uint8_t bytes[64];
   BranchTraceWriter writer(bytes, sizeof bytes);
   for (int i = 0; i < 3; ++i) {
@@ -655,7 +655,7 @@ TEST_F(RoundTrip, Walks) {
   lookahead.time_ns = a_session().begin_ns + 7;
   lookahead.begin = 0x1008, lookahead.head = 0x1000;
   lookahead.instructions = 12, lookahead.passages = 3, lookahead.cost_ns = 1234, lookahead.end = LookaheadEnd::value;
-  lookahead.way = a_way();
+  lookahead.branches = some_branches();
   put(lookahead);
   put(LookaheadRow{ThreadId{0}, 0, 5, 0, 0, 0, 0, LookaheadEnd::code, {0}});
   std::vector<LookaheadRow> got;
@@ -669,7 +669,7 @@ TEST_F(RoundTrip, Walks) {
   EXPECT_EQ(got[0].passages, 3U);
   EXPECT_EQ(got[0].cost_ns, 1234U);
   EXPECT_EQ(got[0].end, LookaheadEnd::value);
-  EXPECT_EQ(got[0].way, lookahead.way);
+  EXPECT_EQ(got[0].branches, lookahead.branches);
   EXPECT_EQ(got[1].head, 0U);
 }
 
@@ -717,7 +717,7 @@ TEST(Counts, WhatIsCutShortOrTooMuchIsNone) {
 }
 
 TEST(BranchTrace, IsReadBackLineByLine) {
-  const auto lines = unpack_branch_trace(a_way(), 0x1008);
+  const auto lines = unpack_branch_trace(some_branches(), 0x1008);
   ASSERT_TRUE(lines);
   ASSERT_EQ(lines->size(), 4U);
   EXPECT_EQ((*lines)[0].begin, 0x1008U);
@@ -729,9 +729,9 @@ TEST(BranchTrace, IsReadBackLineByLine) {
 }
 
 TEST(BranchTrace, WhatIsCutShortIsNone) {
-  const std::vector<std::uint8_t> way = a_way();
+  const std::vector<std::uint8_t> branches = some_branches();
   EXPECT_FALSE(unpack_branch_trace({}, 0));
-  EXPECT_FALSE(unpack_branch_trace({way.data(), 2}, 0));                                 // behind a jump
+  EXPECT_FALSE(unpack_branch_trace({branches.data(), 2}, 0));                            // behind a jump
   EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0x80}, 0));                 // within a number
   EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>{0xff, 0xff, 0xff, 1}, 0));  // longer than lookaheads are
   EXPECT_FALSE(unpack_branch_trace(std::vector<std::uint8_t>(max_branch_trace_bytes + 1, 0), 0));  // too many bytes
