@@ -106,12 +106,12 @@ IndexedPath split(const std::string& path) {
   return result;
 }
 
-using Fields = std::map<std::string, Weight>;
+using FieldWeights = std::map<std::string, Weight>;
 const std::string any_index = "*";
 
 /// What elements of arrays are called that are used alike: the one that stands out, or "items[*].lines[*].value", with
 /// the indices that half of it and more has.
-std::string name_of_elements(const Fields& elements, bool by_cost) {
+std::string name_of_elements(const FieldWeights& elements, bool by_cost) {
   constexpr double stands_out = 0.25;
   const auto most = std::max_element(elements.begin(), elements.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -141,7 +141,7 @@ std::string busiest_field(std::uint32_t object, const std::map<std::uint64_t, We
                           DataObjects& objects) {
   struct Alike {
     Weight sum;
-    Fields elements;
+    FieldWeights elements;
   };
   std::map<std::string, Alike> shapes;
   for (const auto& [offset, weight] : by_offset) {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "collectors/watch_policy/words.h"
+#include "collectors/watch_policy/runs.h"
 
 namespace crosstalk::in_target {
 

@@ -48,7 +48,7 @@ void Inspection::begin() {
 /// Keeps the lowest ids.
 void Inspection::Looks::insert(std::int32_t tid) {
   if (count == at_once) {
-    all = false;
+    more = true;
     if (tid > look[at_once - 1].tid) {
       return;
     }
@@ -65,7 +65,7 @@ void Inspection::Looks::insert(std::int32_t tid) {
 void Inspection::list_threads() {
   former_ = looks_;
   looks_.count = 0;
-  looks_.all = true;
+  looks_.more = false;
   each_task([&](std::int32_t tid) {
     if (tid > seen_up_to_) {
       looks_.insert(tid);
@@ -121,7 +121,7 @@ Inspection::Found Inspection::go_on(Events events, std::uint64_t until_cpu_ns) {
     if (!all_outside) {
       return Found::somebody_inside;
     }
-    if (looks_.all) {
+    if (!looks_.more) {
       return Found::nobody_inside;
     }
     seen_up_to_ = looks_.look[looks_.count - 1].tid;

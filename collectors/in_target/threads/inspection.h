@@ -22,7 +22,7 @@ class Inspection {
   /// may have open events; closed ones may have raised a signal that the kernel has not sent yet.
   Found go_on(Events events, std::uint64_t until_cpu_ns);
 
-  static constexpr std::size_t at_once = 128;  // threads
+  static constexpr std::size_t at_once = 64;  // threads
 
  private:
   struct Look {
@@ -33,7 +33,7 @@ class Inspection {
   struct Looks {  // by thread id
     std::array<Look, at_once> look;
     std::size_t count = 0;
-    bool all = true;  // there are no more threads
+    bool more = false;  // there are other threads
 
     void insert(std::int32_t tid);
   };
