@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The build id among an ELF module's notes, as they are mapped. In a target, too: no allocation, no exceptions.
+// Finds the build id among an ELF module's mapped notes. Also used in targets: no allocation, no exceptions.
 #pragma once
 
 #include <elf.h>

@@ -15,9 +15,9 @@ namespace crosstalk::collectors {
 /// The lesser of each figure that both have; a processor that was idle runs slower at first than the program then did.
 [[nodiscard]] profile::CoreTimes quicker(const profile::CoreTimes& one, const profile::CoreTimes& other);
 
-/// From a store to a load of the same word, of a chain of loads, additions of one cycle and stores that takes
-/// `chain_ps` a link; in picoseconds. Cores of today rename the word, so that the load takes no time at all: 1, since 0
-/// says that nothing was measured, as it is where a link takes less than its addition.
+/// Returns the time from a store to a load of the same word, in picoseconds, from a chain of loads, additions of one
+/// cycle and stores that takes `chain_ps` a link. Today's cores rename the word, so that the load takes no time at all:
+/// returns 1 then, since 0 means not measured, as for a link shorter than its addition.
 [[nodiscard]] std::uint32_t forward_ps(std::uint32_t chain_ps, std::uint32_t cycle_ps);
 
 }  // namespace crosstalk::collectors

@@ -19,8 +19,8 @@ struct CalibrationRequest {
   std::function<void(const std::string& what)> progress = [](const std::string&) {};
 };
 
-/// Some seconds of all cores, and not much more than the limit on a busy machine. Figures that are not to be had are in
-/// the result, refused with the reason. Fails when the machine cannot be described.
+/// Takes some seconds of all cores, and not much more than the limit on a busy machine. Figures that cannot be measured
+/// are in the result, refused with the reason. Fails when the machine cannot be described.
 [[nodiscard]] Result<models::Machine> calibrate_machine(const CalibrationRequest& request);
 
 }  // namespace crosstalk::collectors::calibration

@@ -30,7 +30,7 @@ struct InstructionKernel {
 inline constexpr unsigned multiplying_registers = 8;
 [[nodiscard]] std::span<const InstructionKernel> instruction_kernels();
 
-/// Follows `rounds` * `unrolled` pointers, each at the place where the one before pointed, and returns the last.
+/// Follows `rounds` * `unrolled` pointers, each at the address in the one before, and returns the last.
 void* follow(void* first, std::uint64_t rounds);
 
 /// Takes a branch for each byte that is not 0; returns how many those are.

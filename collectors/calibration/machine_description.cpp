@@ -66,8 +66,8 @@ std::string name() {
   return told.empty() ? brand() : told;
 }
 
-/// As Intel's manual (CPUID, leaf 1) and AMD's say: the extended fields count where the base family is 15, the extended
-/// model for Intel's family 6, too.
+/// Returns the processor's identity after Intel's manual (CPUID, leaf 1) and AMD's: the extended fields count if the
+/// base family is 15, the extended model for Intel's family 6, too.
 models::Identity identity() {
   models::Identity found;
   found.vendor = vendor();

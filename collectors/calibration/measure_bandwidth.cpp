@@ -21,11 +21,11 @@ using models::Width;
 // bytes away.
 constexpr std::uint64_t stagger = 1344;
 
-/// Memory of each member of a team, and where its arrays are.
+/// Memory of each member of a team, with its arrays.
 class Arrays {
  public:
-  /// `bytes` for each member, on `cpus`, each by itself, in `memory`, which has to outlive them. Refused when there is
-  /// not so much by `deadline_ns`.
+  /// Makes `bytes` for each member, on `cpus`, each by itself, in `memory`, which has to outlive them. Refused if there
+  /// is not so much by `deadline_ns`.
   static Result<Arrays> make(Team& team, const std::vector<std::uint32_t>& cpus, std::uint64_t bytes,
                              HeldMemory& memory, std::uint64_t deadline_ns) {
     Arrays arrays;

@@ -11,7 +11,7 @@ namespace crosstalk::collectors::calibration {
 
 class Schedule {
  public:
-  /// `figures`: how many `next` is going to be asked for. The calibration ends at `deadline_ns`.
+  /// `figures`: how often `next` will be called. The calibration ends at `deadline_ns`.
   Schedule(const Effort& effort, std::uint64_t deadline_ns, std::size_t figures)
       : effort_(effort), deadline_ns_(deadline_ns), left_(figures) {}
 

@@ -21,8 +21,8 @@ std::uint64_t bytes_of(const Machine& machine, std::uint32_t level) {
   return cache != nullptr ? cache->bytes : 0;
 }
 
-/// In a part of the cache that leaves room for what else is there, and in no more than is needed to be beyond the level
-/// before: on virtual machines other guests use the same cache.
+/// Takes a part of the cache that leaves room for other data, and no more than needed to exceed the level before: on
+/// virtual machines other guests use the same cache.
 Result<std::uint64_t> within(const Machine& machine, std::uint32_t level, const std::vector<std::uint32_t>& cpus) {
   constexpr std::uint64_t enough = 3;  // times the level before
   const std::uint64_t share = bytes_of(machine, level) / sharers(machine, level, cpus);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what observing costs on this machine. All of it happens in a forked child, so that the
-// recorder's own signal dispositions, timers and processor affinity stay as they are; the child sends the
-// figures over a pipe and is killed when it takes too long.
+// Measures the costs of observing on this machine. All of it happens in a forked child, so that the recorder's own
+// signal dispositions, timers and processor affinity do not change; the child sends the figures over a pipe and is
+// killed when it takes too long.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ namespace {
 /// The child's results.
 struct Findings {
   ObservingCosts costs;
-  // Accesses to a word that was watched, and the signals that told of them.
+  // Accesses to a watched word, and the signals that reported them.
   std::uint32_t watched_accesses = 0, signals_of_them = 0;
 };
 
@@ -316,7 +316,7 @@ std::uint32_t measure_transfer_call() {
   return as_cost(both / 2);
 }
 
-/// `signals_alone`: the costs are known; whether watchpoints fire is asked each time.
+/// `signals_alone`: the costs are known; tries only if watchpoints fire.
 [[noreturn]] void child_main(const Probe& probe, bool signals_alone, int report) {
   handle(SIGTRAP);
   Findings findings;
@@ -411,8 +411,8 @@ ObservingCosts calibrate(Probe& probe, profile::SessionConfig& config, const std
   take(costs.switch_clock, config.switch_cost_ns);
   take(costs.switch_watch, config.watch_switch_cost_ns);
   take(costs.presence, config.presence_cost_ns);
-  // Too little to be measured in a hurry: 190 to 225 ns where that is 900 to 940, by pairs of threads that took turns
-  // with pairs that never had an event (AMD EPYC, Linux 6.18).
+  // Too little to measure quickly: 190 to 225 ns against 900 to 940, by pairs of threads that took turns with pairs
+  // that never had an event (AMD EPYC, Linux 6.18).
   config.past_presence_cost_ns = config.presence_cost_ns * 2 / 9;
   take(costs.perf_sample, config.perf_sample_cost_ns);
   take(costs.copy_permille, config.armed_copy_permille);

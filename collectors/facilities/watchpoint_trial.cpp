@@ -78,7 +78,7 @@ class CountingWatchpoint {
     event_ = open_event(attributes, thread);
   }
   [[nodiscard]] int error() const { return event_.error; }
-  /// Reported since it was asked last.
+  /// Returns the number of reports since the last call.
   std::uint32_t fresh() {
     std::uint64_t count = 0;
     if (::read(event_.fd.get(), &count, sizeof count) != static_cast<ssize_t>(sizeof count)) {

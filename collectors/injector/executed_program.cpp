@@ -39,7 +39,7 @@ std::string ExecutedProgram::what_became_of_it() const {
   constexpr std::uint64_t patience_ns = 200'000'000;
   constexpr timespec between_looks{0, 1'000'000};
   const bool gone = is_gone(memory_);
-  // A process that ends has no memory before it is said to have ended.
+  // A process that ends loses its memory before /proc reports its end.
   const std::uint64_t until_ns = monotonic_ns() + patience_ns;
   std::string now = start_of(pid_);
   for (; now.empty() && monotonic_ns() < until_ns; now = start_of(pid_)) {

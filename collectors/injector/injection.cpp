@@ -177,8 +177,7 @@ std::optional<InjectionAnswer> answer_of(pid_t pid, const TargetCode& code) {
   return answer;
 }
 
-/// dlopen() as the process has it: in libc since glibc 2.34, in a library of its own before, else libc's own name for
-/// it.
+/// Finds the process's dlopen(): in libc since glibc 2.34, in a library of its own before, else libc's own name for it.
 Result<Call> loading(pid_t pid, const TargetCode& code, const std::string& library) {
   constexpr std::uint64_t for_libc = 0x80000000;  // __RTLD_DLOPEN
   const auto restorer = code.restorer();
@@ -283,8 +282,7 @@ Result<void> Injection::begin(const std::string& arena) {
   return done;
 }
 
-/// A thread that cannot be asked for that now is no reason not to observe: the library looks for threads by itself,
-/// too.
+/// A thread that cannot be asked for that now does not prevent observing: the library looks for threads by itself, too.
 void Injection::meet_threads() {
   const TargetCode code(pid_, library_);
   const auto more = [&] {

@@ -24,7 +24,7 @@ struct StackFunction {
   bool outermost = false;     // and is said to be so: nobody has called it
 };
 
-/// Empty: it may. Else why not. The innermost function comes first.
+/// Returns why not; empty: it may. The innermost function comes first.
 [[nodiscard]] std::string why_no_call(std::span<const StackFunction> stack);
 
 }  // namespace crosstalk::injector

@@ -53,7 +53,7 @@ std::optional<int> next_status(pid_t tid) {
   }
 }
 
-/// Waits until the thread stands where PTRACE_INTERRUPT has stopped it. Signals that come before go their way.
+/// Waits until PTRACE_INTERRUPT has stopped the thread. Passes on signals that come before.
 bool wait_for_stop(pid_t tid) {
   while (const auto status = next_status(tid)) {
     if (!WIFSTOPPED(*status)) {

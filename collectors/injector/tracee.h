@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread of another process that ptrace(2) has stopped. It is stopped for as long as the object lives, and then
-// goes on where it was, or where it was sent.
+// One thread of another process that ptrace(2) has stopped. It stays stopped for as long as the object lives. Then it
+// resumes, or executes the call that it was sent to.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ enum class Doing { runs, waits_quietly, other };
 class Tracee {
  public:
   /// Stops a thread, and passes on the signals that come to it meanwhile. Nothing: it cannot be stopped now (it is
-  /// gone, or all of the process is stopped). Fails where tracing is refused.
+  /// gone, or all of the process is stopped). Fails if tracing is refused.
   [[nodiscard]] static Result<std::optional<Tracee>> stop(pid_t pid, pid_t tid);
   Tracee(Tracee&& other) noexcept;
   Tracee& operator=(Tracee&&) = delete;

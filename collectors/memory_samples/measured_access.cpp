@@ -103,7 +103,7 @@ std::optional<in_target::FoundAccess> access_at(const in_target::CodeReader& rea
   return access;
 }
 
-/// The access around the sampled place that touches `address`: the one before it, else the next.
+/// Returns the access around the sampled place that touches `address`: the one before it, else the next.
 std::optional<in_target::FoundAccess> access_touching(const PerfSample& sample, const AccessView& view,
                                                       std::uint64_t address) {
   const auto touches = [address](const in_target::FoundAccess& access) {

@@ -104,7 +104,7 @@ std::uint32_t latency_of(std::uint64_t weight, bool in_parts) {
   return static_cast<std::uint32_t>(in_parts ? weight & most : std::min(weight, most));
 }
 
-// The order of the fields is that of perf_event_open(2).
+// Reads the fields in the order of perf_event_open(2).
 PerfSample parse_sample(Fields& fields, std::uint16_t misc, const SampleLayout& layout) {
   const auto has = [&](std::uint64_t field) { return (layout.fields & field) != 0; };
   PerfSample sample;

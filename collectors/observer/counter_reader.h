@@ -37,8 +37,8 @@ struct CounterTally {
 
 class CounterReader {
  public:
-  /// Opens the groups, disabled, with one ring. They must outlive it. `life`: tells its readings from those of others
-  /// of the thread. Errors: not_found (the thread is gone), permission, system.
+  /// Opens the groups, disabled, with one ring. They must outlive it. `life`: distinguishes its readings from those of
+  /// the thread's other readers. Errors: not_found (the thread is gone), permission, system.
   [[nodiscard]] static Result<CounterReader> open(const CounterGroups& groups, pid_t tid, std::uint32_t life,
                                                   std::uint64_t& random);
   void enable();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hardware counters of all threads that are watched: opened when a thread is met or roused, closed when it rests or
-// is parted with.
+// The hardware counters of all watched threads: opened when a thread is found or resumes, closed when it rests or is
+// dropped.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,7 @@ Result<ModuleSampler> ModuleSampler::open(const collectors::MemoryEvent& event, 
 
 void ModuleSampler::enable() { (void)::ioctl(fd_.get(), CROSSTALK_IBS_IOC_ENABLE, 0); }
 
-/// The module writes a record before `head` says so, and writes none that `tail` has not passed.
+/// The module writes a record before it advances `head`, and overwrites only records that `tail` has passed.
 ModuleSampler::Batch ModuleSampler::drain() {
   auto& ring = *reinterpret_cast<crosstalk_ibs_ring*>(ring_.begin());
   const auto* const records = reinterpret_cast<const crosstalk_ibs_sample*>(ring_.begin() + ring.data_offset);

@@ -25,7 +25,8 @@ struct ClockSettings {
   bool with_kernel = false;        // also what the thread does in the kernel; not every user may ask for that
   std::uint32_t wakeup_bytes = 1;  // bytes in the ring after which waiters are woken; 1: at each record
 };
-/// A clock of the thread's CPU time. It begins disabled, and tells of the threads and processes that the thread makes.
+/// Returns the attributes of a clock of the thread's CPU time. It begins disabled, and reports the threads and
+/// processes that the thread makes.
 [[nodiscard]] perf_event_attr clock_attributes(const ClockSettings& settings);
 
 struct WatchedPlace {

@@ -17,10 +17,10 @@ struct perf_event_mmap_page;
 namespace crosstalk::observer {
 
 /// Appends the bytes [tail, head) of a ring to `out` and moves `tail` to `head`. Both count from the ring's beginning
-/// and never wrap; the size of `ring` is a power of two. False: there cannot be so many, and they are given up.
+/// and never wrap; the size of `ring` is a power of two. False: the ring cannot hold so many, and they are given up.
 bool copy_ring(std::span<const std::byte> ring, std::uint64_t head, std::uint64_t& tail, std::vector<std::byte>& out);
 
-/// The ring of one event, and of others that were told to write into it. Movable. Not thread-safe.
+/// The ring of one event, and of others that write into it. Movable. Not thread-safe.
 class PerfRing {
  public:
   /// `pages` of data, a power of two. Errors: permission if the user has no locked memory left for it.

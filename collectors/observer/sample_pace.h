@@ -57,11 +57,11 @@ class ClockedShare {
  public:
   /// The thread has its clock all the time.
   void keep_clock() { windowed_ = false; }
-  /// From now on it has windows, of about so much CPU time.
+  /// Begins to use windows, of about so much CPU time.
   void expect_windows(double window_ns);
-  /// A window begins; the thread has run for so long since it was met.
+  /// Begins a window; `ran_ns`: the thread's CPU time since it was found.
   void begin_window(double ran_ns);
-  /// It has ended, after so much of its CPU time.
+  /// Ends the window, after so much of the thread's CPU time.
   void end_window(double clocked_ns);
   /// Returns the CPU time that a sample stands for which comes this much CPU time after the last one.
   double take(double clocked_ns);

@@ -409,7 +409,8 @@ void Session::review_thread(WatchedThread& thread, double passed_ns) {
   }
 }
 
-/// Once a second, and sooner at first: threads that nobody told of, and how often threads are sampled.
+/// Runs once a second, and more often at first: finds threads that were not reported, and sets how often threads are
+/// sampled.
 void Session::review(std::uint64_t now_ns) {
   targets_.meet_all();
   const std::size_t threads = targets_.thread_count();

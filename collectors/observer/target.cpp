@@ -28,7 +28,7 @@ void copy_name(const std::string& name, char (&to)[16]) {
   std::memcpy(to, name.data(), std::min(name.size(), sizeof to - 1));
 }
 
-/// An exec is told some 100 us before the new program's command line is there.
+/// The kernel reports an exec some 100 us before the new program's command line is there.
 ProcessFacts settled_facts(pid_t pid) {
   constexpr int most_looks_at_it = 50;
   constexpr timespec pause{0, 100'000};

@@ -38,14 +38,14 @@ class Target {
   Target& operator=(const Target&) = delete;
   ~Target() = default;
 
-  /// Begins to watch all threads that there are. Fails where not one can be watched; not_found: it has ended.
+  /// Begins to watch all existing threads. Fails if none can be watched; not_found: it has ended.
   [[nodiscard]] Result<void> begin();
   /// Begins to watch a thread; one that is watched already, or gone, is left alone.
   Result<void> meet(pid_t tid);
   /// Meets the threads that are there and not yet watched.
   void meet_all();
-  /// The thread has `exited`, or is to be watched no more. `thread` is destroyed. With the last one the process ends,
-  /// if it has.
+  /// Stops watching a thread, which has `exited` or not, and destroys it. Ends the process with its last thread, if it
+  /// has ended.
   void part(const WatchedThread& thread, bool exited);
   void part_all();
   /// Closes its events and rings, and opens them again. False: the thread is gone, or no event can be opened.

@@ -52,7 +52,7 @@ void take_notes(const std::vector<Elf64_Phdr>& segments, const TargetMemory& mem
   }
 }
 
-/// Is code of the same file mapped within the module? Else it is a file that somebody reads.
+/// True if code of the same file is mapped within the module. Otherwise the file is mapped only as data.
 bool has_code(const std::vector<Mapping>& maps, const Mapping& first, const profile::ModuleLoad& record) {
   return std::any_of(maps.begin(), maps.end(), [&](const Mapping& mapping) {
     return mapping.executable && mapping.inode == first.inode && mapping.path == first.path &&

@@ -247,7 +247,7 @@ std::vector<pid_t> threads_of_program(pid_t pid) {
   return threads;
 }
 
-// Not all kernels list a process's children (CONFIG_PROC_CHILDREN), so everybody is asked for his parent.
+// Not all kernels list a process's children (CONFIG_PROC_CHILDREN), so this asks all processes for their parents.
 std::vector<ChildProcess> children_of(const std::set<pid_t>& parents) {
   std::vector<ChildProcess> children;
   for (const pid_t pid : numbers_in("/proc")) {

@@ -30,7 +30,7 @@ struct Unwatched {
   bool rested = false;  // threads had no clock for a part of the time: threads that they started then were not reported
 };
 
-/// A process that was to be watched, and could not be.
+/// A process that could not be watched as wanted.
 struct PassedOver {
   pid_t pid = 0, parent = 0;
   std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC: when that was found out
@@ -49,9 +49,9 @@ class Targets {
   [[nodiscard]] Result<void> begin(const std::vector<pid_t>& pids);
   /// One of them has made a thread, or started a process.
   void meet(pid_t pid, pid_t tid, pid_t parent);
-  /// Meets the threads, and where wanted the children, that are there and not yet watched.
+  /// Begins to watch existing threads, and if wanted children, that are not yet watched.
   void meet_all();
-  /// Lets go of processes that have ended, once their threads have been parted with.
+  /// Drops processes that have ended and have no watched threads left.
   void retire();
   void part_all();
 

@@ -45,7 +45,7 @@ class WatchWorld {
   WatchWorld& operator=(const WatchWorld&) = delete;
   virtual ~WatchWorld() = default;
 
-  /// A breakpoint of the thread, disabled, whose reports go into the thread's ring. Nothing: it cannot be had now.
+  /// Returns a disabled breakpoint of the thread, whose reports go into the thread's ring. Nothing: there is none now.
   virtual std::optional<OpenEvent> prepare(const WatchedThread& thread, const WatchedPlace& place) = 0;
   /// Enables it for so many accesses.
   virtual void enable(const OpenEvent& breakpoint, std::uint32_t shots) = 0;
@@ -57,7 +57,7 @@ class WatchWorld {
   virtual bool was_store(const WatchedThread& thread, const PerfSample& trap) = 0;
 };
 
-/// A thread, and where its process has the line that is spoken of.
+/// A thread, and the line's address in its process.
 struct LinePlace {
   WatchedThread* thread = nullptr;
   std::uint64_t line = 0;
@@ -73,7 +73,7 @@ struct WatchRequest {
   bool suspected = false;
 };
 
-/// How many stacks may be written: so many a second, and a second's worth at once.
+/// Limits the stacks to write: so many a second, and a second's worth at once.
 class StackAllowance {
  public:
   explicit StackAllowance(std::uint32_t stacks_per_s) : rate_(stacks_per_s) {}

@@ -49,7 +49,7 @@ class WordView {
   ByteOrder order_ = ByteOrder::little;
 };
 
-/// Once a field is missing, all that follow are, too: they read as zeros, and whole() says so.
+/// Once a field is missing, all later ones are, too: they read as zeros, and whole() returns false.
 class ByteCursor {
  public:
   ByteCursor(std::span<const std::byte> bytes, ByteOrder order) : bytes_(bytes), order_(order) {}

@@ -24,7 +24,7 @@ struct Event {
 /// layout would), or none if the file does not describe it.
 class Events {
  public:
-  /// Refused: an event whose records could not be told from those of the others.
+  /// Refused: an event whose records could not be distinguished from those of the others.
   [[nodiscard]] Result<void> add(const Attribute& attribute, WordView ids);
   void rename(std::size_t event, std::string_view name) { events_[event].name = name; }
 

@@ -139,7 +139,7 @@ struct Features {
   std::vector<std::uint32_t> present;  // all that the file has, understood or not
 };
 
-/// Adds what `bytes` say of `feature`. Build ids are records, and not taken here. Errors say which feature is damaged.
+/// Adds the contents `bytes` of `feature`. Skips build ids, which are records. Errors name the damaged feature.
 [[nodiscard]] Result<void> add_feature(std::uint32_t feature, std::span<const std::byte> bytes, ByteOrder order,
                                        Features& features);
 

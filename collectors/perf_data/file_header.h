@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a perf.data file begins: its byte order, its mode, and where its parts are.
+// The beginning of a perf.data file: its byte order, its mode, and the places of its parts.
 #pragma once
 
 #include <cstddef>

@@ -189,7 +189,7 @@ struct UnknownSample {
   std::uint64_t id = 0;
 };
 
-/// A record that says nothing of threads, memory or code: of `type`.
+/// A record without data on threads, memory or code: of `type`.
 struct Other {};
 
 using Content =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the fields is that of perf_event_open(2).
+// Reads the fields in the order of perf_event_open(2).
 #include <linux/perf_event.h>
 
 #include <bit>

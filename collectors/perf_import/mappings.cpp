@@ -201,7 +201,7 @@ std::vector<profile::ModuleRow> ModuleRows::rows(ProcessId process, const CodeMa
   if (!same_build_id(*build_id, on_disk.build_id)) {
     return {row};  // another build, or none
   }
-  // A mapping may begin within a segment, where something was put over its beginning.
+  // A mapping may begin within a segment, if another one covers its beginning.
   const Segment* found = nullptr;
   for (const Segment& each : on_disk.segments) {
     const bool holds = each.executable && each.offset / page <= mapping.file_offset / page &&

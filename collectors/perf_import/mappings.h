@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that processes have mapped, and the rows that tell of it.
+// The code that processes have mapped, and its rows in the profile.
 #pragma once
 
 #include <cstddef>

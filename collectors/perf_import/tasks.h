@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes and threads of a recording, as its records tell of them.
+// The processes and threads of a recording, from its records.
 //
-// Ids in the profile are given when the first sample comes: of a whole machine's thousands of processes, those that
-// were sampled get into the profile, with all of their threads, and those whose code they have from a fork.
+// Gives ids in the profile at the first sample. A recording of a whole machine has thousands of processes: only the
+// sampled ones get into the profile, with all of their threads, and the ones whose code they have from a fork.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ struct CounterPlan {
 
 struct CounterWish {
   /// Quantities ("l3_misses"), families ("flops"), or events ("cpu/event=0xd0,umask=0x82/", "BR_INST_RETIRED"); empty:
-  /// all that figures are made of.
+  /// all that figures use.
   std::vector<std::string> names;
   bool nmi_watchdog = false;               ///< the kernel's, which has a counter of each processor
   std::uint64_t first_period = 4'000'000;  ///< cycles from one reading to the next, to begin with

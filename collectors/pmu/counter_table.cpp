@@ -26,7 +26,7 @@ using F = CounterFamily;
 constexpr std::uint64_t intel(unsigned code, unsigned mask, unsigned counter_mask = 0) {
   return code | mask << 8U | static_cast<std::uint64_t>(counter_mask) << 24U;
 }
-/// AMD's: codes have 12 bits, the upper ones above all else.
+/// Returns the code of an AMD event: it has 12 bits, the upper four above everything else.
 constexpr std::uint64_t amd(unsigned code, unsigned mask = 0) {
   return (code & 0xffU) | mask << 8U | static_cast<std::uint64_t>(code >> 8U) << 32U;
 }
@@ -55,7 +55,7 @@ constexpr CountedEvent l3_misses{Q::l3_misses, F::traffic, intel(0x2e, 0x41), 1,
 constexpr CountedEvent load_uops{Q::loads, F::accesses, intel(0xd0, 0x81), 1, "MEM_UOPS_RETIRED:ALL_LOADS"};
 constexpr CountedEvent store_uops{Q::stores, F::accesses, intel(0xd0, 0x82), 1, "MEM_UOPS_RETIRED:ALL_STORES"};
 
-// Sandy Bridge and Ivy Bridge. Operations that wait for data are counted each time they are tried: too many where
+// Sandy Bridge and Ivy Bridge. Operations that wait for data are counted each time they are tried: too often if
 // accesses miss the caches (SDM, "FP_COMP_OPS_EXE").
 constexpr CountedEvent sandy_bridge_events[] = {
     intel_cycles,
@@ -258,7 +258,7 @@ constexpr CountedEvent crestmont_events[] = {
 
 constexpr CountedEvent amd_cycles{Q::cycles, F::base, amd(0x76), 1, "CYCLES_NOT_IN_HALT"};
 constexpr CountedEvent amd_instructions{Q::instructions, F::base, amd(0xc0), 1, "RETIRED_INSTRUCTIONS"};
-// Operations of one kind of instruction come by more than 15 a cycle, for which the kernel joins two counters
+// More than 15 operations of one kind of instruction can retire in a cycle; for them the kernel joins two counters
 // (arch/x86/events/amd/core.c, PERF_X86_EVENT_PAIR).
 constexpr CountedEvent amd_loads{Q::loads, F::accesses, amd(0x29, 0x05), 1, "LS_DISPATCH:LD_DISPATCH:LD_ST_DISPATCH"};
 constexpr CountedEvent amd_stores{Q::stores, F::accesses, amd(0x29, 0x06), 1,

@@ -7,7 +7,7 @@
 namespace crosstalk::collectors {
 namespace {
 
-/// The events as they were opened.
+/// Opens the events; returns them as they were opened.
 Result<std::vector<MemoryEvent>> open_all(const std::vector<MemoryEvent>& events, const EventTrial& trial) {
   std::vector<MemoryEvent> opened;
   for (const MemoryEvent& event : events) {

@@ -30,8 +30,8 @@ struct ChosenSource {
   std::vector<SourceVerdict> verdicts;  ///< of all that were looked at, the best first
 };
 
-/// Opens the event, or says why the kernel does not let it. The event that is returned is as it was opened: less
-/// precise perhaps than it was asked for.
+/// Opens the event, or says why the kernel refuses it. Returns the event as it was opened: perhaps less precise than it
+/// was asked for.
 using EventTrial = std::function<Result<MemoryEvent>(MemoryEvent)>;
 
 /// The first of `steps` whose events can all be opened.

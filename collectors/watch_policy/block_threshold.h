@@ -59,8 +59,8 @@ constexpr std::uint32_t affordable_class(const BlockCounts& made, std::uint64_t 
 /// One for a process; not thread-safe. All amounts are nanoseconds of CPU time, of all threads.
 class BlockThreshold {
  public:
-  /// The program has run for `cpu_ns` more and made these blocks; entering blocks may take `share` of its time.
-  /// The class from which on blocks are to be entered.
+  /// Called after the program has run for `cpu_ns` more and made these blocks; entering blocks may take `share` of its
+  /// time. Returns the class from which on blocks are entered.
   std::uint32_t review(const BlockCounts& made, std::uint64_t cpu_ns, double share) {
     const double allowed = static_cast<double>(cpu_ns) * share;
     const double level = level_ns_ + static_cast<double>(entry_cost_ns(made, first_)) - allowed;

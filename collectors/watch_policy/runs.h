@@ -41,7 +41,7 @@ struct Turn {
 class WatchProgress {
  public:
   void begin(std::uint32_t number, const SampledAccess& access, std::uint64_t deadline_ns);
-  /// The number of a trap among those of the watch, from 0.
+  /// Counts a trap; returns its number among those of the watch, from 0.
   std::uint32_t count_trap() { return traps_.fetch_add(1, std::memory_order_relaxed); }
   /// A trap was a store.
   void saw_store() { stored_.store(1, std::memory_order_relaxed); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many stacks are recorded with samples and traps: so many a second, and a second's worth at once.
+// Limits the stacks that are recorded with samples and traps: so many a second, and a second's worth at once.
 #pragma once
 
 #include <cstdint>

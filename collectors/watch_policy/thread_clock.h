@@ -10,9 +10,9 @@
 
 namespace crosstalk::watch_policy {
 
-/// The first expiry, > 0, of a clock that is looked at once in `tick_ns`, as POSIX CPU timers are; 1: it expires as
-/// soon as it likes. Its ticks come at any time of the thread's life, so the first one behind a multiple of the tick,
-/// drawn evenly, is anywhere within the period.
+/// Returns the first expiry, > 0, of a clock that is checked once in `tick_ns`, as POSIX CPU timers are; 1: it expires
+/// as soon as possible. Its ticks come at any time of the thread's life, so the first one behind a random multiple of
+/// the tick is anywhere within the period.
 [[nodiscard]] std::uint64_t first_tick(std::uint64_t period_ns, std::uint64_t tick_ns, std::uint64_t& random);
 /// Returns the first expiry of an exact clock: no sooner than it may expire, so the time before that has no sample.
 [[nodiscard]] std::uint64_t first_expiry(std::uint64_t period_ns, std::uint64_t& random);

@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint32_t word_bytes = profile::drawn_word_bytes;
 constexpr std::uint32_t words_in_line = profile::cache_line / word_bytes;
 
-/// The largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes
-/// [offset, offset + width) of a line: exactly the access where its size and alignment allow.
+/// Returns the largest piece that a debug register can watch (1, 2, 4 or 8 bytes, aligned) around bytes [offset, offset
+/// + width) of a line: exactly the access if its size and alignment allow it.
 profile::WatchWord piece_of(std::uint32_t offset, std::uint32_t width) {
   std::uint32_t length = 1;
   while (length < width && length < word_bytes) {
@@ -49,7 +49,7 @@ bool same_draw(const profile::WatchWord& first, const profile::WatchWord& a, con
          (a.offset / word_bytes != first.offset / word_bytes || overlap(a, b));
 }
 
-/// The second word: the partner's three times in four, so that what the board says is followed up; else any other.
+/// Chooses the second word: the partner's three times in four, to follow up the board's hint; else any other.
 profile::WatchWord choose_second(const profile::WatchWord& first, const Suspicion& suspicion, std::uint64_t random) {
   const profile::WatchWord named = piece_of(suspicion.partner.offset, suspicion.partner.width);
   const bool has_name = suspicion.other_thread && !overlap(named, first);

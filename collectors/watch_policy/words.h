@@ -11,8 +11,8 @@
 namespace crosstalk::watch_policy {
 
 inline constexpr std::uint32_t most_registers = 4;  // of x86
-/// Words of a watch: one for the sampled bytes, one for the partner's or for random other bytes of the line, so that
-/// false sharing shows, also that of neighbours in one word.
+/// Words of a watch: one for the sampled bytes, and one for the partner's or for random other bytes of the line. This
+/// shows false sharing, even of neighbours in one word.
 inline constexpr std::uint32_t words_per_slot = 2;
 inline constexpr std::uint32_t watch_slots = most_registers / words_per_slot;
 

@@ -26,7 +26,7 @@ class CodeWindow {
   void center(std::uint64_t center);
   /// Adds what of the window lies on the pages next to it.
   void extend();
-  /// Moves the window, if need be, to where an instruction at `address` can be seen. False: it cannot be read.
+  /// Moves the window, if need be, to contain an instruction at `address`. False: it cannot be read.
   bool look_at(std::uint64_t address);
   [[nodiscard]] bool contains(std::uint64_t address) const { return address - begin_ < end_ - begin_; }
   /// Bytes in the window before and from `address`, which it contains.

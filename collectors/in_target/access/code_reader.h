@@ -6,11 +6,11 @@
 
 namespace crosstalk::in_target {
 
-/// How the finder sees the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return
-/// false and leave `out` in any state; they must be safe for every address. `read` is asked for code around the
-/// instruction pointer and along the interpreted path, never across a page boundary in one call; `read_data` for
-/// aligned blocks of 64 bytes of the thread's stack, or of tables of addresses, that the path depends on; for the bytes
-/// themselves where such a block is not to be had.
+/// The finder's access to the target's memory. Both functions copy `bytes` bytes at `address` to `out`, or return false
+/// and leave `out` in any state; they must be safe for every address. `read` is asked for code around the instruction
+/// pointer and along the interpreted path, never across a page boundary in one call; `read_data` for aligned blocks of
+/// 64 bytes of the thread's stack, or of tables of addresses, that the path depends on; for the bytes themselves if
+/// such a block cannot be read.
 struct CodeReader {
   void* context = nullptr;
   bool (*read)(void* context, std::uint64_t address, void* out, std::size_t bytes) = nullptr;

@@ -79,7 +79,7 @@ class Emulator {
   void set(Register r, Value value) { set(place_of(r), 8, value); }
   void forget(std::uint16_t registers);
   void forget_flags() { flags_known_ &= ~condition_flags; }
-  /// All flags that conditions test become known: those of `set` are set.
+  /// Makes all flags that conditions test known; sets those in `set`.
   void set_flags(std::uint64_t set);
   void forget_direction() { forget_flag(flag_direction); }
   /// Tells if string operations step towards lower addresses.
@@ -91,7 +91,7 @@ class Emulator {
   /// The effective address; `after` is the address of the next instruction.
   [[nodiscard]] Value address(const DecodedInstruction& instruction, std::uint64_t after) const;
 
-  /// The value of an operand of `size` bytes; `memory` is that of the memory operand.
+  /// Returns the value of an operand of `size` bytes; `memory` is the memory operand's value.
   [[nodiscard]] Value fetch(const DecodedInstruction& instruction, Place place, unsigned size, Value memory) const;
   /// Returns the address that a jump or a call leads to.
   [[nodiscard]] Value target(const DecodedInstruction& instruction, std::uint64_t after, Value memory) const;

@@ -39,14 +39,14 @@ class AccessFinder {
   bool find(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
             FoundAccess& out);
 
-  /// The access that executed last, looking through at most four instructions, spills skipped where something
-  /// better is found. A guess where several paths lead to the instruction pointer; paths that contradict the
-  /// registers or flags are ruled out.
+  /// Finds the access that executed last, among at most four instructions; skips spills if it finds something better.
+  /// The result is a guess if several paths lead to the instruction pointer; paths that contradict the registers or
+  /// flags are ruled out.
   bool find_retired(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                     FoundAccess& out);
 
-  /// The first access to come within 64 instructions, spills and loads of jump targets skipped where something
-  /// better is found. Exact unless another thread changes what a skipped load read.
+  /// Finds the first access to come within 64 instructions; skips spills and loads of jump targets if it finds
+  /// something better. Exact unless another thread changes the memory that a skipped load read.
   bool find_next(const Registers& registers, std::uint64_t flags, std::uint64_t fs_base, const CodeReader& reader,
                  FoundAccess& out);
 

@@ -169,7 +169,7 @@ bool describe(const Route& route, CachedAccess& cached) {
   return true;
 }
 
-/// Puts a cached into the table, unless its place is one of disproved ones. False: `route` cannot be told in a cached.
+/// Puts an answer into the table, unless one of its place was disproved. False: an answer cannot express `route`.
 bool keep(InlineCache& table, const Registers& registers, std::uint64_t flags, const CodeReader& reader,
           const Route& route, CachedAccess& cached) {
   if ((flags & flag_direction) != 0 || !describe(route, cached)) {

@@ -64,7 +64,7 @@ Place place_of_operand(const ZydisDecodedOperand& operand) {
   }
 }
 
-/// The register's number in an address, no_register for none. Sets what else follows from it.
+/// Returns the register's number in an address, no_register for none. Sets the traits that follow from it.
 std::uint8_t address_register(ZydisRegister r, std::uint16_t& traits) {
   if (r == ZYDIS_REGISTER_NONE) {
     return no_register;

@@ -28,10 +28,10 @@ struct LookaheadState {
   ProcessorFeatures processor;  ///< found once, outside of handlers
 };
 
-/// When a lookahead ends. The loop is that of the first jump back that it takes, and the head is that jump's target. It
-/// ends at the head: after so many passages of it, or at the first one past so many instructions. A fixed length
-/// would cut off long iterations more often than short ones, and find too little in one; ended at a passage, the
-/// iterations are all whole and the mean is right (Wald's identity). `most_instructions` cuts, all the same.
+/// The end of a lookahead. The loop is that of the first jump back, and its head is that jump's target. The lookahead
+/// ends at the head: after so many passages of it, or at the first one past so many instructions. A fixed length would
+/// cut off long iterations more often than short ones, and find too little in one; ended at a passage, the iterations
+/// are all whole and the mean is right (Wald's identity). `most_instructions` cuts, all the same.
 struct LookaheadLimits {
   std::uint32_t passages = 33;
   std::uint32_t instructions = 768;

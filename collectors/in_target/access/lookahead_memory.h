@@ -22,7 +22,7 @@ class LookaheadMemory {
   std::uint64_t load_bytes(std::uint64_t address, unsigned width, std::uint8_t* out);
   /// `width` 1..64 bytes; of more than 8 only that they are no longer known.
   void store(std::uint64_t address, unsigned width, Value value);
-  /// `width` 1..64 bytes, of which those of `known` are known and only those of `written` are stored.
+  /// `width` 1..64 bytes: `known` tells which are known, and `written` which are stored.
   void store_bytes(std::uint64_t address, unsigned width, const std::uint8_t* bytes, std::uint64_t known,
                    std::uint64_t written);
   /// A store whose place is not known.

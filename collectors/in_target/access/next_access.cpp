@@ -45,7 +45,7 @@ class NextAccessSearch {
   NextAccessSearch(const Registers& registers, std::uint64_t fs_base, Route& route)
       : registers_(registers), fs_base_(fs_base), route_(route), stack_(registers[Register::rsp]) {}
 
-  /// After the run: the access that was found; else the first spill that was met. False: neither.
+  /// Called after the run: sets `out` to the access that was found, else the first spill that was met. False: neither.
   [[nodiscard]] bool answer(FoundAccess& out) const {
     if (!found_ && spill_.kind == AccessKind::none) {
       return false;
@@ -205,7 +205,7 @@ void NextAccessSearch::transfers(const Run& run) {
   provenance_.advance(instruction);
 }
 
-/// A loop that goes round without an access has none to tell of: its next is as many rounds away as it has.
+/// A loop that goes round without an access ends the search: its next access is as many rounds away as the loop has.
 bool NextAccessSearch::goes(const Run& run, Value target) {
   const DecodedInstruction& instruction = run.instruction();
   const bool within_function = instruction.operation == Operation::jump_if ||

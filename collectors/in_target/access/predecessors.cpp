@@ -58,7 +58,7 @@ void Survey::scan() {
   }
 }
 
-/// How much a start of decoding says about where decoding arrives.
+/// Returns how much a start of decoding counts for the place that decoding reaches.
 unsigned vote_weight(std::size_t distance, bool anchored, bool distinctive, bool doubtful) {
   if (anchored || distinctive) {
     return anchored ? 6000 : 400;
@@ -69,7 +69,7 @@ unsigned vote_weight(std::size_t distance, bool anchored, bool distinctive, bool
 
 /// Finds for each byte, from the last to the first, which instruction decoding from there reaches just before address_.
 void Survey::vote() {
-  // By distance from address_: that of the last instruction, 0 where decoding does not arrive.
+  // By distance from address_: the length of the last instruction, 0 if decoding does not reach address_.
   std::uint8_t arrives[CodeWindow::before + 1];
   std::uint8_t length[CodeWindow::before + 1];
   std::uint64_t arriving = 0;  // bit i: arrives[i + 1] is not 0

@@ -19,7 +19,7 @@ constexpr std::uint8_t least_confidence = 190;  // of 255, in the start of the i
 
 Value operator+(Value a, std::uint64_t b) { return {a.bits + b, a.known}; }
 
-/// The state before an instruction, from the state after it. Registers that cannot be had are unknown.
+/// Computes the state before an instruction from the state after it. Registers that cannot be recovered are unknown.
 class Undo {
  public:
   Undo(const DecodedInstruction& instruction, const Emulator& after, Emulator& before)

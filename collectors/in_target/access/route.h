@@ -46,7 +46,7 @@ class Route {
   static constexpr std::size_t most_turns = 2;
 
   explicit Route(std::uint64_t ip) : ip_(ip), low_(ip), high_(ip) {}
-  /// The answer depends on values in a way that cannot be told by few words.
+  /// The answer depends on values in a way that guards cannot express.
   void depends() { fixed_ = false; }
   void depends_on(const Guard& guard);
   void depends_on(const Turn& turn);

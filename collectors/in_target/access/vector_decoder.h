@@ -12,7 +12,7 @@ namespace crosstalk::in_target {
 [[nodiscard]] Place vector_place(ZydisRegister r);
 
 /// Sets operation, size, source_size, condition, places and immediate of `out`, whose memory operand, immediate and
-/// written registers are set. False, and `out` is as before: it is none of these. `general`: the place of a general
+/// written registers are set. False, and `out` is unchanged, for other instructions. `general`: the place of a general
 /// register. Pure and signal-safe.
 bool decode_vector(const ZydisDecodedInstruction& instruction, const ZydisDecodedOperand* operands,
                    Place (*general)(ZydisRegister), DecodedInstruction& out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions, comparisons and what else is computed element by element.
+// Conversions, comparisons and other operations that are computed element by element.
 #include <emmintrin.h>
 
 #include <bit>
@@ -120,7 +120,7 @@ bool float_holds(unsigned predicate, const Relation& relation) {
   const unsigned which = relation.parity ? 3U : relation.zero ? 1U : relation.carry ? 0U : 2U;
   return (holds[predicate & 15U] >> which & 1U) != 0;
 }
-/// Signals on numbers that are none, not only on those made for it.
+/// True if the predicate signals on quiet NaNs, too.
 bool signals(unsigned predicate) {
   constexpr std::uint32_t which = 0x9999'6666;
   return (which >> (predicate & 31U) & 1U) != 0;

@@ -59,7 +59,7 @@ namespace crosstalk::in_target {
   X(psllw, PSLLW, 2)                                                                                                \
   X(pslld, PSLLD, 4) X(psllq, PSLLQ, 8) X(psrlw, PSRLW, 2) X(psrld, PSRLD, 4) X(psrlq, PSRLQ, 8) X(psraw, PSRAW, 2) \
       X(psrad, PSRAD, 4)
-// Fused multiply and add, in the three orders of operands, which differ where two of them are not numbers.
+// Fused multiply and add, in the three orders of operands, which differ if two of them are NaNs.
 #define CROSSTALK_FMA_OF(X, kind, KIND)                                                                                \
   X(vf##kind##132ps, VF##KIND##132PS, 4)                                                                               \
   X(vf##kind##213ps, VF##KIND##213PS, 4) X(vf##kind##231ps, VF##KIND##231PS, 4) X(vf##kind##132pd, VF##KIND##132PD, 8) \

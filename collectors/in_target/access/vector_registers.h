@@ -15,7 +15,7 @@ struct alignas(64) Vector {
   std::uint64_t known;
 };
 
-/// The low `bytes` bits set: of `known`, those of so many bytes.
+/// Returns a mask with the low `bytes` bits set: the `known` bits of so many bytes.
 [[nodiscard]] constexpr std::uint64_t low_bits(unsigned bytes) {
   return bytes >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bytes) - 1;
 }

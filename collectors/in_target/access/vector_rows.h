@@ -21,8 +21,9 @@ enum class VectorShape : std::uint8_t {
   moves_low,     // movss, movsd: loads, stores, or merges
 };
 
-/// An instruction. `element`: bytes that a mask register's bit stands for, and that a comparison or a conversion makes.
-/// `extra`: for conversions bytes of the source's element, for broadcasts and lanes bytes of the part, else unused.
+/// An instruction. `element`: bytes that a mask register's bit stands for, and that a comparison or a conversion
+/// produces. `extra`: for conversions bytes of the source's element, for broadcasts and lanes bytes of the part, else
+/// unused.
 struct VectorRow {
   ZydisMnemonic mnemonic;
   VectorOperation operation;
@@ -31,7 +32,7 @@ struct VectorRow {
   std::uint8_t extra = 0;
 };
 
-/// Null: it is none of these. Pure and signal-safe.
+/// Returns the row of an instruction; null: it has none. Pure and signal-safe.
 [[nodiscard]] const VectorRow* vector_row_of(ZydisMnemonic mnemonic);
 
 }  // namespace crosstalk::in_target

@@ -20,7 +20,7 @@ std::uint64_t bytes_of_mask(std::uint64_t mask, unsigned element) {
   return bytes;
 }
 
-/// `a`, but where a bit of `which` is set, `b`.
+/// Replaces the bits of `a` that are set in `which` by those of `b`.
 void merge(Vector& a, const Vector& b, std::uint64_t which) {
   for (unsigned i = 0; i < Vector::bytes; ++i) {
     a.byte[i] = (which >> i & 1U) != 0 ? b.byte[i] : a.byte[i];

@@ -15,7 +15,7 @@
 
 namespace crosstalk::in_target {
 
-/// Signal-safe: allocates nothing, and leaves the floating-point unit's mode as it was.
+/// Signal-safe: allocates nothing, and restores the floating-point unit's mode.
 class VectorUnit {
  public:
   VectorUnit(VectorRegisters& registers, const ProcessorFeatures& processor)

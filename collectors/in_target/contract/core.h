@@ -89,7 +89,8 @@ void on_trap_blocked();
 /// again.
 bool on_signal_limit();
 
-/// The target is about to take a signal of ours by the system call itself: when this returns, we have no use for it.
+/// Called before the target takes a signal of ours by the system call itself: when this returns, we do not use it any
+/// more.
 void on_signal_taken(int signal_number);
 
 /// Modules that were not there before have been reported. False: the loader is still working at one, and a look in a

@@ -27,7 +27,7 @@ enum class Patched {
 /// Makes modules call the functions that we stand in for: changes entries of their tables of addresses (GOT) that
 /// contain the real function's address, or none yet. Normal context.
 Patched patch_modules();
-/// From then on: the same for those that have been loaded since. Nothing where patch_modules() was not called.
+/// Does the same for modules loaded since. Does nothing if patch_modules() was not called.
 Patched patch_new_modules();
 /// Puts back entries that are still as we changed them. Normal context.
 void unpatch_modules();

@@ -10,8 +10,7 @@
 namespace crosstalk::in_target {
 namespace {
 
-// A page that the kernel clears in the copy that a forked child gets, and that a process which shares our memory finds
-// as it is.
+// A page that the kernel clears in a forked child's copy, and that a process sharing our memory finds unchanged.
 constinit std::atomic<std::uint64_t>* fork_mark = nullptr;
 
 }  // namespace

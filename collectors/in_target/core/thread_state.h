@@ -85,7 +85,7 @@ struct ThreadState {
 
   ThreadMemoryEvents memory;
 
-  // time in the kernel that no register tells of (sampling/fault_time.h)
+  // time in the kernel that no register shows (sampling/fault_time.h)
   bool faults_often = false;
   std::uint64_t faults_seen = 0, kernel_seen_ns = 0;  // page faults and time in the kernel, up to its previous sample
   std::int64_t kernel_owed_ns = 0;                    // of that time, what no sample has told of yet

@@ -65,7 +65,7 @@ char* with_us(const char* preload_entry, char* out) {
   return out;
 }
 
-/// The entry without our item; null when nothing else is in it.
+/// Returns the entry without our item; null if it contains nothing else.
 char* without_us(const char* preload_entry, char* out) {
   std::size_t length = preload_prefix_bytes;
   memcpy(out, preload_prefix, preload_prefix_bytes);
@@ -87,7 +87,7 @@ char* without_us(const char* preload_entry, char* out) {
   return length == preload_prefix_bytes ? nullptr : out;
 }
 
-/// `environ` is without us: not that of a process that is left alone from its start.
+/// true if hide_environment() has removed us from `environ`; false in a process that is left alone from its start
 constinit bool hidden = false;
 
 }  // namespace

@@ -136,7 +136,7 @@ int exec_search(const char* file, Strings arguments, Strings environment) {
                   [&](Strings changed) { return real_execvpe(file, arguments, changed); });
 }
 
-/// The arguments of an execl*: `first`, then those of `list` up to the null. Leaves `list` behind the null.
+/// Counts the arguments of an execl*: `first`, then those of `list` up to the null. Leaves `list` behind the null.
 std::size_t count_arguments(const char* first, va_list list) {
   std::size_t count = 0;
   for (const char* argument = first; argument != nullptr; argument = va_arg(list, const char*)) {

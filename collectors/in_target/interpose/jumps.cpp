@@ -61,7 +61,7 @@ void prepare_jump_wrappers() {
   libc_swapcontext.prepare();
 }
 
-// Each returns the function that is to be jumped to.
+// Each returns the function to jump to.
 extern "C" {
 
 __attribute__((visibility("hidden"), used)) void* crosstalk_at_sigsetjmp(__jmp_buf_tag* buffer, int with_mask) {

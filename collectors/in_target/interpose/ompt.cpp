@@ -25,8 +25,8 @@ void parallel_begins(ompt::Data* /*task*/, const void* /*frame*/, ompt::Data* re
   region->value = told_region_of(site);
 }
 
-/// Until version 5.1, a barrier at the end of a region and one at the end of a loop have the same name. Threads that
-/// did not begin the region have no address for its end; the one that did has that of the region's begin.
+/// Tells a barrier at the end of a region from one at the end of a loop, which have the same name until version 5.1.
+/// Threads that did not begin the region have no address for its end; the beginner has that of the region's begin.
 bool is_region_end(ompt::SyncRegion kind, const ompt::Data* region, const void* site) {
   return region != nullptr &&
          (kind == ompt::SyncRegion::barrier_implicit_parallel || kind == ompt::SyncRegion::barrier_teams ||

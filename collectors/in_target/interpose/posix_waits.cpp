@@ -44,7 +44,7 @@ CROSSTALK_REAL constinit RealFunction<int(sem_t*, Time)> real_sem_timed_wait("se
 CROSSTALK_REAL constinit RealFunction<int(sem_t*, clockid_t, Time)> real_sem_clock_wait("sem_clockwait");
 CROSSTALK_REAL constinit RealFunction<int(sem_t*, int*)> real_sem_value("sem_getvalue");
 
-/// The function is one of a later C library than that which is here: nobody can have been linked to it.
+/// The function belongs to a later C library than the present one: no program can have been linked to it.
 template <class Real, class... Args>
 int call(Real& real, Args... args) {
   return real.get() != nullptr ? real(args...) : ENOSYS;

@@ -91,7 +91,7 @@ constexpr std::uint64_t noted(std::size_t word) {
   }
   return bits;
 }
-/// A bit for each system call of which the core may have to be told.
+/// A bit for each system call that may concern the core.
 __attribute__((visibility("hidden"))) extern const std::uint64_t crosstalk_noted_calls[7];
 const std::uint64_t crosstalk_noted_calls[7] = {noted(0), noted(1), noted(2), noted(3), noted(4), noted(5), noted(6)};
 
@@ -110,7 +110,7 @@ bool waits_at_futex(long operation) {
   return measures_waits() && lends_stacks() && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
-/// The function that is to be jumped to.
+/// Returns the function to jump to.
 __attribute__((visibility("hidden"), used)) void* crosstalk_prepare_syscall(long number, long first, long second,
                                                                             long third) {
   const SavedErrno saved;

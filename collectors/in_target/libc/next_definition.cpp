@@ -49,8 +49,8 @@ int visit(dl_phdr_info* module, std::size_t /*bytes*/, void* data) {
 using Iterate = int(ModuleVisitor, void*);
 constinit std::atomic<Iterate*> real_iterate{nullptr};
 
-// We stand in for it, too, so it cannot be asked for itself. The loader's list is read without its lock: this is
-// called first before there are other threads.
+// We interpose it, too, so it cannot find itself. Reads the loader's list without its lock: the first call is before
+// there are other threads.
 Iterate* find_iterate() {
   std::uint64_t before_own = 0;
   std::uint64_t behind_own = 0;

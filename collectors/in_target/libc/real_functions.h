@@ -28,7 +28,7 @@ int iterate_modules(ModuleVisitor visitor, void* data);
 /// Load bias of this library.
 std::uint64_t own_bias();
 
-/// A name, and what next_definition() said of it.
+/// A name, and the result of next_definition() for it.
 class RealDefinition {
  public:
   constexpr explicit RealDefinition(const char* name) : name_(name) {}
@@ -37,7 +37,7 @@ class RealDefinition {
     void* const known = address_.load(std::memory_order_relaxed);
     return __builtin_expect(known != nullptr, 1) ? known : look_up();
   }
-  /// So that no later call has to look it up: in a signal handler, say, or in a forked child, whose copy of the
+  /// Looks it up early, so that no later call has to: in a signal handler, say, or in a forked child, whose copy of the
   /// loader's lock may be taken for ever.
   void prepare() { static_cast<void>(address()); }
 

@@ -6,9 +6,9 @@
 
 namespace crosstalk::in_target {
 
-/// The calling thread, whose thread pointer is this (0: not known), has run for `cpu_ns` more: charges the process for
-/// the blocks that it has entered meanwhile, and now and then moves the size from which on blocks are entered
-/// (watch_policy/block_threshold.h). The user's own threshold stays as it is. In a sample's handler.
+/// Called after the calling thread, with this thread pointer (0: not known), has run for `cpu_ns` more. Charges the
+/// process for the blocks that the thread has entered meanwhile, and now and then moves the size from which on blocks
+/// are entered (watch_policy/block_threshold.h). Does not change the user's own threshold. In a sample's handler.
 void charge_blocks(std::uint64_t thread_pointer, std::uint64_t cpu_ns);
 
 }  // namespace crosstalk::in_target

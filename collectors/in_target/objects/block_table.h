@@ -254,7 +254,7 @@ __attribute__((always_inline)) inline void note(std::uint64_t begin, std::uint64
   }
 }
 
-/// Before the threshold is raised. False: there is no memory to note where blocks are left out.
+/// Called before the threshold is raised. False: there is no memory to note the blocks that are left out.
 bool may_leave_out();
 /// Moves the threshold; false when it is not `from` (blocks are not tracked any more), or cannot be raised.
 bool move_threshold(std::uint64_t from, std::uint64_t to);

@@ -81,8 +81,8 @@ void modules_after_fork();
 /// All modules are reported again, to another recorder. Only while nothing is observed.
 void forget_modules();
 
-/// At the end of a process: reports the jitdump that an agent for perf has mapped, as a module, so that a report finds
-/// the file. Only where code was seen that lies in no module; reads /proc/self/maps once.
+/// Called at the end of a process: reports the jitdump that an agent for perf has mapped, as a module, so that a report
+/// finds the file. Only if code was seen outside all modules; reads /proc/self/maps once.
 void report_jit_dump();
 
 }  // namespace crosstalk::in_target

@@ -19,7 +19,7 @@ constinit ProcessFlag probing;
 
 bool others_stay() { return stays.load(std::memory_order_acquire) > 1; }
 
-/// Spins: a thread that slept would be in another state when it is asked for.
+/// Waits by spinning: sleeping would change the state that other threads see.
 bool others_have_gone(std::uint64_t until_ns) {
   while (others_stay()) {
     if (monotonic_ns() > until_ns) {

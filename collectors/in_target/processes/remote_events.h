@@ -41,7 +41,7 @@ void release_remote_events(std::uint32_t pair);
 void forgo_remote_events(std::uint32_t pair);
 /// True if there are any to be released.
 bool holds_remote_events(std::uint32_t pair);
-/// In a forked child, which has copies of the descriptors: closes them. The events stay as they are.
+/// Closes a forked child's copies of the descriptors. The events do not change.
 void drop_remote_events();
 
 }  // namespace crosstalk::in_target

@@ -33,7 +33,7 @@ class SharedMaps {
   /// The mapping that begins at `begin` is about to be unmapped, as shmdt() does. True when there was one.
   bool remove_at(std::uint64_t begin);
   [[nodiscard]] bool empty() const { return extent_.load(std::memory_order_relaxed) == 0; }
-  /// A mapping found no room since this was asked last.
+  /// True if a mapping found no room since the last call.
   bool overflowed() { return overflowed_.exchange(false, std::memory_order_relaxed); }
 
   /// Finds the shared mapping at `address`; sets `place` if the result is `found`.

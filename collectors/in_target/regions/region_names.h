@@ -7,9 +7,9 @@
 
 namespace crosstalk::in_target {
 
-/// The number of a region's name among those of the session, entered if it is new; null counts as "(unnamed)". 0: there
-/// is no room. Bounded, waits for nobody: while another thread enters a name, the same one may get a second number.
-/// Signal-safe.
+/// Returns the number of a region's name among those of the session, and enters a new one; null counts as "(unnamed)".
+/// 0: there is no room. Bounded, waits for nobody: while another thread enters a name, the same name may get a second
+/// number. Signal-safe.
 [[nodiscard]] std::uint32_t number_of_name(profile::ArenaHeader& arena, const char* name);
 
 }  // namespace crosstalk::in_target

@@ -30,7 +30,7 @@ constexpr double clock_share = 0.5;        // of the budget that the clock alone
 constinit watch_policy::ThreadLives the_lives;
 constinit std::atomic<std::uint64_t> mean_handler_ns{10'000};  // of a sample, watching aside; at first a guess
 
-// POSIX timers of CPU time are looked at once in a tick. It is asked for once: it does not change.
+// Returns the kernel's tick: it checks POSIX timers of CPU time once a tick. Asks once: the tick does not change.
 std::uint64_t tick_ns() {
   constexpr std::uint64_t usual_ns = 4'000'000;
   static constinit std::atomic<std::uint64_t> known{0};
@@ -176,7 +176,7 @@ void begin_spell(ThreadState& self, std::uint64_t cpu_ns) {
   self.review_switches = self.charged.switches;
 }
 
-/// A drawn thread has lived for so long that it stands for itself from now on, with the clock that others have.
+/// Changes a drawn thread that has lived long enough to stand for itself alone to the clock that others have.
 void stand_alone(ThreadState& self, std::uint64_t cpu_ns) {
   self.one_in = 1;
   self.period_ns = runtime().config.period_ns;

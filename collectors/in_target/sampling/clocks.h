@@ -12,9 +12,9 @@ namespace crosstalk::in_target {
 /// Starts the calling thread's clock as the configuration and the rights allow.
 void start_clock(ThreadState& self);
 void stop_clock(ThreadState& self);
-/// A thread has ended that had used so much CPU time and had so many context switches: those to come may be like it.
+/// Notes the CPU time and the context switches of a thread that has ended: future ones may be like it.
 void note_life(std::uint64_t cpu_ns, std::uint64_t switches);
-/// The handler of a sample has taken so long.
+/// Notes the time of a sample's handler.
 void note_handler(std::uint64_t took_ns);
 /// A forked child's threads need not be like its parent's.
 void forget_lives();

@@ -17,7 +17,7 @@
 
 namespace crosstalk::in_target {
 
-/// An access that lies back: since then its thread has gone on, and stack and registers are other ones.
+/// An access in the past: since then its thread has gone on, and its stack and registers have changed.
 struct PastAccess {
   collectors::Observation& seen;
   std::span<const std::byte> stack;  // from rsp upward, as it was; a short piece

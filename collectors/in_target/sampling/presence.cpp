@@ -44,8 +44,8 @@ Activity recent_activity(ThreadState& self) {
           now.kernel_ns - before.kernel_ns};
 }
 
-// The part of the time since the last charge that its alarm was set: a clock, which is dear at context switches. To be
-// asked before recent_activity().
+// Returns the part of the time since the last charge that its alarm was set: a clock, which is dear at context
+// switches. Call it before recent_activity().
 double alarm_part(ThreadState& self) {
   const std::uint64_t now_ns = monotonic_ns();
   const std::uint64_t set_ns = alarm_time(self, now_ns);
@@ -55,8 +55,8 @@ double alarm_part(ThreadState& self) {
   return std::min(part, 1.0);
 }
 
-// The part of the time since the last charge in which the kernel kept accounts of events at context switches, as far as
-// this recording knows. To be asked before recent_activity().
+// Returns the part of the time since the last charge in which the kernel kept accounts of events at context switches,
+// as far as this recording knows. Call it before recent_activity().
 double accounted_part(const ThreadState& self) {
   constexpr std::uint64_t lingers_ns = 1'010'000'000;  // after the last event on the machine: a second, and a tick
   const std::uint64_t now_ns = monotonic_ns();

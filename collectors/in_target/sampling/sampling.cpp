@@ -105,7 +105,7 @@ void locate(SamplePassage& at) {
 WatchRequest publish(SamplePassage& at) {
   const collectors::Observation& seen = at.seen;
   const auto now_ms = static_cast<std::uint32_t>(seen.time_ns / 1'000'000);
-  // One that lies back is not what a watch begins with: the thread's next one is.
+  // A watch does not begin with a past access, but with the thread's next one.
   const bool yet_to_come = seen.from == profile::AddressFrom::next || at.past != nullptr;
   const watch_policy::SampledAccess access{static_cast<std::uint32_t>(seen.address & ~line_mask), seen.width, seen.kind,
                                            yet_to_come, seen.on_own_stack};
@@ -170,8 +170,8 @@ void watch(SamplePassage& at, const WatchRequest& request) {
   }
 }
 
-// The CPU time of a handler that began at `begin_ns`, when its thread had used `begin_cpu_ns`. Asking the kernel for it
-// takes longer (1.5 us) than much of what a handler does, and the time on the wall is as good unless the thread was
+// Returns the CPU time of a handler that began at `begin_ns`, when its thread had used `begin_cpu_ns`. Asking the
+// kernel takes longer (1.5 us) than much of a handler's work. The time on the wall is as good unless the thread was
 // switched away in between, which takes longer than any handler that did not watch.
 std::uint64_t handler_cpu_ns(std::uint64_t begin_ns, std::uint64_t begin_cpu_ns) {
   constexpr std::uint64_t undisturbed_ns = 30'000;
@@ -245,7 +245,7 @@ void report_block(const SamplePassage& at) {
   append(at.self, &record, sizeof record, nullptr, 0);
 }
 
-/// As copy_stack(), of the piece that came with an access that lies back.
+/// Copies the piece of stack that came with a past access, as copy_stack() does.
 std::size_t copy_past_stack(const SamplePassage& at, std::byte* buffer) {
   profile::StackSlice slice;
   slice.registers = at.seen.registers;
@@ -280,7 +280,7 @@ void look_ahead(SamplePassage& at) {
   if (at.seen.in_kernel) {
     return;
   }
-  // The time it takes is not the program's: the next sample does not stand for it.
+  // The program did not use this time: the next sample does not stand for it.
   const std::uint64_t took_ns = perhaps_look_ahead(at.self, at.seen);
   at.self.last_cpu_ns += took_ns;
   at.apart_ns += took_ns;

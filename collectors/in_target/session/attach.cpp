@@ -443,8 +443,8 @@ void exec_failed() {
   if (!observing()) {  // it has stepped aside meanwhile
     return;
   }
-  // The other threads' clocks were never stopped: their ticks count again. To the recorder this is the same process: a
-  // second process_start would make it take the rings of all other threads for those of a program that is gone.
+  // The other threads' clocks were never stopped: their ticks count again. For the recorder this is the same process. A
+  // second process_start would make it take all other threads' rings for those of an earlier program.
   r.quiesced.store(false, std::memory_order_seq_cst);
   WatchUnit::readmit();
   if (ThreadState* self = current_thread(); self != nullptr) {

@@ -7,8 +7,8 @@
 
 namespace crosstalk::in_target {
 
-/// Maps the arena of that name and takes over its settings. False: there is none, its session is over, or there is no
-/// room for it.
+/// Maps the arena of that name and takes over its settings. False: there is none, its session is over, or it has no
+/// room.
 bool map_arena(const char* name);
 /// Why the program is better left alone, the recorder being process `recorder`; null: it can be observed.
 const char* why_not_observed(std::int32_t recorder);

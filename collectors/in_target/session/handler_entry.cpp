@@ -66,7 +66,7 @@ void run_unlent(ThreadState* self, SignalAction action, int number, siginfo_t* i
   const Runtime& r = runtime();
   const bool known = self != nullptr;
   HandlerStack* own = known ? self->handler_stack : nullptr;
-  // A signal of somebody else's may not come back from `action`; a tick, which makes a thread known, does.
+  // A foreign signal may not come back from `action`; a tick, which makes a thread known, does.
   if (own == nullptr && (known || info->si_code == SI_TIMER) && r.observing.load(std::memory_order_relaxed)) {
     own = handler_stacks().take(r.pid, kernel_thread_id());
   }

@@ -8,8 +8,8 @@
 
 namespace crosstalk::in_target {
 
-/// Calls `action` on the calling thread's handler stack; on the present one where it has none. Takes few of the
-/// present stack's bytes: it may be the target's alternate stack, or one of a page.
+/// Calls `action` on the calling thread's handler stack, or on the present one if it has none. Takes few of the present
+/// stack's bytes: it may be the target's alternate stack, or one of a page.
 void run_on_handler_stack(SignalAction action, int number, siginfo_t* info, void* context);
 
 /// The handlers to install. They clear the alignment-check flag, which the interrupted code may have set and our code

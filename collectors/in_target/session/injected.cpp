@@ -53,8 +53,8 @@ using collectors::InjectionState;
 constinit bool prepared = false;  // work that is done once in a process
 constinit bool patched = false;
 
-// CPU time of a call's part that grows with the number of threads: the thread that makes it was about to do something
-// else, and may get a processor for a part of the time only.
+// CPU time of a call's part that grows with the number of threads: the calling thread has its own work to do, and may
+// get a processor for only a part of the time.
 constexpr std::uint64_t longest_part_ns = 6'000'000;
 
 void ask_for_more();

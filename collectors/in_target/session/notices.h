@@ -4,7 +4,8 @@
 
 namespace crosstalk::in_target {
 
-/// False: this process has a pid namespace of its own, so its ids mean nothing to the recorder. Also tells it so.
+/// Returns false, and tells the recorder, if this process has a pid namespace of its own: its ids mean nothing to the
+/// recorder.
 bool in_recorders_pid_namespace();
 
 }  // namespace crosstalk::in_target

@@ -29,8 +29,8 @@ bool frames_can_move();
 HandlerStack* lend_handler_stack();
 /// Does the same in a signal handler of ours, whose return makes it the thread's alternate stack. Null: not now.
 HandlerStack* lend_handler_stack(ucontext_t& context);
-/// The handler that returns to `context` was not on the thread's stack `own`. Puts it in place again where something
-/// older than it has been restored; leaves what the target has set by a system call of its own.
+/// Called for a handler that returns to `context` and was not on the thread's stack `own`. Puts the stack in place
+/// again if an older one has been restored; leaves a stack that the target has set by a system call of its own.
 void reinstate_handler_stack(HandlerStack& own, ucontext_t& context);
 /// Gives the calling thread, which ends, the alternate stack that it believes it has. Normal context.
 void take_handler_stack_back();

@@ -44,7 +44,7 @@ namespace {
 /// target for a getpid() that it does not make itself.
 bool in_other_process() { return observing() && attached_pid() != kernel_process_id(); }
 
-/// Our signals are to be kept out of masks.
+/// True if our signals are kept out of masks.
 bool filters_masks() {
   return own_wishes.filtering.load(std::memory_order_relaxed) &&
          !own_wishes.masks_alone.load(std::memory_order_relaxed) && observing();

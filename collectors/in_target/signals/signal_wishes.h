@@ -35,7 +35,7 @@ constexpr std::uint64_t bit_in_mask(int signal_number) {
 inline std::uint64_t& word_of(sigset_t& set) { return *reinterpret_cast<std::uint64_t*>(&set); }             // NOLINT
 inline std::uint64_t word_of(const sigset_t& set) { return *reinterpret_cast<const std::uint64_t*>(&set); }  // NOLINT
 
-/// Not 0 for a signal that is to be filtered.
+/// Returns a bit for a signal that is filtered, else 0.
 std::uint8_t filtered_bit(int signal_number);
 
 /// Does the same as sigprocmask and pthread_sigmask; `real` is the one that was called.

@@ -39,7 +39,7 @@ OwnWaits* own_waits();
 /// True if the caller could wait for no other known thread. The C library locks without atomic instructions then,
 /// unless it is asked to try.
 bool is_alone();
-/// Adds to a table's sums, and to those of the region that its thread is in. `waits`: 0 for a part of one.
+/// Adds to a table's sums, and to those of its thread's region. `waits`: 0 for a part of one.
 void add_wait(profile::ThreadWaits& table, profile::ThreadWaits::Place place, std::uint64_t waited_ns,
               std::uint64_t waits = 1);
 

@@ -12,7 +12,7 @@ using profile::ThreadWaits;
 
 constinit std::atomic<TeamRegion::CountThreads> count_threads{nullptr};
 
-/// Until somebody says that it is over: no frame that the thread may leave says so.
+/// The wait lasts until it is ended explicitly: leaving a frame does not end it.
 constexpr std::uint64_t no_frame = ~std::uint64_t{0};
 
 void mark(ThreadWaits& table, ThreadWaits::Place place, std::uint64_t now_ns) {

@@ -78,7 +78,7 @@ class ToldWaitMemory {
 };
 constinit ToldWaitMemory told_wait_memory;
 
-/// Until the runtime library says that it is over: no frame that the thread may leave says so.
+/// The wait lasts until the runtime library reports its end: leaving a frame does not end it.
 constexpr std::uint64_t no_told_frame = ~std::uint64_t{0};
 
 void begin(ToldWait& told, ThreadWaits::Place place, std::uint64_t now_ns) {

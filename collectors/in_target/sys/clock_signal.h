@@ -19,8 +19,8 @@ namespace crosstalk::in_target {
 
 inline constexpr int clock_signal = 32;
 
-/// Puts our handler in place. False: it cannot be had, and no POSIX timer may be started. Normal context, after a
-/// handler was installed with libc's sigaction(): for the code that handlers return to.
+/// Puts our handler in place. False: this is impossible, and no POSIX timer may be started. Normal context, after a
+/// handler was installed with libc's sigaction(), because it gives the code that handlers return to.
 bool take_clock_signal(void (*handler)(int, siginfo_t*, void*), std::uint64_t flags);
 /// True if it has been taken. Signal-safe.
 bool has_clock_signal();

@@ -77,7 +77,7 @@ void unmap_event_ring(EventRing& ring) {
     if (now == none || now == abandoned) {
       return;
     }
-    // While it is unmapped it is in use: nobody else begins to.
+    // The state is in_use during the unmapping, so that no other thread begins to read or unmap.
     if (ring.state.compare_exchange_weak(now, now == idle ? in_use : abandoned, std::memory_order_acq_rel)) {
       if (now == idle) {
         unmap(ring);

@@ -54,7 +54,7 @@ void mend_inherited_limit();
 /// comes to know when that is done. Normal context.
 void leave_limit_alone();
 
-/// Keeps the limit from being raised in this process for a scope: around a fork, or a question for it. Waits for some
+/// Keeps this process from raising the limit for a scope: around a fork, or a query of the limit. Waits for some
 /// milliseconds at most, then goes on without. Normal context.
 class SteadyLimit {
  public:

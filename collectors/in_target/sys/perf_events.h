@@ -60,8 +60,8 @@ struct EventCounts {
   std::uint64_t count = 0, enabled_ns = 0, running_ns = 0;
 };
 long read_counts(const OwnedEvent& event, EventCounts& counts);
-/// Opens a stopped alarm on the calling thread: once started, one synchronous SIGTRAP after so much of its CPU time,
-/// and another each time that passes again, until it is stopped. Only the thread itself may start and stop it.
+/// Opens a stopped alarm on the calling thread. Once started, it raises a synchronous SIGTRAP each time that so much of
+/// its CPU time has passed, until it is stopped. Only the thread itself may start and stop it.
 long open_alarm_event(OwnedEvent& event);
 long start_alarm(const OwnedEvent& event, std::uint64_t cpu_ns);
 long stop_alarm(const OwnedEvent& event);

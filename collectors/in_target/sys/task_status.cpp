@@ -60,7 +60,7 @@ std::uint64_t number_at(const char*& at, const char* end, unsigned base) {
   return value;
 }
 
-// The text behind "NAME:"; null when the line is about something else.
+// Returns the text behind "NAME:"; null if the line has another name.
 const char* value_of(const char* line, const char* end, const char* name) {
   while (line < end && *name != 0 && *line == *name) {
     ++line;
@@ -99,7 +99,7 @@ void parse_status_line(const char* line, std::size_t length, TaskStatus& status)
 
 namespace {
 
-// Line by line, in a small buffer: of a line that is longer (the groups of a user) only the begin is looked at.
+// Reads line by line, in a small buffer: only the beginning of a longer line (the groups of a user).
 bool read_status(long fd, TaskStatus& status) {
   if (fd < 0) {
     return false;

@@ -27,7 +27,7 @@ void drop_timer(Found& found);
 void forget_found_thread(std::int32_t tid);
 /// Deletes all timers of found threads.
 void forget_found_threads();
-/// A forked child has none of these threads, and none of their timers.
+/// Forgets all of them in a forked child, which has none of these threads and timers.
 void forget_found_timers();
 
 }  // namespace crosstalk::in_target

@@ -120,8 +120,8 @@ void meet(std::int32_t tid) {
 
 bool is_gone(std::int32_t tid) { return system_call(SYS_tgkill, runtime().pid, tid, 0) == -ESRCH; }
 
-// Threads may end before their first tick, and their timers with the next look. Until then what the program counts, its
-// timers and pending signals, has ours of threads that are gone: so a few of them are asked for at each tick.
+// Threads may end before their first tick, and their timers only with the next look. Until then the limits on the
+// program's timers and pending signals include ours of ended threads: so each tick checks a few of them.
 void forget_ended_in_turn() {
   constexpr std::size_t entries = 256, asked = 4;  // a tick: at most
   static constinit std::size_t next = 0;           // under the flag `looking`
@@ -164,8 +164,8 @@ void count_turned_away() {
   }
 }
 
-// The number of links of a task directory is the number of its threads + 2. It is asked for by name: an open
-// descriptor, short as it may be, takes a number that another thread of the program may expect to get.
+// The number of links of a task directory is the number of its threads + 2. Asks by name: a descriptor, even a
+// short-lived one, takes a number that another thread of the program may expect to get.
 bool worth_a_look() {
   constexpr std::size_t own_links = 2;
   struct stat status {};

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t bit(int number) { return std::uint64_t{1} << static_cast<unsigned>(number - 1); }
 
-// Our handlers run with every signal blocked, from before their first instruction to their last, and so does hardly
-// anybody else for long. A signal that is pending and not blocked is about to bring a thread into one.
+// Our handlers run with every signal blocked, from before their first instruction to their last; hardly any other code
+// does for long. A signal that is pending and not blocked is about to bring a thread into one.
 bool in_handler(const TaskStatus& status) {
   constexpr std::uint64_t never_blocked = bit(SIGKILL) | bit(SIGSTOP);
   return (status.blocked | never_blocked) == ~std::uint64_t{0} ||

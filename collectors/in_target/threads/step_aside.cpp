@@ -149,8 +149,8 @@ void forgo_descriptors(const char* code, const char* text) {
   }
   forgo_watchpoints(code, text);
   runtime().config.perf_allowed = 0;
-  // A handler that was about to open an event or to arm a thread may have done so after that thread was looked at. Once
-  // descriptors are no longer common, nobody could switch that event off.
+  // A handler that was about to open an event or to arm a thread may have done so after this looked at that thread.
+  // Once descriptors are no longer common, nobody could switch that event off.
   wait_for_others(monotonic_ns() + patience_ns);
   each_live([](ThreadState& thread) {
     watch_unit().leave(thread);

@@ -204,7 +204,7 @@ void WatchUnit::arm_unarmed(Slot& slot, ThreadState& self) {
   }
 }
 
-// The slot's lock is held, and it is free. The opener has armed those of the process's threads that it could.
+// The slot is free, and its lock is held. The opener has armed as many of this process's threads as it could.
 void WatchUnit::take_part(Slot& slot, ThreadState& self, std::uint32_t id) {
   slot.cost_ns.store(0, relaxed);
   slot.interrupted_ns.store(0, relaxed);

@@ -130,7 +130,7 @@ long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& pl
   if (result >= 0 && place.mode != WatchMode::off) {
     result = set_event(thread, event, place);
   }
-  // A thread that ends closes its events, and looks for them after it has said so.
+  // A thread that ends first says so, and then closes its events.
   if (result < 0 || !lives(thread)) {
     end_event(thread, event);
   }

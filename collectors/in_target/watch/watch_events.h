@@ -31,8 +31,8 @@ void part_with_events(ThreadState& thread, std::uint32_t first, std::uint32_t co
 void forgo_events(ThreadState& self, std::uint32_t first, std::uint32_t count);
 /// Closes the descriptors of a thread's events and alarm in a forked child: the events are the parent's, and stay.
 void drop_events(ThreadState& thread);
-/// Disables and closes those of the calling thread, which is no longer watched. A forked child may hold copies of the
-/// descriptors, and they keep an event as it was.
+/// Disables and closes the events of the calling thread, which is no longer watched. A forked child may hold copies of
+/// the descriptors, which keep an event alive.
 void end_events(ThreadState& self);
 /// Sets event number `event` of a thread; -EBADF when it is not open. Safe from any thread, like the next two.
 long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
@@ -40,7 +40,7 @@ long set_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place
 long demand_event(ThreadState& thread, std::uint32_t event, const WatchPlace& place);
 /// True if it is armed, or was opened for a watch.
 bool in_use(ThreadState& thread, std::uint32_t event);
-/// The watch is over: disables the event, or closes one that was opened for it.
+/// Called when the watch is over: disables the event, or closes one that was opened for it.
 long dismiss_event(ThreadState& thread, std::uint32_t event);
 /// True if an alarm is worth while to end a thread's brief watches. It is a clock of its own, which makes each context
 /// switch some 4 us dearer, more than armed watchpoints do, and it rings in user mode only. A thread that switches
@@ -51,7 +51,7 @@ constexpr bool worth_an_alarm(bool switches_often, double part_in_user_mode) {
   return !switches_often || part_in_user_mode >= least_part;
 }
 
-/// Has the alarm of the calling thread ring once after so much of its CPU time, if that is worth while.
+/// Makes the alarm of the calling thread ring once after so much of its CPU time, if that is worth while.
 void set_alarm(ThreadState& self, std::uint64_t cpu_ns);
 void end_alarm(ThreadState& self);
 /// Closes the alarm of any thread unless it is set.

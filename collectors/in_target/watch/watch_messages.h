@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why some threads, or all, are not watched. Each is said once. Signal-safe.
+// Reports why some threads, or all, are not watched, each reason once. Signal-safe.
 #pragma once
 
 #include <cstdint>

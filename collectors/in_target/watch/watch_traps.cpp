@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint32_t stray_limit = 256;  // traps of no watch in a row, after which a thread is watched no more
 
-// The instruction before a trap, as far as it can be told here; the report decides it from the whole function.
+// True if the instruction before a trap was a store, as far as this is known here; the report decides it from the whole
+// function.
 bool was_store(const ThreadState& self, const Registers& registers, std::uint64_t flags) {
   FoundAccess access;
   TargetView view(self, registers);

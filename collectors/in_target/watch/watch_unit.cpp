@@ -55,7 +55,7 @@ ThreadState* WatchUnit::thread_of(std::uint32_t number) {
                                                            : nullptr;
 }
 
-// A number that was published before its thread began is that of a thread before it, which has ended.
+// A number that was published before its thread began belongs to an earlier thread, which has ended.
 std::uint32_t WatchUnit::living_partner(const watch_policy::Suspicion& suspicion) {
   const ThreadState* const thread = thread_of(suspicion.partner.thread);
   const bool began_later = thread != nullptr && watch_policy::is_before_ms(suspicion.partner.time_ms, thread->begun_ms);
@@ -73,8 +73,8 @@ bool WatchUnit::try_lock(Slot& slot) {
   return false;
 }
 
-// Opens what the kernel lets the calling thread have, and keeps as many as fill slots: a watch without registers would
-// see nothing, and be taken for one that had nothing to see. -EAGAIN: it cannot be told now.
+// Opens the events that the kernel grants the calling thread, and keeps as many as fill slots: a watch without
+// registers would see nothing, which would look like a watch without accesses. -EAGAIN: not known now.
 long WatchUnit::open_events(ThreadState& self) {
   const std::uint32_t wanted = watch_policy::SlotPlan::of(words_configured_).registers;
   std::uint32_t opened = 0;
@@ -101,9 +101,9 @@ bool WatchUnit::grants_all() const {
   return words_granted_.load(std::memory_order_relaxed) == watch_policy::SlotPlan::of(words_configured_).registers;
 }
 
-// A thread may get fewer debug registers than others: a debugger may hold some of one thread only. As long as none has
-// got all of them, each finds out by itself; then the others take it that they can have them, too, and learn otherwise
-// when they are to be armed.
+// A thread may get fewer debug registers than others: a debugger may hold some of one thread only. Until one thread has
+// got all of them, each finds out by itself. After that the others assume that they can have them, too, and learn
+// otherwise when they are armed.
 void WatchUnit::admit(ThreadState& self) {
   const std::uint32_t most = words_granted_.load(std::memory_order_relaxed);
   self.watch_tried = true;
@@ -174,7 +174,8 @@ bool WatchUnit::may_watch(const ThreadState& thread, std::uint32_t event, std::u
          (address < thread.stack_low || address >= thread.stack_high);
 }
 
-// For a watch that is being set up: an event that is not open is opened. False: the thread cannot be armed for it.
+// Arms a thread for a watch that is being set up; opens an event if necessary. False: the thread cannot be armed for
+// it.
 bool WatchUnit::arm(Slot& slot, ThreadState& thread, std::uint32_t word, WatchMode mode) {
   const std::uint32_t event = first_event(slot) + word;
   const profile::WatchWord& piece = slot.choice.word[word];
@@ -255,7 +256,7 @@ bool WatchUnit::armed_for(const Slot& slot, const ThreadState& thread) const {
                                        slot.watch.load(std::memory_order_relaxed);
 }
 
-// `partner`: the thread that is to be armed first, by its number; 0: none.
+// `partner`: the number of the thread to arm first; 0: none.
 WatchUnit::Armed WatchUnit::arm_others(Slot& slot, ThreadState& self, std::uint32_t partner) {
   Registry& threads = registry();
   const std::uint32_t extent = threads.extent();
@@ -317,8 +318,8 @@ bool WatchUnit::open(ThreadState& self, const WatchRequest& request, std::uint64
     const std::uint64_t horizon_ns = watch_policy::choose_horizon(request.suspected, horizon_ns_, self.random);
     begin(slot, self, request, horizon_ns);
     slot.has_state = read_state(slot.line, slot.state);
-    // First what this handler keeps from being touched: another thread may take the line while the others are armed,
-    // and then sets what this one is to be armed for.
+    // Arms this thread first: another thread may take the line while the others are armed, and then changes this one's
+    // mode.
     arm_self(slot, self, request.access);
     const std::uint32_t partner = request.suspected ? living_partner(request.suspicion) : 0;
     Threads threads;

@@ -49,11 +49,11 @@ class WatchUnit {
   void forget();
   [[nodiscard]] bool usable() const { return plan().slots > 0; }
 
-  /// The calling thread can be watched from now on, if it could not be; its events are kept open or not, as it has
-  /// decided (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
+  /// Makes the calling thread watched from now on, if possible; keeps its events open or not, as it has decided
+  /// (ThreadState::keeps_events). Called at each sample; costs nothing while nothing changes.
   void attend(ThreadState& self);
-  /// The calling thread may be over before its first sample: it can be watched at once, if all the registers that it
-  /// would ask for are known to be had.
+  /// Makes the calling thread, which may end before its first sample, watched at once, if all the registers that it
+  /// would ask for are known to be free.
   void expect(ThreadState& self);
   /// Opens a watch for a sample if a slot is free; true when it did.
   bool open(ThreadState& self, const WatchRequest& request, std::uint64_t now_ns);
@@ -62,8 +62,8 @@ class WatchUnit {
   /// A watchpoint of `self` fired. False: it was not (or no longer) one of ours to report.
   bool trapped(ThreadState& self, std::uint32_t event, std::uint64_t address, const Registers& registers,
                std::uint64_t flags, std::uint64_t now_ns);
-  /// A watchpoint of `self` fired while the signal was blocked: in our own handler, or in the target's. Its
-  /// registers are lost; the event is switched off until the watch is next set up, lest it goes on so.
+  /// Handles a watchpoint of `self` that fired while the signal was blocked: in our own handler, or in the target's.
+  /// Its registers are lost; the event is switched off until the watch is next set up, so that it does not repeat.
   void trapped_in_handler(ThreadState& self, std::uint32_t event);
   /// Closes watches that have been open for longer than the horizon; true if there was one.
   bool expire(ThreadState& self, std::uint64_t now_ns);
@@ -79,7 +79,7 @@ class WatchUnit {
   static void readmit();
   /// The alarm of `self` has rung: closes its brief watch.
   void alarmed(ThreadState& self, std::uint64_t now_ns);
-  /// Watching rests: closes the events that threads keep open, but for those of watches that are still open.
+  /// Rests: closes the events that threads keep open, except those of watches that are still open.
   void rest();
   /// Closes everything (end of the session).
   void close_all(ThreadState& self, profile::CloseReason reason);
