@@ -23,7 +23,7 @@ struct InjectionAnswer {
   std::uint32_t done = 0;     // calls of the functions below that have come to their end
   std::uint32_t loaded = 0;   // 1: the library's constructor has run
   std::uint32_t more = 0;     // 1: the last call has done a part of its work, so that it ended soon: call again
-  std::uint64_t done_ns = 0;  // when that, or the last call's end, was: CLOCK_MONOTONIC
+  std::uint64_t done_ns = 0;  // time of that, or of the last call's end: CLOCK_MONOTONIC
   char reason[224] = {};      // why the last call has failed; empty: it has not
 };
 static_assert(sizeof(InjectionAnswer) == 256);

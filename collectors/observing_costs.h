@@ -13,9 +13,9 @@ namespace crosstalk::collectors {
 struct ObservingCosts {
   std::uint32_t signal = 0;         // its delivery, and the return from it
   std::uint32_t trap = 0;           // of a watchpoint, without its handler
-  std::uint32_t switch_clock = 0;   // what a perf task clock adds to a context switch
-  std::uint32_t switch_watch = 0;   // what an armed watchpoint adds to it
-  std::uint32_t presence = 0;       // what open ones add while none is armed
+  std::uint32_t switch_clock = 0;   // added by a perf task clock to a context switch
+  std::uint32_t switch_watch = 0;   // added to it by an armed watchpoint
+  std::uint32_t presence = 0;       // added to it by open ones while none is armed
   std::uint32_t perf_sample = 0;    // of a task clock, without its handler
   std::uint32_t copy_permille = 0;  // extra time of a copy while a watchpoint is armed, in thousandths
   std::uint32_t byte_ps = 0;        // and picoseconds for each byte

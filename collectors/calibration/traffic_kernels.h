@@ -19,7 +19,7 @@ struct TrafficArrays {
   const double* b = nullptr;  // loads, of `load`, `copy` and `triad`
   const double* c = nullptr;  // loads, of `triad`
   std::uint64_t bytes = 0;    // of each array; not 0
-  double scale = 1;           // what `store` stores, too
+  double scale = 1;           // the value that `store` stores, too
 };
 
 /// A vector's worth of words.

@@ -207,7 +207,7 @@ Result<JudgedCommand> judge(const std::string& path, int depth) {
     }
     return judged;
   }
-  std::array<char, 256> head{};  // what execvp hands to a shell is text
+  std::array<char, 256> head{};  // execvp hands text to a shell
   const long got = read_at(fd.get(), head.data(), head.size(), 0);
   if (got > 0 && std::memchr(head.data(), 0, static_cast<std::size_t>(got)) != nullptr) {
     return fail(ErrorCode::not_executable, path + ": cannot be executed: neither an ELF program nor a script");

@@ -19,7 +19,7 @@ namespace crosstalk::collectors {
 struct Probe {
   std::vector<Facility> facilities;
   bool perf_allowed = false;
-  profile::WatchTrial watch_trial;    // what watchpoints do here, tried just now
+  profile::WatchTrial watch_trial;    // the result of trying watchpoints just now
   bool watchpoints_allowed = false;   // they passed the trial and may be armed
   bool watchpoints_inside = false;    // the same of a collector inside of a target, which is told by signals
   std::uint32_t debug_registers = 0;  // free now, 0..4; 0 if nothing may be armed

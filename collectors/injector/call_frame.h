@@ -31,7 +31,7 @@ struct StoppedThread {
 [[nodiscard]] std::optional<user_regs_struct> resumed(const user_regs_struct& stopped);
 
 struct CallFrame {
-  std::uint64_t begin = 0;       // where `bytes` go
+  std::uint64_t begin = 0;       // address of `bytes`
   std::vector<std::byte> bytes;  // to the stack's end of the frame
   user_regs_struct registers{};  // with which the call begins
 };

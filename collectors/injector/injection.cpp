@@ -271,7 +271,7 @@ Result<void> Injection::begin(const std::string& arena) {
   }
   const auto answer = done ? std::nullopt : answer_of(pid_, TargetCode(pid_, library_));
   if (answer && answer->state == static_cast<std::uint32_t>(InjectionState::leaving)) {
-    done = leave();  // what a recorder that was killed has left
+    done = leave();  // left by a recorder that was killed
     if (done) {
       done = call_library(collectors::injection_start_symbol, arena, start_patience_ns);
     }

@@ -25,7 +25,7 @@ std::string why_no_room(const Mappings& maps, std::uint64_t stack_pointer) {
     return "the stack pointer of one of its threads points to no stack";
   }
   const std::uint64_t room = stack_pointer - stack->begin;
-  return stack->path == "[stack]" || room >= signal_bytes()  // that one grows
+  return stack->path == "[stack]" || room >= signal_bytes()  // this stack grows
              ? std::string()
              : "one of its threads has " + std::to_string(room) + " bytes of stack left, a signal takes " +
                    std::to_string(signal_bytes());

@@ -141,7 +141,7 @@ bool TargetCode::has_stack(std::uint64_t stack_pointer) const {
   const std::vector<Mapping> maps = observer::maps_of(pid_);
   const Mapping* const stack = observer::mapping_at(maps, stack_pointer);
   return stack != nullptr && stack->writable &&
-         (stack->path == "[stack]" || stack_pointer - stack->begin >= least_bytes);  // that one grows
+         (stack->path == "[stack]" || stack_pointer - stack->begin >= least_bytes);  // this stack grows
 }
 
 std::vector<StackFunction> TargetCode::stack_of(const Registers& registers) {
@@ -160,7 +160,7 @@ std::vector<StackFunction> TargetCode::stack_of(const Registers& registers) {
     return rules ? &*rules : nullptr;
   };
   std::vector<StackFunction> functions;
-  bool exact = true;  // where execution is, or was when a signal came: else behind a call
+  bool exact = true;  // at the instruction of execution, or of a signal's arrival: else behind a call
   for (const symbolizer::StackFrame& frame :
        symbolizer::unwind_stack(registers, bytes, mappings_, most_functions, rules_of)) {
     functions.push_back(function_at(exact ? frame.address : frame.address - 1));

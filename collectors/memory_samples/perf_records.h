@@ -22,7 +22,7 @@ struct PerfSample {
   std::uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t address = 0;  // of the watched word, or of the sampled access; 0 of a clock
   std::uint32_t cpu = 0;
-  std::uint64_t count = 0;  // what the event has counted: a task clock's nanoseconds
+  std::uint64_t count = 0;  // the event's count: a task clock's nanoseconds
   bool in_kernel = false;
   bool has_registers = false;
   Registers registers;  // of user mode; after a watched access, those behind its instruction
@@ -35,7 +35,7 @@ struct PerfSample {
   std::uint64_t running_ns = 0;      // and how long it had a counter
   std::uint32_t latency_cycles = 0;  // 0: not known
   std::uint64_t data_source = 0;     // perf_mem_data_src
-  std::span<const std::byte> raw;    // what the unit says besides; within the bytes that were parsed
+  std::span<const std::byte> raw;    // further data of the unit; within the bytes that were parsed
 };
 
 /// A thread has begun (`pid` is its process's).

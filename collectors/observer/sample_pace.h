@@ -71,7 +71,7 @@ class ClockedShare {
  private:
   bool windowed_ = false;
   double window_ns_ = 0;  // mean of the last windows
-  double handed_ns_ = 0;  // what all samples so far stand for
+  double handed_ns_ = 0;  // time that all samples so far stand for
   double owed_ns_ = 0;    // time that the rest of this window's samples stand for
   double scale_ = 1;
 };

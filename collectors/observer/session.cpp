@@ -108,7 +108,7 @@ bool Session::was_store(const WatchedThread& thread, const PerfSample& trap) {
 /// Returns how many records were lost: records after malformed bytes cannot be parsed.
 std::uint64_t Session::parse(const std::shared_ptr<std::vector<std::byte>>& bytes, const SampleLayout& layout,
                              pid_t tid, MemorySampler* sampler) {
-  std::uint64_t time_ns = 0;  // of the latest record: those without a time come right after it
+  std::uint64_t time_ns = 0;  // of the latest record: records without a time come right after it
   for (std::span<const std::byte> rest(*bytes); !rest.empty();) {
     const auto parsed = parse_perf_record(rest, layout);
     if (!parsed) {

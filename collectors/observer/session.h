@@ -123,7 +123,7 @@ class Session final : private WatchWorld {
   std::uint64_t samples_ = 0;  // of all kinds, at the last review
   std::uint64_t begin_ns_;
   std::uint64_t review_due_ns_;
-  std::uint64_t reviewed_ns_;  // when it was last
+  std::uint64_t reviewed_ns_;  // time of the last review
   bool rested_ = false;        // a thread has
 };
 

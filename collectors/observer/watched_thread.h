@@ -25,7 +25,7 @@ struct WatchedThread {
       : tid(thread), records(std::move(ring)), clock(std::move(ticking)), events(std::move(perf_ring)) {}
 
   pid_t tid;
-  Target* process = nullptr;  // which has it
+  Target* process = nullptr;  // the thread's process
   std::unique_ptr<ArenaRing> records;
   OpenEvent clock;
   std::optional<MemorySampler> memory;    // beside the clock, where its accesses can be sampled
@@ -46,8 +46,8 @@ struct WatchedThread {
   // A clock costs something at each context switch. A thread that switches very often has one for a part of the time,
   // drawn by chance, and rests in between: each of its samples stands for more.
   double part = 1;                              // of the time, as it is meant to be
-  ClockedShare share;                           // what its samples stand for
-  std::uint64_t turn_ns = 0;                    // when it goes to rest, or ends to
+  ClockedShare share;                           // time that its samples stand for
+  std::uint64_t turn_ns = 0;                    // time when it begins or ends its rest
   std::uint64_t stack_low = 0, stack_high = 0;  // of the mapping that its stack pointer was in; 0, 0: not known yet
   std::uint64_t life_before_ns = 0;             // CPU time of its life when it was met
   std::uint64_t ran_ns = 0;                     // CPU time since then, at the last review

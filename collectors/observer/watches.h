@@ -66,7 +66,7 @@ struct LinePlace {
 struct WatchRequest {
   std::uint64_t line = 0;                // its address in the sampled thread
   std::vector<LinePlace> others;         // the other threads that have it
-  watch_policy::Board* board = nullptr;  // which knows the line, and outlives the watch
+  watch_policy::Board* board = nullptr;  // knows the line, and outlives the watch
   std::uint64_t key = 0;                 // by which it does
   watch_policy::SampledAccess access;
   watch_policy::Suspicion suspicion;
@@ -87,7 +87,7 @@ class StackAllowance {
 struct WatchSettings {
   std::uint32_t registers = 0;  // 0..4
   std::uint64_t horizon_ns = 0;
-  std::uint64_t trap_cost_ns = 0;  // what a reported access costs its thread
+  std::uint64_t trap_cost_ns = 0;  // cost of a reported access to its thread
   std::uint32_t stacks_per_s = 0;  // written with accesses
 };
 
@@ -127,7 +127,7 @@ class Watches {
   };
   struct Part {  // of one thread in a watch
     WatchedThread* thread = nullptr;
-    std::uint64_t line = 0;  // where its process has the line
+    std::uint64_t line = 0;  // the line's address in its process
     std::array<WatchMode, watch_policy::words_per_slot> wanted{};
     std::array<std::optional<Breakpoint>, watch_policy::words_per_slot> breakpoint;
   };

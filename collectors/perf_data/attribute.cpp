@@ -71,7 +71,7 @@ Result<Attribute> take_attribute(ByteCursor& bytes, std::uint64_t limit) {
   ahead.take<std::uint32_t>();
   std::uint64_t size = ahead.take<std::uint32_t>();
   if (size == 0) {
-    size = least_attribute_bytes;  // what the first versions wrote
+    size = least_attribute_bytes;  // the size that the first versions wrote
   }
   if (bytes.rest() < head || size < least_attribute_bytes || size > limit || size > bytes.rest()) {
     return fail(ErrorCode::corrupt, "an event's attribute has " + std::to_string(size) + " bytes and may have " +

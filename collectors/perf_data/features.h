@@ -61,12 +61,12 @@ struct EventDescription {
 
 struct CpuPlace {
   std::uint32_t core = 0, socket = 0;
-  std::uint32_t die = 0;  // where `has_dies`
+  std::uint32_t die = 0;  // if `has_dies`
 };
 
 struct CpuTopology {
-  std::vector<std::string> cores;    // lists of processors: those of a socket
-  std::vector<std::string> threads;  // those of a core
+  std::vector<std::string> cores;    // lists of the processors of a socket
+  std::vector<std::string> threads;  // lists of the processors of a core
   std::vector<std::string> dies;
   std::vector<CpuPlace> places;  // by processor; empty: old files do not say
   bool has_dies = false;

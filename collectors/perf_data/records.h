@@ -72,7 +72,7 @@ struct Sample {
   std::uint16_t weight2 = 0, weight3 = 0;
   std::uint64_t data_source = 0;  // perf_mem_data_src
   std::uint64_t transaction = 0, physical_address = 0, cgroup = 0, data_page_bytes = 0, code_page_bytes = 0;
-  WordView counts;      // what the event's read_format describes, as it is
+  WordView counts;      // the data that the event's read_format describes, unchanged
   WordView call_chain;  // innermost first, with PERF_CONTEXT_* between
   std::span<const std::byte> raw;
   WordView branches;  // from, to and flags of each, the latest first

@@ -13,7 +13,7 @@ bool later(const QueuedRecord& a, const QueuedRecord& b) {
 }
 
 std::size_t footprint(const QueuedRecord& record) {
-  constexpr std::size_t of_block = 16;  // what malloc adds
+  constexpr std::size_t of_block = 16;  // added by malloc
   return sizeof record + (record.own ? record.bytes.size() + of_block : 0);
 }
 

@@ -19,7 +19,7 @@ struct ImportOutcome {
   std::uint64_t samples = 0;       // that are in the profile
   std::uint64_t left_out = 0;      // of no thread, or of an event that the file does not describe
   std::uint64_t threads = 0;       // that the profile has
-  std::vector<std::string> notes;  // what a user should know, as in the profile's messages
+  std::vector<std::string> notes;  // notes for the user, as in the profile's messages
 };
 
 /// Reads `input` and writes `output`; an existing `output` becomes output.old. `version` is crosstalk's. After an error

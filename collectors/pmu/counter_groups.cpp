@@ -35,7 +35,7 @@ perf_event_attr counting(std::uint32_t type, std::uint64_t config) {
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  attr.use_clockid = 1;  // that of all records
+  attr.use_clockid = 1;  // the clock of all records
   attr.clockid = CLOCK_MONOTONIC;
   return attr;
 }

@@ -44,7 +44,7 @@ bool AccessFinder::decide(const Registers& registers, std::uint64_t flags, std::
     return true;
   }
   if (!has_last) {
-    constexpr std::uint64_t code_before = 8;  // what a cached answer of the finder of predecessors is checked by, too
+    constexpr std::uint64_t code_before = 8;  // the finder of predecessors checks cached answers by these, too
     back = route;
     back.passes(registers[Register::rip] - code_before, registers[Register::rip]);
   }

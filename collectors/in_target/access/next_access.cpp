@@ -71,12 +71,12 @@ class NextAccessSearch {
   const Registers& registers_;
   std::uint64_t fs_base_;
   Route& route_;
-  Turn flags_tell_;  // where flags_written_
+  Turn flags_tell_;  // if flags_written_
   bool flags_written_ = false;
   std::uint64_t stack_;    // rsp at the start
   std::uint64_t lap_ = 0;  // the target of the latest jump back; 0: none yet
   bool found_ = false;
-  FoundAccess access_;  // where found_
+  FoundAccess access_;  // if found_
   FoundAccess spill_;   // the first one met
 };
 

@@ -140,7 +140,7 @@ std::uint8_t element_size(const Row& row, VectorOperation operation, const Opera
     const unsigned general = is_register(operands.place[0]) ? 0 : is_register(operands.place[1]) ? 1 : 2;
     return general < 2 ? operands.bytes[general] : row.element;
   }
-  switch (operation) {  // those whose results depend on several elements
+  switch (operation) {  // operations whose results depend on several elements
     case O::packsswb:
     case O::packuswb:
       return 1;

@@ -33,7 +33,7 @@ struct ThreadMemoryEvents {
   Event event[profile::most_memory_events];
   EventRing ring;                // of all of them
   std::uint32_t count = 0;       // that are open; 0: the thread is sampled by its clock alone
-  bool refused = false;          // that this is so was told
+  bool refused = false;          // the refusal was reported
   bool without_counter = false;  // one of them never had one, which is entered in the arena
   std::uint64_t samples = 0, review_samples = 0;
 };
@@ -74,7 +74,7 @@ struct ThreadState {
   std::uint64_t cpu_before_ns = 0;  // CPU time before the library was brought into its process, and
   ContextSwitches switches_before;
   std::uint64_t last_cpu_ns = 0;      // thread CPU time at the previous sample
-  std::uint64_t first_weight_ns = 0;  // what the first sample stands for
+  std::uint64_t first_weight_ns = 0;  // weight of the first sample
   std::uint64_t one_in = 1;           // how many threads it was drawn from: its samples stand for all of them, up to
   std::uint64_t alone_from_ns = 0;    // this CPU time of its (watch_policy/thread_clock.h)
   std::uint64_t ordinal = 0;          // how many threads of the process came before
@@ -110,7 +110,7 @@ struct ThreadState {
   std::uint64_t alarm_until_ns = 0;         // when it would ring if the thread ran all the time
   std::uint64_t alarm_ns = 0;               // for how long it was set, before that
   bool watch_tried = false;
-  bool blocks_traps = false;  // where masks are left alone: it has the trap signal blocked, so it is not watched
+  bool blocks_traps = false;  // if masks are left alone: it has the trap signal blocked, so it is not watched
   bool keeps_events = false;  // so it should be; on_demand follows between two watches
   std::uint64_t recent_switches = 0, recent_cpu_ns = 0;
   std::uint64_t random = 0;

@@ -13,7 +13,7 @@ namespace crosstalk::in_target {
 struct ExecFile {
   const char* path = "";      // empty: the file that `descriptor` has open
   bool search = false;        // a path without a slash is looked for in PATH
-  int descriptor = AT_FDCWD;  // what relative paths begin at
+  int descriptor = AT_FDCWD;  // start of relative paths
 };
 
 /// True when the program cannot be observed; `program` then says which it is and why. False also when that is not

@@ -18,7 +18,7 @@ struct Revealed {
   std::atomic<bool> taken{false};
   std::uint32_t users = 0;
   bool in_place = false;
-  char** before = nullptr;  // what `environ` was
+  char** before = nullptr;  // the earlier `environ`
   const char* preload_before = nullptr;
   char* entries[entry_limit + 3] = {};
   char preload[preload_limit + 1] = {};

@@ -28,8 +28,8 @@ constinit Window window{};
 struct Review {
   watch_policy::BlockThreshold policy;
   std::atomic<std::uint32_t> first;  // class from which on blocks are entered; read by all threads
-  std::uint32_t highest = 0;         // that it ever was
-  std::uint64_t cpu_ns = 0;          // that the process has used
+  std::uint32_t highest = 0;         // the highest so far
+  std::uint64_t cpu_ns = 0;          // used by the process
 };
 constinit Review review{};
 constinit ProcessFlag reviewing;

@@ -53,7 +53,7 @@ struct Book {
   std::atomic<std::uint64_t> last_look_ns{0};  // read without the flag when a thread starts
   std::int64_t lowest_static_tls = 0;
   std::atomic<bool> code_outside{false};      // of all modules that were known then
-  std::atomic<std::uint32_t> looks_again{0};  // that are still to be taken though nothing changes
+  std::atomic<std::uint32_t> looks_again{0};  // looks still to take though nothing changes
   bool complete = false;                      // every record of the last look was taken
   char path[path_limit] = {};                 // of the module being reported: the stack may be small
   ProcessFlag looked_at;                      // by one thread at a time

@@ -68,7 +68,7 @@ void set_period(ThreadState& self, std::uint64_t period_ns) {
   with_source(self, [&](auto source) { source.set_period(self, period_ns); });
 }
 
-struct Spell {  // what a thread did since the last review
+struct Spell {  // a thread's activity since the last review
   double cpu_ns, handlers_ns, switches, samples;
   double accesses;  // that were sampled
 };
@@ -193,7 +193,7 @@ void stand_alone(ThreadState& self, std::uint64_t cpu_ns) {
 
 void start_clock(ThreadState& self) {
   const profile::SessionConfig& config = runtime().config;
-  stop_clock(self);  // that of a thread before it with the same number, or of before a failed exec
+  stop_clock(self);  // of an earlier thread with the same number, or before a failed exec
   self.period_ns = config.period_ns;
   self.one_in = 1;
   self.next_review = first_review;

@@ -80,7 +80,7 @@ SwitchCost switch_cost(const ThreadState& self, const Activity& did, double acco
   const bool kept = self.on_demand.load(std::memory_order_relaxed) == 0 || any_held_elsewhere(*self.watchpoints);
   const bool had_any = std::any_of(self.charged_armed.begin(), self.charged_armed.end(),
                                    [](std::uint64_t armed_ns) { return armed_ns != 0; });
-  const double open = kept ? 1 : did.armed.any();  // those on demand are open as long as they are armed
+  const double open = kept ? 1 : did.armed.any();  // events on demand are open as long as they are armed
   return {open * config.presence_cost_ns, had_any ? std::max(accounted - open, 0.0) * config.past_presence_cost_ns : 0};
 }
 

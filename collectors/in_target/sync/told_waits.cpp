@@ -32,7 +32,7 @@ struct ToldWait {
   std::atomic<std::uint64_t> since_ns{0};    // or since it is back from a task
   RegionEnd end;
   // Waits that tasks interrupt.
-  std::uint32_t tasks = 0;  // that it executes, one from within the other
+  std::uint32_t tasks = 0;  // nested tasks that it executes
   struct Interrupted {
     ThreadWaits::Place place = 0;
     RegionEnd end;

@@ -37,7 +37,7 @@ HiddenPlace place_under(const rlimit64& limit) {
 
 bool ask_limit(rlimit64& limit) { return system_call(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit) >= 0; }
 
-constexpr unsigned spare_numbers = 24;  // that the target must have left: more than it takes while one is moved
+constexpr unsigned spare_numbers = 24;  // free numbers that the target needs: more than it takes while one is moved
 
 // The highest numbers are given out last, so in most programs they are all free.
 bool spares_under(rlim_t soft) {

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t stack_disarms_itself = 1U << 31U;  // SS_AUTODISA
 struct AlternateStack {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;  // 0: none
-  std::uint32_t flags = 0;  // those of the call that set it
+  std::uint32_t flags = 0;  // of the call that set it
 };
 
 /// True if a program with this stack pointer runs on the stack. False for a stack that disarms itself.

@@ -8,7 +8,7 @@ namespace crosstalk::in_target {
 
 enum class StepAside : std::uint8_t {
   now,           // threads that are in a handler of ours finish it: any context
-  without_trace  // when it returns, no thread is in code of ours, nor will be: normal context, for a few milliseconds
+  without_trace  // when it returns, no thread is in our code, or will be: normal context, some milliseconds
 };
 
 /// Ends the observation of this process: deletes the timers and closes the events of all its threads. One of several
